@@ -46,6 +46,8 @@ from sigdask.report.presentable import Results, convert_results
 from sigdask.report.summary import headline
 from sigdask.report.summary.standings import Standings
 from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.messages import note_unused
+from sigdask.results.ranking import iter_ranked
 from sigdask.results.record import Result
 from sigdask.statistics.stopping import Stopping, parse_rule
 
@@ -514,8 +516,12 @@ def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | N
         if rule is None
         else _count_until_stopped(study, rule, options)
     )
-    table = replace(comparison_results.table, grouping=options["grouping"])
-    return convert_results(replace(comparison_results, table=table, units=UnitTables.from_study(study)), Results)
+    table, notes = replace(comparison_results.table, grouping=options["grouping"]), comparison_results.notes
+    if options["grouping"] != "auto" and not any(iter_ranked(table)):
+        notes = (*notes, note_unused(OPTIONS["grouping"], "without all pairs of three or more systems, two-sided"))
+    return convert_results(
+        replace(comparison_results, table=table, notes=notes, units=UnitTables.from_study(study)), Results
+    )
 
 
 def _count_until_stopped(study: Study, rule: Stopping, options: SelectionOptions) -> ComparisonResults:

@@ -44,6 +44,7 @@ Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
 Decimal = Literal[".", ","]
 Ties = Literal["expected", "random", "given"]
+NEEDS_TABLE = "without --markdown or --latex"
 TANGO_IS_AUTO = ". auto uses Tango's interval if items are scored 0 or 1"
 IntervalKind = Literal["auto", "bootstrap", "inversion", "conditional-exact", "none"]
 Layout = Literal["systems", "pairs"]
@@ -88,6 +89,8 @@ class Option:
         A further sentence in the help of the command line.
     negative : str
         The help of the flag `--no-…` of an option that is on by default.
+    idle : str
+        When it has no effect, such as "with --interval none" or "without --json".
     name, choices : str and tuple of str
         Its name, and the words that it accepts. Both are inferred from its annotation.
     kind : type
@@ -107,9 +110,23 @@ class Option:
     repeats: bool = False
     more: str | None = None
     negative: str = ""
+    idle: str = ""
     name: str = ""
     choices: tuple[str, ...] = ()
     kind: type = object
+
+    @property
+    def long_flag(self) -> str:
+        """The first flag of the option on the command line, such as "--exact-limit" or "--no-second-run"."""
+        first = re.split("[,/]", self.flag)[0]
+        return first or f"--{'no-' * bool(self.negative)}{self.name.replace('_', '-')}"
+
+    def is_idle(self, values: Mapping[str, Any]) -> bool:
+        """Return whether the option has no effect together with the values of all options."""
+        named = re.findall(r"--([\w-]+)(?: (?!or )([\w-]+))?", self.idle)
+        given = [(values.get(name.replace("-", "_")), word) for name, word in named]
+        holds = any(value == word if word else value is not None for value, word in given)
+        return bool(named) and holds == self.idle.startswith("with ")
 
     def check(self, name: str, value: Any) -> None:
         """Raise if a value is not one of the choices or is out of bounds; None is always allowed.
@@ -208,6 +225,7 @@ INDEPENDENT_TESTS = {
 
 
 TrialsOption = partial(Option, least=1, most=MAX_STREAM_TRIALS, why=" (the stream has 2**48)", metavar="N")
+FigureOption = partial(Option, idle="without --figures")
 
 Seed = Annotated[int, Option("Seed of the random trials.", 0, least=0)]
 Alpha = Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]
@@ -218,6 +236,7 @@ SecondRun = Annotated[
         "Cross-check p by a second, independent run with the same number of trials.",
         True,
         negative="Skip the cross-check by a second run.",
+        idle="with --method exact",
     ),
 ]
 Metrics = Annotated[
@@ -294,7 +313,14 @@ class RunOptions(TypedDict, total=False):
     ]
     workers: Annotated[
         int | None,
-        Option("Threads or processes to start.", otherwise="one per core", least=1, most=1_000_000, metavar="N"),
+        Option(
+            "Threads or processes to start.",
+            otherwise="one per core",
+            least=1,
+            most=1_000_000,
+            metavar="N",
+            idle="with --cluster none",
+        ),
     ]
 
 
@@ -318,6 +344,7 @@ class TestOptions(TypedDict, total=False):
             "the work can be divided",
             least=0,
             metavar="SECONDS",
+            idle="with --method randomization",
         ),
     ]
     trials: Annotated[
@@ -337,6 +364,7 @@ class TestOptions(TypedDict, total=False):
             "confidence[:epsilon=E] gives only a decision.",
             otherwise="no rule; count all trials",
             metavar="RULE",
+            idle="with --method exact",
         ),
     ]
     tests: Annotated[
@@ -358,12 +386,15 @@ class TestOptions(TypedDict, total=False):
             why=TANGO_IS_AUTO,
         ),
     ]
-    confidence: Annotated[float, Option("Confidence level of the intervals.", 0.95, above=0, below=1)]
+    confidence: Annotated[
+        float, Option("Confidence level of the intervals.", 0.95, above=0, below=1, idle="with --interval none")
+    ]
     resamples: Annotated[
         int | None,
         TrialsOption(
             "Number of resamples for intervals.",
             otherwise="10000; 1000 for metrics computed by a function; for inversion the number of trials",
+            idle="with --interval none",
         ),
     ]
     second_run: SecondRun
@@ -392,6 +423,21 @@ class FamilyOptions(TypedDict, total=False):
             "auto",
         ),
     ]
+
+
+NOTED_OPTIONS = list_options(TestOptions) | list_options(FamilyOptions)
+"""Options that notes on results name if they have no effect."""
+
+
+def find_unused_options(values: Mapping[str, Any]) -> list[Option]:
+    """Return the options of a comparison that are set, but have no effect together with the others.
+
+    Examples
+    --------
+    >>> [option.name for option in find_unused_options({"interval": "none", "resamples": 99})]
+    ['resamples']
+    """
+    return [o for o in NOTED_OPTIONS.values() if values.get(o.name) not in (None, o.default) and o.is_idle(values)]
 
 
 class ComparisonOptions(TestOptions, FamilyOptions, RunOptions, total=False):
@@ -532,6 +578,7 @@ class TableLayoutOptions(TypedDict, total=False):
             "Layout of tables for papers. systems: one row per system, one column per metric. pairs: one "
             "row per comparison.",
             otherwise="systems if all pairs of three or more systems were compared, or all with one baseline",
+            idle=NEEDS_TABLE,
         ),
     ]
     digits: Annotated[
@@ -542,12 +589,16 @@ class TableLayoutOptions(TypedDict, total=False):
             least=0,
             most=15,
             metavar="N",
+            idle=NEEDS_TABLE,
         ),
     ]
     percent: Annotated[
         bool,
         Option(
-            "Write accuracy, F1 and other shares in per cent in tables for papers.", True, flag="--percent/--no-percent"
+            "Write accuracy, F1 and other shares in per cent in tables for papers.",
+            True,
+            flag="--percent/--no-percent",
+            idle=NEEDS_TABLE,
         ),
     ]
 
@@ -557,7 +608,7 @@ class FigureKindOptions(TypedDict, total=False):
 
     figure_kinds: Annotated[
         str | None,
-        Option(
+        FigureOption(
             "Kinds of figures to draw, as their files are named: forest, cd (critical-difference), matrix, "
             "differences and others.",
             otherwise="all that fit",
@@ -571,11 +622,13 @@ class CanvasOptions(TypedDict, total=False):
 
     figure_width: Annotated[
         str | None,
-        Option("Width of figures, as 3.3in, 84mm or 8.4cm.", otherwise="what their labels need", metavar="WIDTH"),
+        FigureOption("Width of figures, as 3.3in, 84mm or 8.4cm.", otherwise="what their labels need", metavar="WIDTH"),
     ]
-    font: Annotated[str | None, Option("Font family of figures.", otherwise="DejaVu Sans", metavar="NAME")]
-    font_size: Annotated[float, Option("Font size of figures in points.", 8.0, least=4, most=24, metavar="POINTS")]
-    dpi: Annotated[int, Option("Dots per inch of PNG figures.", 200, least=50, most=1200, metavar="N")]
+    font: Annotated[str | None, FigureOption("Font family of figures.", otherwise="DejaVu Sans", metavar="NAME")]
+    font_size: Annotated[
+        float, FigureOption("Font size of figures in points.", 8.0, least=4, most=24, metavar="POINTS")
+    ]
+    dpi: Annotated[int, FigureOption("Dots per inch of PNG figures.", 200, least=50, most=1200, metavar="N")]
 
 
 class GroupFigureOptions(CanvasOptions, total=False):
@@ -602,6 +655,7 @@ class JsonOptions(TypedDict, total=False):
             "Layout of JSON files. objects: one object per comparison. columns: one list per key, in a file a "
             "tenth as large.",
             "objects",
+            idle="without --json",
         ),
     ]
 
@@ -615,6 +669,7 @@ class CsvOptions(TypedDict, total=False):
             "In CSV, write a quotation mark before names that spreadsheets would run as formulas.",
             False,
             flag="--csv-safe/--no-csv-safe",
+            idle="without --csv",
         ),
     ]
 
@@ -1050,8 +1105,8 @@ Answer = TypeVar("Answer")
 @cache
 def list_flag_names() -> Mapping[str, str]:
     """Return the names of options that the command line calls otherwise, by their flags without dashes."""
-    flags = ((re.split("[,/]", option.flag)[0].removeprefix("--"), name) for name, option in list_all_options().items())
-    return {"ref": "gold", "qrels": "gold", **{flag: name for flag, name in flags if flag}}
+    flags = {option.long_flag[2:]: name for name, option in list_all_options().items() if option.flag}
+    return {"ref": "gold", "qrels": "gold", **flags}
 
 
 PLAN_NAMES = {"open_pairs": "open", "id_column": "id", "ids": "id", "label_map": "map", "group_file": "groups"}
@@ -1149,6 +1204,9 @@ def _format_option(interface: Interface, match: re.Match[str]) -> str:
     flag, value = match[1], match[2]
     name = list_flag_names().get(flag, flag.replace("-", "_"))
     options = list_all_options()
+    if (positive := name.removeprefix("no_")) in options and positive != name:
+        spelled = f"`{positive} = false`" if interface == "plan" else f"{positive}=False"
+        return spelled + match[0].removeprefix(f"--{flag}")
     if name not in options and name not in UNDECLARED_OPTIONS:
         return match[0]  # an option of another tool, or of the command line alone
     choices = options[name].choices if name in options else ()

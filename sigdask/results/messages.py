@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Bools, Floats
 from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
+from sigdask.options import Option
 from sigdask.results.columns import (
     BCA,
     CONFIDENCE,
@@ -141,6 +142,11 @@ def _note_shortfalls(table: Table, intervals: Intervals) -> RowNotes:
             "skewness": None if np.isnan(intervals.skewness[row]) else float(intervals.skewness[row]),
         }
         yield row, Note("interval-coverage", text, numbers)
+
+
+def note_unused(option: Option, reason: str) -> Note:
+    """Return a note on an option that has no effect, and why."""
+    return Note("unused-option", f"{option.long_flag} has no effect {reason}; leave it out", {"option": option.name})
 
 
 def note_adjusted(table: Table) -> list[Note]:

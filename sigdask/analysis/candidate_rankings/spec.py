@@ -82,7 +82,7 @@ class RankingSpec:
         for (a, b), names in zip(pairs, self.pairs, strict=True):
             if a == b:
                 raise InputError(f"pair {names[0]!r}, {names[1]!r}: a measure is not compared with itself")
-        return list(dict.fromkeys(pairs))
+        return [*{frozenset(pair): pair for pair in reversed(pairs)}.values()][::-1]
 
 
 def _get_measure_index(name: str, indices: dict[str, int]) -> int:

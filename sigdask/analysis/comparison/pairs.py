@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sigdask import metrics as metric_registry
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_names
+from sigdask.counts.checks import check_names, check_unique
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import as_fraction
@@ -26,7 +26,7 @@ from sigdask.identity import dataclass
 from sigdask.metrics import replicates
 from sigdask.metrics.base import AnyBound, BlackBox, BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric
 from sigdask.metrics.forms import MEAN, Ratios
-from sigdask.options import Method, SelectionOptions
+from sigdask.options import Method, Option, SelectionOptions, find_unused_options
 from sigdask.randomization.panels import ComparedPanel, agreement, build, outputs, ranks, sums
 from sigdask.randomization.panels.agreement import AgreementPanel, DecisionPanel
 from sigdask.randomization.panels.cells import AgreementCells, build_decisions
@@ -577,6 +577,8 @@ class CompareSpec:
         Names of classical tests, as `statistics.classical.names.parse_tests` gives them.
     interval_spec : IntervalSpec or None
         Requested intervals; None for none.
+    unused : tuple of Option
+        Options that have no effect together with the others.
     """
 
     metrics: Sequence[AnyMetric]
@@ -591,6 +593,7 @@ class CompareSpec:
     has_contrasts: bool = True
     tests: tuple[str, ...] = ()
     interval_spec: IntervalSpec | None = None
+    unused: tuple[Option, ...] = ()
 
     @staticmethod
     def from_options(options: SelectionOptions, metrics: Sequence[AnyMetric]) -> CompareSpec:
@@ -603,6 +606,7 @@ class CompareSpec:
             "has_contrasts": options["beside"],
             "tests": parse_tests(options["tests"]),
             "interval_spec": IntervalSpec.from_options(options),
+            "unused": tuple(find_unused_options(options)),
         })  # fmt: skip
 
     def find_metrics(self, counts: Counts) -> list[KnownMetric]:
@@ -614,6 +618,7 @@ class CompareSpec:
                     f"metric {metric!r}: expected a name or a metric; `sigdask.metric` and `sigdask.black_box` make "
                     "metrics of functions"
                 )
+        check_unique([metric.name for metric in metrics], "metric")
         return metrics
 
     def bind_metrics(self, counts: Counts) -> CompareSpec:
@@ -640,6 +645,7 @@ def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline
         for a, b in pairs:
             if a == b:
                 raise InputError(f"pair {a!r}, {b!r}: a system cannot be compared with itself")
+        check_unique([", ".join(sorted(pair)) for pair in pairs], "pair")
         return np.array([(index_of[a], index_of[b]) for a, b in pairs], np.int64).reshape(-1, 2)
     if baseline is not None:
         others = np.delete(np.arange(counts.n_systems), index_of[baseline])

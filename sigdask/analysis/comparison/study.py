@@ -40,12 +40,12 @@ from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.identity import dataclass
-from sigdask.options import Adjust, Alternative, SelectionOptions
+from sigdask.options import Adjust, Alternative, Option, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns import AdjustmentDetails, Intervals
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
-from sigdask.results.messages import note_adjusted
+from sigdask.results.messages import note_adjusted, note_unused
 from sigdask.results.notes import Note, NoteValue, drop_duplicates
 from sigdask.results.signature import add_families
 from sigdask.results.table import AlternativeUnit, ClassicalColumn, Table, UnitCorrelation, use_exact_p
@@ -86,6 +86,8 @@ class SetAnalysis:
         Alternative of all comparisons.
     intervals : IntervalJobs or None
         Intervals, None if not requested.
+    unused : tuple of Option
+        Options that have no effect together with the others.
     """
 
     main: ComparisonJobs
@@ -95,6 +97,7 @@ class SetAnalysis:
     tests: tuple[str, ...] = ()
     alternative: Alternative = "two-sided"
     intervals: IntervalJobs | None = None
+    unused: tuple[Option, ...] = ()
 
     @staticmethod
     def from_spec(
@@ -110,8 +113,8 @@ class SetAnalysis:
         levels = [*(finer if unit != "item" else ()), *list_clear_columns(dependences, MIN_GROUPS)]
         levels = levels if spec.has_contrasts else []
         contrasts = tuple(ComparisonJobs.build_contrast(counts.with_unit(level), spec) for level in levels)
-        omitted = list_left_out(grouped, main.spec.pairs, spec.find_metrics(grouped), spec.by)
-        return SetAnalysis(main, dependences, contrasts, tuple(omitted), spec.tests, alternative)
+        left_out = tuple(list_left_out(grouped, main.spec.pairs, spec.find_metrics(grouped), spec.by))
+        return SetAnalysis(main, dependences, contrasts, left_out, spec.tests, alternative, unused=spec.unused)
 
     def __len__(self) -> int:
         return len(self.main.comparisons)
@@ -153,6 +156,7 @@ class SetAnalysis:
             notes.append(Note("missing", text, {"n_comparisons": len(self.left_out)}))
         if self.main.spec.method == "exact" and self.main.spec.trials is not None:
             notes.append(Note("unused-option", EXACT_WITHOUT_TRIALS, {"option": "trials"}))
+        notes += [note_unused(option, option.idle) for option in self.unused]
         permuted = (note_permutation(metric, unit) for metric in self.main.comparisons.metrics)
         notes += [note for note in permuted if note is not None]
         n_tested, n = _count_tested(self.dependences), len(self)

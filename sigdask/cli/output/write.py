@@ -19,7 +19,14 @@ from sigdask.cli.declared.options import FIGURE_FORMATS, FORMAT_BY_ENDING, forma
 from sigdask.cli.output.streams import LOG, WORDS, data_stream, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, UnfinishedError, check_installed
 from sigdask.io import describe_url_error
-from sigdask.options import FigureStyleOptions, check_options, select_options
+from sigdask.options import (
+    NOTED_OPTIONS,
+    FigureOption,
+    FigureStyleOptions,
+    check_options,
+    list_all_options,
+    select_options,
+)
 from sigdask.report import files
 from sigdask.report.files import write_parts, write_whole_text
 from sigdask.report.page import format_now, render_page
@@ -66,33 +73,22 @@ def assign_files(options: Mapping[str, Any], *names: str) -> dict[str, str | Non
     return assigned
 
 
-NEEDED_FILES = {
-    "json_layout": ("json",), "csv_safe": ("csv",), "layout": ("markdown", "latex"), "digits": ("markdown", "latex"),
-    "percent": ("markdown", "latex"),
-}  # fmt: skip
-"""Files of which an option needs at least one."""
-
-FIGURE_OPTIONS = ("figure_format", "figure_kinds", "figure_width", "font", "font_size", "dpi")
-
-
 def warn_of_unused_options(options: Mapping[str, Any], files: Mapping[str, str | None]) -> None:
-    """Log a warning on each option of the command line that has no effect together with the others."""
+    """Log a warning on each option of the command line that has no effect together with the others.
+
+    Notes on results name options of the test.
+    """
     context = click.get_current_context()
-    method, items = options.get("method"), options.get("items_file") or ""
-    reasons = {
-        name: f"without {' or '.join(f'--{kind}' for kind in kinds)}"
-        for name, kinds in NEEDED_FILES.items()
-        if not any(files.get(kind) for kind in kinds) and not (name == "csv_safe" and ".csv" in items)
-    }
-    reasons |= dict.fromkeys(FIGURE_OPTIONS, "without --figures") if options.get("figures") is None else {}
-    reasons |= {"exact_limit": "with --method randomization"} if method == "randomization" else {}
-    reasons |= dict.fromkeys(("stop", "no_second_run"), "with --method exact") if method == "exact" else {}
-    reasons |= {"confidence": "with --interval none"} if options.get("interval") == "none" else {}
-    reasons |= {"workers": "with --cluster none"} if options.get("cluster") == "none" else {}
-    for option in context.command.params:
-        name = str(option.name)
-        if name in reasons and context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
-            LOG.warning(f"{option.opts[0]} has no effect {reasons[name]}; leave it out")
+    items = options.get("items_file") or ""
+    values = {**options, **files, "csv": files.get("csv") or (items if ".csv" in items else None)}
+    is_noted = {*NOTED_OPTIONS} if context.command.name == "compare" else set()
+    declared = {**list_all_options(), "figure_format": FigureOption("")}
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        option = declared.get(name.removeprefix("no_"))
+        is_given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if option is not None and option.name not in is_noted and is_given and option.is_idle(values):
+            LOG.warning(f"{parameter.opts[0]} has no effect {option.idle}; leave it out")
 
 
 def is_printed(files: Mapping[str, str | None]) -> bool:
