@@ -35,7 +35,14 @@ from sigdask.formats.reading.options import (
     parse_source,
 )
 from sigdask.formats.reading.summaries import remove_summary_rows
-from sigdask.formats.reading.tables import HEADER_NAMES, SCORE_NAMES, FileTable, cache_tables, read_table
+from sigdask.formats.reading.tables import (
+    HEADER_NAMES,
+    SCORE_NAMES,
+    FileTable,
+    cache_tables,
+    describe_unknown_columns,
+    read_table,
+)
 from sigdask.formats.segment_scores.columns import share_metrics
 from sigdask.formats.tables import bookkeeping
 from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, has_label_lists, infer_gold_column
@@ -76,6 +83,8 @@ class FileFormat:
         Names of its own options; fixed choices follow a name, as in `case=keep|lower`.
     metrics : str
         Metrics, in small letters, that this format alone has beside a gold file.
+    columns : str
+        Options on columns and labels that it uses, of `COLUMN_OPTIONS`.
     traits : str
         "detected-without-gold": its files may tell it without the gold file that it needs; "columns": columns of
         scores, whose decimals may be parted by commas; "folders": it reads folders; "metrics": its files bring
@@ -89,6 +98,7 @@ class FileFormat:
     needs_gold: str = ""
     options: str = ""
     metrics: str = ""
+    columns: str = "id_column"
     traits: str = ""
 
     def check(self, name: str, gold: Path | None, options: Options) -> None:
@@ -119,23 +129,27 @@ FORMATS: dict[str, FileFormat] = {
     "responses": FileFormat(
         "tables.scores:read_responses",
         "one row per response: id, gold (is it correct: 1/0), one column per system (did the system give it: 1/0)",
+        columns="id_column gold_column prediction_column ignore",
     ),
     "labels": FileFormat(
         "tables.labels:read_labels",
         "labels, one or several per item: columns of gold and systems, or --gold FILE and one file per system",
         options="separator systems",
+        columns="id_column gold_column prediction_column label_map ignore",
     ),
     "numbers": FileFormat(
         "tables.numbers:read_numbers",
         "predicted numbers for real gold values: columns of gold and systems; or --gold FILE and one file per system",
         options="systems",
         metrics="mae mse rmse r2 pearson spearman kendall auc average-precision brier log-loss ece",
+        columns="id_column gold_column prediction_column ignore",
     ),
     "wide": FileFormat(
         "tables.scores:read_wide",
         "scores, one row per item and one column per system (systems=A+B names them); or files of numbers",
         no_gold="scores",
         options="systems",
+        columns="id_column score_column ignore",
         traits="columns",
     ),
     "segments": FileFormat(
@@ -143,6 +157,7 @@ FORMATS: dict[str, FileFormat] = {
         "translations, one per line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML, SGML",
         options="reference collection",
         metrics="bleu chrf chrf++ ter",
+        columns="",
     ),
     "speech": FileFormat(
         "texts.speech:read_speech",
@@ -150,6 +165,7 @@ FORMATS: dict[str, FileFormat] = {
         needs_gold="reference",
         options="ids=trn|first|none",
         metrics="wer cer",
+        columns="",
         traits="detected-without-gold",
     ),
     "terms": FileFormat(
@@ -158,6 +174,7 @@ FORMATS: dict[str, FileFormat] = {
         needs_gold="gold terms",
         options="terms case=keep|lower",
         metrics="type-precision type-recall type-f1",
+        columns="id_column gold_column prediction_column",
         traits="folders",
     ),
     "spans": FileFormat(
@@ -165,6 +182,7 @@ FORMATS: dict[str, FileFormat] = {
         "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
         options="spans match=auto|exact|ceaf relations symmetric",
         metrics="relation-precision relation-recall relation-f1",
+        columns="id_column gold_column prediction_column label_map",
         traits="folders",
     ),
     "pairs": FileFormat(
@@ -173,12 +191,14 @@ FORMATS: dict[str, FileFormat] = {
         needs_gold="gold pairs",
         options="separator column match=lcs|bag level=word|sentence",
         metrics="edit-distance",
+        columns="",
         traits="metrics",
     ),
     "long": FileFormat(
         "tables.scores:read_long",
         "scores, rows of system, item, score (and metric)",
         no_gold="scores",
+        columns="id_column system_column score_column ignore",
         traits="columns metrics",
     ),
     "conll": FileFormat(
@@ -186,12 +206,14 @@ FORMATS: dict[str, FileFormat] = {
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
         sniffer="tagging.detection:sniff",
         options=f"scheme={'|'.join(SCHEMES)} docstart=skip|token column gold-column tokens",
+        columns="gold_column prediction_column label_map",
     ),
     "conllu": FileFormat(
         "parsing.dependencies:read_conllu",
         "dependency parses in CoNLL-U, --gold FILE: as the CoNLL 2018 evaluation, tokens may differ",
         sniffer="sniff_conllu",
         needs_gold="gold parses",
+        columns="",
     ),
     "conllx": FileFormat(
         "parsing.dependencies:read_conllx",
@@ -199,6 +221,7 @@ FORMATS: dict[str, FileFormat] = {
         sniffer="sniff_conllx",
         needs_gold="gold parses",
         options="punctuation=no|yes",
+        columns="",
     ),
     "trees": FileFormat(
         "parsing.trees:read_trees",
@@ -206,6 +229,7 @@ FORMATS: dict[str, FileFormat] = {
         needs_gold="gold trees",
         options="parameters length",
         metrics="bracket-precision bracket-recall bracket-f1 tag-accuracy",
+        columns="",
     ),
     "timbl": FileFormat(
         "tagging.timbl:read_timbl",
@@ -213,6 +237,7 @@ FORMATS: dict[str, FileFormat] = {
         sniffer="sniff_timbl",
         no_gold="gold classes",
         options="separator=comma|tab|blank",
+        columns="label_map",
     ),
     "mbt": FileFormat(
         "tagging.timbl:read_mbt",
@@ -220,12 +245,14 @@ FORMATS: dict[str, FileFormat] = {
         sniffer="sniff_mbt",
         no_gold="gold classes",
         options="end",
+        columns="label_map",
     ),
     "trec": FileFormat(
         "trec:read_trec",
         "runs, one file per system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
         options="missing=zero|intersect|pairwise|error",
         metrics="ap",
+        columns="",
         traits="metrics",
     ),
     "ratings": FileFormat(
@@ -233,6 +260,7 @@ FORMATS: dict[str, FileFormat] = {
         "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
         no_gold="scores",
         options="raters=mean|error major minor neutral punctuation nontranslation critical",
+        columns="id_column system_column score_column ignore",
         traits="columns metrics",
     ),
     "samples": FileFormat(
@@ -240,12 +268,14 @@ FORMATS: dict[str, FileFormat] = {
         "logs with a record per sample: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus",
         no_gold="scores",
         options="filter repeats=mean|error logs=newest|all",
+        columns="id_column score_column ignore",
         traits="folders metrics",
     ),
     "metrics": FileFormat(
         "segment_scores.columns:read_metrics",
         "scores of several metrics, one file per system: JSON lines, JSON of lists (BERTScore, evaluate), COMET",
         no_gold="scores",
+        columns="id_column score_column ignore",
         traits="columns metrics",
     ),
     "mt-metrics-eval": FileFormat(
@@ -253,6 +283,7 @@ FORMATS: dict[str, FileFormat] = {
         "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
         no_gold="scores",
         options="pair scores",
+        columns="",
         traits="folders metrics",
     ),
     "meta": FileFormat(
@@ -260,6 +291,7 @@ FORMATS: dict[str, FileFormat] = {
         "metrics and people: rows of system, segment, human, one column per metric; or a folder of mt-metrics-eval",
         no_gold="human scores",
         options="pair scores lower",
+        columns="id_column gold_column system_column ignore",
         traits="columns folders",
     ),
     "squad": FileFormat(
@@ -268,11 +300,13 @@ FORMATS: dict[str, FileFormat] = {
         needs_gold="gold answers",
         options="version=1.1|2.0",
         metrics="exact_match",
+        columns="",
         traits="metrics",
     ),
     "fairseq": FileFormat(
         "texts.fairseq:read_fairseq",
         "logs of fairseq-generate, one file per system: hypotheses (D-, H-) and targets (T-), or --gold REFERENCE",
+        columns="",
     ),
     "battles": FileFormat(
         "ratings.battles:read_battles",
@@ -294,6 +328,9 @@ FORMATS_BY_METRIC = {metric: name for name, declared in FORMATS.items() for metr
 """Format that each metric implies, if only one format has it and there is a gold file. Without a gold file, such a
 name is a column of scores.
 """
+
+TABLE_FORMATS = ("responses", "labels", "numbers", "wide", "long", "meta")
+"""Formats of tables that `read_table` reads."""
 
 FOLDER_FORMATS = tuple(name for name, declared in FORMATS.items() if "folders" in declared.traits)
 
@@ -436,7 +473,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     n_common = counts.of_one.n_items  # replicates of an item are one item
     if n_common < (options.min_items or 0):
         check_common_items(np.ones((n_common, len(counts.systems)), np.bool_), counts.systems, options.min_items)
-    warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options))
+    warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options, counts.n_systems))
     counts = replace(counts, name=options.name, format=name, warnings=warnings)
     if not samples.sizes:
         return counts
@@ -452,30 +489,29 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     return replace(counts, warnings=(*samples.first_lines, *counts.warnings[1:]))
 
 
-LABEL_FORMATS = {"labels", "spans", "conll", "timbl", "mbt"}
-"""Formats whose labels `--map` replaces."""
-
-FORMATS_WITHOUT_COLUMNS = {"segments", "speech", "trec", "conllu", "conllx", "trees", "squad", "fairseq"}
-
 COLUMN_OPTIONS = {
-    "gold_column": "--gold-column", "prediction_column": "--prediction-column", "system_column": "--system-column",
-    "score_column": "--score-column", "label_map": "--map", "ignore": "--ignore",
+    "id_column": "--id", "gold_column": "--gold-column", "prediction_column": "--prediction-column",
+    "system_column": "--system-column", "score_column": "--score-column", "label_map": "--map", "ignore": "--ignore",
 }  # fmt: skip
-"""Options that `FORMATS_WITHOUT_COLUMNS` do not use."""
+"""Options on columns and labels, which a format uses if `FileFormat.columns` names them."""
 
 
-def _iter_input_warnings(name: str, sources: Sequence[Source], gold: Path | None, options: Options) -> Iterator[str]:
+def _iter_input_warnings(
+    name: str, sources: Sequence[Source], gold: Path | None, options: Options, n_systems: int
+) -> Iterator[str]:
     """Yield remarks on files that have two roles, and on options that none of the files needs."""
     if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
         yield f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
-    if name in FORMATS_WITHOUT_COLUMNS:
-        yield from (
-            f"{flag}: format {name} has no such columns or labels; leave it out"
-            for option, flag in COLUMN_OPTIONS.items()
-            if getattr(options, option)
-        )
-    elif options.label_map and name not in LABEL_FORMATS:
-        yield f"--map: not used, as format {name} has no labels that it replaces; leave it out"
+    used = FORMATS[name].columns.split()
+    for option, flag in COLUMN_OPTIONS.items():
+        if getattr(options, option) and option not in used:
+            yield f"{flag} has no effect: format {name} has no such columns or labels; leave it out"
+    if options.prediction_column and "prediction_column" in used and len(sources) < n_systems:
+        yield "--prediction-column has no effect: a file has several systems; leave it out"
+    if options.ignore and name in TABLE_FORMATS and not any(source.parts for source in sources):
+        paths = [path for path in (gold, *(source.path for source in sources)) if path and not path.is_dir()]
+        tables = [read_table(path, options.ignore, options.decimal) for path in paths]
+        yield from describe_unknown_columns(options.ignore, [name for t in tables for name in (*t.columns, *t.nested)])
     if unused := describe_unused_sheet(options.sheet, _list_files(sources, gold, options)):
         yield unused
 

@@ -109,10 +109,11 @@ def as_counts(
         if not are_columns:
             raise InputError("format = is of data frames whose ids and groups are columns: name them in ids and groups")
         ignored = {*options.pop("ignore", ())}
+        notes = [*options.pop("warnings", ()), *tables.describe_unknown_columns(ignored, columns)]
         columns = {name: column for name, column in columns.items() if name not in ignored}
         group_names = (groups,) if isinstance(groups, str) else tuple(groups or ())
         table_options = Options(id_column=ids, groups=group_names, metrics=tuple(metrics))  # type: ignore[arg-type]
-        return _read_frame_table(_build_table(columns), format, table_options, **options)
+        return _read_frame_table(_build_table(columns), format, table_options, warnings=notes, **options)
     if ids is None:
         grouping = {groups} if isinstance(groups, str) else {*(groups or ())}
         ids = _find_id_column({name: column for name, column in columns.items() if name not in grouping})

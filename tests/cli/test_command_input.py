@@ -10,6 +10,7 @@ from click.shell_completion import ShellComplete
 from command import call_sigdask
 from conftest import YEH
 
+import sigdask
 from sigdask.api import compare_all
 from sigdask.cli import commands
 from sigdask.cli.declared.analyses import COMPARE_EXAMPLES, COMPARE_GROUPS, compare
@@ -318,6 +319,8 @@ UNUSED = {
     "--method randomization --exact-limit 5": "--exact-limit has no effect with --method randomization",
     "--method exact --no-second-run": "--no-second-run has no effect with --method exact",
     "--interval none --confidence 0.9": "--confidence has no effect with --interval none",
+    "--interval none --resamples 99": "--resamples has no effect with --interval none",
+    "--grouping tied": "--grouping has no effect without all pairs of three or more systems, two-sided",
     "--workers 2": "--workers has no effect with --cluster none",
 }
 
@@ -346,7 +349,77 @@ def test_other_commands_name_them_too(tmp_path):
 def test_a_map_of_labels_for_scores_is_named(tmp_path):
     (tmp_path / "scores.csv").write_text("a,b\n" + "".join(f"{k},{k % 4}\n" for k in range(9)))
     result = call_sigdask("compare", "scores.csv", "--map", "A=B", cwd=tmp_path)
-    assert "warning: --map: not used, as format wide has no labels that it replaces; leave it out" in result.stderr
+    assert "warning: --map has no effect: format wide has no such columns or labels; leave it out" in result.stderr
+
+
+UNUSED_SETTINGS = [
+    ({"interval": "none", "resamples": 9}, "resamples= has no effect with interval='none'; leave it out"),
+    ({"method": "exact", "second_run": False}, "second_run=False has no effect with method='exact'; leave it out"),
+    (
+        {"method": "randomization", "exact_limit": 3},
+        "exact_limit= has no effect with method='randomization'; leave it out",
+    ),
+    (
+        {"grouping": "ranks"},
+        "grouping= has no effect without all pairs of three or more systems, two-sided; leave it out",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "text"), UNUSED_SETTINGS)
+def test_results_name_options_that_have_no_effect(options, text):
+    notes = [note for note in sigdask.compare_all(np.eye(6)[:, :2], **options).notes if note.kind == "unused-option"]
+    assert [note.text for note in notes] == [text]
+    assert notes[0].numbers == {"option": [*options][-1]}
+
+
+def test_plans_name_options_that_have_no_effect(tmp_path):
+    (tmp_path / "scores.csv").write_text("a,b\n" + "".join(f"{k},{k % 4}\n" for k in range(9)))
+    tables = '[[test_set]]\nname = "t"\nsystems = ["scores.csv"]\ninterval = "none"\nresamples = 9\n'
+    (tmp_path / "plan.toml").write_text(f'method = "exact"\nsecond_run = false\n{tables}')
+    text = call_sigdask("run", "plan.toml", cwd=tmp_path).stdout
+    assert 'warning: `resamples` has no effect with interval = "none"; leave it out' in text
+    assert 'warning: `second_run = false` has no effect with method = "exact"; leave it out' in text
+
+
+COLUMNS = {
+    "--ignore nope": "--ignore 'nope' has no effect: there is no such column; leave it out",
+    "--ignore system": "--ignore 'system' has no effect: there is no such column; did you mean 'system 1'?",
+    "--prediction-column a": "--prediction-column has no effect: format wide has no such columns or labels; leave it out",
+}
+
+
+@pytest.mark.parametrize(("arguments", "warning"), COLUMNS.items())
+def test_options_on_columns_that_no_file_needs_are_named(tmp_path, arguments, warning):
+    (tmp_path / "scores.csv").write_text("system 1,a\n" + "".join(f"{k},{k % 4}\n" for k in range(9)))
+    command = ("compare", "scores.csv", "--format", "wide", "--trials", "9")
+    assert f"warning: {warning}\n" in call_sigdask(*command, *arguments.split(), cwd=tmp_path).stderr
+
+
+def test_a_prediction_column_beside_several_systems_is_named(tmp_path):
+    (tmp_path / "labels.csv").write_text("id,gold,a,b\n1,P,P,Q\n2,Q,P,Q\n3,P,P,P\n")
+    result = call_sigdask("compare", "labels.csv", "--prediction-column", "a", cwd=tmp_path)
+    assert "--prediction-column has no effect: a file has several systems; leave it out" in result.stderr
+
+
+def test_a_frame_without_an_ignored_column_says_so():
+    rows = {"system": [*"aabb"], "item": [1, 2, 1, 2], "score": [1, 2, 3, 1]}
+    notes = sigdask.compare(rows, ignore=["speed"]).notes
+    assert "ignore='speed' has no effect: there is no such column; leave it out" in [note.text for note in notes]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"pairs": [("1", "2"), ("2", "1")]}, "pair '1, 2' occurs twice"),
+        ({"pairs": [("1", "2"), ("1", "2")]}, "pair '1, 2' occurs twice"),
+        ({"metrics": ["mean", "mean"]}, "metric 'mean' occurs twice"),
+    ],
+)
+def test_comparisons_that_would_be_counted_twice_in_the_family_are_refused(options, problem):
+    scores = {"1": [1, 0, 1], "2": [0, 0, 1]}
+    with pytest.raises(InputError, match=problem):
+        compare_all(scores, adjust="holm", **options)
 
 
 def test_pairs_and_a_baseline_are_refused_together(tmp_path):
@@ -361,4 +434,4 @@ def test_columns_of_a_format_without_columns_are_named(tmp_path):
     for name, text in {"x": "1 Q0 a 1 5 x\n", "y": "1 Q0 b 1 5 y\n", "q": "1 0 a 1\n"}.items():
         (tmp_path / name).write_text(text)
     result = call_sigdask("compare", "x", "y", "--qrels", "q", "-m", "AP", "--ignore", "tag", cwd=tmp_path)
-    assert "warning: --ignore: format trec has no such columns or labels; leave it out" in result.stderr
+    assert "warning: --ignore has no effect: format trec has no such columns or labels; leave it out" in result.stderr

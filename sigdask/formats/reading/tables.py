@@ -432,6 +432,15 @@ def provide_table(table: FileTable) -> Iterator[None]:
         yield
 
 
+def describe_unknown_columns(ignored: Collection[str], known: Collection[str]) -> list[str]:
+    """Return notes on columns to leave out that no file has."""
+    return [
+        f"--ignore {name!r} has no effect: there is no such column{suggest_name(name, known, '; leave it out')}"
+        for name in ignored
+        if name not in known
+    ]
+
+
 def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> FileTable:
     """Return the table in a file of delimited text, JSON or Parquet, from the cache inside `cache_tables`."""
     cache, key = _table_cache.get(), (path, frozenset(ignore), decimal, get_sheet())
