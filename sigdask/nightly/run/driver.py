@@ -378,11 +378,13 @@ class _PlanRunner:
         stopped = "" if is_counted and (self.early is None or self.early.is_settled) else self.stop.reason
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
         frames = {name: history.build_frame(results) for name, results in by_set.items()}
+        families = {name: history.list_families(results.table) for name, results in by_set.items()}
         unread = self.unread
         details = {
             **details,
             "second_looks": unread.select_details("second_looks") | second_looks,
             "frames": unread.select_details("frames") | frames,
+            "families": unread.select_details("families") | families,
             "savings": unread.select_details("savings") | self._compute_savings(),
             "changed": n_changed,
             "file_states": self._list_known_states(details["inputs"]),

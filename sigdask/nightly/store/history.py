@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, text
 
+from sigdask.counts.factors import group_rows, number_rows
 from sigdask.errors import DamagedError, InputError
 from sigdask.identity import dataclass
 from sigdask.nightly.store.checksums import (
@@ -29,6 +31,7 @@ from sigdask.nightly.store.limits import UNREADABLE, is_time, parse_json, unpack
 from sigdask.options import rename_notes
 from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.presentable import Results
+from sigdask.results.columns import CodedColumn
 from sigdask.results.notes import upgrade_warnings
 from sigdask.results.table import Table
 from sigdask.text import to_plain, value_from_json
@@ -196,7 +199,7 @@ def is_progress(row: Any) -> bool:
 
 
 DETAILS = ("versions", "settings", "inputs", "second_looks", "frames", "file_states", "gate", "verdict", "rankings",
-           "independence")  # fmt: skip
+           "independence", "families")  # fmt: skip
 """Details of a run that are objects."""
 
 
@@ -248,6 +251,47 @@ def apply_frame(values: dict[str, Any], table: Table) -> Results:
     """Return results made of a table and of the stored values that `build_frame` returned; notes name keys of plans."""
     results: Results = value_from_json(Results, upgrade_warnings(values) | {"table": None})
     return replace(rename_notes(results, "plan"), table=table)
+
+
+FAMILY = ("adjust", "members", "family")
+"""Inputs of an adjusted p that change with other comparisons of its family."""
+
+
+def list_families(table: Table) -> dict[str, list[str]]:
+    """Return how the p of each metric in the results of a test set were adjusted: values of `FAMILY`."""
+    if table.origins is None:
+        return {}
+    columns = [getattr(table.origins, name) for name in FAMILY]
+    numbers = number_rows(table.metric.codes, *(column.codes for column in columns))
+    firsts = [rows[0] for rows in group_rows(numbers)]
+    families = {table.metric[row].name: [column[row] for column in columns] for row in firsts if columns[2][row]}
+    shared = next(iter(families.values()), None)
+    return {"": shared} if shared and all(family == shared for family in families.values()) else families
+
+
+def apply_families(families: Mapping[str, Mapping[str, Sequence[str]]], table: Table) -> Table:
+    """Return results with the families of a run, by test set and metric; unchanged results name those of earlier runs.
+
+    Parameters
+    ----------
+    families : mapping of str to mapping
+        What `list_families` returns for each test set. Runs of earlier versions have none.
+    table : Table
+        Results of the run.
+    """
+    if table.origins is None or not families or not len(table):
+        return table
+    columns = [getattr(table.origins, name) for name in FAMILY]
+    numbers = number_rows(table.test_set.codes, table.metric.codes, *(column.codes for column in columns))
+    current = []
+    for row in (rows[0] for rows in group_rows(numbers)):
+        by_metric = families.get(table.test_set[row], {})
+        known = tuple(column[row] for column in columns)
+        current.append(tuple(by_metric.get(table.metric[row].name, by_metric.get("", known))) if known[2] else known)
+    joined = [
+        CodedColumn.join([CodedColumn(numbers.astype(np.int32), values)]) for values in zip(*current, strict=True)
+    ]
+    return replace(table, origins=replace(table.origins, **dict(zip(FAMILY, joined, strict=True))))
 
 
 def find_plan(connection: Connection, plan: str | None) -> str:

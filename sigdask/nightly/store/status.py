@@ -299,7 +299,8 @@ def build_report(
     alpha = float(settings["alpha"])
     recorded = grouping or settings.get("grouping")
     known = recorded if recorded in OPTIONS["grouping"].choices else "auto"
-    table = replace(build_results_table(columns, alpha), grouping=known)
+    table = history.apply_families(run.details.get("families") or {}, build_results_table(columns, alpha))
+    table = replace(table, grouping=known)
     n_incomplete = int((~np.asarray(columns[COMPLETE])).sum()) if columns else 0
     return PlanReport(
         run=run,

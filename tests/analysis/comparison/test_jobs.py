@@ -155,7 +155,7 @@ def test_pairs_are_those_asked_for_in_their_order():
     counts = Counts.from_scores({n: [1, 2] for n in "abcd"})
     assert list_pairs(counts, None, None).tolist() == [list(pair) for pair in combinations(range(4), 2)]
     assert list_pairs(counts, None, "c").tolist() == [[0, 2], [1, 2], [3, 2]]
-    assert list_pairs(counts, [("d", "a"), ("d", "a")], None).tolist() == [[3, 0], [3, 0]]
+    assert list_pairs(counts, [("d", "a"), ("b", "c")], None).tolist() == [[3, 0], [1, 2]]
     assert list_pairs(counts, [], None).shape == (0, 2)
     with pytest.raises(InputError, match="no system 'z'"):
         list_pairs(counts, [("a", "z")], None)

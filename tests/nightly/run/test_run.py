@@ -705,3 +705,19 @@ def test_a_plan_over_the_trec_matrices_counts_as_compare_does(tmp_path, shared_d
         assert json.loads((tmp_path / "one.json").read_text())["results"] == [r for r in rows if r["test_set"] == name]
     second = run_sigdask("run", "night.toml", cwd=tmp_path)
     assert "0 trials counted, 0 results new" in second.stderr
+
+
+def test_results_that_hold_from_earlier_nights_name_the_family_of_this_night(tmp_path):
+    """`compare`, which knows no nights, is the oracle of the signatures."""
+    settings = 'trials = 500\nmethod = "randomization"\n'
+    (tmp_path / "night.toml").write_text(f'{settings}[[test_set]]\nname = "t"\nsystems = ["t.csv"]\n')
+    for shift in (2, 3):  # the second night changes system c alone
+        rows = [f"{k % 5},{k % 5 + k % 2 - k % 3 / 2},{k % 5 - shift - k % 2}" for k in range(19)]
+        (tmp_path / "t.csv").write_text("\n".join(["a,b,c", *rows]) + "\n")
+        call_sigdask("run", "night.toml", "--json", "night.json", cwd=tmp_path)
+    options = ("--name", "t", "--trials", "500", "--method", "randomization", "--json", "compared.json")
+    call_sigdask("compare", "t.csv", *options, cwd=tmp_path)
+    texts = [(tmp_path / name).read_text() for name in ("night.json", "compared.json")]
+    nightly, compared = ([r["test_signature"] for r in json.loads(text)["results"]] for text in texts)
+    assert nightly == compared
+    assert call_sigdask("reproduce", "night.json", "t.csv", "--name", "t", cwd=tmp_path).returncode == 0
