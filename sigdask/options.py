@@ -425,7 +425,7 @@ class FamilyOptions(TypedDict, total=False):
     ]
 
 
-NOTED_OPTIONS = list_options(TestOptions) | list_options(FamilyOptions)
+NOTED_OPTIONS = {**list_options(TestOptions), **list_options(FamilyOptions)}
 """Options that notes on results name if they have no effect."""
 
 
