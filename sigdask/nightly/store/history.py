@@ -288,10 +288,10 @@ def apply_families(families: Mapping[str, Mapping[str, Sequence[str]]], table: T
         by_metric = families.get(table.test_set[row], {})
         known = tuple(column[row] for column in columns)
         current.append(tuple(by_metric.get(table.metric[row].name, by_metric.get("", known))) if known[2] else known)
-    joined = [
+    adjust, members, family = (
         CodedColumn.join([CodedColumn(numbers.astype(np.int32), values)]) for values in zip(*current, strict=True)
-    ]
-    return replace(table, origins=replace(table.origins, **dict(zip(FAMILY, joined, strict=True))))
+    )
+    return replace(table, origins=replace(table.origins, adjust=adjust, members=members, family=family))
 
 
 def find_plan(connection: Connection, plan: str | None) -> str:
