@@ -4,9 +4,9 @@ A page is one file that requests nothing. Its policy allows its own style and sc
 pictures, but no `style` attribute and no `onclick`. Names from users are escaped by Jinja, or are JSON, which
 `sigdask.make` sets as `textContent`. The provenance of results has the digests of files and the versions of packages.
 
-A part adds a section: `page(…, parts={"details": Part(shown, data)})`. The files of part NAME stand in this folder.
-`NAME.html` is included at its place with `shown` as the variable NAME, `NAME.css` and `NAME.js` are added to the page's
-own, and the script gets `data` from `sigdask.data("NAME")`.
+A part adds a section: `render_page(…, parts={"details": PagePart(shown, data)})`. The files of part NAME stand in this
+folder. `NAME.html` is included at its place with `shown` as the variable NAME, `NAME.css` and `NAME.js` are added to
+the page's own, and the script gets `data` from `sigdask.data("NAME")`.
 """
 
 from __future__ import annotations
