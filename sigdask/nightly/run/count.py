@@ -149,7 +149,7 @@ class CountRunner:
         with ExitStack() as stack:
             if not isinstance(cluster, Cluster):
                 with self.stop.interruptible():  # a batch queue may take long
-                    cluster = stack.enter_context(_connect(resolve_cluster(cluster, jobs, work), workers))
+                    cluster = stack.enter_context(_connect(_choose_cluster(cluster, jobs, work), workers))
             self._run_tasks(cluster, jobs, entries, costs, work)
 
     def _run_tasks(
@@ -265,6 +265,14 @@ def _describe_size(panel: AnyPanel) -> tuple[Any, ...]:
         return ()
     forms = tuple(type(metric.form) for metric in panel.metrics)
     return panel.enumerated, panel.shape, panel.linear, forms, len(panel.addresses).bit_length()
+
+
+def _choose_cluster(cluster: ClusterLike, jobs: Sequence[Job], work: float) -> ClusterLike:
+    """Return the cluster to use for jobs: this process if starting others on this machine would take longer."""
+    cluster = resolve_cluster(cluster, jobs, work)
+    if getattr(cluster, "kind", cluster) not in ("local", "local+tcp") or work > clusters.SHORT_SECONDS:
+        return cluster
+    return "none" if all(job.panel.manner.vectorised for job in jobs) else cluster
 
 
 @contextmanager

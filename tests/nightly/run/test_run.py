@@ -21,6 +21,7 @@ from terminals import run_in_terminal
 
 from sigdask.api import compare_all
 from sigdask.errors import ClusterLostError, HeldError, InputError, StoreError, TaskError
+from sigdask.execution.clusters import parse_description
 from sigdask.formats import Options, read
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import count, run_plan
@@ -54,6 +55,19 @@ def test_the_counts_are_those_of_compare_and_a_second_run_of_the_plan_counts_not
     second = run_plan(plan, cluster="none")
     assert (second.n_counted, second.n_changed) == (0, 0)
     assert second.results == outcome.results
+
+
+@pytest.mark.parametrize("cluster", ["local", parse_description({"class": "local", "workers": 2}, source="c")])
+def test_workers_are_not_started_for_work_that_takes_less_time(plan, monkeypatch, cluster):
+    connected, connect = [], count.clusters.connect
+    monkeypatch.setattr(
+        count.clusters, "connect", lambda cluster, workers: connected.append(cluster) or connect("none")
+    )
+    assert run_plan(plan, cluster=cluster).exit_status == 0
+    assert {*connected} == {"none"}
+    monkeypatch.setattr(count.clusters, "SHORT_SECONDS", 0.0)
+    assert run_plan(plan, cluster=cluster, store=str(plan.path.with_name("other.sqlite"))).exit_status == 0
+    assert connected[-1] is cluster
 
 
 def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_path):
