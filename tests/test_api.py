@@ -350,7 +350,7 @@ def test_bad_options_are_named(options, message):
         (lambda: Counts.from_labels(["A"], {"a": ["A"], "b": ["A", "B"]}), "gold: 1, a: 1, b: 2"),
         (lambda: Counts.from_scores({"a": [1], "b": [1]}, groups={"g": ["x", "y"]}), "column 'g' has 2 values for 1"),
         (lambda: Counts.from_scores({"a": [1], "b": [1, 2]}), "a: 1, b: 2"),
-        (lambda: Counts.from_scores({"a": [1, np.inf], "b": [1, 2]}), "item at position 2 is infinite"),
+        (lambda: Counts.from_scores({"a": [1, np.inf], "b": [1, 2]}), "item 2 is infinite"),
         (lambda: Counts.from_scores({"a": [1], "b": [1]}, ids=["x", "y"]), "2 ids for 1 item"),
         (lambda: Counts.from_scores({"a": [1, 2], "b": [1, 2]}, ids=["x", "x"]), "'x' occurs twice"),
         (lambda: Counts.from_scores({"a": ["p", "q"], "b": [1, 2]}), "scores of 'a'"),

@@ -426,7 +426,7 @@ class Labellings:
         if not isinstance(fields, LabelFields) or counts.replicates:
             found_fields = counts.warnings[0] if counts.replicates else ", ".join([*fields][:6])
             raise InputError(
-                f"independence needs two labellings, one label per item and no replicates; found {found_fields}"
+                f"independence needs two labellings with one label per item, without replicates; found {found_fields}"
             )
         units = SwapUnits.from_counts(counts.with_unit("item"), seed)
         strata = np.zeros(counts.n_items, np.int64) if within is None else np.asarray(counts.group(within).codes)
@@ -605,7 +605,7 @@ class IndependenceTests:
     ) -> IndependenceTests:
         """Return the tests with the labellings scored, and with exact p-values where requested and feasible."""
         if not metrics:
-            raise InputError("no metric given; `sigdask metrics` lists them")
+            raise InputError("no metric given; name one (`sigdask metrics` lists them)")
         labellings = Labellings.from_counts(counts, settings["seed"], within)
         bound = [_bind_metric(metric, counts) for metric in metrics]
         systems = range(len(labellings.names))
@@ -620,8 +620,8 @@ class IndependenceTests:
             exact_value = compute_exact_p(scores[s][m].agreeing, margins[s], settings["alternative"], caches[s])
             if exact_value is None and settings["method"] == "exact":
                 raise InputError(
-                    f"{labellings.names[s]} under {bound[m].name}: too many arrangements for an exact p; choose method "
-                    "auto, both or randomization"
+                    f"{labellings.names[s]} under {bound[m].name}: there are too many arrangements for an exact p; "
+                    "choose --method auto, both or randomization"
                 )
             if exact_value is not None:
                 exact[s, m] = exact_value

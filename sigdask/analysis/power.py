@@ -630,8 +630,7 @@ def estimate_powers(
     level = alpha / n if options["adjust"] == "holm" else alpha
     if not can_decide(level):
         raise InputError(
-            f"level {level:.3g}: simulations at such a small level take too many swaps; raise alpha, or compare "
-            "fewer systems"
+            f"level {level:.3g}: simulations at such a small level take too long; raise alpha, or compare fewer systems"
         )
     n_samples = options["samples"] or (SAMPLES if n <= MANY_COMPARISONS else FEWER_SAMPLES)
     rule = RejectionRule(alternative, level, n_samples)
@@ -666,7 +665,8 @@ def build_question(options: PowerOptions) -> PowerQuestion:
         raise InputError(f"difference = {difference}: must be a number")
     if difference < 0 and (alternative := options["alternative"]) != "two-sided":
         raise InputError(
-            f"difference = {difference:g}: must be positive; alternative {alternative} already sets the side"
+            f"difference = {difference:g}: must be positive; alternative {alternative} already says which system is "
+            "better"
         )
     return PowerQuestion(power, abs(difference), options["units"])
 

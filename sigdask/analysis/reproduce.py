@@ -151,7 +151,10 @@ def read(path: Path) -> RecordedResults:
         try:
             with pyarrow.parquet.ParquetFile(path) as file:
                 if (n_rows := file.metadata.num_rows) > MAX_ROWS:
-                    raise InputError(f"{path}: has {n_rows:,} rows, more than {MAX_ROWS:,}; give the JSON")
+                    raise InputError(
+                        f"{path}: has {n_rows:,} rows, more than {MAX_ROWS:,}; give the JSON file of these results "
+                        "instead"
+                    )
                 table = file.read()
         except (pyarrow.ArrowException, OSError) as error:
             raise InputError(f"{path}: not Parquet that can be read ({error})") from None
@@ -206,7 +209,7 @@ def _build_object(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any
     members = dict(pairs)
     if len(members) < len(pairs):
         key = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
-        raise InputError(f"{path}: an object has the key {key!r} twice; leave one of them out")
+        raise InputError(f"{path}: an object has the key {key!r} twice; remove one of them")
     return members
 
 
@@ -276,7 +279,7 @@ def check_signatures(path: Path, document: Mapping[str, Any]) -> None:
             continue
         signature = _build_result(path, number, row).signature
         if (name := (row["test_signature"], row.get("a"), row.get("b"))) in names:
-            raise InputError(f"{path}, result {number}: occurs twice; leave one of them out")
+            raise InputError(f"{path}, result {number}: occurs twice; remove one of them")
         names.add(name)
         stated = {"seed": document.get("seed")} | {key: row.get(key) for key in ("metric", "alternative", "unit")}
         signed: dict[str, Any] = {key: getattr(signature, key) for key in stated}
@@ -374,7 +377,10 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
     """
     schemes = (result.signature.scheme for result in recorded.results)
     if (scheme := next((scheme for scheme in schemes if scheme != SCHEME), None)) is not None:
-        raise InputError(f"signature: scheme {scheme}: this version of sigdask supports only scheme {SCHEME}")
+        raise InputError(
+            f"signature: scheme {scheme}: this version of sigdask has only scheme {SCHEME} of random swaps; use the "
+            "version that wrote it"
+        )
     if len(names := recorded.test_sets) > 1:
         raise InputError(f"results of several test sets: {format_list(names, 9)}; choose one with --name")
     current = _CurrentData.from_counts(recorded.results, counts, compare)

@@ -55,7 +55,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
     spec = _build_spec(options)
     files = write.assign_files(options, *dict.fromkeys(FORMAT_BY_ENDING.values()))
     if options["open_pairs"] and files["html"] is None and options["figures"] is None:
-        raise InputError("--open: opens comparisons on a page; add --html FILE")
+        raise InputError("--open: needs a page on which it opens comparisons; add --html FILE")
     write.check_figures(options)
     write.check_units(options["items_file"])
     write.warn_of_unused_options(options, files)

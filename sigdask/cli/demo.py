@@ -28,7 +28,7 @@ def examples(name: str | None, folder: Path | None) -> None:
         return
     target = folder or Path(name)
     if str(target) in EXAMPLES and str(target) != name:
-        raise InputError(f"{target} is another example, not a folder for {name}: copy one example at a time")
+        raise InputError(f"{target} is the name of another example; copy one example at a time")
     print_text(f"{target}: {_list_files(copy_example(name, target))}")
 
 

@@ -28,7 +28,7 @@ def rankings(**options: Any) -> None:
     """Evaluate rankings of candidates, and print and write the results."""
     files = write.assign_files(options, "json", "csv", "markdown", "latex", "text")
     if options["validate"] and (files["markdown"] or files["latex"]):
-        raise InputError("--markdown, --latex: do not apply to --validate; --text FILE writes its report")
+        raise InputError("--markdown, --latex: not with --validate, whose report --text FILE writes")
     write.check_figures(options)
     write.warn_of_unused_options(options, files)
     if options["quiet"]:
@@ -49,7 +49,10 @@ def rankings(**options: Any) -> None:
 def _evaluate(options: dict[str, Any]) -> Evaluation:
     """Read the candidates, return the evaluation of their rankings, and log its notes."""
     if len(options["files"]) > 1:
-        raise InputError(f"{len(options['files'])} files of candidates: give one, or --validate for repeated samples")
+        raise InputError(
+            f"{len(options['files'])} files of candidates: give one file, or add --validate if they are repeated "
+            "samples"
+        )
     if options["cutoffs"]:
         raise InputError("--cutoff needs --validate; to evaluate the n best candidates, give --n")
     clusters.check_cluster(options["cluster"])

@@ -93,7 +93,7 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
         _write_sites(options["site"], wheres, store, name)
         return
     if len(wheres) > 1:
-        raise InputError(f"{wheres[1]}: several plans are for --site; otherwise name one plan")
+        raise InputError(f"{wheres[1]}: only --site takes several plans; name one plan")
     [where] = wheres
     files = assign_files(options, *REPORT_FORMATS)
     select_layout(options)
@@ -133,7 +133,7 @@ def _check_open(wheres: Sequence[str], files: Mapping[str, str | None], options:
     if not wheres[0].endswith(".toml"):
         raise InputError(f"--open: {wheres[0]} is a store, which has no data of units; name the plan's file instead")
     if files["html"] is None and options["figures"] is None:
-        raise InputError("--open: opens comparisons on a page; add --html FILE")
+        raise InputError("--open: needs a page on which it opens comparisons; add --html FILE")
 
 
 def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str | None) -> None:

@@ -112,12 +112,10 @@ class Candidates:
     def check(self) -> None:
         """Raise an error if the candidates cannot be ranked."""
         if not self.measures:
-            raise InputError("no measure: a ranking needs a column of scores")
+            raise InputError("no measure: give a column of scores to rank candidates by")
         check_unique(self.measures, "measure")
         for measure in sorted(self.smaller - {*self.measures}):
-            raise InputError(
-                f"no measure {measure!r} whose smaller scores are better; measures: {', '.join(self.measures)}"
-            )
+            raise InputError(f"smaller: no measure {measure!r}; measures: {', '.join(self.measures)}")
         odd = ~np.isin(self.gold, (0, 1, UNKNOWN))
         if odd.any():
             raise InputError(

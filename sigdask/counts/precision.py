@@ -344,7 +344,7 @@ def convert_scores(values: Sequence[float] | Array, system: str) -> Array:
     """Return scores as an array of float64, or of the less precise float type that they have."""
     values = list_values(values, f"scores of {system!r}")
     if (kind := getattr(values, "dtype", None)) is not None and getattr(kind, "kind", "") in {*"cmM"}:
-        raise InputError(f"scores of {system!r}: values of type {kind}, expected numbers")
+        raise InputError(f"scores of {system!r}: found values of type {kind}, expected numbers")
     try:
         numbers = np.asarray(values)
         if FLOAT_NAMES.get(numbers.dtype.type) not in BITS:
@@ -355,7 +355,9 @@ def convert_scores(values: Sequence[float] | Array, system: str) -> Array:
         raise InputError(f"scores of {system!r}: {numbers.ndim} dimensions, expected one number per item")
     if np.isinf(numbers).any():
         position = int(np.argmax(np.isinf(numbers))) + 1
-        raise InputError(f"scores of {system!r}: the item at position {position} is infinite")
+        raise InputError(
+            f"scores of {system!r}: item {position} is infinite; give finite numbers, or NaN where a score is missing"
+        )
     return numbers
 
 

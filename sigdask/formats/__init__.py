@@ -104,11 +104,15 @@ class FileFormat:
     def check(self, name: str, gold: Path | None, options: Options) -> None:
         """Raise an error for files and options that the format does not accept, and for a missing gold file."""
         if options.decimal is not None and "columns" not in self.traits:
-            raise InputError(f"--decimal {options.decimal}: format {name} holds no columns of scores; leave it out")
+            raise InputError(
+                f"--decimal {options.decimal}: format {name} has no columns of scores; leave out --decimal"
+            )
         choices = (option.partition("=") for option in self.options.split())
         options.check_format_options(name, **{key: tuple(filter(None, text.split("|"))) for key, _, text in choices})
         if gold is not None and self.no_gold:
-            raise InputError(f"--gold {gold}: format {name} holds {self.no_gold} and takes no gold file; leave it out")
+            raise InputError(
+                f"--gold {gold}: format {name} holds {self.no_gold} and takes no gold file; leave out --gold"
+            )
         if gold is None and self.needs_gold:
             option, content = REFERENCES.get(name, ("--gold", f"the {self.needs_gold}"))
             raise InputError(f"format {name}: no {self.needs_gold}; give {option} FILE ({content})")
@@ -479,8 +483,8 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         return counts
     if swap_separately and not samples.is_uniform:
         raise InputError(
-            f"{', '.join(map(str, samples.sizes))}: items have different numbers of samples, which cannot be "
-            "swapped separately; leave out replicates=each"
+            f"{', '.join(map(str, samples.sizes))}: items have different numbers of samples, but replicates=each "
+            "needs equally many; leave out replicates=each"
         )
     if len(replicated) > 1 or not samples.is_uniform or samples.sizes.keys() < {s.path for s in replicated[0]}:
         numbers = samples.count_samples(counts, [source.path for source in replicated[0]])

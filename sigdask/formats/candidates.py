@@ -128,7 +128,10 @@ def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usu
     for measure in choices.smaller:
         if measure not in names:
             raise _missing_column_error(table.path, measure, "measure", names)
-    text = "no score; every measure scores every candidate, remove the candidate or leave the column out with --ignore"
+    text = (
+        "no score, but every measure must score every candidate; remove the candidate, or leave the column out with "
+        "--ignore"
+    )
     scores = [table.get_complete_numbers(measure, text) for measure in names]
     notes = [*table.notes]
     if left_out:
@@ -191,15 +194,15 @@ def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArra
         where = f"{table.path}, line {table.lines[cells.index(cell)]}, column {name!r}: found {cell[:40]!r}"
         if cell in MISSING and cell not in choices.positive:
             if not choices.partial:
-                remedy = "where only a random sample was judged, say so with --partial"
-                raise InputError(f"{where}, expected whether the candidate is true; {remedy}")
+                remedy = "if only a random sample was judged, add --partial"
+                raise InputError(f"{where}, expected 1 or 0, true or false; {remedy}")
             codes[cell] = UNKNOWN
         elif choices.positive:
             codes[cell] = int(cell in choices.positive)
         elif cell.lower() in TRUE | FALSE:
             codes[cell] = int(cell.lower() in TRUE)
         else:
-            remedy = "where gold holds labels, say with --positive which are true"
+            remedy = "if the column holds labels, name those of true candidates with --positive"
             raise InputError(f"{where}, expected 1 or 0, true or false; {remedy}")
     for label in choices.positive:
         if label not in codes:
@@ -241,7 +244,9 @@ def _select_measures(
     measures = conventional or [column for column in numeric if not _are_truth_values(table.columns[column])]
     measures += [column for column in choices.smaller if column in other_columns and column not in measures]
     if not measures:
-        raise InputError(f"{table.path}: no column of scores besides the gold standard and ids; add one a measure")
+        raise InputError(
+            f"{table.path}: no column of scores besides the gold standard and ids; add a column for each measure"
+        )
     return measures, [column for column in other_columns if column not in measures]
 
 
@@ -279,7 +284,7 @@ def read_mwetoolkit(path: Path) -> tuple[FileTable, Conventions]:
     except (LookupError, ValueError) as error:
         raise InputError(f"{path}: invalid XML ({error})") from None
     if not reader.lines:
-        raise InputError(f"{path}: no candidate (<cand>)")
+        raise InputError(f"{path}: no candidate; expected an element <cand> for each")
     names = list(dict.fromkeys([CANDIDATE, *reader.features, *reader.classes]))
     columns = {name: [cells.get(name, "") for cells in reader.rows] for name in names}
     real = tuple(name for name in reader.features if reader.types.get(name) == "real")
@@ -351,7 +356,9 @@ class _CandidateParser:
 
     def refuse_entity(self, *_: Any) -> int:
         """Raise an error for an XML entity or a reference to an external file."""
-        raise InputError(f"{self._location}: entities and external parts are refused, write the text itself")
+        raise InputError(
+            f"{self._location}: XML entities and external files are not read; write their text into the file"
+        )
 
 
 ENDINGS = (".ds", ".ds.gz")
@@ -377,7 +384,9 @@ def read_ucs(path: Path) -> FileTable:
             raise build_width_error(path, number, len(cells) if line else 0, len(rows[0][1]))
         rows.append((number, cells))
     if not rows:
-        raise InputError(f"{path}: has comments alone, expected the names of variables and one row per candidate")
+        raise InputError(
+            f"{path}: has only comments; expected a header with the names of columns, and one row per candidate"
+        )
     return build_table(path, rows)
 
 

@@ -107,7 +107,7 @@ def as_counts(
     are_columns = not isinstance(groups, Mapping) and (ids is None or isinstance(ids, str))
     if format != "auto" or (are_columns and _is_frame(scores, columns)):
         if not are_columns:
-            raise InputError("format = is of data frames whose ids and groups are columns: name them in ids and groups")
+            raise InputError("format= needs ids and groups as columns of the data frame; name them in ids= and groups=")
         ignored = {*options.pop("ignore", ())}
         notes = [*options.pop("warnings", ()), *tables.describe_unknown_columns(ignored, columns)]
         columns = {name: column for name, column in columns.items() if name not in ignored}

@@ -84,7 +84,9 @@ class GroupFile:
         columns = [set(cells) for cells in self._headerless_table.columns.values()]
         best = max(columns, key=lambda cells: sum(item in cells for item in ids))
         missing = [item for item in ids if item not in best]
-        raise InputError(f"{self.path}: {describe_items(missing)} not in this table; add the group of every item")
+        raise InputError(
+            f"{self.path}: {describe_items(missing)} not in this table; add a row with the group of each item"
+        )
 
     @property
     def _headerless_table(self) -> FileTable:
@@ -114,7 +116,7 @@ class GroupFile:
         if table is None:
             raise InputError(
                 f"{self.path}: {format_count(self.table.n_rows, 'row')} for {format_count(n_items, 'item')}; without "
-                "ids each has a row, in their order"
+                "ids, write one row per item in the order of the items"
             )
         id_name = table.find_id_column(Options()) if table.header and len(table.columns) > 1 else None
         factors = self._build_factors(table, id_name, range(n_items))

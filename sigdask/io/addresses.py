@@ -25,8 +25,8 @@ def check_address(address: str, what: str) -> None:
     module, _, attribute = address.partition(":")
     if module.endswith(".py"):
         raise InputError(
-            f"{what} {address!r}: expected a module, not a file; write {Path(module).stem}:{attribute}. Modules are "
-            "looked for on Python's path, in the current folder, and in the folder of a plan"
+            f"{what} {address!r}: expected a module, not a file; write {Path(module).stem}:{attribute}. sigdask looks "
+            "for modules on Python's path, in the current folder, and in the folder of the plan"
         )
     if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
         raise InputError(f"{what} {address!r}: expected MODULE:ATTRIBUTE, such as my_{what}s:name")

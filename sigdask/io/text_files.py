@@ -48,7 +48,7 @@ def read_text(path: Path, expected: str) -> str:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     if len(raw) > MAX_BYTES:
-        raise InputError(f"{path}: more than {MAX_BYTES >> 20} MB, expected {expected}")
+        raise InputError(f"{path}: has more than {MAX_BYTES >> 20} MB, so it is not {expected}")
     try:
         return raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:

@@ -63,7 +63,7 @@ def mean(spec: Spec) -> Metric:
     spec.check_options("better", label=True)
     better = spec.options.get("better", "higher")
     if better not in {"higher", "lower"}:
-        raise InputError(f"metric {spec.name!r}: better = {better!r} must be higher or lower")
+        raise InputError(f"metric {spec.name!r}: better = {better!r}: must be higher or lower")
     field = "score" if spec.label is None else f"score[{spec.label}]"
     return Metric(spec.name, partial(_bind_share, spec.name, field, higher_is_better=better == "higher"))
 
@@ -100,7 +100,7 @@ def relation_ratio(spec: Spec) -> Metric:
     spec.get_zero_division()
     average, match = spec.get_choice("average", ("micro", "macro")), spec.get_choice("match", RELATION_MATCHES)
     if spec.label is not None and average == "macro":
-        raise InputError(f"metric {spec.name!r}: a macro average is over types; leave [{spec.label}] out")
+        raise InputError(f"metric {spec.name!r}: a macro average is over all types; leave out [{spec.label}]")
     return Metric(spec.name, partial(_bind_relations, spec, average, match))
 
 
@@ -130,7 +130,7 @@ def _bind_relations(spec: Spec, average: str, match: str, counts: Counts) -> Bou
 def select_labels(spec: Spec, counts: Counts) -> tuple[str, ...]:
     """Return the labels that a metric averages over: those its option lists, or else all labels of the gold data."""
     if not counts.labels:
-        raise InputError(f"metric {spec.name!r} averages over labels, and these data have none")
+        raise InputError(f"metric {spec.name!r} averages over labels, but these data have none; choose another metric")
     if "labels" not in spec.options:
         return counts.labels
     labels = tuple(spec.options["labels"].split("+"))
@@ -277,7 +277,7 @@ def _bind(name: str, function: Any, counts: Counts) -> BoundMetric:
     if "correct" not in counts.fields or not counts.labels:
         raise base.build_lacking_error(name, "labels", counts)
     if "tp" in counts.fields:
-        raise InputError(f"metric {name!r} needs one label per item; these data have several or chunks: take f1")
+        raise InputError(f"metric {name!r} needs one label per item; these have several per item, or chunks; choose f1")
     labels = counts.labels + counts.predicted_labels
     margins = tuple(f"{kind}[{label}]" for kind in ("predicted", "gold") for label in labels)
     return BoundMetric(name, ("correct", "items", *margins), Formula(name, function))

@@ -43,7 +43,8 @@ def dependencies(spec: Spec) -> Metric:
     score = spec.get_choice("score", SCORES)
     if score == "aligned" and (unit in {"tokens", "sentences"} or spec.base == "Words"):
         raise InputError(
-            f"metric {spec.name!r}: score=aligned counts aligned words, and {spec.base} compares none; leave it out"
+            f"metric {spec.name!r}: score=aligned is a share of the aligned words, which {spec.base} does not use; "
+            "leave out score=aligned"
         )
     return Metric(spec.name, partial(_bind_words, spec, score))
 

@@ -223,7 +223,7 @@ def _are_outcomes(field: str, counts: Counts) -> bool:
 def _count_samples(field: str, counts: Counts) -> tuple[Integers, Integers]:
     """Return the number of samples of each item and system, and how many of them are right."""
     if counts.apart:
-        raise InputError("pass@k takes all samples of an item together; leave replicates=each out")
+        raise InputError("pass@k needs all samples of an item together; leave out replicates=each")
     if counts.replicates:
         n_replicates = len(counts.replicates)
         right = np.sum([replicate.field(field) for replicate in counts.replicates], axis=0).astype(np.int64)

@@ -113,7 +113,11 @@ def _check_parameters(name: str, parsed: Any) -> None:
         parsed.validate_params()
     except AssertionError:
         lacking = [key for key, info in supported.items() if info.required and key not in parsed.params]
-        problem = f"give {', '.join(lacking)}, as in {parsed.NAME}@10" if lacking else "a value that cannot be"
+        problem = (
+            f"give {', '.join(lacking)}, as in {parsed.NAME}@10"
+            if lacking
+            else ("one of its parameters has a value that is not allowed")
+        )
         raise InputError(f"metric {name!r}: {problem}; it takes {takes}") from None
     for key, lowest, highest in (("cutoff", 1, MAX_DOCUMENTS), ("rel", 1, MAX_DOCUMENTS), ("recall", 0, 1)):
         value = parsed.params.get(key, lowest)

@@ -147,7 +147,10 @@ def _round_statistics(scorer: str, statistics: Array, n_references: int) -> Arra
         statistics = statistics[:, :2] * math.lcm(*range(1, n_references + 1))
     rounded = np.rint(statistics)
     if not np.allclose(rounded, statistics, atol=1e-6):
-        raise InputError(f"{scorer}: the statistics of a segment are no integers")
+        raise InputError(
+            f"{scorer}: sacrebleu counts fractions with these options, and sigdask needs whole numbers; choose other "
+            "options"
+        )
     return rounded.astype(np.int64)
 
 

@@ -75,7 +75,8 @@ class _BindFields:
             if field not in counts.fields:
                 present_fields = ", ".join(list(counts.fields)[:8])
                 raise InputError(
-                    f"metric {self.name!r} needs the field {field!r}, which these data lack; they have {present_fields}"
+                    f"metric {self.name!r} needs the field {field!r}, which these data lack; their fields are "
+                    f"{present_fields}"
                 )
         return BoundMetric(self.name, self.fields, Formula(self.name, self.function), self.higher_is_better)
 

@@ -149,7 +149,7 @@ def test_workers_of_a_cluster_find_the_same_power():
         (["--units", "100", "--difference", "0.1"], "give only one of them"),
         (["--samples", "3", "--units", "100"], "samples = 3: must be at least 100"),
         (["--difference", "nan"], "must be a number"),
-        (["--alpha", "1e-9", "--units", "50"], "too many swaps"),
+        (["--alpha", "1e-9", "--units", "50"], "take too long"),
     ],
 )
 def test_what_makes_no_sense_is_refused(table, arguments, said):

@@ -76,7 +76,7 @@ BAD_INPUT = [
     (["good.csv", "--workers", "0"], "--workers': 0 is not in the range"),
     (["good.csv", "--no-such-option"], "No such option"),
     (["good.csv", "--adjust"], "requires an argument. (see sigdask compare --help)"),
-    (["good.csv", "--open", "x", "y"], "--open: opens comparisons on a page; add --html FILE"),
+    (["good.csv", "--open", "x", "y"], "--open: needs a page on which it opens comparisons; add --html FILE"),
     ([], "Missing argument"),
 ]
 
@@ -141,8 +141,8 @@ def test_a_file_whose_name_is_not_utf8_is_named_and_taken_where_the_system_has_a
     for arguments in (["compare", odd, "t.txt"], ["check", "plan.toml"], ["run", "plan.toml"]):
         result = run(*arguments, cwd=tmp_path)
         assert (result.returncode, result.stdout) == (2, ""), result.stderr
-        assert r"s\udce9.txt': the file's name is not UTF-8" in result.stderr
-        assert "rename the file, or give the system a name" in result.stderr
+        assert r"s\udce9.txt': the file's name, which is also the system's" in result.stderr
+        assert "rename the file, or name the system" in result.stderr
     for command in ("check", "run"):
         result = run(command, folder / "plan.toml", cwd=tmp_path)
         assert (result.returncode, result.stdout) == (2, ""), result.stderr

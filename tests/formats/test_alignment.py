@@ -223,7 +223,7 @@ def test_numbers_in_another_order_ask_whether_they_name_the_items(tmp_path, head
         write_named_scores(tmp_path, "a", header, scores, keys),
         write_named_scores(tmp_path, "b", header, scores, random.Random(6).sample(keys, 40)),
     ]
-    with pytest.raises(InputError, match=r"in other rows.*--id .*--align position"):
+    with pytest.raises(InputError, match=r"in another order.*--id .*--align position"):
         read(*paths)
     counts = read(*paths, options=Options(id_column=header))
     assert counts.field("score")[:, 0].tolist() == counts.field("score")[:, 1].tolist()
@@ -234,7 +234,7 @@ def test_names_most_of_which_stand_in_other_rows_ask_for_their_column(tmp_path):
     first = write_named_scores(tmp_path, "a", "filename", dict.fromkeys(keys, 1), keys)
     others = [*keys[3:], "y0", "y1", "y2"]
     second = write_named_scores(tmp_path, "b", "filename", dict.fromkeys(others, 1), others)
-    with pytest.raises(InputError, match="column 'filename' has the cells of .*--id filename"):
+    with pytest.raises(InputError, match="column 'filename' has the same cells as in .*--id filename"):
         read(first, second)
 
 

@@ -124,7 +124,7 @@ def test_flags_of_the_winner_are_read(tmp_path):
     assert (r.score_a, r.n_items) == (0.5, 3)
     (tmp_path / "bad.csv").write_text(rows.replace("1,0,0", "1,1,0"))
     with pytest.raises(
-        InputError, match=r"bad.csv, line 2: model_a, model_b of the winner_ fields set to 1, expected exactly one"
+        InputError, match=r"bad.csv, line 2: model_a, model_b of the fields winner_... are 1, expected exactly one"
     ):
         read(tmp_path / "bad.csv")
 
@@ -176,7 +176,7 @@ def test_any_model_can_be_the_one_to_beat(tmp_path):
     assert (counts.systems, counts.ids) == (("x", "y"), ("1", "2"))
     r = compare_pairs(counts)["x", "y"]
     assert (r.score_a, r.score_b) == (1, 0.5)
-    with pytest.raises(InputError, match="no such model; models: base, x, y"):
+    with pytest.raises(InputError, match="no such model; models are base, x, y"):
         read(path, format="battles:against=best")
 
 
@@ -226,7 +226,7 @@ def test_a_judge_that_says_another_thing_in_the_other_order_gives_a_tie(tmp_path
     )
     assert (counts.field("score[win_rate]") / counts.field("items")).tolist() == [[0.5, 0.5], [1, 0]]
     assert counts.notices == ("1 verdicts are 'inconsistent' (not the same in both orders): ties",)
-    with pytest.raises(InputError, match="'perhaps', expected .*; write it so, or leave it empty where there is no"):
+    with pytest.raises(InputError, match="'perhaps', expected .*; leave the cell empty if there is no"):
         read(write_json_lines(tmp_path / "v.jsonl", [build_battle(1, "x", "y", "perhaps")]))
 
 

@@ -257,7 +257,7 @@ def test_types_that_only_systems_use_count_in_f1_and_not_among_the_gold_ones(tmp
 def test_kappa_of_chunks_is_refused(files):
     counts = read(*files[:2], gold=files[2])
     for name in ("kappa", "mcc"):
-        with pytest.raises(InputError, match="needs one label per item; these data have several or chunks"):
+        with pytest.raises(InputError, match="needs one label per item; these have several per item, or chunks"):
             find_metric(name).bind(counts)
 
 
@@ -364,7 +364,7 @@ def test_sentences_are_a_unit_by_name(files):
     options = Options(groups=("sentence",))
     counts = read(*files[:2], gold=files[2], options=options)
     assert counts.group("sentence") == ("1", "2", "3")
-    with pytest.raises(InputError, match=r"gold.txt: no column 'document' .*DOCSTART.*columns at hand: sentence"):
+    with pytest.raises(InputError, match=r"gold.txt: no column 'document' .*DOCSTART.*columns: sentence"):
         read(*files[:2], gold=files[2], options=Options(groups=("document",)))
 
 
@@ -421,7 +421,7 @@ def test_what_does_not_fit_is_an_error_that_names_the_place(tmp_path, a, message
     [
         ("conll:scheme=IOB3", "scheme = 'IOB3'"),
         ("conll:schema=IOB1", "did you mean 'scheme'"),
-        ("conll:column=0", "column = '0' must be a column's number"),
+        ("conll:column=0", "column = '0': must be the number of a column"),
         ("conll:column=3", "line 1: found 2 columns, but column is 3"),
         ("conll:gold-column=-3", "gold.txt, line 1: found 2 columns, but gold-column is -3"),
         ("conll:scheme=IOE2", "gold.txt, line 1: label 'B-ORG', expected O or one that begins with I-, E-"),
@@ -495,7 +495,7 @@ def test_forgotten_gold_labels_are_asked_for(files):
 
 
 def test_two_systems_of_one_name_are_an_error(tmp_path, files):
-    with pytest.raises(InputError, match=r"a.txt and .*b.txt are both taken for a system 'a'; .*NAME=FILE"):
+    with pytest.raises(InputError, match=r"a.txt and .*b.txt would both be system 'a'; .*NAME=FILE"):
         read(files[0], f"a={files[1]}", gold=files[2])
 
 
@@ -627,8 +627,8 @@ def test_a_file_without_sentence_breaks_is_told_how_to_get_them(tmp_path, gold):
         InputError, match=r"one: lacks all the 1 sentence breaks of .*gold.conll \(the first before line 3\)"
     ):
         read_texts(tmp_path, lacking, gold, gold)
-    awk = re.search("awk .* does it", str(catch_error(read_texts, tmp_path, lacking, gold, gold)))[0].removesuffix(
-        " does it"
+    awk = re.search("awk .* does this", str(catch_error(read_texts, tmp_path, lacking, gold, gold)))[0].removesuffix(
+        " does this"
     )
     mended = subprocess.run(awk, shell=True, capture_output=True, text=True, check=True).stdout
     assert read_texts(tmp_path, mended, gold, gold).field("correct").tolist() == [
@@ -712,7 +712,7 @@ def test_files_of_several_columns_name_the_one_that_is_scored(tmp_path, files):
 def test_a_column_of_underscores_is_refused(tmp_path):
     gold = format_parse(("NOUN", "VERB"), (2, 0))
     files = write_files(tmp_path, gold.replace("NOUN", "_").replace("VERB", "_"), gold, gold)
-    with pytest.raises(InputError, match=r"a.txt: UPOS \(column 4\) holds '_' alone, so no labels"):
+    with pytest.raises(InputError, match=r"a.txt: UPOS \(column 4\) has only '_' and no labels"):
         read(*files[:2], gold=files[2])
 
 
@@ -766,7 +766,7 @@ def test_historical_entities_are_read_without_options(tmp_path, comment, end):
 def test_historical_files_without_gold_labels_or_of_masked_ones_are_refused(tmp_path):
     masked = format_hipe([(word, "_", "_", "_") for word, *_ in FIRST_DOCUMENT])
     files = write_files(tmp_path, format_hipe(FIRST_DOCUMENT), format_hipe(FIRST_DOCUMENT), masked)
-    with pytest.raises(InputError, match=r"gold.txt: NE-COARSE-LIT \(column 2\) holds '_' alone"):
+    with pytest.raises(InputError, match=r"gold.txt: NE-COARSE-LIT \(column 2\) has only '_'"):
         read(*files[:2], gold=files[2])
     with pytest.raises(
         InputError, match=r"a.txt: .*NE-COARSE-LIT.* holds predicted labels, but no gold labels; give --gold FILE"
@@ -849,7 +849,7 @@ def test_json_of_parts_of_speech_is_compared_token_by_token(tmp_path):
         ('[{"tags": ["O", "O"], "tokens": ["a"]}, {"tags": ["O"]}]', "record 1: 2 tags, but 1 tokens"),
         (
             '[{"words": ["O", "O"]}, {"words": ["O"]}]',
-            "found no list of tags in 'words'; name its key, conll:column=KEY",
+            "no list of tags among the keys 'words'; name its key: --format conll:column=KEY",
         ),
     ],
 )

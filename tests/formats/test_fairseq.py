@@ -52,7 +52,7 @@ def test_hypotheses_and_targets_of_a_log_are_those_that_fairseq_scores(tmp_path,
 def test_a_reference_beside_the_logs_goes_by_the_sentences_numbers(tmp_path):
     for name, outputs in SYSTEMS.items():
         (tmp_path / name).write_text(format_log(outputs, targets=None))
-    with pytest.raises(InputError, match=r"x: no targets \(T-0, ...\) to compare with; give --ref FILE"):
+    with pytest.raises(InputError, match=r"x: no targets \(T-0, ...\), which are the references; give --ref FILE"):
         read(tmp_path / "x", tmp_path / "y")
     (tmp_path / "ref").write_text("".join(f"{target}\n" for target in TARGETS))
     (tmp_path / "docs").write_text("a\na\nb\n")

@@ -52,7 +52,7 @@ def test_a_table_may_hold_several_columns_of_groups(tmp_path):
     [
         (
             "topic\tc\n301\ta\n302\ta\n",
-            r"groups.tsv: 2 items \('303', '304'\) not in this table; add the group of every item",
+            r"groups.tsv: 2 items \('303', '304'\) not in this table; add a row with the group of each item",
         ),
         ("topic\tc\n301\ta\n302\ta\n303\tb\n304\tb\n301\tb\n", "line 6: item '301' is on line 2 already"),
         ("topic\tc\n301\ta\n302\t\n303\tb\n304\tb\n", "line 3: no group of column 1; every item needs one"),
@@ -73,7 +73,7 @@ def test_items_without_ids_have_a_row_each(tmp_path, text):
     assert counts.group("document").codes.tolist() == [0, 0, 1]
     assert ("domain" in counts.groups) is ("news" in text)
     (tmp_path / "docs").write_text("d1\nd2\n")
-    with pytest.raises(InputError, match="docs: 2 rows for 3 items; without ids each has a row"):
+    with pytest.raises(InputError, match="docs: 2 rows for 3 items; without ids, write one row per item"):
         read(tmp_path / "a", tmp_path / "b", options=Options(documents=tmp_path / "docs"))
 
 

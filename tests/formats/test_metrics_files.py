@@ -132,13 +132,15 @@ def test_the_summary_that_evaluate_returns_of_bleu_is_refused_as_one(tmp_path):
     bleu = {"bleu": 0.3, "precisions": [0.6, 0.4, 0.3, 0.2], "brevity_penalty": 1.0, "length_ratio": 1.1}
     for name in "xy":
         (tmp_path / f"{name}.json").write_text(json.dumps(bleu))
-    with pytest.raises(InputError, match=r"x.json: 1 list \('precisions'\) of the whole system, but no score of each"):
+    with pytest.raises(
+        InputError, match=r"x.json: 1 list \('precisions'\) with scores of whole systems, but no score of each"
+    ):
         read(tmp_path / "x.json", tmp_path / "y.json")
 
 
 def test_lists_of_unlike_lengths_are_an_error_that_names_both(tmp_path):
     (tmp_path / "x.json").write_text('{"f1": [1, 0.5], "em": [1]}')
-    with pytest.raises(InputError, match="x.json: 'em' holds 1 values, but 'f1' 2; expected one an item"):
+    with pytest.raises(InputError, match="x.json: 'em' has 1 values, but 'f1' has 2; expected one per item"):
         read(tmp_path / "x.json", tmp_path / "x.json")
 
 
@@ -154,7 +156,7 @@ def test_what_bert_score_prints_of_segments_is_read(tmp_path):
     with pytest.raises(InputError, match="y, line 3: found 'Warning', expected P, R and F1 of a segment"):
         read(tmp_path / "x", tmp_path / "y")
     (tmp_path / "y").write_text(f"{BERTSCORE_HASH} P: 0.85 R: 0.65 F1: 0.74\n")
-    with pytest.raises(InputError, match="y: bert-score printed its means alone; run it with -s"):
+    with pytest.raises(InputError, match="y: bert-score printed only its means; run it with -s"):
         read(tmp_path / "x", tmp_path / "y")
 
 

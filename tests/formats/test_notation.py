@@ -135,7 +135,7 @@ def test_a_list_of_decimal_commas_is_read_where_it_is_no_two_columns(tmp_path):
 
 def test_formats_without_columns_of_scores_take_no_decimal_mark(tmp_path):
     table = write_text(tmp_path / "t.csv", "item,gold,a,b\nx,P,Q,P\ny,Q,Q,P\n")
-    with pytest.raises(InputError, match=r"--decimal ,: format labels holds no columns of scores"):
+    with pytest.raises(InputError, match=r"--decimal ,: format labels has no columns of scores"):
         read(table, format="labels", options=Options(decimal=","))
 
 

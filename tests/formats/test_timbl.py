@@ -199,7 +199,7 @@ def test_options_and_gold_are_checked(plain):
         read(*plain, format="timbl:seperator=tab")
     for name in ("timbl", "mbt"):
         with pytest.raises(
-            InputError, match=rf"--gold .*: format {name} holds gold classes and takes no gold file; leave it out"
+            InputError, match=rf"--gold .*: format {name} holds gold classes and takes no gold file; leave out --gold"
         ):
             read(*plain, gold=plain[0], format=name)
 
@@ -302,7 +302,7 @@ def test_mbt_labels_are_mapped(tmp_path):
             format_tagged().replace("is\t/\tV\tV", "is\tV"),
             r"b.out, line 2: found 'is\\tV', expected word, tag and predicted tag",
         ),
-        ("emissie/N is/V <utt>\n", "use -T"),
+        ("emissie/N is/V <utt>\n", "tagged file .-T, not -t"),
         (format_tagged() + format_tagged(), r"b.out: 4 sentences, but .*a.out has 2"),
         (
             format_tagged().replace("<utt>\n", "", 1),

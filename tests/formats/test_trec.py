@@ -358,7 +358,7 @@ def test_a_run_is_called_after_its_tag_where_its_file_is(tmp_path):
         ("x", QRELS, r"x, line 1: found 4 fields.*looks like judgements: give them with --gold"),
         ("x", "7 Q0 a 1 1 x\n", r"x: none of its 1 topics is judged in .*qrels \(which has 1, 2, 3"),
         ("qrels", RUN_X, r"qrels, line 1: found 6 fields.*looks like a run: give runs as systems"),
-        ("qrels", QRELS + "1 0 a 1\n", "qrels, line 7: document 'a' of topic '1' is judged already"),
+        ("qrels", QRELS + "1 0 a 1\n", "qrels, line 7: document 'a' of topic '1' has a judgement already"),
         ("qrels", QRELS.replace("1 0 b 0", "1 0 b no"), "qrels, line 2: relevance 'no' is not an integer"),
         ("qrels", QRELS.replace("1 0 b 0", "1 0 b 0.5"), "qrels, line 2: relevance '0.5' is not an integer"),
         ("qrels", QRELS.replace("1 0 b 0", "1 b 0"), "qrels, line 2: found 3 fields, expected 4"),
@@ -384,7 +384,7 @@ def test_a_swap_of_runs_and_judgements_is_seen_without_a_format(tmp_path):
 
 def test_two_runs_of_one_name_and_files_that_are_not_there_are_errors(tmp_path):
     x, qrels = write_files(tmp_path, x=RUN_X, qrels=QRELS)
-    with pytest.raises(InputError, match="are both taken for a system 'x'; .*NAME=FILE"):
+    with pytest.raises(InputError, match="would both be system 'x'; .*NAME=FILE"):
         read(x, x, gold=qrels)
     with pytest.raises(InputError, match="no such file"):
         read(x, tmp_path / "none", gold=qrels)
@@ -453,14 +453,14 @@ def test_a_summary_over_other_topics_is_told(tmp_path):
     ("content", "message"),
     [
         ("", "b: is empty"),
-        (ALL, "b: no score of a single topic; print them with trec_eval -q"),
+        (ALL, "b: has only averages, no scores of topics; print these with trec_eval -q"),
         (PRINTED + "map\t1\t0.5\n", "b, line 5: map of topic 1 is on line 1 already"),
         (PRINTED.replace("0.2500", "nan"), "b, line 3: map of topic 2 is 'nan', expected a number"),
         (PRINTED.replace("0.2500", "NA"), "b, line 3: map of topic 2 is 'NA'"),
         (PRINTED + "map\t3\n", "b, line 5: found 'map | 3', expected measure, topic and value"),
         (PRINTED.replace("P_10                  \t2\t0.3000\n", ""), "topic '2' has no line of P_10"),
         (PRINTED.replace("\t2\t", "\t3\t"), "has no topic 3"),
-        ("other\t1\t0.5\nother\t2\t0.5\n", "no measure that all the files have"),
+        ("other\t1\t0.5\nother\t2\t0.5\n", "no measure is in all files"),
     ],
 )
 def test_damaged_scores_are_an_error_that_names_file_and_place(tmp_path, content, message):
@@ -471,7 +471,7 @@ def test_damaged_scores_are_an_error_that_names_file_and_place(tmp_path, content
 
 def test_printed_scores_take_no_gold(tmp_path):
     a, b, qrels = write_files(tmp_path, a=PRINTED, b=PRINTED, qrels=QRELS)
-    with pytest.raises(InputError, match="printed already and takes no gold"):
+    with pytest.raises(InputError, match="holds scores that a program computed"):
         read(a, b, gold=qrels, format="trec")
 
 

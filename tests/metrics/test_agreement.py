@@ -545,7 +545,7 @@ def test_several_human_scores_must_be_chosen(tmp_path):
         (["--statistic", "spa", "--group", "item"], "--statistic spa: applies to systems"),
         (
             ["--level", "system", "--group", "item"],
-            "each system has one score, which cannot be grouped; leave group=item out",
+            "each system has one score, so there are no groups; leave out group=item",
         ),
         (["--threshold", "1"], "--threshold: applies only to --statistic accuracy --permute pairs"),
     ],

@@ -138,7 +138,7 @@ def test_what_is_no_right_or_wrong_is_an_error(tmp_path):
     assert compute_score(counts, "pass@2[x]", 0) == 1
     with pytest.raises(InputError, match="no column of scores 'z'; columns: x, y"):
         compute_score(counts, "pass@2[z]", 0)
-    with pytest.raises(InputError, match="leave replicates=each out"):
+    with pytest.raises(InputError, match="leave out replicates=each"):
         compute_score(
             read(*write_records(tmp_path, draw_outcomes(lambda _: 2)), format="wide:replicates=each"), "pass@1", 0
         )

@@ -221,10 +221,10 @@ def test_replicates_that_do_not_fit_are_errors(tmp_path):
         (tmp_path / f"{name}.tsv").write_text(text)
     a, b, c = (tmp_path / f"{name}.tsv" for name in "abc")
     with pytest.raises(
-        InputError, match=r"system 'x' has 2 files, replicates of it, but y has 1; give every system as"
+        InputError, match=r"system 'x' has 2 files \(replicates\), but y has 1; give each system equally"
     ):
         read(f"x={a}", f"x={b}", f"y={a}")
-    with pytest.raises(InputError, match=r"system 'x' has 2 files, replicates of it, but .*c.tsv has 1"):
+    with pytest.raises(InputError, match=r"system 'x' has 2 files \(replicates\), but .*c.tsv has 1"):
         read(f"x={a}", f"x={b}", c)
     with pytest.raises(InputError, match=r"a.tsv: is given twice for system 'x'"):
         read(f"x={a}", f"x={a}", f"y={a}", f"y={b}")

@@ -225,7 +225,7 @@ def test_files_end_as_what_they_hold_and_a_pipe_has_the_table_alone(tmp_path):
     [
         (("--latex", "nowhere/t.tex"), "--latex nowhere/t.tex: cannot be written"),
         (("-o", "t.docx"), "expected a file that ends in .json, .csv, .parquet, .md, .tex, .bib"),
-        (("--latex", "-", "--markdown", "-"), "--markdown - and --latex -: only one of them can go to standard output"),
+        (("--latex", "-", "--markdown", "-"), "--markdown - and --latex -: only one output can go to standard output"),
         (("--latex", "t.tex", "-o", "u.tex"), "-o u.tex: t.tex already gets the same output"),
         (("--latex", "-", "--layout", "wide"), "'wide' is not one of 'systems', 'pairs'"),
         (("--latex", "-", "--digits", "16"), "digits = 16: must be at most 15"),

@@ -304,7 +304,7 @@ def test_report_opens_nothing_that_the_run_did_not_see(folder, tmp_path):
     page, plan = tmp_path / "opened.html", copied / "plan.toml"
     for arguments, message in (
         ([plan, "--html", page, "--open", "steady", "bas"], r"--open: there is no system 'bas'; did you mean"),
-        ([plan, "--open", "steady", "base"], r"--open: opens comparisons on a page; add --html FILE"),
+        ([plan, "--open", "steady", "base"], r"--open: needs a page on which it opens comparisons; add --html FILE"),
         ([copied / STORE, "--html", page, "--open", "steady", "base"], r"is a store, which has no data of units"),
         ([plan, "--site", tmp_path / "s", "--open", "steady", "base"], r'add open = \[\["A", "B"\]\] to \[report\]'),
     ):

@@ -108,7 +108,7 @@ def test_compare_writes_csv_and_parquet(scores, tmp_path):
 def test_standard_output_takes_one_file(scores):
     result = call_sigdask("compare", scores, "--csv", "-", "--json", "-", cwd=scores.parent)
     assert result.returncode == 2
-    assert "--json - and --csv -: only one of them can go to standard output" in result.stderr
+    assert "--json - and --csv -: only one output can go to standard output" in result.stderr
     result = call_sigdask("compare", scores, "--csv", scores.parent / "no" / "out.csv", cwd=scores.parent)
     assert result.returncode == 2
     assert "--csv" in result.stderr

@@ -189,7 +189,9 @@ class MeasureRankings:
         if not self.spec.samples:
             return None
         if self.candidates.is_sampled:
-            raise InputError("--samples needs candidates that are all judged, but only some of these are; leave it out")
+            raise InputError(
+                "some candidates are not judged, and --samples needs a judgement of each; leave out --samples"
+            )
         size = self.spec.sample_size or 0
         if size > len(self.gold):
             raise InputError(f"sample_size = {size:,}: must be at most {len(self.gold):,}, the number of candidates")
@@ -546,9 +548,7 @@ def validate(
         raise InputError(f"validation needs {MIN_REPEATED_SAMPLES} repeated samples or more, found {len(samples)}")
     for name, sample in samples.items():
         if (sample.gold == UNKNOWN).any():
-            raise InputError(
-                f"sample {name!r}: some candidates are not judged; validation needs samples that are all judged"
-            )
+            raise InputError(f"sample {name!r}: some candidates are not judged; validation needs a judgement of each")
     sets = list(_accept_by_cutoff(samples, cutoffs) if cutoffs else _accept_n_best(samples, spec))
     notes = tuple(
         f"{_describe_set(acceptance)}: {describe_items(empty, 'sample')} accept{'s' * (len(empty) == 1)} no "
@@ -604,8 +604,8 @@ def _build_set(
     some_are = accepted > 0
     if some_are.sum() < MIN_REPEATED_SAMPLES:
         raise InputError(
-            f"{measure}: the cutoff accepts candidates in only {int(some_are.sum())} of {len(names)} samples, which "
-            "is too few to validate; lower it"
+            f"{measure}: only {int(some_are.sum())} of {len(names)} samples have candidates at the cutoff or above, "
+            "too few for a validation; lower the cutoff"
         )
     accepting = tuple(name for name, any_is in zip(names, some_are, strict=True) if any_is)
     return AcceptanceSet(measure, cutoff, n, accepting, accepted[some_are], true[some_are])
@@ -614,7 +614,10 @@ def _build_set(
 def _validate_set(sets: AcceptanceSet, confidence: float) -> ValidatedAcceptance:
     spread = estimate_dispersion(sets.true, sets.accepted)
     if not 0 < spread.precision < 1:
-        raise InputError(f"{sets.measure}: all accepted candidates are {'true' if spread.precision else 'false'}")
+        raise InputError(
+            f"{sets.measure}: all candidates at the cutoff or above are {'true' if spread.precision else 'false'}, so "
+            "there is nothing to validate; choose another cutoff"
+        )
     expected = compute_expected_misses(sets.accepted, spread.precision, confidence)
     limits = compute_widened_interval(sets.true, sets.accepted, confidence)
     widened_limits = compute_widened_interval(sets.true, sets.accepted, confidence, spread.factor)

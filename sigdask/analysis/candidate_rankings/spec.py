@@ -126,7 +126,7 @@ def convert_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
     if cutoffs and cutoffs[0] < 1:
         raise InputError(f"n = {cutoffs[0]}: expected numbers of at least 1")
     if len(cutoffs) > MAX_CUTOFFS:
-        raise InputError(f"n: {len(cutoffs):,} numbers, at most {MAX_CUTOFFS:,}")
+        raise InputError(f"n: {len(cutoffs):,} numbers, more than {MAX_CUTOFFS:,}; give fewer")
     return cutoffs
 
 

@@ -409,7 +409,9 @@ def _number_scales(comparisons: FamilyComparisons) -> Integers:
 
 def _build_relabelling(comparisons: FamilyComparisons, alternative: Alternative) -> Relabelling:
     if alternative != "two-sided":
-        raise InputError(f"adjust tukey: is two-sided only, and the alternative is {alternative}; use max-t")
+        raise InputError(
+            f"adjust tukey: Tukey's test is two-sided, but the alternative is {alternative}; choose --adjust max-t"
+        )
     groups = group_rows(_number_scales(comparisons))
     pairs = np.column_stack([comparisons.get_column("a"), comparisons.get_column("b")])
     members: list[FamilyMember] = []

@@ -86,7 +86,8 @@ class ComparisonJobs:
         comparisons = list_comparisons(resolved, spec.find_metrics(counts), spec.by)
         if len(resolved.pairs) and not len(comparisons):
             raise InputError(
-                f"{counts.name or 'these data'}: no two systems have an item in common, so there is nothing to compare"
+                f"{counts.name or 'these data'}: no two systems have an item in common, so there is nothing to "
+                "compare. Check that all systems use the same ids"
             )
         no_signs = np.full((len(comparisons), 2), -1, np.int64)
         return ComparisonJobs(resolved, comparisons, [*list_cells(comparisons, second_run=second_run)], no_signs)

@@ -630,7 +630,7 @@ def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline
     """Return the pairs of systems to compare, as indices, shape (n_pairs, 2)."""
     check_names(counts.systems)
     if pairs is not None and baseline is not None:
-        raise InputError("--pair, --baseline: each chooses what is compared; give one of them")
+        raise InputError("--pair and --baseline cannot be combined; give one of them")
     for pair in pairs or ():
         if isinstance(pair, str) or len(pair) != 2:
             raise InputError(f"pairs: {pair!r} is no pair of systems; expected a list such as [('new', 'old')]")

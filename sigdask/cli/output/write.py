@@ -120,7 +120,9 @@ def check_outputs(**files: str | None) -> None:
     """Raise, before anything is counted, if a file cannot be written or two go to standard output."""
     piped = [f"--{name} -" for name, file in files.items() if file == "-" and name != "html"]
     if len(piped) > 1:
-        raise InputError(f"{' and '.join(piped)}: only one of them can go to standard output; give the others files")
+        raise InputError(
+            f"{' and '.join(piped)}: only one output can go to standard output (-); write the others to files"
+        )
     if piped == ["--parquet -"] and sys.stdout.isatty():
         raise InputError("--parquet -: Parquet is binary and cannot be shown on a terminal; give a file, or use a pipe")
     for name, file in files.items():
@@ -140,7 +142,7 @@ def check_overwriting(files: Mapping[str, str | None], uses: Mapping[Path, str])
     """
     for file in files.values():
         if file not in {None, "-"} and (use := uses.get(Path(str(file)).resolve())):
-            raise InputError(f"{file}: is {use}; give another file for the output")
+            raise InputError(f"{file}: is {use} already; write the output to another file")
 
 
 def check_output(name: str, file: str | None, option: str) -> None:

@@ -170,7 +170,10 @@ def read_conllx(sources: Sequence[Source], gold: Path | None, options: Options) 
         rule = "punctuation is left out, as eval.pl does without -p; conllx:punctuation=yes scores all"
         notes = [ScopeNote(f"{n_scored:,} of {first.n_words:,} words are scored: {rule}")]
         if not n_scored:
-            raise InputError(f"{first.path}: holds punctuation alone; conllx:punctuation=yes scores it")
+            raise InputError(
+                f"{first.path}: all words are punctuation, which is not scored; --format conllx:punctuation=yes "
+                "scores it"
+            )
     return _build_counts(ParseFields(first, is_scored, systems, codes, CONLLX_METRICS), sources, options, notes)
 
 
@@ -255,7 +258,7 @@ def _check_heads(paths: Sequence[Path]) -> None:
             if len(cells) == treebank.WIDTH and cells[treebank.ID].isdecimal() and cells[treebank.HEAD] == "_":
                 raise InputError(
                     f"{path}, line {number}: word {cells[treebank.ID]} has no head (column 7 is '_'), and metrics of "
-                    "parses need heads. Give parses; or leave out --metric to compare tags"
+                    "parses need heads. Give parses, or leave out --metric to compare tags"
                 )
 
 

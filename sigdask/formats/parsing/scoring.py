@@ -316,6 +316,6 @@ def _check_words(gold: Treebank, system: Treebank, codes: Codes) -> None:
     if len(starts):
         raise InputError(
             f"{system.get_location(int(starts[0]))}: {len(system.starts):,} sentences, which are not the "
-            f"{len(gold.starts):,} of {gold.path}: here one of the two files begins a sentence (its "
-            f"line {gold.lines[starts[0]]}); end the same sentences with an empty line"
+            f"{len(gold.starts):,} of {gold.path}: from here on sentences begin at other words (line "
+            f"{gold.lines[starts[0]]} of the gold file). Put empty lines between the same words in both files"
         )

@@ -214,7 +214,7 @@ class _Collector:
                 if n_words < range_end or first != following or end < first:
                     raise InputError(
                         f"{location}: multiword token {name!r}, expected one that begins with the next word, "
-                        f"{following}, and does not overlap another; number the words anew"
+                        f"{following}, and does not overlap another; number the words again"
                     )
                 range_end = n_words + end - first + 1
                 is_part[n_words:range_end] = True
@@ -324,8 +324,8 @@ def read_treebank(path: Path, codes: Codes, *, is_universal: bool) -> Treebank:
         else:
             raise InputError(
                 f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) != 1)} "
-                f"({' '.join(cells)[:40].strip()!r}), expected {WIDTH} parted by tabs; complete the line, or put "
-                "an empty line before the comments of a sentence"
+                f"({' '.join(cells)[:40].strip()!r}), expected {WIDTH} separated by tabs; complete the line. If it is "
+                "a comment, put an empty line before it"
             )
     bank = collector.build_treebank()
     if is_universal:
@@ -344,11 +344,11 @@ def check_trees(bank: Treebank) -> None:
         second = int(bank.starts[sentence] + words[1])
         raise InputError(
             f"{bank.get_location(second)}: {n_roots[sentence]} words of sentence {sentence + 1} have the head 0, "
-            "expected one root; mend the heads, or score the tags alone with --format conll"
+            "expected one root; correct the heads, or compare only the tags with --format conll"
         )
     if in_cycle.any():
         word = int(np.argmax(in_cycle))
-        remedy = "mend the heads, or score the tags alone with --format conll"
+        remedy = "correct the heads, or compare only the tags with --format conll"
         raise InputError(f"{bank.get_location(word)}: the heads of this word lead in a circle and to no root; {remedy}")
 
 

@@ -160,7 +160,7 @@ def parse_tree(text: str, parameters: Parameters, kept: Mapping[int, int] = NONE
             opened = stack.pop()
             brackets[opened] = (*brackets[opened][:2], len(words))
         elif rest:
-            raise ValueError(f"{rest[:SHOWN]!r} stands where a bracket is expected, and a word has one label: (NN dog)")
+            raise ValueError(f"found {rest[:SHOWN]!r}, expected a bracket; write a word with its label, as in (NN dog)")
         else:
             stack.append(len(brackets))
             brackets.append((label, len(words), 0))
@@ -327,7 +327,7 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
     parameters = _find_parameters(options, gold)
     limit = options.own.get("length")
     if limit is not None and not re.fullmatch(r"[1-9]\d{0,8}", limit):
-        raise InputError(f"format trees: length = {limit!r} must be a number of words: 1, 2, ...")
+        raise InputError(f"format trees: length = {limit!r}: must be a number of words, 1 or more")
     scorer, equal = _Scorer(parameters, _CutLabels(parameters)), parameters.equal_labels
     first = read_file(gold)
     rows = first.filled
@@ -392,7 +392,7 @@ def _describe_scope(
     yield ScopeNote(f"Brackets are scored by the rules of evalb with {parameters.name}{remedy}")
     if limit is not None:
         if is_long.all():
-            raise InputError(f"{gold.path}: no sentence has at most {limit} words; leave length={limit} out")
+            raise InputError(f"{gold.path}: every sentence has more than {limit} words; leave out length={limit}")
         yield ScopeNote(f"{n - is_long.sum():,} of {format_count(n, 'sentence')} are scored, of at most {limit} words")
     left_out = no_parse | other_words
     for s, file in enumerate(files):

@@ -70,8 +70,8 @@ def read_battles(sources: Sequence[Source], gold: Path | None, options: Options)
     """Read judgements of pairs of models (Arena, MT-bench, AlpacaEval, tables), and return counts of their scores."""
     for name in filter(TIME_COLUMN.fullmatch, options.groups):
         raise InputError(
-            f"column {name!r} says when, or in which order, a judgement was made. Judgements of one question are "
-            "averaged, and are no questions of their own: leave it out of --unit and --by"
+            f"column {name!r} is the time or order of a judgement. Judgements of one question are averaged, so they "
+            f"cannot be units or subsets; leave out --unit or --by {name}"
         )
     judgements = Judgements(options)
     for source in sources:
@@ -174,7 +174,7 @@ class Judgements:
         models = {name for row in self.rows for name in (row.a, row.b)}
         if opponent not in models:
             examples = ", ".join(sorted(models)[:SHOWN])
-            raise InputError(f"format battles: against = {opponent!r}: no such model; models: {examples}, ...")
+            raise InputError(f"format battles: against = {opponent!r}: no such model; models are {examples}, ...")
         return opponent
 
     def _group_scores(self, against: str | None) -> tuple[Cells, Groups]:
@@ -241,7 +241,7 @@ def _compute_score(where: str, record: Record, a: str, b: str) -> float | None:
     flagged = [verdict for verdict, flag in _find_winner_flags(record).items() if parse_number(record[flag])]
     if len(flagged) != 1:
         names = ", ".join(flagged) or "none"
-        raise InputError(f"{where}: {names} of the winner_ fields set to 1, expected exactly one")
+        raise InputError(f"{where}: {names} of the fields winner_... are 1, expected exactly one")
     return _score_verdict(where, flagged[0], a, b, numbers="choice")
 
 
@@ -262,7 +262,7 @@ def _score_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) ->
     raise InputError(
         f"{where}: found the verdict {text[:MAX_ID_LENGTH]!r}, expected model_a, model_b, tie, a model's name"
         + (", or a preference from 1 to 2" if numbers == "preference" else "")
-        + "; write it so, or leave it empty where there is no verdict (the row is then left out)"
+        + "; leave the cell empty if there is no verdict, and the row is left out"
     )
 
 

@@ -166,8 +166,8 @@ def _iter_bare_rows(path: Path) -> Iterator[files.Row]:
     if len(set(counts.values())) > 1:
         (most, n), (fewest, m) = counts.most_common()[0], counts.most_common()[-1]
         raise InputError(
-            f"{path}: system {most!r} has {n:,} rows and {fewest!r} {m:,}; rows without ids are paired by order, so "
-            "every system needs one a segment (None where there is no score)"
+            f"{path}: system {most!r} has {n:,} rows and {fewest!r} {m:,}; rows without ids are matched by their "
+            "order, so write one row per segment for every system (None where there is no score)"
         )
 
 
@@ -460,7 +460,8 @@ class Ratings:
             self.groups = names
         if names != self.groups:
             raise InputError(
-                f"{table.path}: its document column is {names}, but {self.groups} in other files; give it one name"
+                f"{table.path}: its column of documents is called {names}, but {self.groups} in other files; use one "
+                "name"
             )
         if not names:
             return [()] * table.table.n_rows
@@ -469,15 +470,17 @@ class Ratings:
     def _add_item(self, path: Path, line: int, item: str, group: tuple[str, ...]) -> None:
         if self.items.setdefault(item, group) != group:
             raise InputError(
-                f"{path}, line {line}: item {item!r} is in {group}, but in {self.items[item]} elsewhere; give it one"
+                f"{path}, line {line}: item {item!r} is in {group}, but in {self.items[item]} elsewhere; give the "
+                "item the same group everywhere"
             )
 
     def _check_once(self, path: Path, line: int, system: str, item: str) -> None:
         first_place = self.lines.setdefault((system, item), (path, line))
         if first_place != (path, line):
             raise InputError(
-                f"{path}, line {line}: system {system!r}, item {item!r} has a rating already, on line {first_place[1]} "
-                f"of {first_place[0]}; --format ratings:raters=mean averages them, such as raters, runs or seeds"
+                f"{path}, line {line}: system {system!r}, item {item!r} has a rating already, on line "
+                f"{first_place[1]} of {first_place[0]}; --format ratings:raters=mean averages several ratings, such "
+                "as those of raters or runs"
             )
 
 

@@ -120,8 +120,8 @@ def _align_by_position(first: FileTable, table: FileTable, options: Options, war
         return FILE_ORDER  # outputs of systems, not inputs
     raise InputError(
         f"{table.path}, line {table.lines[int(np.argmin(is_same))]}: only {n_alike:,} of {len(texts):,} rows have the "
-        f"words of {first.path} in their place (more than {100 * MIN_SHARE_ALIKE:.0f} % are aligned by position). Do "
-        "rows correspond all the same? Then --align position"
+        f"same words as in {first.path} (rows are aligned by position if more than {100 * MIN_SHARE_ALIKE:.0f} % do). "
+        "If the rows correspond nevertheless, add --align position"
     )
 
 
@@ -159,9 +159,9 @@ def _align_by_names(first: FileTable, table: FileTable, options: Options, warnin
         n_alike = int(np.count_nonzero(is_same))
         if is_complete or 2 * (len({*names} & {*other_names}) - n_alike) > len(names):
             raise InputError(
-                f"{table.path}, line {table.lines[int(np.argmin(is_same))]}: column {name!r} has the cells of "
-                f"{first.path} in other rows. Does it name the items? Then give --id {quote(name)}. Else --align "
-                "position takes the rows as they stand"
+                f"{table.path}, line {table.lines[int(np.argmin(is_same))]}: column {name!r} has the same cells as in "
+                f"{first.path}, but in another order. If it names the items, give --id {quote(name)}. If not, --align "
+                "position aligns rows by their position"
             )
         if n_alike > MIN_SHARE_ALIKE * len(names) and not any(" " in cell for cell in names):
             warnings.insert(0, describe_differences(str(table.path), str(first.path), n_alike, len(names)))
@@ -303,7 +303,6 @@ def build_sentence_groups(
         elif name not in groups:
             hint = " (marked by -DOCSTART- or # newdoc lines, which it has not)" if name == "document" else ""
             raise InputError(
-                f"{path}: no column {name!r} to group sentences by{hint}; columns at hand: "
-                f"{', '.join(('sentence', *groups))}"
+                f"{path}: no column {name!r} to group sentences by{hint}; columns: {', '.join(('sentence', *groups))}"
             )
     return groups

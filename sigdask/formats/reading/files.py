@@ -150,8 +150,8 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             start = raw.read(START_BYTES)
             raw.seek(0)
             if start.startswith(UNWRITTEN_START):
-                remedy = "fetch or write it again"
-                raise InputError(f"{path}: begins with zeros, so it was never written completely; {remedy}")
+                remedy = "download or write it again"
+                raise InputError(f"{path}: begins with zero bytes, so it was not written completely; {remedy}")
             if (converted := convert_file(path, start)) is not None:
                 yield io.BytesIO(converted)
                 return
@@ -166,7 +166,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
                 stream.seek(0)
                 yield stream
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: damaged gzip file ({error}); fetch or compress it again") from error
+        raise InputError(f"{path}: damaged gzip file ({error}); download or compress it again") from error
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -214,7 +214,7 @@ def _check_kind(path: Path) -> None:
         raise InputError(f"{str(path)!r}: no such file ({error})") from None
     kind = NON_FILE_KINDS.get(stat.S_IFMT(status.st_mode))
     if kind is not None:
-        raise InputError(f"{path}: is {kind}, expected a file; write what it holds into one")
+        raise InputError(f"{path}: is {kind}, expected a file; save its content to a file, and give that")
     if stored := BLOCK * getattr(status, "st_blocks", 0):  # holes are packing too
         check_unpacked_size(path, status.st_size, stored)
 
@@ -229,7 +229,7 @@ def list_files(folder: Path) -> list[Path]:
     """Return all files in a folder and its subfolders, sorted, without hidden files."""
     paths = sorted(islice(folder.rglob("*"), MAX_FILES + 1))
     if len(paths) > MAX_FILES:
-        raise InputError(f"{folder}: holds more than {MAX_FILES:,} files; name the folder that holds the data alone")
+        raise InputError(f"{folder}: has more than {MAX_FILES:,} files; name a folder that has only the data")
     visible = (path for path in paths if not any(name.startswith(".") for name in path.relative_to(folder).parts))
     return [path for path in visible if path.is_file()]
 
@@ -579,7 +579,7 @@ def check_n_columns(path: Path, n_columns: int) -> None:
     if n_columns > MAX_COLUMNS:
         raise InputError(
             f"{path}: has {n_columns:,} columns, more than {MAX_COLUMNS:,}; expected one row per item and one column "
-            "per system. If its columns are items, exchange rows and columns"
+            "per system. If its columns are items, transpose the table"
         )
 
 

@@ -372,13 +372,16 @@ def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
         return None
     if not columns:
         raise InputError(
-            f"{path}: {describe_items([*lists], 'list')} of the whole system, but no score of each item; compare "
-            "the outputs themselves (--gold REFERENCE --metric BLEU), or write the metric's score of each segment"
+            f"{path}: {describe_items([*lists], 'list')} with scores of whole systems, but no score of each item; "
+            "compare the outputs themselves (--gold REFERENCE --metric BLEU), or write the metric's score of each "
+            "segment"
         )
     first, n = next((name, len(cells)) for name, cells in columns.items())
     for name, cells in columns.items():
         if len(cells) != n:
-            raise InputError(f"{path}: {name!r} holds {len(cells):,} values, but {first!r} {n:,}; expected one an item")
+            raise InputError(
+                f"{path}: {name!r} has {len(cells):,} values, but {first!r} has {n:,}; expected one per item"
+            )
     return {name: [files.format_cell(cell).strip() for cell in cells] for name, cells in columns.items()}
 
 

@@ -289,8 +289,8 @@ def _align_by_position(gold: FileListing, systems: Listings) -> AlignedListings:
     for listing in systems.values():
         if len(listing.items) != len(ids):
             raise InputError(
-                f"{listing.path}: {format_count(len(listing.items), 'item')}, but {gold.path} has {len(ids)}; without "
-                "ids in every file they are aligned by position"
+                f"{listing.path}: {format_count(len(listing.items), 'item')}, but {gold.path} has {len(ids)}; items "
+                "without ids are aligned by position, so give one for each gold item"
             )
     return AlignedListings(
         ids=tuple(ids) if gold.has_ids else None,

@@ -46,8 +46,8 @@ class Source:
                 name.encode()
             except UnicodeEncodeError:
                 raise InputError(
-                    f"{str(self.path)!r}: the file's name is not UTF-8, and the system is called after it; rename the "
-                    "file, or give the system a name: NAME=FILE, in a plan NAME = PATTERN"
+                    f"{str(self.path)!r}: the file's name, which is also the system's, is not UTF-8; rename the file, "
+                    "or name the system: NAME=FILE, in a plan NAME = PATTERN"
                 ) from None
         return name
 
@@ -132,7 +132,10 @@ class Options:
         for name, option in READING_OPTIONS.items():
             option.check(name, getattr(self, name))
         for name in sorted({*self.groups} & {*self.ignore}):
-            raise InputError(f"column {name!r} is both a unit or subset and ignored: choose one")
+            raise InputError(
+                f"column {name!r} cannot be ignored, because it is also a unit or subset; remove it from one of the "
+                "options"
+            )
 
     def with_format_options(self, format_options: Mapping[str, str]) -> Options:
         """Return a copy with additional options of one format."""
@@ -204,8 +207,8 @@ def check_names(sources: Sequence[Source], names: Sequence[str]) -> None:
     seen: dict[str, Path] = {}
     for source, name in zip(sources, names, strict=True):
         if name in seen:
-            remedy = "give each a name of its own: NAME=FILE"
-            raise InputError(f"{seen[name]} and {source.path} are both taken for a system {name!r}; {remedy}")
+            remedy = "name them NAME=FILE"
+            raise InputError(f"{seen[name]} and {source.path} would both be system {name!r}; {remedy}")
         seen[name] = source.path
 
 

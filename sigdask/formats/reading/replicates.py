@@ -78,7 +78,7 @@ def group_replicates(sources: Sequence[Source]) -> list[list[Source]]:
     for k, source in enumerate(sources):
         system_sources = systems.setdefault(k if source.name is None else source.name, [])
         if (source.path, source.parts) in [(other_name.path, other_name.parts) for other_name in system_sources]:
-            remedy = "give each replicate a file of its own"
+            remedy = "give each replicate its own file"
             raise InputError(f"{source.path}: is given twice for system {source.name!r}; {remedy}")
         system_sources.append(source)
     files = list(systems.values())
@@ -86,8 +86,8 @@ def group_replicates(sources: Sequence[Source]) -> list[list[Source]]:
     if len(longest) != len(shortest):
         other_name = shortest[0].name or shortest[0].path
         raise InputError(
-            f"system {longest[0].name!r} has {len(longest)} files, replicates of it, but {other_name} has "
-            f"{len(shortest)}; give every system as many (NAME=FILE NAME=FILE), or another name to each file"
+            f"system {longest[0].name!r} has {len(longest)} files (replicates), but {other_name} has {len(shortest)}; "
+            "give each system equally many files (NAME=FILE NAME=FILE), or give each file its own name"
         )
     return [list(replicate) for replicate in zip(*files, strict=True)]
 

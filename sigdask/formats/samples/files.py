@@ -93,9 +93,9 @@ def _open_source_logs(source: Source, options: Options, *, is_alone: bool) -> li
     for system, names in models.items():
         if len(names) > 1:
             raise InputError(
-                f"{path}: logs of {len(names)} models ({', '.join(sorted(names)[:SHOWN])}) for system {system!r}; give "
-                "the folder alone, without a name, to compare them, or a folder a model; --format samples:logs=newest "
-                "takes the newest log of each task, of any model"
+                f"{path}: logs of {len(names)} models ({', '.join(sorted(names)[:SHOWN])}) for system {system!r}; to "
+                "compare the models, give the folder without NAME=, or one folder per model; --format "
+                "samples:logs=newest takes the newest log of each task, of any model"
             )
     return logs
 
@@ -213,7 +213,7 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
     for log in logs:
         if log.moment is None:
             dated = next(other for other in logs if other.moment is not None)
-            remedy = f"which is newer cannot be told: remove one of them; {ALL}"
+            remedy = f"so it is not known which is newer; remove one of them; {ALL}"
             raise InputError(f"{log.path}: no date in its name, and {dated.path} of the same {owner} has one; {remedy}")
     ordered = sorted(logs, key=_get_date)
     last, previous = ordered[-1], ordered[-2]
@@ -223,14 +223,14 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
         if len(homes) > 1:
             names = ", ".join(home or "." for home in homes[:SHOWN])
             raise InputError(
-                f"{logs[0].path}: {owner} has logs in {len(homes)} folders ({names}); give each folder as a system, or "
-                f"under one name as replicates; {NEWEST}, {ALL.removeprefix('--format ')}"
+                f"{logs[0].path}: {owner} has logs in {len(homes)} folders ({names}); give each folder as a system, "
+                f"or all with one name (NAME=FOLDER) as replicates; {NEWEST}, {ALL.removeprefix('--format ')}"
             )
         models = [log.model or harness.find_model(log.path) for log in (previous, last)]
         if None not in models and models[0] != models[1]:
             raise InputError(
                 f"{last.path}: is of the model {models[1]}, and {previous.path} of the same {owner} of {models[0]}; "
-                f"keep each model in a folder of its own; {NEWEST}, of any model"
+                f"keep each model in its own folder; {NEWEST}, of any model"
             )
     if last.moment == previous.moment:
         remedy = f"remove one of them; {ALL}"

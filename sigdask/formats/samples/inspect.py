@@ -68,7 +68,7 @@ def open_log(path: Path) -> SampleFile:
         samples = partial(_iter_json_samples, path)
     run = header.get("eval") if isinstance(header, dict) else None
     if not isinstance(run, dict):
-        raise InputError(f"{path}: no 'eval' in this log, expected a log of Inspect")
+        raise InputError(f"{path}: has no key 'eval', so it is no log of Inspect")
     status = str(header.get("status", "started"))
     return SampleFile(
         path,
@@ -152,7 +152,9 @@ def _open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
             yield packed
     except NotImplementedError:
         remedy = "convert it: inspect log convert --to json"
-        raise InputError(f"{path}: packed by zstd, which Python's zipfile lacks here; {remedy}") from None
+        raise InputError(
+            f"{path}: is compressed with zstd, which this version of Python cannot read; {remedy}"
+        ) from None
     except ZIP_ERRORS as error:
         raise InputError(f"{path}: damaged .eval log ({error}); expected a zip as Inspect writes it") from None
 
@@ -166,5 +168,7 @@ def _iter_members(path: Path, names: list[str]) -> Iterator[tuple[str, Record]]:
             except RecursionError:
                 raise InputError(f"{path}, {name}: JSON nested too deeply") from None
             if not isinstance(record, dict):
-                raise InputError(f"{path}, {name}: expected a JSON object")
+                raise InputError(
+                    f"{path}, {name}: found {str(record)[:40]}, expected a JSON object; write the log again"
+                )
             yield f"{path}, {name}", record

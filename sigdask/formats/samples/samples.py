@@ -77,8 +77,8 @@ class GatheredSamples:
         inputs = self.inputs.setdefault(key, {}) if sample.input else {}
         if inputs.setdefault(system, sample.input) != sample.input:
             raise InputError(
-                f"{sample.where}: sample {sample.item!r} has another input than an earlier one of this id; keep the "
-                "files of several tasks apart (one folder per system), or give --id the field that tells samples apart"
+                f"{sample.where}: sample {sample.item!r} has another input than an earlier sample with this id; give "
+                "files of one task, or name a field with unique values by --id"
             )
         for metric, value in sample.scores.items():
             column = self.columns.setdefault((metric, sample.filter), ScoreColumn())
@@ -99,7 +99,8 @@ class GatheredSamples:
         if first_path != log.path:
             raise InputError(
                 f"{sample.where}: sample {sample.item!r} of system {log.system!r} is in {first_path} too, where the "
-                "task was given other arguments; keep the two in folders of their own; samples:logs=all averages them"
+                "task had other arguments; keep the two logs in separate folders; --format samples:logs=all averages "
+                "them"
             )
 
     def build_counts(self) -> Counts:
@@ -136,11 +137,17 @@ class GatheredSamples:
             values.append(value)
         group = tuple(values)
         if (known := self.groups.setdefault(key, group)) != group:
-            raise InputError(f"{sample.where}: sample {sample.item!r} is in {group}, elsewhere in {known}")
+            raise InputError(
+                f"{sample.where}: sample {sample.item!r} is in {group}, but in {known} elsewhere; give the sample the "
+                "same group everywhere"
+            )
 
     def _add_score(self, column: ScoreColumn, system: str, key: Key, value: float, sample: ScoredSample) -> None:
         if self.options.own.get("repeats") == "error" and key in column.cells.get(system, {}):
-            raise InputError(f"{sample.where}: sample {sample.item!r} of system {system!r} has a score already")
+            raise InputError(
+                f"{sample.where}: sample {sample.item!r} of system {system!r} has a score already; leave out "
+                "repeats=error to average them"
+            )
         add_value(column.cells, system, key, value)
 
     def _name_columns(self) -> dict[str, ScoreColumn]:

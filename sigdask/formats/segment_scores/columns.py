@@ -74,9 +74,11 @@ def read_bert_score_output(path: Path) -> FileTable:
         if len(cells) == len(COLUMNS):
             rows[number] = [cell.strip() for cell in cells]
         elif line.strip():
-            raise InputError(f"{path}, line {number}: found {line[:40]!r}, expected P, R and F1 of a segment, by tabs")
+            raise InputError(
+                f"{path}, line {number}: found {line[:40]!r}, expected P, R and F1 of a segment, separated by tabs"
+            )
     if not rows:
-        raise InputError(f"{path}: bert-score printed its means alone; run it with -s (--seg_level)")
+        raise InputError(f"{path}: bert-score printed only its means; run it with -s (--seg_level)")
     return FileTable(path, dict(zip(COLUMNS, map(list, zip(*rows.values(), strict=True)), strict=True)), [*rows])
 
 
@@ -259,7 +261,9 @@ def build_metric_counts(table_by_system: dict[str, FileTable], options: Options)
             note = f"{n_empty:,} of {len(matrix):,} items have no {name!r} in any file and are left out"
             warnings.append(ScopeNote(note))
     if not matrices:
-        raise InputError(f"{first_table.path}: no scores in {', '.join(shared)}")
+        raise InputError(
+            f"{first_table.path}: no scores in {', '.join(shared)}; fill in the columns, or name others with --metric"
+        )
     groups = {name: Factor.from_values(column) for name, column in get_group_columns(first_table, options).items()}
     for name in find_group_columns(first_table, options):
         column = Factor.from_values(first_table.columns[name])

@@ -88,7 +88,9 @@ def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) ->
             key = part if len(sources) == 1 or source.path.is_dir() else f"{name} {part}".strip()
             key = key or name
             if key in sets:
-                raise InputError(f"{source.path}: {key!r} is in {sets[key].path} already; name the two NAME=PATH")
+                raise InputError(
+                    f"{source.path}: test set {key!r} is in {sets[key].path} already; name the two NAME=PATH"
+                )
             sets[key] = cells
     metric_names = _list_shared_metrics(sets, options, notes)
     if len(metric_names) < 2:
@@ -173,7 +175,10 @@ def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:
         found[pair] = _read_pair(path, pair, files, human or names[0], options)
     if not found:
         problem = f"no human scores {human!r}" if human else "no human scores"
-        raise InputError(f"{path}: {problem} in any of {', '.join(pairs) or 'its files'}")
+        raise InputError(
+            f"{path}: {problem} in any of {', '.join(pairs) or 'its files'}; expected files NAME.seg.score in its "
+            "folder human-scores"
+        )
     return found
 
 
@@ -223,10 +228,12 @@ def _list_shared_metrics(sets: Mapping[str, ScoredCells], options: Options, note
     if absent:
         notes.append(f"{describe_items([*absent], 'metric')} without scores of most cells that people scored: left out")
     if not shared:
-        raise InputError("no metric has scores of most cells with human scores; are systems and segments named alike?")
+        raise InputError(
+            "no metric has scores for most of the human scores; are systems and segments called the same in both?"
+        )
     for name in options.own.get("scores", "").split("+"):
         if name in absent:
-            raise InputError(f"metric {name!r} has no scores of most cells that people scored")
+            raise InputError(f"metric {name!r} lacks scores for most of the human scores; leave it out of --metric")
     return shared
 
 

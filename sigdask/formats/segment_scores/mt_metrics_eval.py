@@ -54,7 +54,7 @@ def read_directory(sources: Sequence[Source], gold: Path | None, options: Option
     if not _is_test_set(path):
         test_sets = _list_test_sets(path)
         hint = f"; give one of the test sets in it: {', '.join(test_sets)}" if test_sets else ""
-        raise InputError(f"{path}: holds neither {HUMAN} nor {METRIC}{hint}")
+        raise InputError(f"{path}: has neither {HUMAN} nor {METRIC}{hint}")
     pair = select_pair(path, options.own.get("pair"))
     files = find_score_files(path, pair)
     scores_by_metric = {name: read_scores(files[name]) for name in _select_metrics(path, pair, files, options)}
@@ -142,7 +142,7 @@ def read_scores(path: Path) -> Scores:
     except NotANumberError as error:
         raise InputError(f"{path}, line {rows[error.index][0]}: {error}") from None
     if not rows:
-        raise InputError(f"{path}: is empty, expected a system and its score a line")
+        raise InputError(f"{path}: is empty, expected a system and its score on each line")
     rows_by_system: dict[str, list[int]] = {}
     for k, (_, row) in enumerate(rows):
         rows_by_system.setdefault(row[0], []).append(k)

@@ -172,8 +172,8 @@ def _read_file(options: Options, path: Path) -> PairRows:
         width = width or len(cells)
         if 1 < width <= target or len(cells) < min(width, target + 1):
             raise InputError(
-                f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) > 1)}, expected word TAB morphs, "
-                f"{target + 1} columns at least"
+                f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) > 1)}, expected at least "
+                f"{target + 1}: word TAB morphs"
             )
         if width > 1:
             words.append(sys.intern(cells[0]))
@@ -206,7 +206,7 @@ def _find_morph_column(options: Options, path: Path) -> int:
     between = bool(head) and all(len(cells) > 2 for cells in head) and _are_features(head, 1)
     text = options.own.get("column", "3" if between else "2")
     if not text.isdecimal() or int(text) < 2:
-        raise InputError(f"format pairs: column = {text!r} must be a number of 2 or more")
+        raise InputError(f"format pairs: column = {text!r}: must be a number of 2 or more")
     return int(text) - 1
 
 
@@ -291,11 +291,13 @@ def _order_rows(
     rows = range(len(file_keys))
     if not file.words or not gold_rows.words or options.align == "position" or file_keys == expected:
         if options.align == "id" and not (file.words and gold_rows.words):
-            raise InputError(f"{file.path}: has no words to align by")
+            raise InputError(
+                f"{file.path}: --align id needs the words in every file; write word TAB morphs, or add --align position"
+            )
         if len(file_keys) != len(expected):
             raise InputError(
-                f"{file.path}: {format_count(len(file_keys), 'row')}, but {gold_rows.path} has {len(expected)}; "
-                "aligned by position"
+                f"{file.path}: {format_count(len(file_keys), 'row')}, but {gold_rows.path} has {len(expected)}. Rows "
+                "are aligned by position, so give a row for each gold row"
             )
         if file.words and gold_rows.words and (n := sum(a != b for a, b in zip(file_keys, expected, strict=True))):
             problem = f"{n:,} of {len(file_keys):,} words are not those of {gold_rows.path}"

@@ -76,7 +76,7 @@ def read_ann_relations(path: Path, parse: ParseSpan, given: Path | None = None) 
         if line.startswith("T"):
             name, span = parse_ann_span(line, where)
             if name in spans:
-                raise InputError(f"{where}: {name} is there twice; relations need distinct ids")
+                raise InputError(f"{where}: the id {name} occurs twice; give each relation its own id")
             spans[name] = parse(span, where)
         elif line[:1] in {"R", "E"} or (line[:1] == EQUIVALENCE and path.suffix == ".ann"):
             links += _parse_links(line, where, triggers)
@@ -109,7 +109,10 @@ def _find_span(name: str, spans: Mapping[str, Span], triggers: Mapping[str, str]
     """Return the span of a T id, or of an event's trigger."""
     span = spans.get(triggers.get(name, name))
     if span is None:
-        raise InputError(f"{where}: a relation names {triggers.get(name, name)}, and the file has no such T line")
+        raise InputError(
+            f"{where}: a relation names {triggers.get(name, name)}, but the file has no line "
+            f"{triggers.get(name, name)} with this entity"
+        )
     return span
 
 

@@ -316,7 +316,8 @@ def read_pubtator(listing: listings.FileListing) -> listings.FileListing:
             continue
         if len(cells) < 5 or not cells[2].isdecimal():
             raise InputError(
-                f"{path}, line {number}: found {line.strip()[:40]!r}, expected ID, START, END, text, TYPE by tabs"
+                f"{path}, line {number}: found {line.strip()[:40]!r}, expected ID, START, END, text and TYPE, "
+                "separated by tabs"
             )
         listing.items[item].append([int(cells[1]), int(cells[2]), cells[4]])
     check_filled(path, listing.items)
@@ -418,7 +419,7 @@ def _read_relation_listing(
             listing.add(item, lambda _where, relations=relations: relations, location)
         return replace(listing, has_ids=path.is_dir())
     if not is_json(path):
-        raise InputError(f"{path}: relations are read from .ann or .a2 files of brat and from JSON")
+        raise InputError(f"{path}: has no relations: they are read only from .ann or .a2 files of brat, and from JSON")
     if (facts := _read_docred(path)) is not None:
         return facts
     find_key = partial(_find_key, requested=options.own.get("relations"), names=names)
@@ -431,7 +432,9 @@ def _find_given_entities(file: Path, item: str, gold: Path | None) -> Path | Non
         return None
     places = [file.with_suffix(".a1"), *([] if gold is None else [gold / f"{item}.a1"])]
     if (given := next(filter(Path.is_file, places), None)) is None:
-        raise InputError(f"{file}: no file {places[0].name} with its entities, here or in the folder of gold; add it")
+        raise InputError(
+            f"{file}: its entities are missing: no file {places[0].name} in this folder or that of gold; add it"
+        )
     return given
 
 
@@ -520,8 +523,8 @@ def _describe_unscored(
     links = " and ".join(texts[kind] for kind in LINKS if kind in texts)
     if links and not options.metrics:
         raise InputError(
-            f"{links}: name a metric to compare these (--metric relation-f1; in a plan metrics), or one to compare the "
-            f"entities alone (--metric f1, precision or recall)"
+            f"{links}: name a metric. --metric relation-f1 compares these, and --metric f1, precision or recall "
+            "compares only the entities (in a plan: metrics)"
         )
     kinds = " and ".join(kind for kind in LINKS if kind in texts).capitalize()
     scope = (f"{kinds} are not scored, the scores are of entities alone: the files hold {links}",) if links else ()
@@ -600,14 +603,14 @@ def _read_listing(options: Options, column: str | None, names: Sequence[str], pa
     requested = column or options.own.get("spans")
     if is_json(path):
         if requested is None and _is_docred(path):
-            raise InputError(f"{path}: facts of DocRED; name a metric of relations: --metric relation-f1")
+            raise InputError(f"{path}: has facts of DocRED, which need a metric of relations; add --metric relation-f1")
 
         def find_key(record: Mapping[str, Any]) -> str | None:
             key = _find_key(record, requested, names)
             if key is None and not record.keys().isdisjoint(RELATION_NAMES + PREDICTED_RELATION_NAMES):
                 raise InputError(
-                    f"{path}: relations without a list of entities; name a metric to compare the relations "
-                    "(--metric relation-f1; in a plan metrics), or the key of the entities, --format spans:spans=KEY"
+                    f"{path}: has relations, but no list of entities. To compare the relations, add --metric "
+                    "relation-f1 (in a plan: metrics). Else name the key of the entities: --format spans:spans=KEY"
                 )
             return key
 

@@ -231,7 +231,7 @@ def _is_flat(path: Path) -> bool:
 def _read_term_lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
     """Read one list of terms per file; each term is an item."""
     if options.groups:
-        remedy = "give terms by sentence or document"
+        remedy = "give the terms of each sentence or document"
         raise InputError(f"flat lists of terms have no column {options.groups[0]!r}; {remedy}")
     gold_terms = _read_flat_terms(options, gold)
     system_terms = listings.read_by_system(sources, partial(_read_flat_terms, options))

@@ -175,7 +175,7 @@ def _check_no_confusions(table: FileTable) -> None:
     first_column, *others = table.columns
     is_square = table.header and table.n_rows == len(others) > 1
     if is_square and sorted(table.columns[first_column]) == sorted(others):
-        remedy = "A test needs a row per item"
+        remedy = "A test needs one row per item"
         raise InputError(f"{table.path}: rows and columns have the same names, as in a confusion matrix. {remedy}")
 
 

@@ -45,7 +45,9 @@ def find_separator(options: Options, gold: Sequence[str]) -> str | None:
     requested = options.own.get("separator")
     if requested is not None:
         if not requested:
-            raise InputError(f"format labels: separator= is empty; give a mark, or one of {', '.join(SEPARATOR_NAMES)}")
+            raise InputError(
+                f"format labels: separator= is empty; give a character, or one of {', '.join(SEPARATOR_NAMES)}"
+            )
         return SEPARATOR_NAMES.get(requested, requested)
     has_set_metric = any(metric.casefold().startswith(SET_METRICS) for metric in options.metrics)
     is_separated = has_set_metric and any(DEFAULT_SEPARATOR in cell for cell in Factor.from_values(gold).levels)

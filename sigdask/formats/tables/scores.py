@@ -91,7 +91,8 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     if options.score_column is not None and len(sources) == 1:
         raise InputError(
             f"{tables[0].path}: --score-column {options.score_column} has no effect here: the table has a column for "
-            "each system. Leave it out; or if a column names the system of each row, give --system-column"
+            "each system. Leave out --score-column. If a column names the system of each row, name it with "
+            "--system-column"
         )
     texts = find_group_columns(tables[0], options)
     tables = [select_one_sample(table, table.find_id_column(options), options) for table in tables]
@@ -427,10 +428,12 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
     """Read one table of responses, or one list of ids for each system and a list of gold ids."""
     if gold is not None:
         if options.groups:
-            raise InputError(f"lists of ids have no column {options.groups[0]!r}; use one table of responses")
+            raise InputError(
+                f"lists of ids have no column {options.groups[0]!r}; give one table of responses with this column"
+            )
         return build_set_counts(_read_ids(options, gold), read_by_system(sources, partial(_read_ids, options)))
     if len(sources) > 1:
-        remedy = "give --gold FILE (the right ids), or one table with a column a system"
+        remedy = "give --gold FILE (the right ids), or one table with a column per system"
         raise InputError(f"format responses: several files and no gold list; {remedy}")
     table = summaries.remove_summary_rows(read_table(sources[0].path, options.ignore), options)
     names = ("gold", "of_interest", "correct")
@@ -454,7 +457,7 @@ def parse_truths(table: FileTable, name: str) -> list[bool]:
         if cell not in TRUE_WORDS and cell not in FALSE_WORDS:
             raise InputError(
                 f"{table.path}, line {line_number}, column {name!r}: found {cell!r}, expected 1 or 0 (true/false, "
-                "yes/no, x); leave other columns out with --ignore"
+                "yes/no, x); if the column is none of responses, leave it out with --ignore"
             )
     return [cell in TRUE_WORDS for cell in cells]
 
@@ -602,11 +605,14 @@ def _check_long_rows(
     if is_repeated[row]:
         other_path, other_line = places[first_rows[row]]
         raise InputError(
-            f"{path}, line {line}: system {systems[system_codes[row]]!r}, item {item!r} has a score already, "
-            f"on line {other_line} of {other_path}"
+            f"{path}, line {line}: system {systems[system_codes[row]]!r}, item {item!r} has a score already, on line "
+            f"{other_line} of {other_path}; remove one of them"
         )
     group, other_group = (tuple(column[int(k)] for column in groups) for k in (row, item_rows[row]))
-    raise InputError(f"{path}, line {line}: item {item!r} is in {group}, but in {other_group} elsewhere; give it one")
+    raise InputError(
+        f"{path}, line {line}: item {item!r} is in {group}, but in {other_group} elsewhere; give the item the same "
+        "group everywhere"
+    )
 
 
 def _build_long_scores(systems: list[str], system_codes: Integers, items: Factor, values: list[Array]) -> LazyColumns:

@@ -226,11 +226,12 @@ class _TagCodes:
             if len(wrong):
                 allowed = chunks.SCHEMES[scheme].prefixes.replace("O", "")
                 raise InputError(
-                    f"{file.get_location(wrong[0])}: label {self.names[codes[wrong[0]]]!r}, expected O "
-                    f"or one that begins with {', '.join(f'{letter}-' for letter in allowed)}; "
+                    f"{file.get_location(wrong[0])}: label {self.names[codes[wrong[0]]]!r}, expected O or one that "
+                    f"begins with {', '.join(f'{letter}-' for letter in allowed)}; "
                     f"{'give the gold labels with --gold FILE, ' if codes is file.gold else ''}choose the column "
-                    "(conll:column=N, conll:gold-column=N), read it as another (--map O=LABEL), or take "
-                    "plain labels with conll:scheme=raw (a chunk a token) or conll:scheme=IO"
+                    "(conll:column=N, conll:gold-column=N), read it as another (--map O=LABEL), or read plain "
+                    "labels: conll:scheme=raw (each token is a chunk) or conll:scheme=IO (adjacent tokens with one "
+                    "label are a chunk)"
                 )
 
 
@@ -279,7 +280,7 @@ def _choose_columns(
     label, token, gold = label % width, token % width, None if gold is None else gold % width
     if gold == label:
         remedy = "choose two with conll:column=N and conll:gold-column=N"
-        raise InputError(f"{path}: gold and predicted labels are both column {label + 1}; {remedy}")
+        raise InputError(f"{path}: column {label + 1} is chosen for gold and for predicted labels; {remedy}")
     own_token = None if token in {label, gold} else token  # a column alone holds labels and no tokens
     return FileColumns(path, detection.find_column_names(path), (), label, gold, own_token)
 
@@ -350,8 +351,8 @@ def _replace_empty_labels(tagged: TaggedFile, labels: Codes, columns: FileColumn
     assert tagged.columns is not None
     if empty_code is not None and (tagged.labels == empty_code).all():
         raise InputError(
-            f"{tagged.path}: {tagged.columns.format_name(columns.label)} holds {NOT_APPLICABLE!r} alone, so no labels "
-            f"(is the file masked?); choose another column with conll:{option}=N"
+            f"{tagged.path}: {tagged.columns.format_name(columns.label)} has only {NOT_APPLICABLE!r} and no labels "
+            f"(are they hidden?); choose another column with --format conll:{option}=N"
         )
     if empty_code is None or not any(map(sentences.is_ner_column, columns.names[columns.label : columns.label + 1])):
         return tagged

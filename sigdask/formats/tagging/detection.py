@@ -127,7 +127,9 @@ def is_conllu(path: Path) -> bool:
 def parse_column(option: str, text: str) -> int:
     """Return a column number as an index; 1 is the first column and -1 the last."""
     if not re.fullmatch(r"-?[1-9]\d{0,5}", text):
-        raise InputError(f"format conll: {option} = {text!r} must be a column's number: 1, 2, ... or -1 for the last")
+        raise InputError(
+            f"format conll: {option} = {text!r}: must be the number of a column: 1, 2, ..., or -1 for the last"
+        )
     return int(text) - 1 if int(text) > 0 else int(text)
 
 
@@ -166,8 +168,8 @@ def _check_no_conll_2009(path: Path) -> None:
     program = r"""awk -F'\t' -v OFS='\t' '{print NF ? $1 OFS $2 OFS %s OFS "_" OFS "_" : ""}'"""
     gold, system = (program % " OFS ".join(f"${k}" for k in columns) for columns in (GOLD_2009, SYSTEM_2009))
     raise InputError(
-        f"{path}: has the columns of CoNLL-2009, which are not read. Convert the files to CoNLL-X, gold by {gold} and "
-        f"outputs by {system}, and say --format conllx. Semantic roles are not scored"
+        f"{path}: has the columns of CoNLL-2009, which sigdask does not read. Convert the files to CoNLL-X (gold by "
+        f"{gold}, outputs by {system}), and add --format conllx. Semantic roles are not scored"
     )
 
 

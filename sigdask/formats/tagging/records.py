@@ -177,8 +177,8 @@ def read_tagged_records(path: Path, keys: TagKeys, options: Options, labels: Cod
 def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[TaggedRecord]:
     """Yield the sentences of a JSON file."""
     if _is_one_sentence(path):
-        remedy = "write a list of such lists, one for each sentence"
-        raise InputError(f"{path}: is one list of tags, so one sentence; {remedy}")
+        remedy = "write [[...], [...]]"
+        raise InputError(f"{path}: is one list of tags, but expected one list per sentence; {remedy}")
     if (by_columns := _read_by_columns(path, keys)) is not None:
         yield from by_columns
         return
@@ -200,8 +200,8 @@ def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Tagg
         for noun, part, option in (("tags", label, "column"), ("gold tags", gold, "gold-column")):
             if not _is_plain_list(part) and (noun == "tags" or keys.gold is not None):
                 raise InputError(
-                    f"{path}, {record.place}: found no list of {noun} in {', '.join(map(repr, value))}; name its key, "
-                    f"conll:{option}=KEY{'' if noun == 'tags' else ', or give --gold FILE'}"
+                    f"{path}, {record.place}: no list of {noun} among the keys {', '.join(map(repr, value))}; name "
+                    f"its key: --format conll:{option}=KEY{'' if noun == 'tags' else ', or give --gold FILE'}"
                 )
         yield TaggedRecord(
             place=record.place,
@@ -239,7 +239,9 @@ def _read_by_columns(path: Path, keys: TagKeys) -> Iterator[TaggedRecord] | None
     selected = [lists[name] if name is not None else [None] * len(lists[label]) for name in (label, gold, tokens)]
     if len({*map(len, selected)}) > 1:
         numbers = ", ".join(f"{len(lists[name])} of {name!r}" for name in (label, gold, tokens) if name is not None)
-        raise InputError(f"{path}: found lists of different numbers of sentences: {numbers}")
+        raise InputError(
+            f"{path}: the lists have different numbers of sentences: {numbers}; write an element per sentence in each"
+        )
     rows = enumerate(zip(*selected, strict=True), start=1)
     return (TaggedRecord(f"record {k}", k, tags, gold_tags, words) for k, (tags, gold_tags, words) in rows)
 
@@ -280,5 +282,5 @@ def _check_tags(path: Path, sentence: TaggedRecord) -> None:
             )
     for noun, values in (("gold tags", sentence.gold), ("tokens", sentence.tokens)):
         if values is not None and len(values) != len(sentence.tags):
-            remedy = "they must be as many"
+            remedy = "their numbers must be equal"
             raise InputError(f"{path}, {sentence.place}: {len(sentence.tags)} tags, but {len(values)} {noun}; {remedy}")

@@ -121,7 +121,7 @@ def describe_scope(systems: Sequence[FileColumns], gold: FileColumns | None) -> 
         if file.names[file.label] != ner_files[0].names[ner_files[0].label]:
             raise InputError(
                 f"{file.path}: {file.format_name(file.label)}, but {ner_files[0].format_name(ner_files[0].label)} in "
-                f"{ner_files[0].path}; choose one by its name, as conll:column=NAME"
+                f"{ner_files[0].path}; choose one by its name: --format conll:column=NAME"
             )
     share_files = len({file.path for file in systems}) < len(systems)
     if share_files or all(file.width <= len(file.used_columns) for file in files):
@@ -214,7 +214,7 @@ class TaggedFile:
         if missing or extra:
             lacking = f"{describe_items(missing, 'sentence')} of {first.path} missing"
             problem = lacking if missing else f"{describe_items(extra, 'sentence')} more"
-            raise InputError(f"{self.path}: {problem}; every file holds the same ids")
+            raise InputError(f"{self.path}: {problem}; every file must have the same ids")
         order = np.array([positions[name] for name in first.ids])
         lengths = self.lengths[order]
         starts = np.cumsum(lengths) - lengths
@@ -344,10 +344,10 @@ def _check_breaks(first: TaggedFile, other: TaggedFile, end: str) -> None:
     n_lacking = "all" if has_none else f"{len(missing):,} of"
     location = f" (the first before line {other.lines[k]})" if k < len(other.lines) else ""
     awk = f"awk 'NF {{getline < \"{other.path}\"}} 1' {shlex.quote(str(first.path))}"
-    remedy = f"; where tokens are the same, {awk} does it" if has_none and end == EMPTY_LINE else ""
+    remedy = f"; if the tokens are the same, {awk} does this" if has_none and end == EMPTY_LINE else ""
     raise InputError(
         f"{other.path}: lacks {n_lacking} the {len(first.starts) - 1:,} sentence breaks of {first.path}{location}; "
-        f"put {end} after each sentence, as there{remedy}"
+        f"put {end} after each sentence, as in that file{remedy}"
     )
 
 

@@ -77,8 +77,8 @@ def _read_instances(path: Path, options: Options) -> FileTable:
     separator = options.own.get("separator") or _detect_separator(head)
     if separator is None:
         raise InputError(
-            f"{path}, line {head[0][0]}: found {head[0][1][:60]!r}, expected features, class and predicted class, "
-            "separated alike on every line by commas, tabs or blanks (choose with timbl:separator=comma)"
+            f"{path}, line {head[0][0]}: found {head[0][1][:60]!r}, expected features, class and predicted class, on "
+            "every line separated by commas, or by tabs, or by blanks (choose with --format timbl:separator=comma)"
         )
     gold, predicted, numbers = list[str](), list[str](), list[int]()
     classes: dict[str, str] = {}  # one string a class
@@ -192,9 +192,8 @@ def _read_sentences(path: Path, end: str, labels: Codes, tokens: Codes) -> sente
         words = _split_words(line.rstrip(" \r\n"), end)
         if words is None:
             raise InputError(
-                f"{path}, line {number}: found {line.strip()[:60]!r}, expected word, tag and predicted tag "
-                f"separated by tabs, blanks or //, or {end}; output without gold tags is written where Mbt reads "
-                "untagged text (-t): use -T"
+                f"{path}, line {number}: found {line.strip()[:60]!r}, expected word, tag and predicted tag separated "
+                f"by tabs, blanks or //, or {end}; Mbt writes gold tags if it reads a tagged file (-T, not -t)"
             )
         for word in words:
             if word == ("",):

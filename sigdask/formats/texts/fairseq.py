@@ -69,7 +69,9 @@ def read_fairseq(sources: Sequence[Source], gold: Path | None, options: Options)
         more_targets = _read_targets(path)
         if more_targets.keys() != targets.keys():
             n, n_first = len(more_targets), len(targets)
-            raise InputError(f"{path}: {n:,} sentences, but {gold or first_log.path} has {n_first:,}")
+            raise InputError(
+                f"{path}: {n:,} sentences, but {gold or first_log.path} has {n_first:,}; give logs of one test set"
+            )
         references.append([more_targets[k] for k in numbers])
     for log in logs.values():
         if extra := [str(k) for k in sorted(log.best) if k not in targets]:
@@ -108,7 +110,8 @@ def _read_log(path: Path) -> FairseqLog:
             _, tab, text = text.partition("\t")
             if not tab:
                 raise InputError(
-                    f"{path}, line {number}: found {line[:40]!r}, expected a number, a score and a text by tabs"
+                    f"{path}, line {number}: found {line[:40]!r}, expected a number, a score and a text, separated by "
+                    "tabs"
                 )
         first_line = line_numbers.setdefault((kind, sentence), number)
         if first_line != number and (kind == "T" or last_sentences[kind] != sentence):  # no list of n best hypotheses
@@ -125,7 +128,9 @@ def _merge_targets(logs: Mapping[str, FairseqLog]) -> Sentences:
     with_targets = [log for log in logs.values() if log.texts["T"]]
     if not with_targets:
         path = next(iter(logs.values())).path
-        raise InputError(f"{path}: no targets (T-0, ...) to compare with; give --ref FILE (the reference translations)")
+        raise InputError(
+            f"{path}: no targets (T-0, ...), which are the references; give --ref FILE (the reference translations)"
+        )
     first = with_targets[0]
     for log in with_targets[1:]:
         for k, target in sorted(log.texts["T"].items()):

@@ -196,7 +196,7 @@ def read_text_lines(path: Path) -> list[str]:
     check_filled(path, lines)
     head = "\n".join(lines[:20])
     if (layout := next((name for pattern, name in OTHER_LAYOUTS.items() if re.match(pattern, head)), None)) is not None:
-        raise InputError(f"{path}: is {layout}, and no text with a segment on each line; write the texts alone")
+        raise InputError(f"{path}: is {layout}, expected one segment on each line; write only the texts")
     return [line.removesuffix("\r") for line in lines]
 
 

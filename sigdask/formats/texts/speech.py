@@ -46,8 +46,10 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     if shape == "none":
         return read_lines(sources, gold, options, SUGGESTED)
     if options.documents is not None:
-        remedy = "choose --unit speaker, or give a table of ids and groups by --groups"
-        raise InputError(f"{options.documents}: has one document per line, but these transcripts have ids; {remedy}")
+        remedy = "choose --unit speaker, or give a table of ids and groups with --groups"
+        raise InputError(
+            f"{options.documents}: has one document per line, but these transcripts are matched by ids; {remedy}"
+        )
     reference = _read_utterances(gold, shape)
     systems: dict[str, Texts] = {}
     notes: list[str] = []
@@ -124,8 +126,8 @@ def _read_utterances(path: Path, shape: str) -> Utterances:
         match = SHAPES[shape].fullmatch(line)
         if match is None:
             raise InputError(
-                f"{path}, line {number}: found {line[-40:]!r}, expected {id_text}, as in the reference; where lines "
-                "have no ids, choose --format speech:ids=none"
+                f"{path}, line {number}: found {line[-40:]!r}, expected {id_text}, as in the reference; if the lines "
+                "have no ids, add --format speech:ids=none"
             )
         utterances.add(match["id"], match["text"].replace("\t", " ").strip(), f"line {number}")
     check_filled(path, utterances.items)

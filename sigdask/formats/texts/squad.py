@@ -203,6 +203,6 @@ def _build_groups(questions: Mapping[str, Question], options: Options) -> dict[s
     first_groups = next(iter(questions.values())).groups
     for name in options.groups:
         if name not in first_groups:
-            raise InputError(f"no column {name!r} to group questions by; columns at hand: {', '.join(first_groups)}")
+            raise InputError(f"no column {name!r} to group questions by; columns: {', '.join(first_groups)}")
     columns = {name: [question.groups[name] for question in questions.values()] for name in first_groups}
     return {name: column for name, column in columns.items() if name in options.groups or len({*column}) > 1}

@@ -138,13 +138,13 @@ def _iter_tags(path: Path, content: str) -> Iterator[tuple[str, str, dict[str, s
         line, counted = line + content.count("\n", counted, match.start()), match.start()
         where, name, text = f"{path}, line {line}", match["name"].lower(), ""
         if (position := content.find(">", match.end()) + 1) == 0:
-            raise InputError(f"{where}: tag <{name}> without its end (>)")
+            raise InputError(f"{where}: the tag <{name} is not closed by >")
         found = ATTRIBUTE.findall(content[match.end() : position - 1])
         attributes = {key.lower(): quoted or single or bare for key, quoted, single, bare in found}
         if name == "seg":
             edge = SEGMENT_EDGE.search(content, position)
             if edge is None or edge["end"] is None:
-                raise InputError(f"{where}: segment without its end (</seg>)")
+                raise InputError(f"{where}: a segment is not closed by </seg>")
             text, position = content[position : edge.start()], edge.end()
         yield where, name, attributes, text
 
@@ -194,7 +194,10 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
     translators = _select_translators(documents, requested, sources[0].path, warnings, every=bool(options.references))
     systems = dict.fromkeys(name for document in documents.values() for name in document.outputs)
     if not systems:
-        raise InputError(f"{sources[0].path}: no output (<hyp system=...>) or <tstset> in any document")
+        raise InputError(
+            f"{sources[0].path}: no output of a system (<hyp system=...> or <tstset>) in any document; give a file "
+            "that has the outputs"
+        )
     items = [
         (name, segment)
         for name, document in documents.items()
@@ -258,7 +261,7 @@ def _add_sgml(documents: dict[str, Document], sources: Sequence[Source]) -> None
             if not document.add(sgml_document.kind, name, sgml_document.texts):
                 raise InputError(
                     f"{source.path}, document {sgml_document.document!r}: {sgml_document.kind}set of {name!r} occurs "
-                    "twice; name files NAME=FILE"
+                    "twice; if these are two systems, name their files NAME=FILE"
                 )
 
 
@@ -271,7 +274,7 @@ def _select_collection(
     if requested == "all":
         return documents
     if requested is not None and requested not in collections.values():
-        raise InputError(f"{path}: no collection or test suite {requested!r}; there are: {available}, all")
+        raise InputError(f"{path}: no collection or test suite {requested!r}; choose one of {available}, or all")
     translated = [name for name, d in documents.items() if d.outputs and d.references] or list(documents)
     proper = [name for name in translated if "testsuite" not in documents[name].attributes]
     collection = requested if requested is not None else collections[(proper or translated)[0]]
@@ -303,7 +306,9 @@ def _iter_elements(path: Path) -> Iterator[tuple[str, Any]]:
                     if parents:
                         parents[-1].remove(element)
     except DefusedXmlException as error:
-        raise InputError(f"{path}: {error}; entities and external parts are refused, write the text itself") from None
+        raise InputError(
+            f"{path}: {error}; XML entities and external files are not read; write their text into the file"
+        ) from None
     except (ParseError, LookupError, ValueError) as error:
         raise InputError(f"{path}: invalid XML ({error})") from None
 
@@ -321,7 +326,7 @@ def _add_texts(document: Document, element: Any, location: str) -> None:
             texts[key] = LINE_ENDS.sub(" ", "".join(segment.itertext()).strip("\n"))
         name = {"src": "", "ref": child.get("translator", UNNAMED), "hyp": child.get("system")}[child.tag]
         if not name and child.tag != "src":
-            raise InputError(f"{location}: <hyp> has no attribute system; it should name the system")
+            raise InputError(f"{location}: <hyp> has no attribute system; add it with the system's name")
         if not document.add(child.tag, name, texts):
             present = document.references.get(name, {}) if child.tag == "ref" else {}
             if not present or any(present.get(key, text) != text for key, text in texts.items()):

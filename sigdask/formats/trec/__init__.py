@@ -22,7 +22,7 @@ def read_trec(sources: Sequence[Source], gold: Path | None, options: Options) ->
     if gold is None:
         return read_printed(sources, options)
     if has_scores and not (is_qrels(gold) and is_judged(path, read_qrels(gold))):
-        raise InputError(f"--gold {gold}: {path} holds scores that were printed already and takes no gold file")
+        raise InputError(f"--gold {gold}: {path} is no run, but holds scores that a program computed; leave out --gold")
     return read_rankings(sources, gold, options)
 
 

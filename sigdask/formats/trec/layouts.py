@@ -113,7 +113,7 @@ def apply_topic_policy(
         return SettledTopics(all_topics, has, (f"{gap}; each pair is compared on the topics both have",))
     kept = np.flatnonzero(has.all(axis=1))
     if not len(kept):
-        raise InputError(f"{gap}; no topic is left that all have")
+        raise InputError(f"{gap}; no topic has scores of all systems; choose --missing zero or pairwise")
     return SettledTopics(kept, None, (f"{gap}; {len(kept)} of {len(topics)} topics, which all have, are kept",))
 
 

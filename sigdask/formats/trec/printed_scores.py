@@ -134,7 +134,7 @@ def read_scores(path: Path) -> PrintedScores:
             )
     scores = {m: {topic: float(cell.text) for topic, cell in column.items()} for m, column in numeric.items()}
     if not scores:
-        raise InputError(f"{path}: no score of a single topic; print them with trec_eval -q")
+        raise InputError(f"{path}: has only averages, no scores of topics; print these with trec_eval -q")
     tag = summary["runid"].text if "runid" in summary else None
     topics = dict.fromkeys(topic for column in scores.values() for topic in column)
     return PrintedScores(tag, topics, scores, messages, _find_mismatches(path, scores, by_topic, summary))
@@ -236,6 +236,6 @@ def _select_measures(sources: Sequence[Source], files: Sequence[PrintedScores]) 
     measures = [m for m in files[0].scores if all(m in file.scores for file in files)]
     others = list(dict.fromkeys(m for file in files for m in file.scores if m not in measures))
     if not measures:
-        raise InputError(f"{sources[0].path}: has no measure that all the files have; it has {', '.join(others[:6])}")
+        raise InputError(f"{sources[0].path}: no measure is in all files; this one has {', '.join(others[:6])}")
     examples = ", ".join(others[:SHOWN]) + (", ..." if len(others) > SHOWN else "")
     return measures, [f"measures that not all files have are left out: {examples}"] if others else []

@@ -112,7 +112,8 @@ def read_qrels(path: Path) -> Judgements:
         judged = judgements.setdefault(topic, {})
         if document in judged:
             raise InputError(
-                f"{layouts.format_location(path, location)}: document {document!r} of topic {topic!r} is judged already"
+                f"{layouts.format_location(path, location)}: document {document!r} of topic {topic!r} has a judgement "
+                "already; remove one of them"
             )
         judged[document] = _parse_relevance(file, location, words[value_column])
     return judgements

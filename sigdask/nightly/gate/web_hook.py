@@ -78,7 +78,9 @@ def _render(template: str, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
         texts: list[str] = answer["texts"]
         return texts
     if "unknown" in answer:
-        raise InputError(f"the template takes {', '.join(answer['unknown'])}; there are {', '.join(verdicts[0])}")
+        raise InputError(
+            f"the template uses {', '.join(answer['unknown'])}, but there is only {', '.join(verdicts[0])}"
+        )
     if answer["error"] is None:
         raise InputError(
             f"the template takes more than {MAX_SECONDS} s or {MAX_BYTES >> 30} GiB of memory; shorten its loops"

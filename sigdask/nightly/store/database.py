@@ -231,7 +231,7 @@ def parse_url(text: str) -> URL:
             f"store {_describe_url(url)}: {url.drivername!r} is not supported; expected sqlite or postgresql"
         )
     if url.get_backend_name() == "sqlite" and not url.database:
-        raise InputError(f"store {redact(text)!r}: no file named; expected sqlite:///PATH")
+        raise InputError(f"store {redact(text)!r}: no file is named; expected sqlite:///PATH")
     if "@" in (url.host or ""):
         raise InputError(f"store {_describe_url(url)}: the password holds @; write it as %40, or keep it in ~/.pgpass")
     return url

@@ -95,7 +95,7 @@ class AgreementCells:
         if len(n_compared) and n_compared.max() < 2:
             lacking = "test set has two systems" if metric.level == "system" else "group has two scores"
             raise InputError(
-                f"{metric.name}: no {lacking} to compare; add systems, or choose another --level or --group"
+                f"{metric.name}: has no {lacking} to compare; add systems, or choose another --level or --group"
             )
         return cells.average() if metric.level == "system" and cells.has_one_unit_each else cells
 
@@ -282,9 +282,9 @@ def check_calibration(cells: AgreementCells, metric: BoundAgreement) -> None:
     """Raise if there are too many pairs of cells for thresholds of ties that are calibrated in each trial."""
     if metric.statistic == "acc-eq" and not metric.swaps_pairs and (n := cells.count_pairs()) > MAX_CALIBRATED:
         raise InputError(
-            f"{metric.name}: {n:,} pairs of segments, more than the {MAX_CALIBRATED:,} whose ties can be calibrated "
-            "in each trial; compare within segments (--group item, or group=item after the metric's name), or swap "
-            "decisions (--permute pairs)"
+            f"{metric.name}: {n:,} pairs of segments are too many (at most {MAX_CALIBRATED:,}), because each trial "
+            "chooses its threshold of ties from all of them; compare within segments (--group item, or group=item "
+            "after the metric's name), or swap decisions (--permute pairs)"
         )
 
 

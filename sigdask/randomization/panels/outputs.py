@@ -82,7 +82,10 @@ class OutputsPanel(ComparedPanel):
                 "each system, or a metric of sums (`sigdask metrics`)"
             )
         if counts.outputs is None:
-            raise InputError(f"metric {metric.name!r} needs whole outputs, which this format does not keep")
+            raise InputError(
+                f"metric {metric.name!r} needs the outputs themselves, but this format has only counts or scores; "
+                "give the outputs"
+            )
         mask = counts.in_common(pair, subset)
         a, b = (counts.outputs.systems[k][mask] for k in pair)
         gold = None if counts.outputs.gold is None else counts.outputs.gold[mask]

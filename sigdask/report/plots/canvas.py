@@ -239,7 +239,7 @@ def rendered(figure: Figure, format_: str = "svg", description: str | None = Non
         The format is unknown.
     """
     if format_ not in FORMATS:
-        raise InputError(f"a figure as {format_!r}: expected {', '.join(FORMATS)}")
+        raise InputError(f"figure format {format_!r}: expected {', '.join(FORMATS)}")
     metadata = {"Description": description} if description is not None and format_ == "svg" else {}
     stream = BytesIO()
     with use_style():

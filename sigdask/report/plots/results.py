@@ -365,7 +365,7 @@ def plot_n_best(evaluation: RankingEvaluation, score: str) -> Figure:
     columns = {name: np.array(sorted(column)).T for name, column in points.items()}
     curves = {name: NBestCurve(column[0].astype(np.int64), *column[1:]) for name, column in columns.items()}
     if not curves:
-        raise InputError(f"no {score} of n best was found: there is nothing to draw")
+        raise InputError(f"there is no {score} of n best to draw")
     measures = sorted(evaluation.measures, key=lambda m: -np.nan_to_num(m.average_precision))
     best = [m.measure for m in measures if m.measure in curves]
     selected = [name for name in curves if name in best[:MAX_CURVES]]
@@ -413,7 +413,7 @@ def parse_formats(text: str, option: str = "--figure-format") -> tuple[str, ...]
     formats = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
     for format_ in formats:
         if format_ not in plots.FORMATS:
-            raise InputError(f"{option} {text}: {format_!r} is not one of {', '.join(plots.FORMATS)}")
+            raise InputError(f"{option} {text}: must be one of {', '.join(plots.FORMATS)}")
     return formats
 
 

@@ -70,7 +70,7 @@ def test_the_command_shows_distribution_and_coverage(tmp_path):
     assert result.returncode == 0, result.stderr
     for outputs in (("-o", "t.md"), ("--latex", "t.tex")):  # there is no such table of a validation
         refused = call_sigdask("rankings", *files, "--cutoff", "G2=32.5", "--validate", *outputs, cwd=tmp_path)
-        assert (refused.returncode, "do not apply to --validate" in refused.stderr) == (2, True)
+        assert (refused.returncode, "not with --validate" in refused.stderr) == (2, True)
     for words in (
         "30 samples accept",
         "ratio",
@@ -103,7 +103,7 @@ def test_the_command_shows_distribution_and_coverage(tmp_path):
         (["--validate", "--cutoff", "G2"], "expected MEASURE=SCORE"),
         (["--validate", "--cutoff", "G2=high"], "expected MEASURE=SCORE"),
         (["--validate", "--cutoff", "t=3"], "no column 't'"),
-        (["--validate", "--cutoff", "G2=1e9"], "accepts candidates in only 0 of 4 samples"),
+        (["--validate", "--cutoff", "G2=1e9"], "only 0 of 4 samples have candidates"),
         (["--validate", "--n", "500"], "n = 500 is more than its 400 candidates"),
         (["--validate", "--n", "5", "--cutoff", "G2=3"], "not both"),
         ([], "4 files of candidates: give one"),

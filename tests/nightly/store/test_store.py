@@ -590,7 +590,7 @@ def test_a_store_of_a_newer_version_is_refused(where):
     ("name", "found"),
     [
         ("mysql://h/x", "'mysql' is not supported"),
-        ("sqlite://", "no file named"),
+        ("sqlite://", "no file is named"),
         ("nowhere/x.sqlite", "its folder does not exist"),
         ("postgresql+psycopg://u:secret@127.0.0.1:1/x", "cannot be reached"),
         ("://", "not a URL"),
