@@ -106,13 +106,14 @@ def test_verdicts_over_all_sets_say_how_their_own_p_was_adjusted(adjust, procedu
     results = compare_all(counts, by="genre", trials=99, together=True, adjust=adjust)
     *_, description = results.to_markdown().split("Verdicts over all sets")
     assert results.together[0].method == "approximate"
-    assert "P-values are (exceedances + 1) / (trials + 1) of 99 random trials." in description
+    assert "Unadjusted p-values are (exceedances + 1) / (trials + 1) of 99 random trials." in description
     assert f"Significant means adjusted p at most 0.05, by {procedure}" in description
     assert "over 3 comparisons, 99 trials." in description
     assert "Holm" not in description
     results.write(tmp_path / "r.txt", tmp_path / "r.json")
     terminal = " ".join((tmp_path / "r.txt").read_text().split())
     assert f"over all sets: the mean difference (p adjusted by {procedure}" in terminal
+    assert "or below (one-sided at 0.025, unadjusted)" in terminal
     assert f"Comparisons over all sets, p adjusted by {procedure}" in results.to_html()
     paragraph = call_sigdask("cite", "r.json", "--text", cwd=tmp_path).stdout.strip()
     assert "the mean difference, with p-values computed from 99 random swaps" in paragraph

@@ -492,13 +492,13 @@ def describe_test(results: ComparisonResults, *, intervals: bool = True, across_
         f"{swapped} are swapped by {' or '.join(list_used(table.unit))}, {_format_range(table.n_units)} units."
     )
     exact, n_trials = _list_trials(results, across_sets=across_sets)
-    yield _count_p_values(exact, n_trials)
+    family = results.family_across_sets if across_sets else results.family
+    yield _count_p_values(exact, n_trials, "unadjusted p" if family is not None and family.n_trials else "p")
     for stops in table.stops:
         if stops.rule == "besag-clifford":
             yield f"Counting stopped early by the rule of Besag and Clifford, h = {stops.h}."
         else:
             yield f"Counting stopped early by a confidence sequence, resampling risk {stops.epsilon:g}; it gives no p."
-    family = results.family_across_sets if across_sets else results.family
     yield f"Significant means {_describe_significance(results, family, len(exact))}."
     yield from _note_intervals(table) if intervals else ()
     scorers = {score.name: score.signature for score in list_used(table.metric) if score.signature}
@@ -546,18 +546,18 @@ def list_sources(results: ComparisonResults, *, intervals: bool = True, across_s
     return (*dict.fromkeys(keys), "sigdask")
 
 
-def _count_p_values(exact: NDArray[np.bool_], n_trials: NDArray[np.int64]) -> str:
+def _count_p_values(exact: NDArray[np.bool_], n_trials: NDArray[np.int64], p: str) -> str:
     n, n_exact = len(exact), int(np.count_nonzero(exact))
     bounded = ~exact & (n_trials == 0)
     sampled = n_trials[~exact & ~bounded]
     parts = []
     if n_exact:
-        parts.append("exact p" if n_exact == n else f"exact p of {n_exact:,} of {format_count(n, 'comparison')}")
+        parts.append(f"exact {p}" if n_exact == n else f"exact {p} of {n_exact:,} of {format_count(n, 'comparison')}")
     if bounded.any():
-        parts.append(f"exact p between limits of {np.count_nonzero(bounded):,}")
+        parts.append(f"exact {p} between limits of {np.count_nonzero(bounded):,}")
     if len(sampled):
-        others = "" if len(sampled) == n else " of the others"
-        parts.append(f"p-values{others} are (exceedances + 1) / (trials + 1) of {_format_range(sampled)} random trials")
+        rest = "" if len(sampled) == n else " of the others"
+        parts.append(f"{p}-values{rest} are (exceedances + 1) / (trials + 1) of {_format_range(sampled)} random trials")
     text = "; ".join(parts)
     return f"{capitalize_first(text)}."
 

@@ -180,7 +180,7 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
     adjustment = f" (p adjusted by {ADJUSTMENTS[family.adjust].label})" if family else ""
     title = (
         f"over all sets: the mean difference{adjustment}, and the least number of sets in which A is significantly "
-        f"above B, or below (one-sided at {level:g}, for the pair alone)"
+        f"above B, or below (one-sided at {level:g}{', unadjusted' * (len(results.together) > 1)})"
     )
     p_headers = ["unadjusted p", "adjusted p"] if adjusted else ["p"]
     names = ["A", "B", "metric", "mean A - B", *p_headers, "A above B in", "below in", "method"]

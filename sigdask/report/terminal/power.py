@@ -176,7 +176,7 @@ def _describe_method(powers: PowerResults) -> Iterator[str]:
     if SIMULATED in methods:
         n = max(power.n_samples for power in powers)
         yield (
-            f"simulated: {n:,} samples per point (seed {powers.seed}) of the observed pairs of units. The pairs are "
+            f"simulated: each power from {n:,} samples (seed {powers.seed}) of the observed units. Units are "
             "reweighted so that the systems differ as much as stated (exponential tilting), and each sample is tested "
             "by randomization. ± and intervals are 95 %, and cover only the error of the simulation"
         )

@@ -388,5 +388,5 @@ def test_the_report_says_in_how_many_sets_and_at_which_p():
     line = next(text_line for text_line in text.splitlines() if text_line.startswith("a  b") and "of 3" in text_line)
     assert "2 of 3 (p = " in line
     assert line.endswith("0 of 3    9,999 trials")
-    assert "(one-sided at 0.025, for the pair alone)" in text
+    assert "(one-sided at 0.025)" in text
     assert "adjusted p" not in text  # a single pair
