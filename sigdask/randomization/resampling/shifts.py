@@ -35,7 +35,7 @@ NEAR = INNER // 64
 """Cells begin at a shift of 0 if it is within so many standard errors."""
 
 
-@known_as("Shifts", "panel origins widths")
+@known_as("Shifts", "panel origins widths", added="revision")
 @dataclass(frozen=True, eq=False)
 class ShiftPanel(ResampledPanel):
     """Shifts of pairs' differences at which each trial becomes as extreme as observed, counted in cells.
@@ -48,20 +48,24 @@ class ShiftPanel(ResampledPanel):
         Panel with all its units, whose metrics are means.
     origins, widths : float64 array, shape (n_rows,)
         Origins and widths of the cells.
+    revision : int
+        1 if units of weight 0 are counted as by 0.3.0. Counts of such units by 0.2.0 were wrong, and are not used.
     """
 
     panel: Panel
     origins: Floats
     widths: Floats
+    revision: int = 0
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=N_CELLS, timed=64)
 
     @staticmethod
     def from_panel(panel: Panel) -> ShiftPanel:
         """Return the shifts of a panel, with cells chosen from the observed differences and their standard errors."""
-        origins, widths = [], []
+        origins, widths, revision = [], [], 0
         for m in range(len(panel.metrics)):
             above, below = compute_numerators_and_weights(panel, m)
+            revision |= int((below == 0).any())
             n_pairs = len(panel.pairs)
             value, total = compute_score_value(panel, m), float(below.sum())
             observed, errors = np.empty(n_pairs), np.empty(n_pairs)
@@ -73,7 +77,7 @@ class ShiftPanel(ResampledPanel):
             is_near = np.abs(observed) <= NEAR * errors
             origins += [np.where(is_near, 0.0, observed * value)] * 2
             widths += [width] * 2
-        return ShiftPanel(panel, np.concatenate(origins), np.concatenate(widths))
+        return ShiftPanel(panel, np.concatenate(origins), np.concatenate(widths), revision)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -307,6 +308,16 @@ def test_what_is_kept_of_resamples_is_found_again():
         "Bootstrap": ("268b730dd9626065e9ebb4e8d8af99b32e971c34", (3, 1, 1282), [631, 633, 681]),
         "ShiftPanel": ("29e40f16682295bd8c55e30a55e5e0dba4a301d4", (2, 1, 1282), [615, 629]),
     }
+
+
+def test_counts_of_units_without_weight_by_earlier_versions_are_not_used():
+    """Version 0.2.0 had counts under the digest of revision 0, with other cells."""
+    values = draw_scores(30, highest=50)
+    assert ShiftPanel.from_panel(build_full_panel(values, [MEAN])).revision == 0
+    values[:3, :, 1] = 0
+    panel = ShiftPanel.from_panel(build_full_panel(values, [MEAN]))
+    digests = [p.compute_digests().ravel()[0].tobytes() for p in (panel, replace(panel, revision=0))]
+    assert digests[0] != digests[1]
 
 
 @pytest.mark.parametrize("kind", [Bootstrap, ShiftPanel])
