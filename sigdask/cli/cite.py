@@ -11,7 +11,7 @@ import click
 
 from sigdask.analysis import reproduce as reproduction
 from sigdask.analysis.reproduce import check_signatures, read_json_results
-from sigdask.cli.output.streams import print_text
+from sigdask.cli.output.streams import LOG, print_text
 from sigdask.cli.output.write import assign_files, write_data
 from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import is_json
@@ -92,7 +92,10 @@ def _read_plan_results(where: str) -> Results:
         )
     location, plan = find_store_and_plan(where, None, None)
     with report_damage(location):
-        results = [*status.build_report(location, plan).results.values()]
+        report = status.build_report(location, plan)
+    if lost := report.describe_lost():
+        LOG.warning(lost)
+    results = [*report.results.values()]
     if not results:
         raise InputError(f"{where}: holds no results")
     table = Table.join([test_set_results.table for test_set_results in results])

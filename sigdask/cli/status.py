@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sigdask.cli.declared.options import REPORT_FORMATS
 from sigdask.cli.output.progress import list_plan_files, show_progress
-from sigdask.cli.output.streams import clear_terminal, log_note, output_columns, print_json, print_text
+from sigdask.cli.output.streams import LOG, clear_terminal, log_note, output_columns, print_json, print_text
 from sigdask.cli.output.write import (
     assign_files,
     check_figures,
@@ -108,6 +108,8 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
     location, plan = find_store_and_plan(where, store, name)
     with report_damage(location):
         plan_report = store_status.build_report(location, plan, number, options["grouping"])
+        if lost := plan_report.describe_lost():
+            LOG.warning(lost)
         if is_printed(files):
             if (verdict := plan_report.run.details.get("verdict")) is not None:
                 print_text(f"{format_record(verdict)}\n")

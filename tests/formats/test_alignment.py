@@ -5,7 +5,7 @@ import random
 import pytest
 from command import call_sigdask
 
-from sigdask import InputError, as_counts, load_plan
+from sigdask import InputError, as_counts, compare_all, load_plan
 from sigdask.formats import Options, read
 
 
@@ -254,3 +254,41 @@ def test_outputs_that_two_systems_share_name_no_items(tmp_path):
             for name, order in (("a", keys), ("b", keys[::-1]))
         ]
         assert not any("another order" in text for text in read(*paths).notices)
+
+
+@pytest.mark.parametrize("name", ["conversation_id", "custom_id", "#", "line_number"])
+@pytest.mark.parametrize("metrics", ["score", "f1,em"])
+def test_numbers_of_items_in_another_order_ask_for_their_column(tmp_path, name, metrics):
+    """The sorted file's numbers were left out as a counter, so rows were matched by position without a word."""
+    rows = [f"{k},{','.join(str((k * 7 + i) % 11 / 11) for i, _ in enumerate(metrics.split(',')))}" for k in range(40)]
+    for path, lines in (("a.csv", rows), ("b.csv", random.Random(1).sample(rows, len(rows)))):
+        (tmp_path / path).write_text("\n".join([f"{name},{metrics}", *lines]) + "\n")
+    with pytest.raises(InputError, match=f"column '{name}' has the cells of .*--id"):
+        read(tmp_path / "a.csv", tmp_path / "b.csv")
+    counts = read(tmp_path / "a.csv", tmp_path / "b.csv", options=Options(id_column=name))
+    scores = next(values for field, values in counts.fields.items() if values.shape[1] == 2)
+    assert (scores[:, 0] == scores[:, 1]).all()
+
+
+def test_counters_of_files_that_begin_with_other_numbers_are_no_items(tmp_path):
+    for path, start in (("a.csv", 0), ("b.csv", 1)):
+        lines = [f"{start + k},{k % 7}" for k in range(40)]
+        (tmp_path / path).write_text("\n".join(["tc,score", *lines]) + "\n")
+    assert read(tmp_path / "a.csv", tmp_path / "b.csv").n_items == 40
+
+
+def test_measures_of_queries_in_rows_are_not_averaged(tmp_path):
+    """As ir_measures writes them by query, one file for each run."""
+    for path in ("a.csv", "b.csv"):
+        rows = [f"q{k},{measure},{k % 7 / 7}" for k in range(20) for measure in ("AP", "nDCG@10")]
+        (tmp_path / path).write_text("\n".join(["query_id,measure,value", *rows]) + "\n")
+    with pytest.raises(InputError, match="rows of one 'query_id' differ in 'measure', so they hold scores of several"):
+        read(tmp_path / "a.csv", tmp_path / "b.csv")
+
+
+@pytest.mark.parametrize(("column", "is_higher"), [("hallucination", False), ("fpr", False), ("fluency", True)])
+def test_the_only_column_of_scores_has_the_direction_of_its_name(tmp_path, column, is_higher):
+    rows = [f"{system},q{k},{k % 3 == 0:d}" for system in "ab" for k in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join([f"model,id,{column}", *rows]) + "\n")
+    [result] = compare_all(read(tmp_path / "t.csv"))
+    assert result.higher_is_better == is_higher

@@ -142,10 +142,11 @@ def _align_by_names(first: FileTable, table: FileTable, options: Options, warnin
     if first.n_rows < MIN_NAMES or not (first.header and table.header):
         return None
     aside = {options.gold_column, options.prediction_column, *options.groups, *first.nested, *table.nested}
-    for name in [name for name in first.columns if name in table.columns and name not in aside]:
+    columns, other_columns = ({**t.columns, **t.removed} for t in (first, table))
+    for name in [name for name in columns if name in other_columns and name not in aside]:
         if OUTPUT_NAME.search(name) or is_metric_name(name):
             continue
-        names, other_names = Texts.from_values(first.columns[name]), Texts.from_values(table.columns[name])
+        names, other_names = Texts.from_values(columns[name]), Texts.from_values(other_columns[name])
         is_same = other_names.equals_column(names)
         if is_same.all() or not (names.are_unique and other_names.are_unique):
             continue
@@ -153,6 +154,8 @@ def _align_by_names(first: FileTable, table: FileTable, options: Options, warnin
         if values is not None and (np.isnan(values) | (values != np.floor(values))).any():
             continue
         is_complete = _have_same_texts(names, other_names)
+        if not is_complete and name in {*first.removed, *table.removed}:
+            continue  # counters of files may begin with different numbers
         if is_complete and values is None:
             warnings.append(_describe_order(first, table, name))
             return find_positions(other_names, names)

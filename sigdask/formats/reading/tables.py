@@ -42,7 +42,7 @@ INDEX_NAME = "index"
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
             "seg_id", INDEX_NAME, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id",
             "question_id", "qid", "tweet_id", "tweetid", "task_id", "problem_id", "prompt_id", "case_id", "test_id",
-            "seg", "segid", "segment_id", "segmentid", "sentence_id", "sent_id", "sentid", "utt_id", "utterance_id",
+            "query_id", "queryid", "query-id", "topic_id", "seg", "segid", "segment_id", "segmentid", "sentence_id", "sent_id", "sentid", "utt_id", "utterance_id",
             "question", "problem", "prompt", "task", "response")  # fmt: skip
 """Conventional names of an id column, compared without case."""
 
@@ -117,6 +117,8 @@ class FileTable:
         Type of columns with fewer bits than float64: "float32" or "float16".
     nested : mapping of str to sequence
         Columns with objects or lists in them, whose text is not to be compared; a name with dots leads inside.
+    removed : mapping of str to sequence of str
+        Columns that were left out as no scores. They may show that rows of files correspond otherwise.
     """
 
     path: Path
@@ -126,6 +128,7 @@ class FileTable:
     notes: Sequence[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     nested: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    removed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _numbers: dict[str, tuple[Sequence[str], NDArray[Any] | NotANumberError]] = field(default_factory=dict, repr=False)
     _verdicts: dict[str, tuple[Sequence[str], bool]] = field(default_factory=dict, repr=False)
     _answers: dict[str, list[tuple[Options, Any]]] = field(init=False, default_factory=dict, repr=False)
@@ -391,6 +394,7 @@ class FileTable:
             columns={name: _select_cells(column, is_selected) for name, column in self.columns.items()},
             lines=_select_cells(self.lines, is_selected),
             nested={name: _select_cells(column, is_selected) for name, column in self.nested.items()},
+            removed={name: _select_cells(column, is_selected) for name, column in self.removed.items()},
         )
 
     def list_other_columns(self, *excluded: str | None) -> list[str]:

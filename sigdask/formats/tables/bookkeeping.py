@@ -523,6 +523,7 @@ def _remove_columns(table: FileTable, reason_by_name: Mapping[str, str], noun: s
     return replace(
         table,
         columns={name: cells for name, cells in table.columns.items() if name not in reason_by_name},
+        removed={**table.removed, **{name: table.columns[name] for name in reason_by_name if name in table.columns}},
         notes=[*table.notes, ScopeNote(f"left out as no {noun} of systems: {reasons_text}. {remedy}")],
     )
 

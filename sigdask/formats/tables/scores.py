@@ -491,8 +491,9 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         *(note for file in files for note in file.table.notes),
         *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes),
     ]
-    if metrics == [""] and options.score_column is not None and is_lower_better(options.score_column):
-        metrics = [options.score_column]
+    score_names = {file.score for file in files}
+    if metrics == [""] and len(score_names) == 1 and is_lower_better(*score_names):
+        metrics = [*score_names]
     if metrics != [""]:
         matrix = np.column_stack([column[is_kept] for column in scores.values()]).astype(np.float64)
         matrices = dict(zip(metrics, np.split(matrix, len(metrics), axis=1), strict=True))
@@ -517,6 +518,7 @@ class _LongFile:
     items: Texts
     scores: Array
     metrics: Factor | None
+    score: str
 
 
 def _find_metric_column(table: FileTable, *aside: str) -> str | None:
@@ -570,6 +572,7 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
         Texts.from_values(table.get_column(roles["item"])),
         table.get_numbers(roles["score"]),
         Factor.from_values(table.get_column(metric)) if metric else None,
+        roles["score"],
     )
 
 

@@ -35,6 +35,7 @@ from sigdask.report.presentable import Results
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
 from sigdask.results.table import Name, Table
+from sigdask.text import format_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +233,16 @@ class PlanReport:
     def alpha(self) -> float:
         """Level of the verdicts."""
         return float(self.run.details["settings"]["alpha"])
+
+    def describe_lost(self) -> str | None:
+        """Return text on results of a finished run that the store no longer has, or None if it has all."""
+        expected = sum(entry.comparisons for entry in self.run.progress)
+        if self.run.state != "finished" or len(self.table) == expected:
+            return None
+        return (
+            f"run {self.run.number} had {format_count(expected, 'result')}, but the store has {len(self.table):,}, as "
+            "after a repair or an edit: rankings and verdicts may not be those of the run; run the plan again"
+        )
 
     @property
     def noted(self) -> dict[str, Results]:

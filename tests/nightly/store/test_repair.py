@@ -417,3 +417,19 @@ def test_three_plans_that_start_together_on_an_empty_database_all_finish(server,
     errors = [process.communicate()[1] for process in running]
     assert [process.returncode for process in running] == [0, 0, 0], errors
     assert read_tallies(url) == read_tallies(night.parent / "night.sqlite")
+
+
+def test_a_report_says_that_a_repair_has_removed_results_of_its_run(tmp_path):
+    plan = write_plan(tmp_path / "night", trials=500)
+    folder, store = plan.parent, plan.parent / "night.sqlite"
+    assert call_sigdask("run", "night.toml", cwd=folder).returncode == 0
+    assert "but the store has" not in call_sigdask("report", "night.toml", cwd=folder).stderr
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("UPDATE found SET columns = zeroblob(9) WHERE id = (SELECT max(id) FROM found)")
+        connection.commit()
+    assert call_sigdask("store", "repair", store, cwd=folder).returncode == 0
+    for command in ("report", "cite"):
+        stderr = call_sigdask(command, "night.toml", cwd=folder).stderr
+        assert "warning: run 1 had 30 results, but the store has 0" in stderr
+    assert call_sigdask("run", "night.toml", cwd=folder).returncode == 0
+    assert "but the store has" not in call_sigdask("report", "night.toml", cwd=folder).stderr
