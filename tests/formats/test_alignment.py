@@ -272,8 +272,8 @@ def test_numbers_of_items_in_another_order_ask_for_their_column(tmp_path, name, 
 
 def test_counters_of_files_that_begin_with_other_numbers_are_no_items(tmp_path):
     for path, start in (("a.csv", 0), ("b.csv", 1)):
-        lines = [f"{start + k},{k % 7}" for k in range(40)]
-        (tmp_path / path).write_text("\n".join(["tc,score", *lines]) + "\n")
+        lines = [f"{k % 7 / 7},{start + k},{k % 5 / 5}" for k in range(40)]
+        (tmp_path / path).write_text("\n".join(["f1,tc,em", *lines]) + "\n")
     assert read(tmp_path / "a.csv", tmp_path / "b.csv").n_items == 40
 
 
