@@ -42,7 +42,8 @@ INDEX_NAME = "index"
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
             "seg_id", INDEX_NAME, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id",
             "question_id", "qid", "tweet_id", "tweetid", "task_id", "problem_id", "prompt_id", "case_id", "test_id",
-            "query_id", "queryid", "query-id", "topic_id", "seg", "segid", "segment_id", "segmentid", "sentence_id", "sent_id", "sentid", "utt_id", "utterance_id",
+            "query_id", "queryid", "query-id", "topic_id",
+            "seg", "segid", "segment_id", "segmentid", "sentence_id", "sent_id", "sentid", "utt_id", "utterance_id",
             "question", "problem", "prompt", "task", "response")  # fmt: skip
 """Conventional names of an id column, compared without case."""
 
