@@ -139,6 +139,7 @@ def test_the_command_line_names_its_options(folder):
     [
         ("COMET", "needs scores per segment"),
         ("wmt22-comet-da", "needs scores per segment"),
+        ("COMET", "only these scores, one on each line.* metric mean"),
         ("bertscore", "bert-score -s"),
         ("nDCG", "needs runs and judgements"),
         ("map", "needs runs and judgements"),

@@ -154,7 +154,10 @@ ERROR_SHARES = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "error", "m
 """Those that are shares or percentages."""
 
 
-SEGMENTS = "needs scores per segment, which its own tool writes{}: compare the files that it writes (format metrics)"
+SEGMENTS = (
+    "needs scores per segment, which its own tool writes{}: compare the files that it writes (format metrics). Do your "
+    "files hold only these scores, one on each line? Then choose the metric mean"
+)
 ITEMS = (
     "is computed by other tools: give its scores per item, with one column (format wide) or one file (format metrics) "
     "per system"

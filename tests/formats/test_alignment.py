@@ -188,6 +188,16 @@ def test_ids_that_differ_are_counted_shown_and_have_a_remedy(tmp_path):
         assert words in str(error.value)
 
 
+@pytest.mark.parametrize(("kept", "is_cut"), [(range(6), True), ([0, 1, 2, 3, 7, 9], False)])
+def test_a_file_that_ends_early_is_said_to_be_cut_off(tmp_path, kept, is_cut):
+    for name, items in (("a", range(10)), ("b", kept)):
+        (tmp_path / f"{name}.csv").write_text("id,score\n" + "".join(f"q{k},{k}\n" for k in items))
+    with pytest.raises(InputError) as error:
+        read(tmp_path / "a.csv", tmp_path / "b.csv", options=Options(missing="error"))
+    assert ("It lacks all ids after 'q5': is the file cut off?" in str(error.value)) == is_cut
+    assert "missing scores" not in str(error.value)  # the default of a plan, which nobody gave
+
+
 def test_too_few_items_in_common_show_an_item_of_each_and_what_was_asked(tmp_path):
     rows = "".join(f"{name},{name if k else 'q'}{k},{k}\n" for name in "ab" for k in range(30))
     (tmp_path / "t.csv").write_text(f"system,item,score\n{rows}")

@@ -232,11 +232,12 @@ def _align_by_id(first: FileTable, ids: Texts, table: FileTable, keys: Texts, no
     hint = _describe_spelling(missing, extra)
     if not hint and missing and extra:
         hint = f"; {extra[0]!r} is in {table.path} alone. Give both files the same items, and write their {noun}s alike"
-    elif not hint:
-        hint = ". Give both files the same items"
+    elif not hint and len(missing) > 1 and missing == list(ids[-len(missing) :]):
+        hint = f". It lacks all {noun}s after {ids[n_shared - 1]!r}: is the file cut off?" if n_shared else ""
+    hint = hint or ". Give both files the same items"
     if len(keys) == len(ids):
         hint += ". Do rows correspond as they stand? Then --align position"
-    if options.missing is not None:
+    if options.missing not in {None, "error"}:
         hint += (
             f". --missing {options.missing} is for missing scores, not for missing rows: give each file a row for "
             f"every {noun}, and leave the score empty where there is none"

@@ -153,16 +153,10 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
             "sigdask init FILE FILE"
         )
     roles = _group_by_role(files, hints, is_explicit=not any(path.is_dir() for path in targets))
-    test_sets: list[DiscoveredTestSet] = []
-    failed: list[tuple[list[Path], InputError]] = []
-    pending = [*_iter_groups(roles, home)]
-    while pending:
-        group = pending.pop(0)
-        try:
-            test_sets += _iter_test_sets(group, roles, home, hints)
-        except InputError as error:
-            failed.append((group, error))
-            pending += _split_by_ending(group) or _split_by_organisation(group)
+    test_sets, failed = _read_groups([*_iter_groups(roles, home)], roles, home, hints)
+    if not test_sets and len(folders := _group_by_folder(roles.systems)) > 1:  # one folder for each test set
+        test_sets, failed_folders = _read_groups(folders, roles, home, hints)
+        failed = [*failed, *failed_folders]
     if not test_sets:
         raise _build_unknown_error(files, failed, home)
     used = {path.resolve() for test_set in test_sets for path in test_set.list_files()}
@@ -171,6 +165,30 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
     ]
     unused = [path for path in files if path.resolve() not in used]
     return FolderSurvey(home, tuple(_number_names(test_sets)), tuple(unused), tuple(unread))
+
+
+def _read_groups(
+    pending: list[list[Path]], roles: _FilesByRole, home: Path, hints: Hints
+) -> tuple[list[DiscoveredTestSet], list[tuple[list[Path], InputError]]]:
+    """Return the test sets of groups of files, and the groups that cannot be read, with their errors."""
+    test_sets: list[DiscoveredTestSet] = []
+    failed: list[tuple[list[Path], InputError]] = []
+    while pending:
+        group = pending.pop(0)
+        try:
+            test_sets += _iter_test_sets(group, roles, home, hints)
+        except InputError as error:
+            failed.append((group, error))
+            pending += _split_by_ending(group) or _split_by_organisation(group)
+    return test_sets, failed
+
+
+def _group_by_folder(files: Sequence[Path]) -> list[list[Path]]:
+    """Return the files of each folder that has several."""
+    groups: dict[Path, list[Path]] = {}
+    for path in files:
+        groups.setdefault(path.parent, []).append(path)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _list_files(folder: Path) -> list[Path]:

@@ -321,3 +321,17 @@ def test_a_file_in_the_folder_of_each_organisation_is_a_system(tmp_path):
     [test_set] = plan["test_set"]
     assert test_set["systems"] == ["runs/meta/llama.csv", "runs/openai/gpt.csv"]
     assert "meta" not in test_set["name"]
+
+
+def test_each_folder_of_systems_with_ids_of_its_own_is_a_test_set(tmp_path):
+    for k, name in enumerate(["squad", "trivia"]):
+        (tmp_path / name).mkdir()
+        for system in ["base", "new"]:
+            records = [{"id": f"{name}{i}", "correct": (i * (k + 2) + len(system)) % 3 % 2} for i in range(20)]
+            (tmp_path / name / f"{system}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    output, plan = init_plan(tmp_path)
+    assert {test_set["name"]: test_set["systems"] for test_set in plan["test_set"]} == {
+        "squad": "squad/{system}.jsonl",
+        "trivia": "trivia/{system}.jsonl",
+    }
+    assert "cannot" not in output
