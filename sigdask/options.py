@@ -235,7 +235,7 @@ SecondRun = Annotated[
     Option(
         "Cross-check p by a second, independent run with the same number of trials.",
         True,
-        negative="Skip the cross-check by a second run.",
+        negative="Skip the second, independent run of trials, which checks p.",
         idle="with --method exact",
     ),
 ]
@@ -274,7 +274,7 @@ Cache = Annotated[
     Option(
         "Cache statistics extracted from outputs, in $SIGDASK_CACHE or ~/.cache/sigdask.",
         True,
-        negative="Disable the extraction cache.",
+        negative="Count statistics of outputs, such as matching n-grams, anew, and do not keep them.",
     ),
 ]
 BlocksPerTask = Annotated[
@@ -360,8 +360,9 @@ class TestOptions(TypedDict, total=False):
     stop: Annotated[
         str | Any | None,
         Option(
-            "Stop counting each comparison early: besag-clifford[:h=N] keeps a valid p, "
-            "confidence[:epsilon=E] gives only a decision.",
+            "Stop counting each comparison early. besag-clifford[:h=10] stops at h trials as extreme as the observed "
+            "difference. Its p is valid. confidence[:epsilon=0.001] stops when p is surely above or below alpha, "
+            "with an error of probability epsilon at most. It gives a decision and no p.",
             otherwise="no rule; count all trials",
             metavar="RULE",
             idle="with --method exact",
@@ -666,7 +667,8 @@ class CsvOptions(TypedDict, total=False):
     csv_safe: Annotated[
         bool,
         Option(
-            "In CSV, write a quotation mark before names that spreadsheets would run as formulas.",
+            "In CSV, write a quotation mark before names that spreadsheets would run as formulas. By default, names "
+            "are as they are.",
             False,
             flag="--csv-safe/--no-csv-safe",
             idle="without --csv",
@@ -925,7 +927,7 @@ class CandidateFileOptions(TypedDict, total=False):
 
 @cache
 def list_all_options() -> Mapping[str, Option]:
-    """Return every option of the program by name; of one that several declare, the comparison's."""
+    """Return every option of the program by name. One that several commands declare is that of comparisons."""
     declarations = (
         CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, TableLayoutOptions, JsonOptions,
         CsvOptions, PageOptions, FigureStyleOptions, ReadingOptions, SelectionOptions,
@@ -1104,7 +1106,7 @@ Answer = TypeVar("Answer")
 
 @cache
 def list_flag_names() -> Mapping[str, str]:
-    """Return the names of options that the command line calls otherwise, by their flags without dashes."""
+    """Map flags without dashes to names of options, for flags that differ from the names."""
     flags = {option.long_flag[2:]: name for name, option in list_all_options().items() if option.flag}
     return {"ref": "gold", "qrels": "gold", **flags}
 

@@ -268,6 +268,8 @@ def test_results_become_a_data_frame(yeh):
 def test_a_data_frame_library_that_is_not_there_is_named(yeh):
     with pytest.raises(InputError, match="needs no_such_library, which is not installed"):
         compare_all(yeh, metrics=["f1"], trials=10).to_frame("no_such_library")
+    with pytest.raises(InputError, match="needs numpy, which is not installed or not a library of data frames"):
+        compare_all(yeh, metrics=["f1"], trials=10).to_frame("numpy")
 
 
 def test_without_pandas_the_extra_that_brings_it_is_named(yeh, monkeypatch):
@@ -313,7 +315,7 @@ def test_undecided_is_said_with_the_trials_that_would_decide():
 def test_0_over_0_scores_0_with_a_note():
     r = compare(["A", "A"], ["B", "B"], gold=["A", "B"], metric="precision[B]")
     assert r.score_a == 0.0
-    assert "A: 0/0 scored 0" in r.warnings
+    assert "A: its score is undefined (0/0), and counts as 0" in r.warnings
 
 
 @pytest.mark.parametrize(

@@ -195,9 +195,9 @@ class PowerResults(ListedResults[Power]):
     def __repr__(self) -> str:
         """Return a summary with a line for each comparison."""
         lines = (
-            f"{power.a} and {power.b} by {power.metric}: "
-            + (f"{power.needed.value:g} units find {power.wanted_difference:g}; " if power.needed else "")
-            + (f"{power.n_asked} find {power.detectable.value:.3g}" if power.detectable else str(power.note))
+            f"{power.a} and {power.b} by {power.metric}, with power {power.power:g}: "
+            + (f"{power.needed.value:,.0f} units detect {power.wanted_difference:g}; " if power.needed else "")
+            + (f"{power.n_asked:,} units detect {power.detectable.value:.3g}" if power.detectable else str(power.note))
             for power in self.found
         )
         warnings = [f"warning: {note}" for note in self.notes if isinstance(note, ScopeNote)]

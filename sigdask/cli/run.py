@@ -50,7 +50,7 @@ def run(plan_file: str, **options: Any) -> int:
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=steps, note=log_note, reread=options["reread"],
         )  # fmt: skip
-    status = _print_outcome(outcome, files, options, csv_safe=plan.report.csv_safe)
+    status = _print_outcome(outcome, files, options, steps.n_threads, csv_safe=plan.report.csv_safe)
     if outcome.report is not None:
         write_figures(options, plot_report(outcome.report))
     return status
@@ -64,7 +64,7 @@ def _copy_page(outcome: Outcome, file: str | None) -> None:
 
 
 def _print_outcome(
-    outcome: Outcome, files: Mapping[str, str | None], options: dict[str, Any], *, csv_safe: bool
+    outcome: Outcome, files: Mapping[str, str | None], options: dict[str, Any], n_threads: int, *, csv_safe: bool
 ) -> int:
     """Print the outcome of a run: the gate's verdict, results, changes and problems. Return the exit status."""
     unwritten = [*outcome.unwritten]
@@ -83,8 +83,9 @@ def _print_outcome(
     for failure in unwritten:
         LOG.error(str(failure))
     exact = f"{format_count(outcome.n_exact, 'exact value')} computed, " if outcome.n_exact else ""
+    threads = f" on {format_count(n_threads, 'thread')}" if n_threads and outcome.n_counted else ""
     log_note(
-        f"{format_count(outcome.n_counted, 'trial')} counted, "
+        f"{format_count(outcome.n_counted, 'trial')} counted{threads}, "
         f"{exact}{format_count(outcome.n_changed, 'result')} new or changed; stored in {outcome.where}"
     )
     for problem in outcome.problems:

@@ -419,7 +419,7 @@ def _describe_sentinels(values: Array, systems: Sequence[str], metric: str) -> I
         holders = format_list([systems[k] for k in np.flatnonzero(is_lowest.any(axis=0)).tolist()])
         yield ScopeNote(
             f"scores of {holders}{metric} are {lowest:g} on {format_count(n_lowest, 'item')} and never negative "
-            "elsewhere: does this mark missing scores? Then leave their cells empty"
+            f"elsewhere. Does {lowest:g} mark missing scores? If so, leave their cells empty"
         )
 
 
@@ -435,8 +435,9 @@ def _describe_nines(values: Array, systems: Sequence[str], metric: str) -> Itera
     if _are_whole(values[is_highest]) and others.max() <= (5 if highest == 9 else 0.2 * highest):
         holders = format_list([systems[k] for k in np.flatnonzero(is_highest.any(axis=0)).tolist()])
         yield ScopeNote(
-            f"scores of {holders}{metric} are {highest:g} on {format_count(int(is_highest.any(axis=1).sum()), 'item')} "
-            f"and at most {others.max():g} elsewhere: does this mark missing scores? Then leave their cells empty"
+            f"scores of {holders}{metric} are {highest:g} on "
+            f"{format_count(int(is_highest.any(axis=1).sum()), 'item')} and at most {others.max():g} elsewhere. Does "
+            f"{highest:g} mark missing scores? If so, leave their cells empty"
         )
 
 

@@ -562,6 +562,8 @@ class WorkEstimate:
         Whether `max_trials` limits their number, unlike arrangements, exact p-values and resamples.
     n_threads : int
         Number of threads that share the work.
+    has_resamples : bool
+        Whether some jobs draw resamples.
     """
 
     total: int
@@ -571,6 +573,7 @@ class WorkEstimate:
     seconds_each: Floats
     is_sampled: Bools
     n_threads: int
+    has_resamples: bool
 
     @staticmethod
     def from_jobs(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
@@ -581,13 +584,14 @@ class WorkEstimate:
         is_sampled = np.array([not (panel.enumerated or isinstance(panel, RESAMPLING)) for panel in panels], np.bool_)
         n_exact = sum(job.n_trials for job in jobs if isinstance(job.panel, ExactPanel))
         seconds = np.array(costs, np.float64) / n_threads
-        return WorkEstimate(sum_trials(jobs), n_exact, first, first + n, seconds, is_sampled, n_threads)
+        resampled = any(isinstance(panel, RESAMPLING) for panel in panels)
+        return WorkEstimate(sum_trials(jobs), n_exact, first, first + n, seconds, is_sampled, n_threads, resampled)
 
     @property
     def unit(self) -> str:
         """The word for what is counted: trials, or what replaces them (such as arrangements)."""
         if self.max_trials:
-            return "trials"
+            return "trials and resamples" if self.has_resamples else "trials"
         if self.n_exact == self.total:
             return "parts of exact p-values"
         return f"{'parts of exact p-values, ' if self.n_exact else ''}arrangements and resamples"

@@ -131,7 +131,7 @@ class TaskWindow:
     def _give_up(self, job: int, error: Exception) -> None:
         self.given_up[job] = error
         settings.increment_counter("sigdask_jobs_given_up")
-        log.warning("job %d failed for good: %s", job, error, extra={"job": job})
+        log.warning("job %d of the counting failed on every worker and is given up: %s", job, error, extra={"job": job})
         self.client.cancel([future for number, future in self._in_flight.values() if self._is_given_up(number)])
 
     def _build_lost_error(self, error: Exception) -> ClusterLostError:

@@ -193,11 +193,12 @@ def _clean_judgements(name: str, parsed: Any, gold: Mapping[str, int]) -> Mappin
     """
     lowest, highest = min(gold.values(), default=0), max(gold.values(), default=0)
     if highest > MAX_RELEVANT:
-        raise InputError(f"metric {name!r}: relevance {highest} in the judgements, expected {MAX_RELEVANT} or less")
+        problem = f"the judgements have relevance {highest}, but at most {MAX_RELEVANT:,} is possible"
+        raise InputError(f"metric {name!r}: {problem}; give smaller grades")
     if lowest >= 0:
         return gold
     if parsed.NAME == "infAP":
-        raise InputError(f"metric {name!r}: relevance {lowest} in the judgements, which pytrec_eval cannot count")
+        raise InputError(f"metric {name!r}: pytrec_eval cannot count relevance {lowest}; choose another metric")
     if parsed.NAME == "Bpref":
         return {document: relevance for document, relevance in gold.items() if relevance >= 0}
     return {document: max(relevance, 0) for document, relevance in gold.items()}

@@ -131,8 +131,12 @@ def _iter_cells(row: Mapping[str, Any], nested: Collection[str]) -> Iterator[tup
 
 def _get_frame_maker(library: str) -> Any:
     """Return the function or class that builds a library's data frame from a mapping."""
-    module = _import_library(library, f"to_frame({library!r})")
-    return getattr(module, "DataFrame", None) or module.table
+    purpose = f"to_frame({library!r})"
+    module = _import_library(library, purpose)
+    maker = getattr(module, "DataFrame", None) or getattr(module, "table", None)
+    if maker is None:
+        raise _build_library_error(library, purpose)
+    return maker
 
 
 def _import_library(library: str, purpose: str) -> Any:
@@ -142,10 +146,14 @@ def _import_library(library: str, purpose: str) -> Any:
     except ImportError:
         if library in FRAME_EXTRAS:
             raise build_extra_error(library, FRAME_EXTRAS[library], purpose) from None
-        raise InputError(
-            f"{purpose} needs {library}, which is not installed or not a library of data frames; to_frame() makes a "
-            f"frame of pandas: pip install 'sigdask[{FRAME_EXTRAS['pandas']}]'"
-        ) from None
+        raise _build_library_error(library, purpose) from None
+
+
+def _build_library_error(library: str, purpose: str) -> InputError:
+    return InputError(
+        f"{purpose} needs {library}, which is not installed or not a library of data frames; to_frame() makes a "
+        f"frame of pandas: pip install 'sigdask[{FRAME_EXTRAS['pandas']}]'"
+    )
 
 
 Entry = TypeVar("Entry")

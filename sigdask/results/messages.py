@@ -182,9 +182,9 @@ def _note_simultaneous(table: Table, details: AdjustmentDetails) -> list[Note]:
     ]
     remainder = f" and {len(rows) - len(pairs):,} more" if len(rows) > len(pairs) else ""
     text = (
-        f"the simultaneous interval and the adjusted p of {', '.join(pairs)}{remainder} disagree. They are "
-        "computed differently: the interval resamples units in a single step. The adjusted p may swap outputs, step "
-        "down, or be the larger of two p-values. Report both"
+        f"{', '.join(pairs)}{remainder}: the simultaneous interval and the adjusted p disagree on whether there is a "
+        "difference. They are two methods, which can disagree near the limit of significance: the interval resamples "
+        "units, and p comes from the test. Report both"
     )
     return [Note("simultaneous-differs", text, {"n_comparisons": len(rows), "of": len(table), "alpha": table.alpha})]
 
@@ -199,7 +199,7 @@ DROPPED_PLACEHOLDER = "{dropped}"
 """Placeholder for the number of dropped observations in the description of a test."""
 
 NOT_REACHED = Note("not-reached", "not computed yet: no trial is counted, so p is shown as 1")
-STOP_UNKNOWN = Note("stop-unknown", "the stopping trial is not determined yet: p is its upper bound")
+STOP_UNKNOWN = Note("stop-unknown", "it is not known yet at which trial the rule stops, so p is an upper bound")
 
 
 def describe_checks(table: Table, name: str) -> Values:
@@ -312,7 +312,7 @@ def _note_undefined(table: Table) -> RowNotes:
     for names, scores in ((table.a, table.undefined_a), (table.b, table.undefined_b)):
         for row in np.flatnonzero(~np.isnan(scores)).tolist():
             name, score = names[row], float(scores[row])
-            text = f"{name}: 0/0 scored {score:g}"
+            text = f"{name}: its score is undefined (0/0), and counts as {score:g}"
             if table.metric[row].name.startswith(AGREEMENT_PREFIX):
                 text = f"{name}: its agreement is undefined, as scores are constant; it counts as {score:g}"
             yield row, Note("zero-division", text, {"system": name, "score": score})
@@ -354,7 +354,7 @@ def _note_stop_unknown(table: Table) -> RowNotes:
 def _note_second_look(table: Table) -> RowNotes:
     for row in np.flatnonzero(table.seen_with).tolist():
         n_seen = int(table.seen_with[row])
-        text = f"second look: p was first computed with {format_count(n_seen, 'trial')}"
+        text = f"second look: p was computed before, with {format_count(n_seen, 'trial')}"
         yield row, Note("second-look", text, {"n_trials": n_seen})
 
 

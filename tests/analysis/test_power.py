@@ -100,7 +100,7 @@ def test_the_command_says_the_answer_first_and_keeps_it_in_json(table):
                   "--json", "power.json", cwd=table.parent)  # fmt: skip
     assert command.returncode == 0, command.stderr
     assert command.stdout.startswith(
-        "To detect a difference of 0.04 in mean with power 0.8 at 0.05 two-sided you need about"
+        "To detect a difference of 0.04 in mean with power 0.8 (test at 0.05, two-sided), you need about"
     )
     [json_result] = json.loads((table.parent / "power.json").read_text())["power"]
     [result] = sigdask.power(TWO, difference=0.04, samples=500)

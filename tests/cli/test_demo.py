@@ -98,7 +98,9 @@ def test_the_numbers_that_the_demonstration_explains_are_those_printed(piped):
     assert "tested by approximate randomization" in words
     assert (
         0.5
-        < float(re.findall(r"power of 300 items is (0\.\d+) ± [\d.]+ for the observed", " ".join(power.split()))[0])
+        < float(
+            re.findall(r"For the observed difference of [-+.\d]+, the power is (0\.\d+) ±", " ".join(power.split()))[0]
+        )
         < 0.65
     )
 

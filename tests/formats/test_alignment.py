@@ -106,7 +106,7 @@ def test_files_whose_words_nearly_agree_are_aligned_by_position(tmp_path, texts)
     gold, x = write_tagged_words(tmp_path, "gold", texts), write_tagged_words(tmp_path, "x", texts)
     y = write_tagged_words(tmp_path, "y", uppercase_first(texts, 9), LABELS[:50] + LABELS[49:-1])
     counts = read(x, y, gold=gold)
-    assert "91 of 100 rows have the words of" in counts.notices[0]
+    assert "91 of 100 rows have the same words as in" in counts.notices[0]
     assert counts.field("correct")[:, 0].all()
     assert counts.field("correct")[:50, 1].all()
     result = call_sigdask("compare", "x", "y", "--gold", "gold", cwd=tmp_path)
@@ -140,7 +140,7 @@ def test_words_and_morphs_nearly_alike_are_aligned_by_position(tmp_path):
         )
         (tmp_path / name).write_text("".join(rows))
     counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="pairs")
-    assert "91 of 100 rows have the words of" in counts.notices[0]
+    assert "91 of 100 rows have the same words as in" in counts.notices[0]
 
 
 def test_ids_that_differ_are_never_aligned_by_position(tmp_path):
@@ -252,7 +252,7 @@ def test_a_name_that_differs_in_its_place_is_told_in_the_first_lines(tmp_path):
     keys = [f"x{k}" for k in range(40)]
     first = write_named_scores(tmp_path, "a", "filename", dict.fromkeys(keys, 1), keys)
     second = write_named_scores(tmp_path, "b", "filename", dict.fromkeys([*keys[:39], "y"], 1), [*keys[:39], "y"])
-    assert "39 of 40 rows have the words of" in read(first, second).scope[0]
+    assert "39 of 40 rows have the same words as in" in read(first, second).scope[0]
 
 
 def test_outputs_that_two_systems_share_name_no_items(tmp_path):

@@ -225,7 +225,9 @@ def test_a_judge_that_says_another_thing_in_the_other_order_gives_a_tie(tmp_path
         )
     )
     assert (counts.field("score[win_rate]") / counts.field("items")).tolist() == [[0.5, 0.5], [1, 0]]
-    assert counts.notices == ("1 verdicts are 'inconsistent' (not the same in both orders): ties",)
+    assert counts.notices == (
+        "1 verdicts are 'inconsistent' (they differ between the two orders of the models) and count as ties",
+    )
     with pytest.raises(InputError, match="'perhaps', expected .*; leave the cell empty if there is no"):
         read(write_json_lines(tmp_path / "v.jsonl", [build_battle(1, "x", "y", "perhaps")]))
 

@@ -106,7 +106,7 @@ def test_a_constant_rating_or_loss_is_a_system_with_a_note(tmp_path: Path) -> No
     }
     counts = read(_write_table(tmp_path / "ratings.csv", ratings))
     assert counts.systems == ("a", "b")
-    assert "column 'b' is 5 in every row: taken for a system's scores" in counts.notices[0]
+    assert "column 'b' is 5 in every row, and is compared as a system" in counts.notices[0]
     assert read(_write_table(tmp_path / "losses.csv", losses)).systems == ("a", "uniform", "b")
 
 

@@ -176,7 +176,7 @@ def test_runs_without_a_date_that_failed_are_left_out_and_named(tmp_path):
     counts = read(tmp_path)
     assert compute_means(counts, "match")["a"] == 1
     assert any(
-        w.startswith("left out, as these runs did not come to their end: ") and "a0.json" in w for w in counts.notices
+        w.startswith("runs that stopped before their end are left out: ") and "a0.json" in w for w in counts.notices
     )
 
 

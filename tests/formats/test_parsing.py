@@ -433,13 +433,17 @@ def test_sentences_that_evalb_leaves_out_are_told_first(shared_data):
     counts = read(folder / "sample.tst", f"x={folder / 'sample.gld'}", gold=folder / "sample.gld")
     first, left_out, different = counts.scope
     assert (
-        first == "Brackets are scored by the rules of evalb with COLLINS.prm; trees:parameters=FILE takes another file"
+        first
+        == "Brackets are scored by the rules of evalb with COLLINS.prm; --format trees:parameters=FILE.prm chooses another file"
     )
     assert left_out.endswith(
         "sample.tst: 8 of 24 sentences are left out of its scores, as evalb does: 2 without a parse, 6 with other words "
         "than gold (first on line 11)"
     )
-    assert different == "The systems leave out different sentences, so their scores are not of the same ones"
+    assert (
+        different
+        == "Different sentences are left out for different systems, so their scores are not of the same sentences"
+    )
 
 
 TREES = (

@@ -162,7 +162,7 @@ def test_lists_of_terms_with_their_kinds_are_lists_of_terms(tmp_path, kinds):
         counts = read(*sources, gold=gold, format=format_name)
         [r] = compare_all(counts, metrics=["f1"])
         assert (r.score_a, r.score_b, counts.n_items) == (2 * 2 / 11, 2 * 3 / 12, 9)
-    assert "column 1 is taken for terms, column 2 (C" in " ".join(read(*sources, gold=gold).warnings)
+    assert "column 1 is read as terms, and column 2 (C" in " ".join(read(*sources, gold=gold).warnings)
 
 
 def test_labels_of_the_same_terms_and_ids_of_terms_are_no_lists_of_terms(tmp_path):

@@ -231,7 +231,7 @@ def test_topics_without_judgements_are_noted(tmp_path):
     (tmp_path / "q.rel").write_text("1 0 d1 1\n")
     counts = read(tmp_path / "x.run", tmp_path / "y.run", gold=tmp_path / "q.rel")
     assert counts.n_items == 1
-    expected = f"not judged in {tmp_path}/q.rel, and left out as in trec_eval: 2 of the 3 topics of {tmp_path}/x.run"
+    expected = f"topics without judgements in {tmp_path}/q.rel are left out, as in trec_eval: 2 of the 3 topics of {tmp_path}/x.run"
     assert expected in counts.warnings
 
 

@@ -495,7 +495,7 @@ def test_errors_of_tables_name_the_line(rows, message, tmp_path):
 def test_cells_without_a_score_are_left_out_and_said(tmp_path):
     counts = read(write_table(tmp_path, [*ROWS, "f,1,3,,1", "f,2,,1,1"]), format="meta")
     assert counts.n_items == len(ROWS)
-    assert any("1 cell without the score of a metric (bleu" in text for text in counts.notices)
+    assert any("1 human score left out, because a metric (bleu" in text for text in counts.notices)
     assert any("1 cell without human scores" in text for text in counts.notices)
 
 
@@ -587,7 +587,10 @@ def test_calibrated_ties_of_all_pairs_are_named_and_too_many_pairs_refused(tmp_p
         "--trials", "50", cwd=tmp_path,
     )  # fmt: skip
     n_tied = sum(x == y for x, y in itertools.combinations(human, 2))
-    assert f"against: the calibrated threshold ties all pairs, so {n_tied / math.comb(16, 2):.4f}" in printed.stdout
+    assert (
+        f"against: the best threshold calls all pairs ties. So the score {n_tied / math.comb(16, 2):.4f}"
+        in printed.stdout
+    )
     large = write_table(tmp_path, [f"a,{k},{k % 7},{k % 5},{k % 3}" for k in range(2100)], "system,segment,human,x,y")
     printed = call_sigdask("meta", large, "--statistic", "acc-eq", cwd=tmp_path)
     assert printed.returncode == 2

@@ -72,7 +72,17 @@ def test_of_an_adjusted_p_the_notes_on_the_other_are_of_another_kind():
 def test_a_name_that_reads_like_a_note_is_not_taken_for_one(adjust):
     results = compare_all(build_degenerate_labels(), metrics=["precision[P]"], trials=99, adjust=adjust)
     notes = [note for r in results for note in select_notes(r, "zero-division")]
-    assert notes == [Note("zero-division", f"{ODD_NAME}: 0/0 scored 0", {"system": ODD_NAME, "score": 0.0})] * 2
+    assert (
+        notes
+        == [
+            Note(
+                "zero-division",
+                f"{ODD_NAME}: its score is undefined (0/0), and counts as 0",
+                {"system": ODD_NAME, "score": 0.0},
+            )
+        ]
+        * 2
+    )
     assert not any(w.startswith("unadjusted p undecided at dawn") for r in results for w in r.warnings)
 
 
@@ -162,9 +172,12 @@ def test_json_has_the_texts_and_beside_them_kinds_and_numbers():
         assert json_part["warnings"] == list(noted.warnings) == [note["text"] for note in json_part["notes"]]
         assert json_part["notes"] == [{"kind": n.kind, "text": n.text, **n.numbers} for n in noted.notes]
         assert all(note["kind"] in get_args(NoteKind) for note in json_part["notes"])
-    assert {"kind": "zero-division", "text": f"{ODD_NAME}: 0/0 scored 0", "system": ODD_NAME, "score": 0.0} in [
-        note for result in json_dict["results"] for note in result["notes"]
-    ]
+    assert {
+        "kind": "zero-division",
+        "text": f"{ODD_NAME}: its score is undefined (0/0), and counts as 0",
+        "system": ODD_NAME,
+        "score": 0.0,
+    } in [note for result in json_dict["results"] for note in result["notes"]]
     assert "notes" not in results.to_frame()
 
 

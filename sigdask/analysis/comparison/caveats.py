@@ -32,8 +32,8 @@ TUKEY_CAVEAT = (
     "declared different too often (in simulations 9 to 16 % instead of 5 %); --adjust max-t does not have this problem"
 )
 EXACT_BY_HOLM = (
-    "p is exact and adjusted by Holm; --adjust max-t uses trials instead, and has more power if comparisons are "
-    "correlated"
+    "p is exact, and adjusted by Holm. --adjust max-t uses random trials instead, and has more power if comparisons "
+    "are correlated"
 )
 SKEWED = (
     "in {n:,} of {of:,} comparisons the scores of the two systems are strongly skewed in opposite directions. For such "
@@ -97,7 +97,7 @@ def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         needed = compute_trials_needed(compute_penalty(adjustment.method, len(table)), alpha)
         if (min_trials := int(sampled.min())) < needed:
             text = (
-                f"{format_count(min_trials, 'trial')} are too few for any of {len(table):,} p-values to reach "
+                f"with {format_count(min_trials, 'trial')}, none of {len(table):,} p-values can be as small as "
                 f"{alpha:g} after {adjustment.method}; at least {needed} are needed (--trials {needed})"
             )
             yield Note("few-trials", text, {"n_trials": min_trials, "needed": needed, "alpha": alpha})
@@ -107,14 +107,13 @@ def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     needed = compute_trials_needed(1, alpha)
     if adjustment.family is not None and not adjustment.family.enumerated and 0 < adjustment.n_trials < needed:
         text = (
-            f"{format_count(adjustment.n_trials, 'trial')} are too few for p to reach {alpha:g}; at least "
-            f"{needed} are needed (--trials {needed})"
+            f"with {format_count(adjustment.n_trials, 'trial')}, p cannot be as small as {alpha:g}; at least {needed} "
+            f"are needed (--trials {needed})"
         )
         yield Note("few-trials", text, {"n_trials": adjustment.n_trials, "needed": needed, "alpha": alpha})
     elif len(sampled) and (max_trials := int(sampled.max())) < needed:
         text = (
-            f"the trials that --trials sets are too few for p to reach {alpha:g}; at least {needed} are needed "
-            f"(--trials {needed})"
+            f"with so few --trials, p cannot be as small as {alpha:g}; at least {needed} are needed (--trials {needed})"
         )
         yield Note("few-trials", text, {"n_trials": max_trials, "needed": needed, "alpha": alpha})
 
@@ -166,9 +165,10 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         needed = sorted(estimate_trials_to_decide(p, alpha) or MAX_TRIALS for p in middle)[n // 2]
         remedy = f"; about {format_count(needed, 'trial')} would decide {'it' if n == 1 else 'half of them'}"
         has_remedy = adjustment.family is not None and needed < MAX_TRIALS
+        is_more = has_remedy and needed > adjustment.n_trials  # p of fewer resamples may be the larger one
         text = (
             f"{n:,} of {len(table):,} adjusted p {'lies' if n == 1 else 'lie'} within Monte Carlo error (99 %) "
-            f"of {alpha:g}: another seed could change the verdict{remedy if has_remedy else ''}"
+            f"of {alpha:g}: another seed could change the verdict{remedy if is_more else ''}"
         )
         numbers = {"n_comparisons": n, "of": len(table), "alpha": alpha}
         yield Note("family-undecided", text, {**numbers, "needed": needed if has_remedy else None})
@@ -215,7 +215,7 @@ def _build_skewed_note(adjustment: Adjustment, remedy: str, turned: int = 0) -> 
     lost = (
         "This changes no verdict"
         if not turned
-        else f"So {turned:,} of them {'is' if turned == 1 else 'are'} not significant"
+        else f"Because of this, {turned:,} of them {'is' if turned == 1 else 'are'} not significant"
     )
     text = f"{SKEWED}{remedy}".format(n=n, of=total, adjust=adjustment.method, turned=lost)
     return Note("skewed", text, {"n_comparisons": n, "of": total, "adjust": adjustment.method})

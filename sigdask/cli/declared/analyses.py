@@ -38,7 +38,7 @@ FILES = (GOLD, FORMAT, *declare_options(options.ReadingOptions))
 """The files of a test set."""
 
 NAME = click.option(
-    "--name", default="", metavar="TESTSET", help="Test-set name. It also determines the random stream."
+    "--name", default="", metavar="TESTSET", help="Test-set name. Like the seed, it determines the random trials."
 )
 RUN = declare_options(options.RunOptions)
 CACHE = declare_options(options.SelectionOptions, "cache")

@@ -121,10 +121,22 @@ def _build_decorator(option: Option, more: str | None = None) -> Callable[[Any],
 
 
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only results, warnings and errors.")
-VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Show details of each p-value: runs, checks, dependence.")
+VERBOSE = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help=("Show details of each p-value: runs, checks, and correlation of the systems."),
+)
 
 
-GOLD = click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="Gold-standard file.")
+GOLD = click.option(
+    "--gold",
+    "--qrels",
+    "--ref",
+    "gold",
+    metavar="FILE",
+    help=("Gold-standard file: labels, references or relevance judgements."),
+)
 FORMAT = click.option(
     "--format", "format_", default="auto", show_default=True, help="Format of the files; see `sigdask formats`."
 )

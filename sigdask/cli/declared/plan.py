@@ -65,7 +65,9 @@ def check(**options: Any) -> None:
 @click.option("--cluster", help="Cluster as in `compare`, instead of the plan's.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads or processes to start.")
 @click.option(
-    "--deadline", metavar="TIME", help="Stop before this time (next 06:00) or after this duration (90m, 1h30m)."
+    "--deadline",
+    metavar="TIME",
+    help=("Stop before this time, such as 06:00, or after this duration, such as 90m or 1h30m."),
 )
 @REREAD
 @VERBOSE

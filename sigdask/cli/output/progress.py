@@ -246,6 +246,7 @@ class ProgressSteps:
         self._sizes: dict[Path, int] = {}
         self._total_bytes = self._bytes_done = 0
         self._unit = "trials"
+        self.n_threads = 0  # 0 before anything is counted
 
     def __call__(self, done: int, total: int) -> None:
         """Show how many of the trials are counted."""
@@ -268,7 +269,7 @@ class ProgressSteps:
         """Log the expected time of counting if it is long, and that of fewer trials."""
         if ahead.is_long:
             log_note(describe_expected_time(ahead))
-        self._unit = ahead.unit
+        self._unit, self.n_threads = ahead.unit, ahead.n_threads
         if self._step.doing != "counting":
             self.show_trials(0, ahead.total, 0.0, ahead.seconds)
 

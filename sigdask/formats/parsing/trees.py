@@ -388,7 +388,7 @@ def _describe_scope(
     """Yield notes on the parameters, on long sentences, and on trees left out; raise if all of a system are."""
     no_parse, other_words, is_long = masks
     n, limit = len(is_long), options.own.get("length")
-    remedy = "" if "parameters" in options.own else "; trees:parameters=FILE takes another file"
+    remedy = "" if "parameters" in options.own else "; --format trees:parameters=FILE.prm chooses another file"
     yield ScopeNote(f"Brackets are scored by the rules of evalb with {parameters.name}{remedy}")
     if limit is not None:
         if is_long.all():
@@ -415,7 +415,9 @@ def _describe_scope(
             f"evalb does: {', '.join(kinds)} (first on line {file.lines[row]})"
         )
     if (left_out != left_out[:, :1]).any():
-        yield ScopeNote("The systems leave out different sentences, so their scores are not of the same ones")
+        yield ScopeNote(
+            "Different sentences are left out for different systems, so their scores are not of the same sentences"
+        )
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:

@@ -144,7 +144,10 @@ class Judgements:
         notes = [f"{self.undecided:,} judgements without a verdict are left out"] if self.undecided else []
         against = self._find_opponent()
         if self.inconsistent:
-            notes.append(f"{self.inconsistent:,} verdicts are {INCONSISTENT!r} (not the same in both orders): ties")
+            notes.append(
+                f"{self.inconsistent:,} verdicts are {INCONSISTENT!r} (they differ between the two orders of the "
+                "models) and count as ties"
+            )
         cells, groups = self._group_scores(against)
         sides = 2 if against is None else 1  # both models of a judgement have its score
         n_values, n_repeated = (n // sides for n in count_repeated(cells))
@@ -152,7 +155,7 @@ class Judgements:
             message = f"{n_values:,} judgements of {n_repeated:,} questions judged more than once are averaged"
             notes.append(ScopeNote(message))
         if against is not None:
-            notes.append(f"{METRIC_NAME} is over {against!r}")
+            notes.append(f"{METRIC_NAME} is the win rate against {against!r}")
         options = self.options if against is not None else replace(self.options, missing="pairwise", min_items=0)
         columns = {name: [group[k] for group in groups.values()] for k, name in enumerate(self.options.groups)}
         return build_averaged_counts(

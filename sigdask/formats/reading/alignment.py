@@ -216,8 +216,8 @@ def _compare_by_position(
 def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) -> ScopeNote:
     """Return the note on rows aligned by position although some of their words differ."""
     return ScopeNote(
-        f"{path}: {n_alike:,} of {n_rows:,} rows have the words of {first_path}, the others differ in wording; "
-        "aligned by position"
+        f"{path}: {n_alike:,} of {n_rows:,} rows have the same words as in {first_path}, and the others differ a "
+        "little, so rows are aligned by position"
     )
 
 

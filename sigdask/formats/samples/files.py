@@ -196,7 +196,7 @@ def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[Samp
         if all(log.moment is None for log in group):
             group_selected = [log for log in group if log.is_whole] or group  # of completed runs, if there are any
             if left_out := [str(log.path) for log in group if log not in group_selected]:
-                notes.append(f"left out, as these runs did not come to their end: {format_list(left_out)}")
+                notes.append(f"runs that stopped before their end are left out: {format_list(left_out)}")
         else:
             group_selected = [_find_newest(group, options, any_folder=mode == "newest")]
             older[key] = [log for log in group if log not in group_selected]

@@ -226,7 +226,9 @@ def _list_shared_metrics(sets: Mapping[str, ScoredCells], options: Options, note
                 absent.setdefault(name, set_name)
     shared = [name for name in every if name not in absent]
     if absent:
-        notes.append(f"{describe_items([*absent], 'metric')} without scores of most cells that people scored: left out")
+        notes.append(
+            f"{describe_items([*absent], 'metric')} lack scores for most of the human scores, and are left out"
+        )
     if not shared:
         raise InputError(
             "no metric has scores for most of the human scores; are systems and segments called the same in both?"
@@ -244,7 +246,10 @@ def _select_complete(cells: ScoredCells, metric_names: Sequence[str], notes: lis
     if not is_complete.all():
         worst = max(metric_names, key=lambda name: int(np.isnan(rated.scores[name]).sum()))
         n = int((~is_complete).sum())
-        notes.append(f"{cells.path}: {format_count(n, 'cell')} without the score of a metric ({worst}, ...): left out")
+        notes.append(
+            f"{cells.path}: {format_count(n, 'human score')} left out, because a metric ({worst}, ...) has no score "
+            "there"
+        )
     selected = rated.select(is_complete)
     if (n := len(cells.human) - len(rated.human)) and len(rated.human):
         notes.append(ScopeNote(f"{cells.path}: {format_count(n, 'cell')} without human scores: not used"))
@@ -307,13 +312,17 @@ def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequ
             limit = "in its segments (--group system) a correlation is always 1 or -1, or undefined"
             notes.append(ScopeNote(f"only {format_count(n_segments, 'segment')}{place} of each system: {limit}"))
         if constant := [metric for metric in metric_names if np.ptp(cells.scores[metric]) == 0]:
-            effect = "correlations count as 0, and accuracies say only how often people call outputs equal"
+            effect = (
+                "their correlation counts as 0, and their accuracy is only the share of pairs that people call ties"
+            )
             names = describe_items(constant, "metric")
             notes.append(ScopeNote(f"constant scores{place} in {names}: {effect}; leave such metrics out"))
         _, codes, sizes = np.unique(cells.groups["system"], return_inverse=True, return_counts=True)
         means = {m: np.bincount(codes, cells.scores[m]) / sizes for m in metric_names if m not in constant}
         if flat := [m for m, values in means.items() if n_systems > 1 and np.ptp(values) < EQUAL]:
-            effect = "such metrics do not tell systems apart; at the level of systems a correlation counts as 0"
+            effect = (
+                "such metrics cannot distinguish systems, and their correlation at the level of systems counts as 0"
+            )
             names = describe_items(flat, "metric")
             notes.append(ScopeNote(f"all systems{place} have the same mean in {names}: {effect}"))
     return notes

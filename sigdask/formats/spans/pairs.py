@@ -301,7 +301,7 @@ def _order_rows(
             )
         if file.words and gold_rows.words and (n := sum(a != b for a, b in zip(file_keys, expected, strict=True))):
             problem = f"{n:,} of {len(file_keys):,} words are not those of {gold_rows.path}"
-            warnings.append(f"{file.path}: {problem}; by position all the same")
+            warnings.append(f"{file.path}: {problem}; rows are aligned by position nevertheless")
         return rows
     n_alike = sum(a == b for a, b in zip(file.words, gold_rows.words, strict=False))
     nearly = options.align == "auto" and len(file_keys) == len(expected) and n_alike > MIN_SHARE_ALIKE * len(expected)

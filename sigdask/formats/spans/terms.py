@@ -235,12 +235,15 @@ def _read_term_lists(sources: Sequence[Source], gold: Path, options: Options) ->
         raise InputError(f"flat lists of terms have no column {options.groups[0]!r}; {remedy}")
     gold_terms = _read_flat_terms(options, gold)
     system_terms = listings.read_by_system(sources, partial(_read_flat_terms, options))
-    notes = ["one flat list a system: each term is exchanged on its own"]
+    notes = ["each system has one list without sentences, so single terms are swapped"]
     paths = (gold, *(source.path for source in sources))
     path, kinds = next(((path, kinds) for path in paths if (kinds := find_kinds(path))), (gold, NO_TERMS))
     if kinds and "terms" not in options.own:
         shown = ", ".join(sorted(kinds)[:4])
-        notes.append(f"{path}: column 1 is taken for terms, column 2 ({shown}) for their labels (else: terms:terms=2)")
+        notes.append(
+            f"{path}: column 1 is read as terms, and column 2 ({shown}) as their labels (--format terms:terms=2 reads "
+            "column 2 as terms)"
+        )
     return listings.build_set_counts(gold_terms, system_terms, notes)
 
 

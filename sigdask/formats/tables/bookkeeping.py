@@ -635,6 +635,6 @@ def _describe_constants(table: FileTable, ranges: Mapping[str, NumberRange]) -> 
         value = numbers.constant
         if value is not None and value not in {0, 1} and not np.isnan(value):
             yield ScopeNote(
-                f"{table.path}: column {name!r} is {value:g} in every row: taken for a system's scores; if it is none, "
-                f"--ignore {name!r}"
+                f"{table.path}: column {name!r} is {value:g} in every row, and is compared as a system; if it is "
+                f"none, add --ignore {name!r}"
             )

@@ -114,7 +114,7 @@ def _describe_scales(gold: Floats, predictions: Mapping[str, Floats], metrics: S
         column = predictions[name]
         if correlation >= CLEAR_CORRELATION:
             yield ScopeNote(
-                f"predictions of {name} ({column.min():g} to {column.max():g}) correlate with gold ({gold.min():g} to "
-                f"{gold.max():g}) by {correlation:.2f}, but are further from it than gold's own mean: on another "
-                "scale? Then MAE, MSE, RMSE and R2 mean nothing; bring them to the scale of gold"
+                f"predictions of {name} ({column.min():g} to {column.max():g}) correlate well with gold "
+                f"({gold.min():g} to {gold.max():g}; {correlation:.2f}), but their values are far from it: are they "
+                "on another scale? If so, MAE, MSE, RMSE and R2 mean nothing; bring them to the scale of gold"
             )

@@ -279,7 +279,7 @@ def _choose_columns(
             )
     label, token, gold = label % width, token % width, None if gold is None else gold % width
     if gold == label:
-        remedy = "choose two with conll:column=N and conll:gold-column=N"
+        remedy = "choose two: --format conll:column=N,gold-column=M"
         raise InputError(f"{path}: column {label + 1} is chosen for gold and for predicted labels; {remedy}")
     own_token = None if token in {label, gold} else token  # a column alone holds labels and no tokens
     return FileColumns(path, detection.find_column_names(path), (), label, gold, own_token)

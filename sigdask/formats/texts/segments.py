@@ -70,7 +70,7 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
 def _describe_lines(path: Path, texts: Sequence[str]) -> Iterator[ScopeNote]:
     """Yield notes on a file whose lines may be cells of a table or JSON strings."""
     if HEADER.fullmatch(texts[0]):
-        yield ScopeNote(f"{path}: line 1 is {texts[0]!r} and is scored as a segment; remove it if it names the column")
+        yield ScopeNote(f"{path}: line 1, {texts[0]!r}, is scored as a segment; if it is a header, remove it")
     if len(texts) > 1 and all(len(text) > 1 and text[0] == text[-1] == '"' for text in texts):
         yield ScopeNote(f"{path}: every line is in quotation marks, which are scored; remove them if texts have none")
 
@@ -82,14 +82,14 @@ def _describe_tokens(path: Path, references: Sequence[str], options: Options) ->
     n_letters = sum("\u0e00" <= c < "\u0f00" or "\u3040" <= c < "\ua000" for c in text)
     if is_bleu and 2 * n_letters > len(text) and n_letters > 9 * text.count(" "):
         yield ScopeNote(
-            f"{path}: the script has no spaces, and BLEU takes what stands between spaces as a word. Choose "
-            "BLEU:tokenize=zh, ja-mecab or char, or chrF"
+            f"{path}: this script has no spaces between words, but BLEU needs words. Choose BLEU:tokenize=zh, "
+            "ja-mecab or char, or chrF"
         )
     n_tokenized = sum(text.rstrip().endswith(" .") for text in references)
     if n_tokenized >= MIN_TOKENIZED:
         yield ScopeNote(
             f"{path}: {n_tokenized:,} lines end in a period after a space, so texts seem to be tokenized. BLEU "
-            "tokenizes texts itself and expects them as people read them; BLEU:tokenize=none is for tokenized ones"
+            "tokenizes texts itself; if yours are tokenized, use BLEU:tokenize=none or give the original texts"
         )
 
 

@@ -82,7 +82,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
         names.append(layouts.choose_system_name(source, run.tag))
         outputs.append([run.rankings.get(topic, ()) for topic in topics])
     if unjudged:
-        warnings.append(f"not judged in {gold}, and left out as in trec_eval: {format_list(unjudged)}")
+        warnings.append(f"topics without judgements in {gold} are left out, as in trec_eval: {format_list(unjudged)}")
     check_names(sources, names)
     has = np.array([[bool(ranking) for ranking in column] for column in outputs]).T  # (n_topics, n_systems)
     settled = layouts.apply_topic_policy(has, topics, names, options, "zero")

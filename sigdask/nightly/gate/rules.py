@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, field, fields
@@ -358,6 +359,17 @@ def format_rule_name(rule: Rule) -> str:
         settings["false_alarms_per_year"] = f"{settings['false_alarms_per_year']:g}"
     setting_texts = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in settings.items()]
     return f"{kind}({', '.join(setting_texts)})"
+
+
+def shorten_rule_name(name: str) -> str:
+    """Return a rule's name without its `alpha`, for texts that state the level at which the rule is judged.
+
+    Examples
+    --------
+    >>> shorten_rule_name("not-worse(alpha=0.05, adjust=holm)"), shorten_rule_name("equivalent(alpha=0.05)")
+    ('not-worse (adjust=holm)', 'equivalent')
+    """
+    return re.sub(r"\(alpha=[^,)]*(?:, )?", " (", name).removesuffix(" ()")
 
 
 MAX_METRICS = 6

@@ -127,7 +127,7 @@ def _check_adjustment(plan: Plan, complain: Complain) -> None:
 
 
 def list_inputs(plan: Plan) -> dict[Path, str]:
-    """Return what a plan reads each of its files for."""
+    """Return the use of each file that a plan reads."""
     uses: dict[Path, str] = {plan.path: "the plan itself"}
     for test_set in plan.test_sets:
         uses.update(dict.fromkeys(test_set.list_files(), f"an input of test set {format_value(test_set.name)}"))
@@ -135,7 +135,7 @@ def list_inputs(plan: Plan) -> dict[Path, str]:
 
 
 def list_files(plan: Plan) -> dict[Path, str]:
-    """Return what each input, store and file of the gate of a plan is, by its resolved path."""
+    """Return the role of each file of a plan (input, store, file of the gate), by its resolved path."""
     written = {
         path: f"what {'.'.join(map(str, key))} of the plan writes"
         for key, path in _iter_outputs(plan)

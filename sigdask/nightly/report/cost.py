@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from sigdask.nightly.gate.not_worse import compute_run_level
-from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, NotWorse, format_rule_name
+from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, NotWorse, format_rule_name, shorten_rule_name
 from sigdask.nightly.plan.model import CANDIDATE, Cost, Gate
 from sigdask.report.layout import format_table
 from sigdask.statistics.multiplicity import compute_levels
@@ -89,20 +89,18 @@ def _describe_levels(gate: Gate | None, costs: Sequence[Cost], max_texts: int) -
         if not isinstance(rule, NotWorse):
             continue
         level = compute_run_level(rule, n, n_shared, gate.fdr, gate.runs_per_year)
+        name = shorten_rule_name(format_rule_name(rule))
         n_text = format_count(n, "comparison")
         smallest_level = level / n if n and rule.adjust != "plan" else level
         limit = format_lower_limit(smallest_level)
         smallest_text = f" (the smallest p must be at most {limit} before adjustment)" if smallest_level < level else ""
         if gate.fdr == "none":
-            yield (
-                f"gate: {format_rule_name(rule)}: level {format_lower_limit(level)} each night over "
-                f"{n_text}{smallest_text}"
-            )
+            yield (f"gate: {name}: level {format_lower_limit(level)} each night over {n_text}{smallest_text}")
         else:
             later_levels = [compute_levels([1.0] * nights, rule.alpha, gate.fdr)[-1] for nights in (30, 365)]
             steady = FALSE_ALARMS_PER_YEAR / gate.runs_per_year
             yield (
-                f"gate: {format_rule_name(rule)}: {gate.fdr}: level {format_lower_limit(level)} in the first night "
+                f"gate: {name}: {gate.fdr}: level {format_lower_limit(level)} in the first night "
                 f"over {n_text}{smallest_text}, {format_lower_limit(later_levels[0])} after 30 quiet nights, "
                 f"{format_lower_limit(later_levels[1])} after 365"
             )
@@ -117,7 +115,7 @@ def _describe_levels(gate: Gate | None, costs: Sequence[Cost], max_texts: int) -
                 n_text = format_count(c.n_units, "unit")
                 n_text += f" and {format_count(c.n_trials, 'trial')}" if c.n_trials else ""
                 limits.append((f"with {n_text} no p is below {smallest:.2g}, or half of it one-sided", c.test_set))
-        yield from _list_by_text(f"warning: {format_rule_name(rule)} can hardly fail on", limits, max_texts)
+        yield from _list_by_text(f"warning: {name} can hardly fail on", limits, max_texts)
 
 
 def _format_trials(cost: Cost) -> str:

@@ -16,6 +16,7 @@ from sigdask.nightly.gate.rules import (
     find_largest_losses,
     format_losses,
     is_new_failure,
+    shorten_rule_name,
 )
 from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
 from sigdask.text import format_count, format_list, make_printable
@@ -77,12 +78,14 @@ def _describe_comparison(finding: RuleFinding) -> str:
 def _describe_rule(rule: RuleVerdict) -> Iterator[str]:
     passed = [f for f in rule.findings if f.passed]
     n_shown = MAX_PASSED if rule.passed else 0
-    yield f"  {'passed' if rule.passed else 'FAILED'}  {rule.name}, level {format_lower_limit(rule.level)}"
+    name = f"{shorten_rule_name(rule.name)}, level {format_lower_limit(rule.level)}"
+    yield f"  {'passed' if rule.passed else 'FAILED'}  {name}"
     for finding in [*rule.failures, *passed[:n_shown]]:
         yield f"      {'' if finding.passed else '! '}{finding.text}"
     if len(passed) > n_shown:
+        n_more = len(passed) - n_shown
         largest = _describe_largest(passed[n_shown:]) if isinstance(rule.rule, NotWorse) else ""
-        yield f"      and {len(passed) - n_shown:,} more that passed{largest}"
+        yield f"      {n_more:,} other comparison{' passes' if n_more == 1 else 's pass'}{largest}"
     for note in rule.notes:
         yield f"      note: {note}"
     yield f"      false alarms expected a year: {format_alarms(rule)}"
@@ -104,12 +107,14 @@ def format_record(verdict_record: Mapping[str, Any]) -> str:
     lines = [f"gate: {'passed' if verdict_record['passed'] else 'FAILED'}"]
     for rule in verdict_record["rules"]:
         if rule["passed"] and "level" in rule:
-            lines += [f"  passed  {rule['name']}, level {format_lower_limit(rule['level'])}"]
+            lines += [f"  passed  {shorten_rule_name(rule['name'])}, level {format_lower_limit(rule['level'])}"]
         if not rule["passed"]:
             failed = [finding["text"] for finding in _list_failures(rule)]
             n_more = rule["n_failed"] - len(failed)
-            level = f", level {format_lower_limit(rule['level'])}" if "level" in rule else ""
-            lines += [f"  FAILED  {rule['name']}{level}", *(f"      ! {text}" for text in failed)]
+            name = rule["name"]
+            if "level" in rule:
+                name = f"{shorten_rule_name(name)}, level {format_lower_limit(rule['level'])}"
+            lines += [f"  FAILED  {name}", *(f"      ! {text}" for text in failed)]
             lines += [f"      and {n_more:,} more that failed"] if n_more else []
             lines += [f"      note: {note}" for note in rule["notes"]]
     return _clean("\n".join(lines))
@@ -182,8 +187,9 @@ def _describe_largest(findings: list[RuleFinding]) -> str:
     if not losses:
         return ""
     if math.inf in losses.values():
-        return "; in some of them no difference could be detected"
-    return f"; in each of them a loss of {format_losses(losses)} would be detected with power {POWER:g}"
+        return ". In some of them no loss could be detected"
+    detected = f"of {format_losses(losses)} would be detected with power {POWER:g}"
+    return f". A loss {detected}" if len(findings) == 1 else f". In each of them a loss {detected}"
 
 
 def format_alarms(rule: RuleVerdict) -> str:

@@ -426,16 +426,15 @@ def _format_change(change: Change, kinds: Sequence[str], alpha: float) -> str:
     subset = f" ({r.subset['value']})" if r.subset else ""
     before, now = (_format_side(result, alpha) for result in (change.before, change.now))
     main_kinds = [describe_kind(kind, change) for kind in select_kinds(kinds)]
-    return make_printable(
-        f"    {', '.join(main_kinds)}: {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {before} -> {now}"
-    )
+    head = f"    {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {', '.join(main_kinds)}"
+    return "\n".join(map(make_printable, (head, f"        before  {before}", f"        now     {now}")))
 
 
 def _format_side(r: Result | None, alpha: float) -> str:
     if r is None:
-        return "nothing"
+        return "not compared"
     adjusted = "" if r.p_adjusted is None else f", adjusted {format_p_equals(r.p_adjusted, alpha)}"
-    return f"{format_score(r.score_a)} / {format_score(r.score_b)}, {describe_p(r, alpha)}{adjusted}"
+    return f"{format_score(r.score_a)} and {format_score(r.score_b)}, {describe_p(r, alpha)}{adjusted}"
 
 
 def _format_message(run: PlanRun) -> str:

@@ -82,7 +82,10 @@ class Lease:
         self._ended = threading.Event()
         last_beat = self._try_to_acquire(None)
         if last_beat is not None:  # clocks cannot tell whether the holder lives
-            log.info("%s: its last sign of life is old, or from the future; watching for another", self._describe())
+            log.info(
+                ("%s: its run gave no sign of life for long, or clocks differ; waiting a moment to see if it runs"),
+                self._describe(),
+            )
             time.sleep(2 * BEAT_SECONDS)
             self._try_to_acquire(last_beat)
         self._beating = threading.Thread(target=self._keep_alive, name="sigdask lease", daemon=True)

@@ -300,7 +300,7 @@ def read_version(connection: Connection) -> int:
     if is_sqlite and versions[0] <= NEWEST:
         expected = list_schemas()[versions[0]]
         if missing := [name for sql, name in expected.items() if sql not in schema]:
-            raise DamagedError([f"schema: {name!r} is not that of version {versions[0]}" for name in missing])
+            raise DamagedError([f"schema: {name!r} is missing or changed" for name in missing])
     return versions[0]
 
 

@@ -173,7 +173,7 @@ class AgreementCells:
         return np.asarray(np.round(result, DIGITS) + 0.0)
 
     def iter_set_pairs(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Yield of each set the first and second cells of all pairs within its groups, and the pairs' groups."""
+        """Yield, for each set, the first and second cells of all pairs within its groups, and the pairs' groups."""
         for s in range(self.n_sets):
             parts = []
             for g in np.flatnonzero(self.sets == s):
@@ -339,6 +339,6 @@ def _describe_all_tied(
     [of_ties] = score_cells(replace(cells, scores=np.zeros((len(cells.human), 1))), metric)
     if tied := [name for name, score in zip(names, scores.tolist(), strict=True) if abs(score - of_ties) <= 1e-12]:
         yield ScopeNote(
-            f"{format_list(tied)}: the calibrated threshold ties all pairs, so {of_ties:.4f} is the share of pairs "
-            "that people tie, and says nothing about the metric"
+            f"{format_list(tied)}: the best threshold calls all pairs ties. So the score {of_ties:.4f} is only the "
+            "share of pairs that people call ties, and says nothing about the metric"
         )

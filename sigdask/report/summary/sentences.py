@@ -340,7 +340,9 @@ def describe_doubt(r: Result, alpha: float, *, points: bool) -> str:
     assumptions = {assumption.kind: assumption for assumption in r.assumptions}
     if (few_units := assumptions.get("few-units-decide")) is not None and few_units.n_deciding:
         text = format_deciding(few_units.n_deciding, r.n_units, r.unit)
-        return f", but {text} it" if r.decision(alpha) else f", and {text} it"
+        if r.decision(alpha):
+            return f", but {text} it"
+        return f", and {text} it" if few_units.changes == "verdict" else ""  # few units always turn a small lead
     if "skewed-differences" in assumptions:
         return f", but the differences of {pluralize(r.unit)} are skewed"
     sign = assumptions.get("one-sign")

@@ -14,11 +14,11 @@ GROUPING_MEANINGS = {
     "letters": "systems that share a letter are not significantly different",
     "clusters": "systems have the numbers of their clusters; the ranks of different clusters do not overlap",
     "tied": "= not significantly different from the best",
-    "ranks": "ranks are ranges that significant differences leave open; = not significantly different from the best",
+    "ranks": "possible ranks contradict no significant difference; = not significantly different from the best",
 }
 """Meaning of the marks of rankings, by the option `grouping`."""
 
-GROUPING_HEADERS = {"letters": "groups", "clusters": "cluster", "tied": "tied with best", "ranks": "ranks"}
+GROUPING_HEADERS = {"letters": "groups", "clusters": "cluster", "tied": "tied with best", "ranks": "possible ranks"}
 """Headers of columns of marks, by the option `grouping`."""
 
 NOISE = 1e-12

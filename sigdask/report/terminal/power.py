@@ -50,46 +50,47 @@ def _iter_answers(powers: PowerResults) -> Iterator[str]:
 
 
 def _describe_pair(power: Power) -> Iterator[str]:
-    condition = f"with power {power.power:g} at {power.level:.3g} {power.alternative}"
+    condition = _describe_condition(power)
     if power.wanted_difference is not None and power.needed is not None:
-        yield f"To detect a difference of {power.wanted_difference:g} in {power.metric} {condition} you need"
+        yield f"To detect a difference of {power.wanted_difference:g} in {power.metric} {condition}, you need"
         yield f"{format_units(power.needed, power.unit, power.method)}."
-        yield f"Your {_count_units(power.n_asked, power.unit)} {_describe_detectable(power)}."
+        yield f"Your {_count_units(power.n_asked, power.unit)} {_describe_detectable(power)} with this power."
         if power.at_wanted is not None:
-            yield f"Their power is {format_power(power.at_wanted)} for a difference of {power.wanted_difference:g}."
+            yield f"For a difference of {power.wanted_difference:g}, their power is {format_power(power.at_wanted)}."
     elif power.wanted_difference is not None:
         yield f"A difference of {power.wanted_difference:g} in {power.metric}: {power.note}."
     else:
         yield f"{_count_units(power.n_asked, power.unit)} {_describe_detectable(power)} in {power.metric} {condition}."
     if power.at_observed is not None:
-        yield (
-            f"The power of {_count_units(power.n_asked, power.unit)} is {format_power(power.at_observed)} for the "
-            f"observed difference of {power.difference:+.4g}."
-        )
+        yield f"For the observed difference of {power.difference:+.4g}, the power is {format_power(power.at_observed)}."
+
+
+def _describe_condition(power: Power) -> str:
+    return f"with power {power.power:g} (test at {power.level:.3g}, {power.alternative})"
 
 
 def _describe_detectable(power: Power) -> str:
     if power.detectable is None:
-        return "detect no difference"
+        return "can detect no difference"
     if math.isinf(power.detectable.value):
         limit = (power.reachable or (0, 0))[1]
-        return f"detect no difference up to {limit:.3g} (the simulation can reweight these data only so far)"
-    return f"detect {format_size(power.detectable)}"
+        return f"can detect no difference up to {limit:.3g} (the simulation can reweight these data only so far)"
+    return f"can detect a difference of {format_size(power.detectable)}"
 
 
 def _describe_pairs(powers: Sequence[Power]) -> Iterator[str]:
     first = powers[0]
-    condition = f"with power {first.power:g} at {first.level:.3g} {first.alternative}"
+    condition = _describe_condition(first)
     units = _list_sizes((power.needed, power.is_needed_uncertain) for power in powers)
     if first.wanted_difference is not None and units:
-        yield f"To detect a difference of {first.wanted_difference:g} in {first.metric} {condition} you need"
-        yield f"{_format_range(units, ',.0f', first.unit)} ({len(units):,} of {format_count(len(powers), 'pair')});"
+        yield f"To detect a difference of {first.wanted_difference:g} in {first.metric} {condition}, you need"
+        yield f"{_format_range(units, ',.0f', first.unit)} ({len(units):,} of {format_count(len(powers), 'pair')})."
     differences = _list_sizes((power.detectable, power.is_detectable_uncertain) for power in powers)
     if differences:
-        n = _count_units(first.n_asked, first.unit, short=bool(units))
-        share_text = f"({len(differences):,} of {len(powers):,} pairs)."
-        yield f"{'your ' if units else ''}{n} detect {_format_range(differences, '.3g')}"
-        yield share_text if units else f"in {first.metric} {condition} {share_text}"
+        share_text = f"({len(differences):,} of {len(powers):,} pairs)"
+        detected = f"can detect a difference of {_format_range(differences, '.3g')} {share_text}"
+        yield f"{'Your ' if units else ''}{_count_units(first.n_asked, first.unit)} {detected}"
+        yield "with this power." if units else f"in {first.metric} {condition}."
 
 
 def _list_sizes(estimates: Iterable[tuple[Estimate | None, bool]]) -> list[float]:
@@ -110,7 +111,7 @@ def _format_table(powers: Sequence[Power], width: int | None) -> str:
     names = ["A", "B", "metric", "A - B"]
     if wanted_difference is not None:
         names += [f"units for {wanted_difference:g}", f"power of {first.n_units:,}"]
-    names += [f"{first.n_asked:,} detect", "power at A - B", "how"]
+    names += [f"detectable by {first.n_asked:,}", "power at A - B", "how"]
     return format_table(names, [_build_row(power) for power in powers], width)
 
 
@@ -162,8 +163,8 @@ def format_power(point: PowerAt | None) -> str:
     return f"{point.power:.3f}" if not point.error else f"{point.power:.2f} ± {1.96 * point.error:.2f}"
 
 
-def _count_units(n: int, unit: str, *, short: bool = False) -> str:
-    return f"{n:,}" if short else f"{n:,} {_pluralize(unit)}"
+def _count_units(n: int, unit: str) -> str:
+    return f"{n:,} {_pluralize(unit)}"
 
 
 def _pluralize(unit: str) -> str:

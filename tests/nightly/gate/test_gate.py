@@ -247,7 +247,7 @@ def test_the_largest_detectable_loss_is_that_of_each_metric():
     passed = [replace(f, key=(*f.key[:-1], name), detectable=x) for f, (name, x) in zip(passed, scales, strict=True)]
     for findings, loss in ((passed, "0.0625 (AP), 2.25 (BLEU)"), (passed[1:], "2.25")):
         text = render(replace(verdict, rules=(replace(verdict.rules[0], findings=(failure, *findings)),)))
-        assert f"{len(findings)} more that passed; in each of them a loss of {loss} would be detected" in text
+        assert f"{len(findings)} other comparisons pass. In each of them a loss of {loss} would be detected" in text
 
 
 def test_too_few_trials_cannot_detect_either():

@@ -156,7 +156,7 @@ def test_raised_trials_are_topped_up_to_the_same_counts_and_called_a_second_look
     assert strip == [row[:-1] for row in read_tallies(tmp_path / "b" / "night.sqlite")]
     assert topped.second_looks == {"set0": 15}
     assert at_once.second_looks == {}
-    note = Note("second-look", "second look: p was first computed with 65,536 trials", {"n_trials": 65_536})
+    note = Note("second-look", "second look: p was computed before, with 65,536 trials", {"n_trials": 65_536})
     assert note in topped.results["set0"][0].notes
     assert "second look: 15 comparisons" in call_sigdask("report", "night.toml", cwd=tmp_path / "a").stdout
 
@@ -639,7 +639,7 @@ def test_a_change_that_no_number_shows_is_told_as_one_of_details(tmp_path):
     assert run_plan(load_plan(path), cluster="none").n_changed == 15
     assert "Changed since the previous run: 15 with other details." in call_sigdask("report", path, cwd=folder).stdout
     output = call_sigdask("report", path, "--all", cwd=folder).stdout
-    assert output.count("    other details: set0: ") == 15
+    assert output.count(": other details\n") == 15
 
 
 def test_a_report_gives_the_warnings_of_reading_once(tmp_path):
