@@ -13,6 +13,7 @@ from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreErro
 from sigdask.execution import clusters, run
 from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.run import (
+    MAX_TIMED_SHARE,
     Progress,
     TrialRange,
     compute_task_seconds,
@@ -247,7 +248,7 @@ def measure_similar(panel: AnyPanel, n_trials: int, speeds: Speeds) -> float:
     """Return the seconds per trial of a panel; small panels of sums that look alike are measured once."""
     look = _describe_size(panel)
     if look not in speeds:
-        seconds = measure_trial_seconds(panel, n_trials if look else math.inf, share=1)
+        seconds = measure_trial_seconds(panel, n_trials, share=1 if look else MAX_TIMED_SHARE)
         if not look:
             return seconds
         speeds[look] = seconds
