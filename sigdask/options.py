@@ -1122,15 +1122,15 @@ VALUE = (
 )
 """Pattern of an option's value in a sentence: quoted, NAME, a:b, a number, a mark."""
 
-FLAG = re.compile(rf"--([a-z][a-z-]*[a-z])(?![\w-])(?:[ =]({VALUE}|[\w./~-]*\w))?")
+FLAG = rf"--([a-z][a-z-]*[a-z])(?![\w-])(?:[ =]({VALUE}|[\w./~-]*\w))?"
 
-PROSE = re.compile(
+PROSE = (
     "a|all|also|an|and|are|as|asks?|at|averages?|be|below|beside|brings?|by|choose|chooses|compares?|cannot|did|do|does|"
     "each|else|for|from|gives?|has|have|holds?|if|in|instead|is|it|its|judges?|keeps?|leaves?|may|means?|must|names?|no|"
     "not|of|on|or|otherwise|reads?|said|says?|shows?|takes?|tells?|than|that|the|their|then|there|they|this|to|together|"
     "was|where|which|while|with|without|writes?|you"
 )
-"""Words that continue a sentence after an option."""
+"""Words that continue a sentence after an option. `re` compiles this pattern, and `FLAG`, when a message needs them."""
 
 
 @contextmanager
@@ -1199,7 +1199,7 @@ def rename_options(message: str, interface: Interface) -> str:
     >>> rename_options("say --align position, or --id task+id", "plan")
     'say align = "position", or id = "task+id"'
     """
-    return FLAG.sub(partial(_format_option, interface), message)
+    return re.sub(FLAG, partial(_format_option, interface), message)
 
 
 def _format_option(interface: Interface, match: re.Match[str]) -> str:
@@ -1214,7 +1214,7 @@ def _format_option(interface: Interface, match: re.Match[str]) -> str:
     choices = options[name].choices if name in options else ()
     is_word = value is not None and re.fullmatch(r"[\w-]+", value) and not value.isupper() and not value.isdigit()
     rest = ""
-    if is_word and value not in choices and (choices or PROSE.fullmatch(value)):
+    if is_word and value not in choices and (choices or re.fullmatch(PROSE, value)):
         value, rest = None, f"{match[0][match.start(2) - match.start() - 1 :]}"
     if interface == "plan":
         name, sign, quote = PLAN_NAMES.get(name, name), " = ", '"'

@@ -72,13 +72,12 @@ LANGUAGES = (
 )
 """Codes of languages whose pairs name test sets."""
 
-BENCHMARKS = re.compile(
-    r"(mmlu|gsm.?8k|arc|hellaswag|truthfulqa|winogrande|humaneval|mbpp|math|bbh|gpqa|ifeval|mt.?bench|drop|boolq|piqa|"
+BENCHMARKS = (
+    r"(?i)(mmlu|gsm.?8k|arc|hellaswag|truthfulqa|winogrande|humaneval|mbpp|math|bbh|gpqa|ifeval|mt.?bench|drop|boolq|piqa|"
     r"squad|sst.?2|mnli|qnli|qqp|mrpc|cola|rte|sts.?b|wnli|musr|triviaqa|nq|copa|wic|wsc|multirc|anli|xnli|xcopa|siqa|"
     r"logiqa|openbookqa|commonsenseqa|csqa|race|lambada|agieval|ceval|cmmlu|aime|livecodebench|swe.?bench|tydiqa|medqa|"
     r"alpaca.?eval|arena.?hard|natural.?questions|flores|wmt.?\d+|(task|dataset|benchmark|test.?set)[ _-]?\w{1,2}|"
-    rf"{LANGUAGES}[-_>→]+{LANGUAGES})([^a-z]|$)",
-    re.IGNORECASE,
+    rf"{LANGUAGES}[-_>→]+{LANGUAGES})([^a-z]|$)"
 )
 """Names of benchmarks, test sets and language pairs, which are columns of leaderboards."""
 
@@ -196,7 +195,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
         if not scores or not len(Factor.from_values(table.columns[name]).levels) == table.n_rows > 1:
             continue
         metrics = [name for name in scores if not (COST_NAMES.fullmatch(name) or COUNTER_NAMES.fullmatch(name))]
-        benchmarks = {name for name in metrics if BENCHMARKS.match(name)}
+        benchmarks = {name for name in metrics if re.match(BENCHMARKS, name)}
         turned = (
             "a CSV file with a row for each test set and a column for each system, and name the first column with --id"
         )

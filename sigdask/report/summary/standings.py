@@ -5,8 +5,8 @@ Headlines are written from these. Comparisons, or verdicts over all sets, are gr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -273,7 +273,11 @@ class VerdictGroups:
 
     def _get_result(self, row: int) -> tuple[Result, bool]:
         """Return a comparison, and whether its difference is written in points of 100."""
-        return get_result(self.table, row), self.table.metric[row].name in self._metrics_in_points
+        return self._build_result(row), self.table.metric[row].name in self._metrics_in_points
+
+    @cached_property
+    def _build_result(self) -> Callable[[int], Result]:
+        return lru_cache(maxsize=100)(partial(get_result, self.table))  # several sentences are about the same rows
 
     def format_lead(self, row: int) -> str:
         """Return text on how far the better system of a row is ahead."""
@@ -299,7 +303,7 @@ class VerdictGroups:
 
     def format_p(self, row: int) -> str:
         """Return the p-value that the verdict of a row uses as text."""
-        return format_verdict_p(get_result(self.table, row), self.table.alpha)
+        return format_verdict_p(self._build_result(row), self.table.alpha)
 
 
 @dataclass(frozen=True)
