@@ -325,7 +325,7 @@ def _describe_form(key: PlanKey, value: Any) -> str:
         return "one table: write [gate], with one bracket"
     if key == ("gate", "rules") and isinstance(value, Mapping):
         return "a list of tables: write [[gate.rules]], with two brackets"
-    if key[:2] == ("gate", "rules") and isinstance(value, str):
+    if key[:2] == ("gate", "rules") and len(key) < 4 and isinstance(value, str):
         return f"a table: write {_write_rules(value)}"
     return ""
 

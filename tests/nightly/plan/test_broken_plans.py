@@ -192,6 +192,7 @@ MESSAGES = [
     (("test_set", 0, "metrics"), ["my metrics:best"], "expected MODULE:ATTRIBUTE"),
     (("store",), "postgres://u@h/d", "did you mean 'postgresql'?"),
     (("gate", "rules", 0), "not-worse", 'expected a table: write rules = [{ rule = "not-worse" }]'),
+    (("gate", "rules", 0, "adjust"), "by", "found \"by\", expected one of 'holm', 'plan' or 'none'"),
     (("gate", "rules"), {"rule": "not-worse"}, "write [[gate.rules]], with two brackets"),
     (("gate",), {"rule": "not-worse"}, 'gate.rule: unknown key here; write rules = [{ rule = "not-worse" }]'),
     (("gate", "margin"), 0.1, "gate.margin: unknown key here; margin belongs in a rule: rules = ["),
