@@ -87,8 +87,13 @@ def _get_state(self: Any) -> list[Any]:
 
 
 def _set_state(self: Any, state: list[Any]) -> None:
-    for name, value in zip(_list_field_names(self.__class__), state, strict=True):
-        object.__setattr__(self, name, value)
+    for set_field, value in zip(_list_setters(self.__class__), state, strict=True):
+        set_field(self, value)
+
+
+@cache
+def _list_setters(cls: type[Any]) -> tuple[Callable[[Any, Any], None], ...]:
+    return tuple(getattr(cls, name).__set__ for name in _list_field_names(cls))
 
 
 @cache

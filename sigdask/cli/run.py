@@ -19,6 +19,7 @@ from sigdask.nightly.plan.paths import PLACEHOLDERS
 from sigdask.nightly.report.gate import render
 from sigdask.nightly.report.page import plot_report
 from sigdask.nightly.run import parse_deadline, run_plan
+from sigdask.nightly.test_sets import collect_seldom
 from sigdask.report.files import write_parts
 from sigdask.text import format_count, suggest_name
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 def run(plan_file: str, **options: Any) -> int:
     """Run a plan, print and write its report, and return the exit status."""
+    collect_seldom()
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
     files = assign_files(options, *REPORT_FORMATS)
     select_layout(options)

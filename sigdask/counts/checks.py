@@ -147,7 +147,7 @@ def check_indices(columns: Mapping[str, Any]) -> None:
 
 def check_unique(names: Sequence[str], what: str) -> None:
     """Raise if two names have the same canonical form."""
-    if len(names) > FEW_NAMES:
+    if isinstance(names, Texts) or len(names) > FEW_NAMES:
         if canonicalize_column(names).are_unique:
             return
     elif len({*(texts := list(names))}) == len(texts) and "".join(texts).isascii():

@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.texts import Texts
+from sigdask.counts.texts import FEW_TEXTS, Texts
 from sigdask.identity import dataclass
 
 
@@ -43,6 +43,12 @@ class Factor(Sequence[str]):
         if isinstance(values, Factor):
             return values
         column = Texts.from_values(values)
+        if len(column) <= FEW_TEXTS:
+            texts = column.tolist()
+            code_of = {text: code for code, text in enumerate(sorted({*texts}))}
+            return Factor(
+                Texts.from_values(code_of), np.array([code_of[text] for text in texts], get_code_type(len(code_of)))
+            )
         is_run_start = np.ones(len(column), np.bool_)  # runs of the same text, as groups often are
         is_run_start[1:] = ~column[1:].equals_column(column[:-1])
         runs = column if is_run_start.all() else column[is_run_start]
@@ -160,8 +166,11 @@ def group_rows(numbers: NDArray[np.integer[Any]]) -> list[Integers]:
     >>> [rows.tolist() for rows in group_rows(np.array([0, 1, 0]))]
     [[0, 2], [1]]
     """
-    if not len(numbers):
-        return []
+    if len(numbers) <= FEW_ROWS:
+        groups: dict[int, list[int]] = {}
+        for row, number in enumerate(numbers.tolist()):
+            groups.setdefault(number, []).append(row)
+        return [np.array(groups[number], np.int64) for number in sorted(groups)]
     if not numbers.any():
         return [np.arange(len(numbers))]
     return np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])

@@ -99,6 +99,8 @@ class Texts(Sequence[str]):
             yield from self[first : first + 4096].tolist()
 
     def __contains__(self, text: object) -> bool:
+        if len(self) <= FEW_SORTED:
+            return text in self.tolist()
         return isinstance(text, str) and bool(self.equals_text(text).any())
 
     def __eq__(self, other: object) -> bool:
@@ -120,10 +122,10 @@ class Texts(Sequence[str]):
         if not len(self):
             return []
         first, last = int(self.starts.min()), int(self.stops.max())
-        column = self if last - first <= 4 * self.n_bytes + CHUNK else self.compact()
-        first = int(column.starts.min())
-        content = column.buffer[first : int(column.stops.max())].tobytes()
-        spans = zip((column.starts - first).tolist(), (column.stops - first).tolist(), strict=True)
+        if last - first > CHUNK and last - first > 4 * self.n_bytes + CHUNK:
+            return self.compact().tolist()
+        content = self.buffer[first:last].tobytes()
+        spans = zip((self.starts - first).tolist(), (self.stops - first).tolist(), strict=True)
         if content.isascii():
             text = content.decode()
             return [text[a:b] for a, b in spans]
@@ -231,7 +233,7 @@ class Texts(Sequence[str]):
             offset += WORD
         return 0
 
-    @property
+    @cached_property
     def are_unique(self) -> bool:
         """Whether no text occurs twice."""
         if len(self) <= FEW_TEXTS and "sorted" not in vars(self):

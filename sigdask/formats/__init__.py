@@ -687,7 +687,8 @@ def _read_with_shortcut(sources: Sequence[Source], gold: Path | None, format_: s
     known = known_tables.setdefault(f"{format_}\n{table.kind}", _KnownTables())
     is_known = known.plain is not None and table.shapes <= known.plain
     if is_known and (plain := read_plain_scores(table.text, table.shapes, options)) is not None:
-        return replace(plain, format="wide")
+        object.__setattr__(plain, "format", "wide")  # a copy would check everything again
+        return plain
     counts = _read_sources(sources, gold, format_, options)
     if known.plain is not None and not is_known:
         plain = read_plain_scores(table.text, table.shapes, options)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -206,19 +207,32 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
         return None
     return Counts.from_scores(
         dict(zip(names[1:], scores, strict=True)),
-        ids=cells[:: len(names)],
+        ids=_share_ids(tuple(cells[:: len(names)])),
         name=options.name,
         missing=options.missing_policy,
         min_items=options.min_items,
     )
 
 
+@lru_cache(16)
+def _share_ids(ids: tuple[str, ...]) -> Texts:
+    """Return a column of ids, the same one for tables with the same ids, so that it is checked and sent once."""
+    return Texts.from_values(ids)
+
+
 def _have_fixed_roles(names: Sequence[str], options: Options) -> bool:
     """Return whether names and options leave no doubt that the first column holds ids, and the others scores."""
+    return _get_fixed_options(options) == _get_fixed_options(DEFAULTS) and _have_plain_roles(tuple(names))
+
+
+_get_fixed_options = attrgetter(*FIXED_OPTIONS)
+
+
+@lru_cache(16)
+def _have_plain_roles(names: tuple[str, ...]) -> bool:
     id_name, *systems = map(str.lower, names)
     return (
         len(systems) > 1
-        and all(getattr(options, name) == getattr(DEFAULTS, name) for name in FIXED_OPTIONS)
         and id_name in ITEM_NAMES
         and ROLE_NAMES.isdisjoint(systems)
         and not any(

@@ -259,8 +259,8 @@ class _PlanRunner:
             early = EarlyStopping(ledger, plan.stopping, MonitoredResults.from_studies(studies))
         by_name = {name: ProgressWatch.from_progress(progress) for name, progress in unread.progress.items()}
         for batch in batches:
-            by_name |= {watch.name: watch for watch in ProgressWatch.from_batch(ledger, batch)}
-        watches = [by_name[test_set.name] for test_set in plan.test_sets]
+            by_name |= dict.fromkeys(batch.names, ProgressWatch.from_batch(ledger, batch))
+        watches = [*dict.fromkeys(by_name[test_set.name] for test_set in plan.test_sets)]
         watches += [extra.build_watch(ledger) for extra in extras]
         return _PlanRunner(
             plan, store, stop, cluster, workers, show_progress, batches, extras, ledger, early,

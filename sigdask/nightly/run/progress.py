@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -18,14 +17,14 @@ from sigdask.nightly.store import Progress
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgressWatch:
-    """The ledger positions from which a test set's progress is computed.
+    """The ledger positions from which the progress of some test sets is computed.
 
     Attributes
     ----------
-    name : str
-        The test set.
-    n_results : int
-        Comparisons.
+    names : tuple of str
+        The test sets.
+    sizes : int64 array
+        Number of comparisons of each.
     cells : LedgerCells
         Positions of their counts in the ledger.
     p_numbers : int64 array
@@ -34,33 +33,31 @@ class ProgressWatch:
         Progress, if the test set is not read.
     """
 
-    name: str
-    n_results: int
+    names: tuple[str, ...]
+    sizes: Integers
     cells: LedgerCells
     p_numbers: Integers
     known: Progress | None = None
 
     @staticmethod
-    def from_batch(ledger: Ledger, batch: Batch) -> Iterator[ProgressWatch]:
-        """Yield the ledger positions of each test set of a batch."""
+    def from_batch(ledger: Ledger, batch: Batch) -> ProgressWatch:
+        """Return the ledger positions of all test sets of a batch."""
         cells, p_numbers = ledger.find_cells(batch.cells), look_up_numbers(batch.p_cells, ledger.at, len(batch))
         cells = cells.take(np.argsort(cells.results, kind="stable"))
-        ends = np.cumsum(np.bincount(batch.set_indices, minlength=len(batch.names)))
-        borders = zip([0, *ends.tolist()], [0, *np.searchsorted(cells.results, ends).tolist()], strict=True)
-        for name, ((start, first), (end, last)) in zip(batch.names, pairwise(borders), strict=True):
-            set_cells = cells.take(slice(first, last))
-            set_cells = replace(set_cells, results=set_cells.results - start)
-            yield ProgressWatch(name, end - start, set_cells, p_numbers[start:end])
+        sizes = np.bincount(batch.set_indices, minlength=len(batch.names))
+        return ProgressWatch(batch.names, sizes, cells, p_numbers)
 
     @staticmethod
     def from_cells(ledger: Ledger, name: str, n_results: int, cells: Sequence[CountedCells]) -> ProgressWatch:
         """Return the ledger positions of an analysis that is not a comparison of a test set."""
-        return ProgressWatch(name, n_results, ledger.find_cells(cells), look_up_numbers(cells, ledger.at, n_results))
+        p_numbers = look_up_numbers(cells, ledger.at, n_results)
+        return ProgressWatch((name,), np.array([n_results]), ledger.find_cells(cells), p_numbers)
 
     @staticmethod
     def from_progress(progress: Progress) -> ProgressWatch:
         """Return the watch of a test set that is not read, with its progress."""
-        return ProgressWatch(progress.test_set, progress.comparisons, LedgerCells(*[NONE] * 4), NONE, progress)
+        sizes = np.array([progress.comparisons])
+        return ProgressWatch((progress.test_set,), sizes, LedgerCells(*[NONE] * 4), NONE, progress)
 
 
 class PlanProgress:
@@ -69,18 +66,21 @@ class PlanProgress:
     Parameters
     ----------
     watches : sequence of ProgressWatch
-        Watch of each test set, in the plan's order.
+        Watches of all test sets, in the plan's order.
     ledger : Ledger
         The trials counted so far.
     """
 
     def __init__(self, watches: Sequence[ProgressWatch], ledger: Ledger) -> None:
         self._watches, self._ledger = watches, ledger
-        self._sizes = np.array([watch.n_results for watch in watches], np.int64)
-        self._starts = np.cumsum([0, *self._sizes.tolist()])[:-1]
+        self._sizes = np.concatenate([NONE, *(watch.sizes for watch in watches)])
+        self._starts = np.cumsum([0, *(watch.sizes.sum() for watch in watches)])[:-1]
+        self._set_of_result = np.repeat(np.arange(len(self._sizes)), self._sizes)
         self._cells = {run: self._join_cells(run) for run in ledger.wanted}
         self._p_numbers = np.concatenate([NONE, *(watch.p_numbers for watch in watches)])
-        self._p_sets = np.repeat(np.arange(len(watches)), [len(watch.p_numbers) for watch in watches])
+        pairs = zip(self._starts.tolist(), watches, strict=True)
+        results = [np.arange(start, start + len(watch.p_numbers)) for start, watch in pairs]
+        self._p_sets = self._set_of_result[np.concatenate([NONE, *results])]
         self._kept = self._count_trials()[0]
 
     @property
@@ -94,17 +94,18 @@ class PlanProgress:
         Each comparison counts once, in the first test set that has it. Exact values have no trials.
         """
         parts = [watch.cells.take(watch.cells.run == run) for watch in self._watches]
-        set_index = np.repeat(np.arange(len(parts)), [len(part.run) for part in parts])
+        starts = np.repeat(self._starts, [len(part.run) for part in parts])
         names = LedgerCells.__slots__
         cells = LedgerCells(*(np.concatenate([NONE, *(getattr(part, name) for part in parts)]) for name in names))
         is_counted = np.zeros(len(cells.numbers), np.bool_)
         is_counted[np.unique(cells.numbers, return_index=True)[1]] = True
         is_counted &= ~self._ledger.is_exact[cells.numbers]
-        return replace(cells, results=cells.results + self._starts[set_index]), set_index, is_counted
+        results = cells.results + starts
+        return replace(cells, results=results), self._set_of_result[results], is_counted
 
     def _count_trials(self) -> tuple[Integers, Integers, Bools]:
         """Return the trials counted and requested of each test set, and whether all of each result are counted."""
-        n_done, n_wanted = np.zeros((2, len(self._watches)), np.int64)
+        n_done, n_wanted = np.zeros((2, len(self._sizes)), np.int64)
         is_finished = np.ones(self.n_results, np.bool_)
         for run, (cells, set_index, is_counted) in self._cells.items():
             wanted = np.minimum(cells.wanted, self._ledger.limit[run][cells.numbers])  # fewer if a rule stopped
@@ -120,14 +121,14 @@ class PlanProgress:
         is_reached = self._p_numbers < 0  # results whose p needs no counting
         counted = np.flatnonzero(~is_reached)
         is_reached[counted] = self._ledger.n_trials.get(0, NONE)[self._p_numbers[counted]] > 0
-        n_reached = np.bincount(self._p_sets[is_reached], minlength=len(self._watches))
-        set_of_result = np.repeat(np.arange(len(self._watches)), self._sizes)
-        n_finished = np.bincount(set_of_result[is_finished], minlength=len(self._watches))
+        n_reached = np.bincount(self._p_sets[is_reached], minlength=len(self._sizes))
+        n_finished = np.bincount(self._set_of_result[is_finished], minlength=len(self._sizes))
         kept = np.minimum(self._kept, n_done)  # fewer than in the store if a rule stopped earlier
+        names = [(watch, name) for watch in self._watches for name in watch.names]
         columns = (self._sizes, n_reached, n_finished, kept, n_done - kept, n_wanted)
         return [
-            Progress(watch.name, *numbers) if watch.known is None else watch.known
-            for watch, *numbers in zip(self._watches, *(column.tolist() for column in columns), strict=True)
+            Progress(name, *numbers) if watch.known is None else watch.known
+            for (watch, name), *numbers in zip(names, *(column.tolist() for column in columns), strict=True)
         ]
 
 

@@ -198,23 +198,25 @@ def add_signs(
 
     Parameters
     ----------
-    values : int array, shape (n_systems, n_units)
-        In a type that holds their differences as well.
+    values : int64 array, shape (n_units, n_systems)
     pairs : int64 array, shape (n_pairs, 2)
     least, most : int64 array, shape (n_pairs,)
         The smallest and the largest size of a nonzero difference so far; updated.
     wins, losses : int64 array, shape (n_pairs,)
         Added to.
     """
-    if len(pairs) > FEW:
-        _add_signs_compiled(values, pairs, least, most, wins, losses)
+    if len(pairs) <= FEW:
+        d = values[:, pairs[:, 0]] - values[:, pairs[:, 1]]
+        wins += (d > 0).sum(axis=0)
+        losses += (d < 0).sum(axis=0)
+        sizes = np.abs(d)
+        np.maximum(most, sizes.max(axis=0, initial=0), out=most)
+        np.minimum(least, np.where(d, sizes, np.iinfo(np.int64).max).min(axis=0, initial=least.max()), out=least)
         return
-    for p, (a, b) in enumerate(pairs.tolist()):
-        d = values[a] - values[b]
-        wins[p] += np.count_nonzero(d > 0)
-        losses[p] += np.count_nonzero(d < 0)
-        sizes = np.abs(d[d != 0].astype(np.int64))
-        least[p], most[p] = min(least[p], sizes.min(initial=least[p])), max(most[p], sizes.max(initial=0))
+    lowest, highest = int(values.min(initial=0)), int(values.max(initial=0))
+    kind = next(t for t in (np.int8, np.int16, np.int32, np.int64) if highest - lowest <= np.iinfo(t).max)
+    by_system = np.ascontiguousarray((values - lowest).astype(kind).T)  # a type that holds differences as well
+    _add_signs_compiled(by_system, pairs, least, most, wins, losses)
 
 
 @cached_njit()

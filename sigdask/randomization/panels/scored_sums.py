@@ -235,11 +235,8 @@ class ScoredSums:
             least, (most, wins, losses) = np.full(len(self.pairs), LARGEST), np.zeros((3, len(self.pairs)), np.int64)
             step = max(MAX_NUMBERS // max(len(self.totals), 1), 1)
             for start in range(0, len(self.addresses), step):
-                values = self.compute_numerators(int(m), self.values[start : start + step])  # (n_units, n_systems)
-                lowest, highest = int(values.min(initial=0)), int(values.max(initial=0))
-                kind = next(t for t in (np.int8, np.int16, np.int32, np.int64) if highest - lowest <= np.iinfo(t).max)
-                by_system = np.ascontiguousarray((values - lowest).astype(kind).T)
-                add_signs(by_system, self.pairs, least, most, wins, losses)
+                values = self.compute_numerators(int(m), self.values[start : start + step])
+                add_signs(values, self.pairs, least, most, wins, losses)
                 if (least < most).all():  # no pair has one size
                     break
             has_one_size = (most == 0) | (least == most)

@@ -38,13 +38,13 @@ def test_the_units_in_which_pairs_differ(highest, fields, weighted, agreement_co
 
 @HIGHEST_VALUES
 def test_wins_losses_and_how_far_they_are_apart(highest):
-    values = np.ascontiguousarray(draw_values(highest)[:, :, 0].T)
+    values = draw_values(highest)[:, :, 0].astype(np.int64)
     for pairs in (PAIRS, PAIRS[:FEW]):
         least, most = np.full(len(pairs), 2**62), np.zeros(len(pairs), np.int64)
         wins, losses = np.zeros((2, len(pairs)), np.int64)
         add_signs(values, pairs, least, most, wins, losses)
         for p, (a, b) in enumerate(pairs.tolist()):
-            d = [int(x) - int(y) for x, y in zip(values[a], values[b], strict=True)]
+            d = [int(x) - int(y) for x, y in zip(values[:, a], values[:, b], strict=True)]
             assert (wins[p], losses[p]) == (sum(x > 0 for x in d), sum(x < 0 for x in d))
             sizes = [abs(x) for x in d if x]
             assert (least[p], most[p]) == (min(sizes, default=2**62), max(sizes, default=0))
