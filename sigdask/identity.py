@@ -92,7 +92,7 @@ def _set_state(self: Any, state: list[Any]) -> None:
 
 
 @cache
-def _list_setters(cls: type[Any]) -> tuple[Callable[[Any, Any], None], ...]:
+def _list_setters(cls: Any) -> tuple[Callable[[Any, Any], None], ...]:
     return tuple(getattr(cls, name).__set__ for name in _list_field_names(cls))
 
 

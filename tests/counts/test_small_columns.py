@@ -32,6 +32,22 @@ def test_texts_are_sorted_and_framed_alike(column, monkeypatch):
         assert (small[0][0].dtype, small[0][0].tolist()) == (again.sorted[0].dtype, again.sorted[0].tolist())
 
 
+@pytest.mark.parametrize("column", list(draw_columns())[:60])
+def test_texts_are_coded_and_found_alike(column, monkeypatch):
+    small, found = (
+        factors.Factor.from_values(column),
+        ["a" in Texts.from_values(column), "x" in Texts.from_values(column)],
+    )
+    levels = sorted({*column}, key=str.encode)  # in Python
+    assert (small.levels.tolist(), small.codes.tolist()) == (levels, [levels.index(text) for text in column])
+    monkeypatch.setattr(factors, "FEW_TEXTS", -1)
+    monkeypatch.setattr(texts, "FEW_SORTED", -1)
+    large = factors.Factor.from_values(column)
+    assert (small.levels.tolist(), small.codes.tolist()) == (large.levels.tolist(), large.codes.tolist())
+    assert small.codes.dtype == large.codes.dtype
+    assert found == ["a" in Texts.from_values(column), "x" in Texts.from_values(column)] == ["a" in column, False]
+
+
 def test_rows_are_numbered_alike(monkeypatch):
     draw = np.random.default_rng(4)
     for _ in range(60):
@@ -39,9 +55,12 @@ def test_rows_are_numbered_alike(monkeypatch):
         columns += [draw.integers(0, 2, len(columns[0])).astype(kind) for kind in (bool, np.int8)]
         with monkeypatch.context() as patch:
             small = factors.number_rows(*columns)
+            small_groups = [rows.tolist() for rows in factors.group_rows(small)]
             patch.setattr(factors, "FEW_ROWS", -1)
             large = factors.number_rows(*columns)
+            large_groups = [rows.tolist() for rows in factors.group_rows(large)] if len(large) else []
         assert (small.dtype, small.tolist()) == (large.dtype, large.tolist())
+        assert small_groups == large_groups
 
 
 @pytest.mark.parametrize("few", [-1, 256])
