@@ -134,7 +134,7 @@ def _format_pairs(evaluation: RankingEvaluation, *, everything: bool, width: int
     shown = rows if everything else rows[:MAX_PAIRS]
     names = ["A", "B", "A better at n", "B better at n", *(["AP: A - B", "adjusted p"] if average else [])]
     more_text = f"\n{len(rows) - len(shown):,} more pairs: --all" if len(shown) < len(rows) else ""
-    title = f"which is better, at {evaluation.alpha:g} over all pairs and n together"
+    title = f"which measure is better, at {evaluation.alpha:g} over all pairs and n together"
     return [f"{title}\n{format_table(names, shown, width)}{more_text}"]
 
 
@@ -197,17 +197,21 @@ def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
     yield f"ties: {evaluation.ties}"
     if evaluation.precision:
         yield (
-            "intervals: Clopper-Pearson, of the number of true candidates among n; for a mean over ties, from the "
-            "whole number below it to the one above"
+            "intervals: Clopper-Pearson, of the number of true candidates among n. If ties make it a mean, the "
+            "interval covers those of the whole numbers below and above it"
         )
     if evaluation.sampled:
         yield "extrapolated: judged candidates are a random sample of each list, drawn without replacement; exact"
     if evaluation.differences:
         yield (
-            "together: each candidate's two ranks are swapped at all n jointly, so a list may get more or fewer than "
-            f"n; max-T, step-down, {format_count(evaluation.n_trials, 'trial')}, seed {evaluation.seed}"
+            "together: the two ranks of a candidate are swapped for all n at once, so a list can have more or fewer "
+            f"than n candidates; max-T, step-down, {format_count(evaluation.n_trials, 'trial')}, seed "
+            f"{evaluation.seed}"
         )
-        yield "Fisher: on candidates that only one list has; each list keeps n; each n is tested separately"
+        yield (
+            "Fisher: compares the candidates that only one of the two lists has, separately for each n. Both lists "
+            "keep n candidates"
+        )
     if evaluation.validation:
         yield (
             "validation: sd compared with that of draws without replacement; p of the number of misses is exact "

@@ -47,8 +47,8 @@ def test_a_table_is_evaluated_and_told_in_words(run):
     assert lines[0] == "2 measures of 6 candidates: 3 are true (50.0 %)"
     assert lines[1].startswith("best by average precision: good 0.9167, poor 0.4")
     assert "n = 2" in result.stdout
-    assert "so a list may get more or fewer than n" in " ".join(result.stdout.split())
-    assert "each list keeps n" in " ".join(result.stdout.split())
+    assert "so a list can have more or fewer than n candidates" in " ".join(result.stdout.split())
+    assert "Both lists keep n candidates" in " ".join(result.stdout.split())
     assert "ties: " in result.stdout
 
 
