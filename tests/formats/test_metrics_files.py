@@ -277,3 +277,16 @@ def test_metricx_without_references_is_read(tmp_path, beside):
     counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
     assert (counts.systems, counts.suggested) == (("a", "b"), ("MetricX",))
     assert not any("reference" in warning for warning in counts.notices)
+
+
+def test_the_name_of_the_metric_may_stand_above_the_scores_of_each_system(tmp_path):
+    for system, scores in (("a", "0.5\n0.25\n0.75\n"), ("b", "0.5\n0.5\n0.25\n")):
+        (tmp_path / f"{system}.txt").write_text(f"COMET\n{scores}")
+    [result] = compare_all(read(tmp_path / "a.txt", tmp_path / "b.txt"))
+    assert (result.metric, result.n_items, result.score_a) == ("mean", 3, 0.5)
+    [result] = compare_all(read(tmp_path / "a.txt", tmp_path / "b.txt", format="metrics"))
+    assert (result.metric, result.n_items, result.score_a) == ("COMET", 3, 0.5)
+    for word in ("n/a", "nan", "inf", "-", "0.5x"):  # a score that is missing or damaged is no name
+        (tmp_path / "a.txt").write_text(f"{word}\n0.25\n0.75\n")
+        with pytest.raises(InputError, match="a.txt, line 1"):
+            read(tmp_path / "a.txt", tmp_path / "b.txt")

@@ -20,6 +20,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import files, json_records
 from sigdask.formats.reading.averages_only import check_text
 from sigdask.formats.reading.columns import (
+    NO_VALUE,
     NotANumberError,
     ParquetColumns,
     TypedColumn,
@@ -565,7 +566,10 @@ def _is_list_header(name: str, below: Sequence[str]) -> bool:
     name = name.lower()
     if name in {*ID_NAMES, "gold", "score", "label", "prediction"} - (INPUT_IDS - {"response"}):
         return True
-    return name in LIST_HEADERS and all(cell.lower() != name for cell in below)
+    if name in LIST_HEADERS:
+        return all(cell.lower() != name for cell in below)
+    is_name = name[:1].isalpha() and name not in {*NO_VALUE, "nan", "inf", "infinity"}
+    return is_name and not is_number(name) and len(below) > 1 and find_numbers(below) is not None
 
 
 def _has_decimal_commas(path: Path, first_line: str) -> bool:
