@@ -18,6 +18,7 @@ from sigdask.execution import clusters
 from sigdask.execution.clusters import connect, resolve_active
 from sigdask.execution.clusters import settings as monitoring
 from sigdask.formats import Source
+from sigdask.formats.grouping import GROUP, GroupFile
 from sigdask.formats.reading.files import NOT_DATA
 from sigdask.io import as_path, is_present
 from sigdask.metrics import METRICS, check_name
@@ -146,7 +147,7 @@ def read_systems(options: dict[str, Any], steps: ProgressSteps, noun: str = "sys
 def _find_unused_group_file(options: dict[str, Any]) -> str | None:
     """Return text on a file of documents or groups that neither units nor subsets are taken from, or None."""
     names = {*options["unit"], options.get("by"), options.get("within")} - {None, "item"}
-    if options.get("group_file") and not names:
+    if options.get("group_file") and names.isdisjoint(GroupFile(as_path(options["group_file"]), GROUP).names):
         return f"--groups {options['group_file']}: not used; name one of its columns with --unit or --by"
     if options.get("documents") and not names & {"document", "domain"}:
         return f"--documents {options['documents']}: not used, as items are swapped one by one; add --unit document"

@@ -265,6 +265,15 @@ def test_a_file_of_groups_that_is_used_for_nothing_is_named(tmp_path, names, opt
     assert ("not used" in result.stderr) == bool(warning)
 
 
+def test_a_file_of_groups_beside_a_column_of_the_table_is_named(tmp_path):
+    (tmp_path / "t.csv").write_text("id,topic,A,B\n1,x,1,0\n2,x,0,0\n3,y,1,1\n4,y,1,0\n")
+    (tmp_path / "groups.csv").write_text("id,genre\n1,p\n2,p\n3,q\n4,q\n")
+    for unit, is_used in (("topic", False), ("genre", True)):
+        result = call_sigdask("compare", "t.csv", "--unit", unit, "--groups", "groups.csv", cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        assert ("--groups groups.csv: not used" in result.stderr) != is_used
+
+
 @pytest.mark.parametrize(
     ("unit", "remedy"),
     [
