@@ -170,7 +170,9 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
-        raise InputError(f"{path}: is a directory, expected a file") from None
+        raise InputError(
+            f"{path}: is a directory, expected a file; if it has the logs of a system, add --format samples"
+        ) from None
     except OSError as error:
         raise InputError(f"{shorten_path(path)}: cannot be read ({error.strerror or error})") from error
 
