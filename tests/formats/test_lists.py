@@ -204,7 +204,7 @@ def test_damaged_terms_are_named(tmp_path, spoil, message):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda text: text.replace("\tca @@ts", ""), "line 3: found 1 column, expected word TAB morphs"),
+        (lambda text: text.replace("\tca @@ts", ""), "line 3: found 1 column, expected at least 2: word TAB morphs"),
         (lambda text: text.replace("cats", "dogs", 1), r"1 word \('cats'\) of .*gold"),
         (lambda text: text + "dogs\tdogs\n", r"line 4: 1 word \('dogs'\) not among those of .*gold"),
         (lambda text: text.replace("\nпути", "\n\nпути"), "line 2: is empty"),
@@ -280,7 +280,7 @@ def test_lists_of_references_are_texts(tmp_path):
 
 
 def test_lists_of_different_lengths_are_refused(tmp_path):
-    with pytest.raises(InputError, match="'references' holds 1 values, but 'predictions' 4"):
+    with pytest.raises(InputError, match="'references' has 1 values, but 'predictions' has 4"):
         compare_lists(tmp_path, {**LABELS, "references": ["pos"]}, LABELS)
 
 
