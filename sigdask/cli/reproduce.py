@@ -14,6 +14,7 @@ from sigdask.cli.compare import read_systems
 from sigdask.cli.output.progress import show_analysis
 from sigdask.cli.output.streams import print_text
 from sigdask.errors import InputError
+from sigdask.execution.run import connect_once
 from sigdask.options import RunOptions, select_options
 from sigdask.report.summary.sentences import describe_p
 from sigdask.results.signature import Signature, is_signature
@@ -41,7 +42,9 @@ def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
             "cache": not options["no_cache"],
             "progress": steps,
         }
-        outcome = reproduce_results(recorded, counts, partial(compare_all, **execution))
+        with connect_once(execution.get("cluster", "auto"), execution.get("workers")) as cluster:
+            execution["cluster"] = cluster
+            outcome = reproduce_results(recorded, counts, partial(compare_all, **execution))
     is_expected = expected is None or all(
         _rounds_to(expected, repeated.result.p_value) for repeated in outcome.repeated
     )
