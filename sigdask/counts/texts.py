@@ -11,6 +11,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -95,8 +96,10 @@ class Texts(Sequence[str]):
         return self.buffer[self.starts[which] : self.stops[which]].tobytes().decode("utf-8", "surrogatepass")
 
     def __iter__(self) -> Iterator[str]:
-        for first in range(0, len(self), 4096):
-            yield from self[first : first + 4096].tolist()
+        if len(self) <= FEW_TEXTS:
+            return iter(self.tolist())
+        parts = (self[first : first + FEW_TEXTS] for first in range(0, len(self), FEW_TEXTS))
+        return chain.from_iterable(part.tolist() for part in parts)
 
     def __contains__(self, text: object) -> bool:
         if len(self) <= FEW_SORTED:
