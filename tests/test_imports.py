@@ -72,39 +72,6 @@ def test_modules_of_numpy_that_are_imported_late_can_be_used_by_threads_and_pick
     assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["8"]
 
 
-def test_special_functions_are_imported_without_the_rest_of_their_package():
-    code = (
-        "import sys, sigdask.statistics.bounds as bounds, scipy; bounds.clopper_pearson(1, 10)\n"
-        "functions = sys.modules['scipy.special._ufuncs']; print('scipy.special._basic' in sys.modules)\n"
-        "before = {name: getattr(scipy.special, name) for name in functions.__all__}\n"
-        "print(hasattr(scipy.special, 'no_such_function')); from scipy.special import logsumexp\n"
-        "import scipy.stats; print(all(getattr(scipy.special, name) is function for name, function in before.items()))"
-    )
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["False", "False", "True"]
-
-
-@pytest.mark.parametrize("expression", ["dir(scipy.special)", "scipy.special.__all__"])
-def test_special_functions_have_the_names_that_scipy_gives_them(expression):
-    code = f"import scipy.special; print(*(name for name in {expression} if name[0] != '_'))"
-    ours, theirs = (
-        subprocess.check_output([sys.executable, "-c", f"import sys{module}; {code}"], text=True).split()
-        for module in (", sigdask.statistics", "")
-    )
-    assert ours == theirs
-    assert "logsumexp" in ours
-
-
-def test_threads_wait_for_the_rest_of_special_functions():
-    code = (
-        "import threading, sigdask.statistics, scipy\n"
-        "barrier, found = threading.Barrier(8), []\n"
-        "def use(): barrier.wait(); found.append(scipy.special.logsumexp([0.0]))\n"
-        "threads = [threading.Thread(target=use) for _ in range(8)]\n"
-        "[thread.start() for thread in threads]; [thread.join() for thread in threads]; print(len(found))"
-    )
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["8"]
-
-
 COUNT_ENTERED = """
 import sys
 from sigdask.cli import main
