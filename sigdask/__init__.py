@@ -1,8 +1,12 @@
 """sigdask: is a difference in score real? Approximate-randomization tests at any scale, on dask.
 
-Read system outputs with `read`, compare them with `compare_all` (two arrays with `compare`, several
-test sets with `compare_sets`), bring a metric with `metric`, ask `power` how many units would do. A
-whole night's comparisons are a plan: `load_plan`, `run_plan` and `write_site`.
+- `read` reads the outputs of systems from files. `as_counts` takes scores held in Python.
+- `compare_all` compares all systems of a test set, `compare` two arrays or the systems of a data frame, and
+  `compare_sets` systems on several test sets.
+- `metric` and `black_box` make metrics of your own functions.
+- `power` computes how many units are needed to detect a difference.
+- `independence` and `independence_all` test whether two labellings agree more than by chance.
+- `load_plan`, `run_plan` and `write_site` are for plans: files that describe a nightly evaluation.
 """
 
 from __future__ import annotations
@@ -91,11 +95,11 @@ class _MovedModules:
 
     @staticmethod
     def create_module(_: ModuleSpec) -> None:
-        """Leave the making to Python."""
+        """Return None, so that Python creates an empty module, which `exec_module` replaces."""
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        """Make an import by the old name give the module of the new name."""
+        """Warn, and put the module of the new name in place of the one of the old name."""
         spec = module.__spec__
         assert spec is not None
         assert spec.origin is not None

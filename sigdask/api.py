@@ -119,22 +119,23 @@ def compare(
     Parameters
     ----------
     a : sequence of length n_items, or data frame
-        Item scores of the first system. With `gold` they are labels, predicted numbers (for MAE, pearson, AUC, ...)
-        or texts (for BLEU, chrF, TER, WER, CER). Without `b`, all systems: a data frame of any library, a mapping of
-        names to scores, an array of shape (n_items, n_systems), or Counts. With `gold` a mapping has the labels,
-        numbers or texts of each system. A frame has a column for each system, or rows of `system`, `item` and
-        `score`. Instead of `score` it may have a column for each metric. A named index of pandas is read like
-        columns.
+        Item scores of the first system, on any scale. With `gold` they are labels, predicted numbers (for MAE,
+        pearson, AUC, ...) or texts (for BLEU, chrF, TER, WER, CER). Without `b`, all systems: a data frame of any
+        library, a mapping of names to scores, an array of shape (n_items, n_systems), or Counts. With `gold` a
+        mapping has the labels, numbers or texts of each system. A frame has a column for each system, or rows of
+        `system`, `item` and `score`. Instead of `score` it may have a column for each metric. A named index of pandas
+        is read like columns.
     b : sequence of length n_items, optional
         The same for the second system.
     gold : sequence, length n_items, optional
         The gold labels, numbers or reference texts, if `a` and `b` are sequences or `a` is a mapping. If texts have
         several references, give a list of such sequences, as in sacrebleu.
     metric : str, Metric or BlackBox, optional
-        By default the mean of scores, or accuracy of labels. For a data frame also a sequence of these, by default
-        those that the data suggest.
+        How systems are scored. By default the mean of scores, or accuracy of labels. For a data frame or a mapping
+        also a sequence of these, by default the metrics that fit the data.
     names : sequence of str, optional
-        Names of the systems, by default "A" and "B" for two sequences.
+        Names of the two systems, by default "A" and "B", or of the columns of an array. Data frames and mappings have
+        names of their own.
     units : sequence of str, optional
         Unit of each item that is swapped as a whole (document, topic), if `a` and `b` are sequences.
     ids : sequence of str, or str, optional
@@ -149,7 +150,8 @@ def compare(
     ignore : sequence of str
         Columns of a data frame to leave out.
     missing : {"error", "pairwise", "zero"}, optional
-        How missing scores are handled. "pairwise" compares each pair on the items that both have.
+        How missing scores (NaN or None) are handled. "error", the default, raises InputError. "pairwise" compares each
+        pair on the items that both have. "zero" counts them as the score 0.
     min_items : int, optional
         Number of common items that two systems need; by default 5 % of all items of the two.
     name : str
@@ -160,7 +162,17 @@ def compare(
     Returns
     -------
     Result or Results
-        One result of two sequences, all comparisons of a data frame.
+        One result of two sequences, all comparisons of a data frame or mapping.
+
+    Raises
+    ------
+    InputError
+        The data do not allow the comparison: lengths differ, a score is missing or is a text, or the metric is unknown
+        or does not fit the data. The message says which and what to do.
+    TypeError
+        There is no such option, or it does not apply to data of this kind.
+    UnfinishedError
+        The cluster was lost.
 
     Examples
     --------
@@ -327,11 +339,14 @@ def compare_all(counts: Counts | Any, **options: Unpack[SelectionOptions]) -> Re
     Returns
     -------
     Results
+        One `Result` for each comparison, in the order of subsets, pairs and metrics. `print` shows a report.
 
     Raises
     ------
     InputError
         The data do not allow a requested analysis. The message says which and why.
+    TypeError
+        There is no such option.
     UnfinishedError
         The cluster was lost.
 
@@ -348,7 +363,7 @@ def compare_all(counts: Counts | Any, **options: Unpack[SelectionOptions]) -> Re
     >>> [(r.a, r.b, r.p_value, r.p_adjusted) for r in results]
     [('a', 'b', 0.25, 0.25), ('a', 'c', 1.0, 1.0), ('b', 'c', 0.25, 0.25)]
 
-    A data frame, an array and what files hold give the same:
+    A data frame, an array and `Counts` give the same:
 
     >>> import numpy, pandas
     >>> compare_all(pandas.DataFrame(scores)) == results
@@ -370,6 +385,8 @@ def compare_all(counts: Counts | Any, **options: Unpack[SelectionOptions]) -> Re
 def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionOptions]) -> Results:
     """Compare systems on several test sets, judged as one family.
 
+    By default p is adjusted over all comparisons of all test sets.
+
     Parameters
     ----------
     test_sets : sequence of Counts, or of what `compare_all` takes
@@ -379,46 +396,53 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
     pairs : sequence of (str, str), optional
         Systems to compare; by default all pairs.
     baseline : str, optional
-        Compare all other systems only with this one. It is `b` in the results.
+        Compare all other systems only with this one, which is `b` in the results. Not with `pairs`.
     unit : str or sequence of str, optional
-        Unit that is swapped as a whole: "item" or a grouping column. If you give several nested units, the coarsest
-        is swapped, and the results for the finer ones are shown next to it.
+        Unit that is swapped as a whole: "item" (the default) or a grouping column, such as "document". If you give
+        several nested units, the coarsest is swapped, and the results for the finer ones are shown next to it.
     by : str, optional
         Compare within each value of this grouping column.
     alternative : {"two-sided", "greater", "less"}
-        Alternative hypothesis about score_a - score_b.
+        Alternative hypothesis about score_a - score_b, by default "two-sided". "greater" is that it is above 0, also
+        for metrics of which lower values are better.
     method : {"auto", "randomization", "exact", "both"}
-        auto: all arrangements if at most 20 units are discordant (16 for metrics of ranks, 12 for metrics computed by
-        a function), else random trials, and also exact p-values if these take little time. both: random trials and
-        all exact p-values. exact: exact p-values without trials, or an error that names what has none.
+        auto, the default: all arrangements if at most 20 units are discordant (16 for metrics of ranks and for
+        agreement with people, 12 for metrics computed by a function), else random trials, and also exact p-values if
+        these take little time. randomization: random trials only. both: random trials and all exact p-values that take
+        no more than `exact_limit`. exact: exact p-values without trials, or an error that names what has none.
     exact_limit : float, optional
         Limit of the estimated time, in seconds of one core, of all exact p-values of a test set and metric. If they
         need more, auto computes none, both computes the cheapest, and exact raises an error. By default 60 for exact,
         a fifth of a second for auto, and 100 for each comparison for both (about an hour if it is computed in parts).
     trials : int, optional
-        Random trials. By default 1,048,576, 131,072 for metrics of ranks, and 10,000 for metrics computed by a
-        function.
+        Number of random trials. By default 1,048,576; 131,072 for metrics of ranks, 20,000 for agreement with people,
+        and 10,000 for metrics computed by a function.
     seed : int
-        Seed of the random stream, not negative.
+        Seed of the random stream, at least 0, by default 0.
     alpha : float
-        Significance level.
+        Significance level, between 0 and 1, by default 0.05.
     adjust : str, optional
-        "none", "holm", "hochberg", "bh", "by", "max-t" (step-down, studentised), "max-t:raw",
-        "single-step-max-t", "bootstrap-t" (step-down studentised bootstrap) or "tukey" over everything
-        compared here; by default max-t for three systems and more (holm with `method="exact"`).
+        Adjustment of p for everything that is compared here. "holm", "hochberg": family-wise error, from the p-values
+        alone. "bh", "by": false discovery rate. "max-t": family-wise error from shared trials (step-down,
+        studentised). "single-step-max-t": max-t in one step. "max-t:raw": max-t without division by standard
+        deviations. "bootstrap-t": step-down studentised bootstrap. "tukey": Tukey's HSD. "none": p as it is. By
+        default max-t for three or more systems, else none. It is holm instead of max-t if the method is exact, or if a
+        metric is computed by a function, from ranks, from sets or from agreement with people.
     grouping : {"auto", "letters", "clusters", "tied", "ranks"}
-        How rankings, tables, pages and figures mark systems that are not significantly different: they share a letter;
-        clusters of ranks that do not overlap; "=" for ties with the best; ranges of ranks. auto takes letters if eight
-        are enough, else ranks.
+        How rankings, tables, pages and figures mark systems that are not significantly different. letters: they share
+        a letter. clusters: clusters of ranks that do not overlap. tied: "=" for ties with the best. ranks: ranges of
+        ranks. auto, the default: letters if eight are enough, else ranks.
     stop : str, BesagClifford or ConfidenceSequence, optional
         Rule that ends the trials of a comparison early. "besag-clifford" stops at the h-th exceedance
-        ("besag-clifford:h=20") and gives p. "confidence" ("confidence:epsilon=0.01") only decides whether p is at
-        most alpha. By default `adjust` is then "holm" or "none".
+        ("besag-clifford:h=20", by default 10) and gives a valid p. "confidence" ("confidence:epsilon=0.01", by default
+        0.001) only decides whether p is at most alpha, with an error of probability epsilon at most. By default all
+        trials are counted. With a rule, `adjust` is by default "holm" (besag-clifford) or "none" (confidence).
     together : bool
-        Also judge each pair over all test sets: by the mean of its differences, and by the number of sets in which
-        it replicates.
+        Also judge each pair over all test sets or subsets: by the mean of its differences, and by the number of sets in
+        which it replicates. By default False.
     beside : bool
-        Also show p if finer units are swapped, and if coarser ones are, in which differences are correlated.
+        Also show p if finer units are swapped, and if coarser ones are within which differences are correlated. By
+        default True.
     tests : str or sequence of str, optional
         Classical tests to show next to p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
         "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which treat
@@ -427,21 +451,22 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
         Kind of confidence interval of each difference. "bootstrap": BCa interval of the paired bootstrap (percentiles
         for metrics computed by a function). "inversion": all differences that the randomization test of a mean does
         not reject. "conditional-exact": for 0/1 scores, the interval that agrees with the exact test
-        (docs/statistics/intervals.md). "auto": Tango's score interval for 0/1 scores of items, "inversion" for other
-        means (with bootstrap intervals of both scores), "bootstrap" for other metrics, and a normal interval for more
-        than 10,000 units. By default "auto" for 100 comparisons or fewer, else "none". Whole units are resampled, the
-        same ones that are swapped.
+        (docs/statistics/intervals.md). "auto": Tango's score interval for 0/1 scores of items. For other metrics, with
+        up to 10,000 units, "inversion" for means (with bootstrap intervals of both scores) and "bootstrap" for the
+        rest. With more units, a normal interval with the jackknife's standard error. "none": no intervals. By default
+        "auto" for 100 comparisons or fewer, else "none". Whole units are resampled, the same ones that are swapped.
     confidence : float
-        Confidence level of the intervals.
+        Confidence level of the intervals, between 0 and 1, by default 0.95.
     resamples : int, optional
-        Resamples of the bootstrap: by default 10,000, and 1,000 for metrics of ranks and metrics computed by a
-        function. For "inversion" trials, by default those of the test (for "auto" 10,000 to 131,072).
+        Number of resamples of the bootstrap: by default 10,000, and 1,000 for metrics of ranks and metrics computed by
+        a function. For "inversion" the number of trials, by default that of the test (for "auto" 10,000 to 131,072).
     second_run : bool
-        Check the counts by a second, independent run with the same number of trials.
+        Check p by a second, independent run with the same number of trials. By default True.
     cluster : str, distributed.Client or cluster object
-        Name of a cluster ("auto", "threads", "local", ...), address, or cluster file. Or a dask client or cluster
-        (LocalCluster, SLURMCluster, KubeCluster, ...), which is left running. "auto" and "current" use the active
-        client, or the scheduler in dask's settings.
+        Where trials are counted: the name of a cluster ("auto", "threads", "local", ...), an address, or a cluster
+        file. Or a dask client or cluster (LocalCluster, SLURMCluster, KubeCluster, ...), which is left running. "auto",
+        the default, takes what suits the work. "auto" and "current" use the active client, or the scheduler in dask's
+        settings.
     workers : int, optional
         Number of threads or processes to start, by default one for each core.
     progress : callable, optional
@@ -449,13 +474,29 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
     blocks_per_task : int, optional
         Size of tasks in blocks of 4,096 trials. By default it depends on the measured speed.
     cache : bool
-        Use the extraction cache for statistics of outputs (n-gram counts, edit distances, measures of topics). It is
-        in `$SIGDASK_CACHE`, by default `~/.cache/sigdask`.
+        Use the extraction cache for statistics of outputs (n-gram counts, edit distances, measures of topics), by
+        default True. It is in `$SIGDASK_CACHE`, by default `~/.cache/sigdask`.
 
     Returns
     -------
     Results
-        In the order of test sets, subsets, pairs and metrics.
+        One `Result` for each comparison, in the order of test sets, subsets, pairs and metrics.
+
+    Raises
+    ------
+    InputError
+        The data do not allow a requested analysis, two test sets have the same name, or options contradict each other.
+        The message says which and why.
+    TypeError
+        There is no such option.
+    UnfinishedError
+        The cluster was lost.
+
+    References
+    ----------
+    Test: Noreen 1989, "Computer-intensive methods for testing hypotheses"; Yeh 2000, "More accurate tests for the
+    statistical significance of result differences", COLING. The sources of all other methods are in docs/statistics/,
+    and `Results.cite` names the ones that were used.
 
     Examples
     --------
@@ -481,10 +522,30 @@ def compare_opened(
     runner-up, and borderline results. Details are the null distribution, p against the number of trials, and the units
     that decide.
 
+    Parameters
+    ----------
+    test_sets : sequence of Counts, or of what `compare_all` takes
+        Test sets with different names.
+    open_pairs : sequence of (str, str)
+        Pairs of systems whose comparisons have details in any case.
+    **options
+        As in `compare_sets`.
+
+    Returns
+    -------
+    (Results, tuple of ComparisonDetails)
+        All comparisons, and the details of some. `Results.plot_null`, `plot_units` and `write_figures` take details.
+
     Raises
     ------
     InputError
-        The systems of a pair in `open_pairs` are not compared.
+        The systems of a pair in `open_pairs` are not compared, or as in `compare_sets`.
+
+    Examples
+    --------
+    >>> results, details = compare_opened([{"new": [4, 5, 4, 3], "old": [1, 1, 2, 3]}], interval="none")
+    >>> [(results[found.row].a, results[found.row].b) for found in details]
+    [('new', 'old')]
     """
     all_options = fill_options(SelectionOptions, options)
     rule = _build_stopping_rule(all_options)

@@ -92,10 +92,13 @@ class Ranking(SystemRanking):
 class Results(ComparisonResults):
     """All comparisons of one call, as a sequence of `Result`, with all that is needed to reproduce them.
 
+    `print(results)` shows a report. `results[0]` is one `Result`, and `results["new", "old"]` finds it by its systems,
+    with the metric, test set or subset as further names if there are several.
+
     Attributes
     ----------
     table : Table
-        The results as columns, in the order of subsets, pairs and metrics.
+        The results as columns, in the order of test sets, subsets, pairs and metrics.
     seed : int
         Seed of the random stream.
     alpha : float
@@ -103,7 +106,7 @@ class Results(ComparisonResults):
     notes : tuple of Note
         Notes on all results together. `warnings` has their texts.
     family : FamilyNote or None
-        How p-values were adjusted.
+        How p-values were adjusted. None if they were not.
     together : tuple of ResultAcrossSets
         Verdicts over several test sets, if `together` was set.
     units : object or None

@@ -50,13 +50,13 @@ class FamilyNote:
     Attributes
     ----------
     adjust : str
-        The method.
+        The method, as in the option `adjust`.
     n_comparisons : int
-        Comparisons judged together.
+        Number of comparisons judged together.
     n_trials : int or None
         Trials (or arrangements) counted for the whole family; None if the adjustment needs only p-values.
     exact : bool
-        All arrangements were counted.
+        Whether all arrangements were counted.
     n_resamples : int or None
         Number of resamples of the studentised bootstrap for p-values or simultaneous intervals. None without it.
     """
@@ -75,26 +75,26 @@ class ResultAcrossSets:
     Attributes
     ----------
     a, b, metric : str
-        Systems and metric.
+        Names of the systems and of the metric.
     n_sets : int
-        Sets.
+        Number of test sets or subsets.
     difference : float
         Mean over sets of score_a - score_b.
     n_trials, n_extreme : int
-        Trials, which swap within each set, and trials whose mean difference is at least as extreme.
+        Number of trials, which swap within each set, and of those whose mean difference is at least as extreme.
     p_value : float
         p of the mean difference.
     p_adjusted : float or None
-        Adjusted by step-down max-T over all pairs and metrics.
+        p adjusted by step-down max-T over all pairs and metrics. None if there is only one.
     p_adjusted_interval : tuple of float, or None
         As in `Result`.
     method : {"approximate", "exact"}
-        Random trials, or all arrangements.
+        Whether random trials or all arrangements were counted.
     greater_in, less_in : int
-        In how many sets at least A scores above B, and below (Benjamini & Heller 2008), each
-        direction at half of alpha when two-sided.
+        Lower bounds on the number of sets in which A truly scores above B, and below B (Benjamini & Heller 2008). If
+        the test is two-sided, each direction is tested at half of alpha.
     p_greater, p_less : float
-        p of that many sets (of one where it is 0).
+        p of the hypothesis that there are fewer such sets than the bound, or none if the bound is 0.
     """
 
     a: str
@@ -201,11 +201,11 @@ class ComparisonResults(Sequence[Result]):
         return FamilyNote("max-t:raw" if is_raw else "max-t", n, verdict.n_trials, verdict.method == "exact")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `--json` writes, as Python values."""
+        """Return the object of `to_json` as a dictionary of plain Python values."""
         return dict(json.loads(self.to_json()))
 
     def around(self) -> dict[str, Any]:
-        """Return the object that `--json` writes, with an empty list as its results."""
+        """Return the object of `to_dict` without the comparisons: its "results" are an empty list."""
         return {
             "sigdask": get_version(),
             "schema_version": VERSION,
@@ -226,17 +226,23 @@ class ComparisonResults(Sequence[Result]):
         return build_rankings(self.table)
 
     def to_json(self, layout: JsonLayout = "objects") -> str:
-        """Return the JSON text that `--json` writes.
+        """Return the results as JSON text, as `sigdask compare --json` writes it.
 
         Parameters
         ----------
         layout : {"objects", "columns"}
-            An object for each comparison, or a column for each key: a tenth of the size for many comparisons.
+            "objects", the default: an object for each comparison. "columns": a list for each key, which takes a tenth
+            of the size for many comparisons.
+
+        Raises
+        ------
+        InputError
+            The layout is unknown.
         """
         return "".join(self.json_parts(layout))
 
     def json_parts(self, layout: JsonLayout = "objects") -> Iterator[str]:
-        """Yield the JSON text that `--json` writes, in parts of some thousand results."""
+        """Yield the text of `to_json` in parts of some thousand results."""
         return iter_json(self.around() | {"results": build_json_results([self], layout)})
 
     def json_lines(self) -> Iterator[str]:
@@ -244,7 +250,7 @@ class ComparisonResults(Sequence[Result]):
         return iter_json_lines(self.table)
 
     def achieved_significance(self) -> list[float]:
-        """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006)."""
+        """Return the achieved-significance curve: all unadjusted p-values, the largest first (Sakai 2006)."""
         return achieved_significance(self.table.p_value)
 
     def to_frame(self, library: str = "pandas", *, index: bool = False) -> Any:
@@ -258,6 +264,17 @@ class ComparisonResults(Sequence[Result]):
         index : bool
             Make test_set, subset, metric, a and b the index of the frame, which only pandas has. Without subsets the
             level subset is "".
+
+        Returns
+        -------
+        data frame
+            Its columns are the attributes of `Result` that are numbers or names. Parts of an attribute have columns of
+            their own, such as interval_low.
+
+        Raises
+        ------
+        InputError
+            The library is not installed or has no data frames, or `index` is set and it is not pandas.
 
         Examples
         --------
@@ -310,7 +327,7 @@ class ComparisonResults(Sequence[Result]):
     ) -> Any:
         """Return a data frame with both systems' scores on each unit and its contribution to their difference.
 
-        For this, results that were computed in this process hold the data that they compare.
+        Only results that were computed in this process have it, because they hold the data.
 
         Parameters
         ----------
@@ -386,15 +403,27 @@ class ComparisonResults(Sequence[Result]):
         Parameters
         ----------
         path : str or Path
-            The file.
+            The file. An existing one is replaced.
         csv_safe : bool
             Write a quotation mark before names that spreadsheets would run as formulas, and a last column `csv_safe`.
+            By default names are written as they are.
         """
         with Path(path).open("w", encoding="utf-8", newline="") as file:
             file.writelines(iter_csv([self.table], csv_safe=csv_safe))
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write a Parquet file (`sigdask[parquet]`), one row per comparison; the columns are those of `to_frame`."""
+        """Write a Parquet file (`sigdask[parquet]`), one row per comparison; the columns are those of `to_frame`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. An existing one is replaced.
+
+        Raises
+        ------
+        InputError
+            pyarrow is not installed.
+        """
         with Path(path).open("wb") as file:
             write_parquet([self.table], file)
 

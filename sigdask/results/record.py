@@ -18,7 +18,17 @@ from sigdask.statistics.rounding import format_limits, format_p, format_p_equals
 
 @dataclass(frozen=True, slots=True)
 class SecondRun:
-    """An independent run of as many trials, with Fisher's exact p that both runs have the same rate."""
+    """A second, independent run of as many trials, which checks the first.
+
+    Attributes
+    ----------
+    n_trials, n_extreme : int
+        Number of trials, and how many of them are at least as extreme as observed.
+    p_value : float
+        (n_extreme + 1) / (n_trials + 1).
+    agreement_p : float
+        p of Fisher's exact test that extreme trials are equally likely in both runs. A very small value shows an error.
+    """
 
     n_trials: int
     n_extreme: int
@@ -28,7 +38,18 @@ class SecondRun:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The exact p-value or bounds of it, with method and guarantee."""
+    """The exact p-value, or bounds of it.
+
+    Attributes
+    ----------
+    p_lo, p_hi : float
+        Lower and upper limit of the exact p. They are equal if all its digits are known.
+    method : str
+        How it was computed, such as "enumeration" (all arrangements) or "binomial" (sign test).
+    guarantee : {"exact", "certified", "numeric", "bounds"}
+        How well p is known: "exact", within close limits that are "certified" or computed numerically ("numeric"), or
+        only within "bounds".
+    """
 
     p_lo: float
     p_hi: float
@@ -38,7 +59,21 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class OtherUnitResult:
-    """The same comparison with systems swapped on another unit, for contrast."""
+    """The same comparison with another swapped unit, for contrast.
+
+    Attributes
+    ----------
+    unit : str
+        The swapped unit.
+    n_units : int
+        Number of these units.
+    method : {"approximate", "exact"}
+        As in `Result`.
+    n_trials, n_extreme : int
+        As in `Result`.
+    p_value : float
+        p with this unit, not adjusted.
+    """
 
     unit: str
     n_units: int
@@ -59,7 +94,7 @@ class Stopped:
     n_asked : int
         Maximum number of trials.
     is_early : bool
-        Whether it stopped before that.
+        Whether the rule stopped before that.
     is_significant : bool or None
         Decision of the confidence sequence, which gives no p. None if it is undecided.
     epsilon : float or None
@@ -85,9 +120,9 @@ class ClassicalTest:
     name : str
         Name of the test, as in the option `tests`.
     statistic, p_value : float or None
-        None if the test does not fit the score.
+        Test statistic and p. None if the test does not fit the score.
     n : int or None
-        Number of observations, of both samples if there are two.
+        Number of observations, of both samples if there are two. None if the test does not fit.
     assumes_independence : bool
         Whether the test treats the two systems as independent. Such tests are for contrast only.
     detail : str
@@ -113,11 +148,11 @@ class Interval:
     confidence : float
         Nominal share of such intervals that contain the true difference.
     low, high : float
-        Ends of the interval. Infinite if so few units cannot reject any difference.
+        Ends of the interval, on the scale of the score. Infinite if so few units cannot reject any difference.
     n_resamples : int or None
         Number of resamples, or of trials of the inverted test. None if none were drawn.
     percentile : tuple of float, or None
-        Plain percentiles of the same resamples.
+        Ends of the plain percentile interval from the same resamples. None if the difference was not resampled.
     """
 
     method: str
@@ -141,40 +176,45 @@ class Result:
     test_set : str
         Name of the test set, empty by default.
     subset : dict or None
-        {"column", "value"} of `--by`.
+        Column and value of the subset, {"column", "value"}, if you chose the option `by`. Otherwise None.
     unit : str
-        The swapped unit.
+        The unit whose outputs were swapped as a whole, such as "item" or "document".
     a, b : str
         Names of the systems.
     metric : str
         Name of the metric, as you wrote it.
     higher_is_better : bool
         Whether a higher score is better.
-    score_a, score_b, difference : float
-        difference = score_a - score_b.
+    score_a, score_b : float
+        Scores of both systems on the metric's own scale: shares are of 1, BLEU, chrF and TER of 100.
+    difference : float
+        score_a - score_b.
     alternative : {"two-sided", "greater", "less"}
-        Decides which differences are extreme.
+        Alternative hypothesis about the difference. It decides which trials are extreme.
     n_items, n_units, n_discordant : int
-        Number of items, of units, and of discordant units.
+        Number of items, of units, and of discordant units, in which the outputs differ for the metric.
     method : {"approximate", "exact"}
         How p was computed: from random trials, or exactly.
     n_trials, n_extreme : int
         Number of trials (or arrangements), and how many of them are at least as extreme as observed.
     p_value : float
-        (n_extreme + 1) / (n_trials + 1), or the exact p.
+        p of the test, not adjusted: (n_extreme + 1) / (n_trials + 1), or the exact p. If Besag and Clifford's rule
+        stopped early, n_extreme / n_trials. NaN if a confidence sequence gives only a decision.
     p_interval : tuple of float
-        99 % Clopper-Pearson interval of the exact p, from the trials. Both ends equal p if no trial was random.
+        99 % Clopper-Pearson interval of the exact p, from the trials. Both ends equal p if no trial was random. If a
+        rule stopped early, a wider interval, which holds for any number of trials.
     p_adjusted : float or None
-        p adjusted for the family.
+        p adjusted for all comparisons of its family. None if p was not adjusted.
     p_adjusted_interval : tuple of float, or None
         99 % Monte Carlo interval of the adjusted p with infinitely many trials. Both ends equal p_adjusted if all
         arrangements were counted.
     r12 : float or None
-        Correlation of the two systems' item scores.
+        Correlation of the two systems' item scores (Yeh 2000). None if the score is no mean over items, or scores are
+        constant.
     second_run : SecondRun or None
-        The cross-check by a second run.
+        The cross-check by a second run. None if there was none.
     exact : Exact or None
-        The exact p, or bounds of it, if it was computed.
+        The exact p, or bounds of it. None if it was not computed.
     checks : tuple of Check
         Cross-checks and their verdicts.
     dependence : tuple of Dependence
@@ -188,13 +228,14 @@ class Result:
     stopped : Stopped or None
         How a stopping rule ended the counting. p is NaN if the rule gives only a decision.
     tests : tuple of ClassicalTest
-        The classical tests that you chose.
+        The classical tests that you chose with `tests`.
     interval : Interval or None
         Interval of the difference. None if you chose none, or there is none.
     score_a_interval, score_b_interval : tuple of float, or None
         Intervals of both scores, from the same resamples, or Wilson's if the difference has Tango's interval.
     paired_d : float or None
-        Standardised difference: the difference divided by the standard deviation of the units' contributions.
+        Standardised difference, an effect size: the difference divided by the standard deviation of the units'
+        contributions. None without intervals.
     test_signature : str or None
         One line that names everything that p depends on, so that p can be cited and reproduced. None for results of
         earlier versions without digests.
@@ -274,7 +315,14 @@ class Result:
         return tuple(check for check in self.checks if check.verdict == "disagrees")
 
     def better(self) -> str | None:
-        """Return the name of the system with the better score, or None at a tie."""
+        """Return the name of the system with the better score, or None at a tie.
+
+        Examples
+        --------
+        >>> from sigdask import compare
+        >>> compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0], names=["new", "old"]).better()
+        'new'
+        """
         if self.difference == 0:
             return None
         return self.a if (self.difference > 0) == self.higher_is_better else self.b
@@ -285,7 +333,7 @@ class Result:
 
     @property
     def n_asked(self) -> int:
-        """Number of trials that were asked for. If a stopping rule ended them, fewer were counted."""
+        """Number of trials that you requested. If a stopping rule ended them, fewer were counted."""
         return self.n_trials if self.stopped is None else self.stopped.n_asked
 
     @property
@@ -294,11 +342,30 @@ class Result:
         return self.stopped is not None and (self.stopped.is_early or self.n_trials >= self.stopped.n_asked)
 
     def verdict(self, alpha: float) -> str:
-        """Return the verdict at alpha in words, by the adjusted p if there is one, else by p."""
+        """Return the verdict at the significance level alpha in words, by the adjusted p if there is one, else by p.
+
+        Returns
+        -------
+        str
+            "significant", "not significant", or "undecided at ALPHA" if more trials could change the verdict.
+
+        Examples
+        --------
+        >>> from sigdask import compare
+        >>> compare([1] * 8, [0] * 8).verdict(0.05)
+        'significant'
+        """
         return {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}[self.decision(alpha)]
 
     def decision(self, alpha: float) -> bool | None:
-        """Return whether the difference is significant at alpha, by the p of `verdict`. None if it is undecided."""
+        """Return whether the difference is significant at the level alpha, by the p of `verdict`. None if undecided.
+
+        Examples
+        --------
+        >>> from sigdask import compare
+        >>> compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0]).decision(0.05)
+        False
+        """
         if self.stopped is not None and self.stopped.rule == "confidence-sequence" and self.method != "exact":
             return self.stopped.is_significant
         if self.p_adjusted is not None:

@@ -525,7 +525,8 @@ class IntervalSpec:
     Attributes
     ----------
     kind : {"auto", "bootstrap", "inversion", "conditional-exact"}
-        auto: Tango's for item scores of 0 and 1, otherwise the bootstrap's.
+        auto: Tango's for item scores of 0 and 1, inversion for other means, otherwise the bootstrap's. Normal
+        intervals instead of the last two for very many units.
     confidence : float
         Confidence level of the intervals.
     resamples : int or None
@@ -574,7 +575,7 @@ class CompareSpec:
     has_contrasts : bool
         Show p with other swapped units.
     tests : tuple of str
-        Names of classical tests, as `statistics.classical.names.parse_tests` gives them.
+        Names of classical tests, as `statistics.classical.parse_tests` gives them.
     interval_spec : IntervalSpec or None
         Requested intervals; None for none.
     unused : tuple of Option

@@ -67,7 +67,7 @@ class AgreementPanel(ComparedPanel):
     observed : float64 array, shape (n_metrics,)
         Agreement of the original scores; NaN if undefined.
     n_items, n_units : int
-        AgreementCells of the data, and all units.
+        Number of items of the data, and of units, concordant ones included.
     enumerated : bool
         Trials are all arrangements of the discordant units.
     """
