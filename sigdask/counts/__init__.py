@@ -97,7 +97,7 @@ class Counts:
     outputs : Outputs or None
         Whole outputs, which metrics computed by a function need.
     suggested : tuple of str
-        Metrics that fit these data, used by default.
+        Names of metrics that fit these data, used by default.
     warnings : tuple of str
         Warnings of the reader.
     scope : tuple of str
@@ -112,7 +112,8 @@ class Counts:
         replicates. The items are those of one replicate, swapped in all replicates together, or those of all
         replicates, one after the other.
     extracted : mapping of str to array, shape (n_items, n_systems, n_statistics)
-        Statistics that metrics extracted from the outputs, by kind (`sigdask.metrics.extraction`).
+        Statistics that metrics extracted from the outputs, such as n-gram counts, by kind
+        (`sigdask.metrics.extraction`).
     telling : TextLookup or None
         Looks up texts of items to show, if the outputs are not texts.
 
@@ -183,7 +184,18 @@ class Counts:
         return self.n_items != self.of_one.n_items
 
     def field(self, name: str) -> Array:
-        """Return one field, shape (n_items, n_systems) or (n_items, 1)."""
+        """Return one field, shape (n_items, n_systems) or (n_items, 1).
+
+        Raises
+        ------
+        InputError
+            The data have no field of this name. The message lists all.
+
+        Examples
+        --------
+        >>> Counts.from_scores({"a": [1, 2], "b": [3, 4]}).field("score").tolist()
+        [[1, 3], [2, 4]]
+        """
         try:
             return self.fields[name]
         except KeyError:
@@ -196,7 +208,13 @@ class Counts:
         return roundings * self.n_systems if len(roundings) == 1 else roundings
 
     def group(self, column: str) -> Factor:
-        """Return a grouping column. If there is none of this name, the error lists all."""
+        """Return the grouping column of this name, with a value for each item.
+
+        Raises
+        ------
+        InputError
+            There is none of this name. The message lists all.
+        """
         if column not in self.groups:
             names = ", ".join(self.groups) or "none"
             hint = checks.suggest_group_file(column)
@@ -208,19 +226,32 @@ class Counts:
     ) -> NDArray[np.bool_]:
         """Return which items of a subset all given systems have, shape (n_items,).
 
-        `held` narrows it to the items that they have in one metric (`BoundMetric.held`).
+        Parameters
+        ----------
+        systems : sequence of int
+            Indices of systems.
+        subset : bool array, shape (n_items,), optional
+            The items that are considered, by default all.
+        held : bool array, shape (n_items, n_systems), optional
+            Which items each system has in one metric (`BoundMetric.held`). Only these count.
         """
         mask = np.ones(self.n_items, np.bool_) if subset is None else subset
         masks = [has_item[:, s] for has_item in (self.present, held) if has_item is not None for s in systems]
         return np.asarray(np.logical_and.reduce([mask, *masks])) if masks else mask
 
     def held_in(self, fields: Sequence[str]) -> NDArray[np.bool_] | None:
-        """Return which items each system has in all given fields. None if no item is missing."""
+        """Return which items each system has in all given fields, (n_items, n_systems). None if none is missing."""
         masks = [self.held[name] for name in fields if name in self.held]
         return np.asarray(np.logical_and.reduce(masks)) if masks else None
 
     def with_unit(self, unit: str) -> Counts:
-        """Return counts in which whole groups of the column `unit` are swapped instead of single items."""
+        """Return counts in which whole groups of the column `unit` are swapped instead of single items.
+
+        Raises
+        ------
+        InputError
+            There is no such column in `groups`.
+        """
         return self if unit == self.unit else replace(self, unit=unit)
 
     def with_name(self, name: str) -> Counts:
@@ -249,8 +280,30 @@ class Counts:
             the score 0.
         min_items : int, optional
             Smallest number of items that two systems must have in common. By default 5 % of all items of the two.
-        ids, groups, name, warnings
-            As in the class.
+        ids : sequence of str, optional
+            Item ids, by default positions.
+        groups : mapping of str to sequence of str, optional
+            Further columns of the items, such as documents. They can be units or subsets.
+        name : str
+            Name of the test set, by default empty. It also determines the random stream.
+        warnings : sequence of str
+            Warnings to show with results.
+
+        Returns
+        -------
+        Counts
+            Give them to `compare_all`, `compare_sets` or `power`.
+
+        Raises
+        ------
+        InputError
+            A score is missing (see `missing`) or is not a number, lengths differ, names are not distinct, or two
+            systems have too few items in common.
+
+        Examples
+        --------
+        >>> Counts.from_scores({"new": [4, 5, None], "old": [1, 1, 2]}, missing="pairwise").present.tolist()
+        [[True, True], [True, True], [False, True]]
         """
         names = tuple(scores)
         checks.check_names(names)
@@ -282,7 +335,7 @@ class Counts:
         )
 
     def in_order(self, ids: Sequence[str]) -> Counts:
-        """Return the same items in another order of their ids."""
+        """Return the same items in the order of the given ids; unchanged if items have no ids."""
         if self.ids is None or self.ids == Texts.from_values(ids):
             return self
         order = find_positions(Texts.from_values(self.ids), Texts.from_values(ids))
@@ -305,7 +358,7 @@ class Counts:
 
     @staticmethod
     def of_replicates(replicates: Sequence[Counts], *, apart: bool = False) -> Counts:
-        """Make counts of systems that have several replicates each.
+        """Make counts of systems that have several replicates each, such as runs with different seeds.
 
         Parameters
         ----------
@@ -313,7 +366,12 @@ class Counts:
             Counts of the same systems and items, once for each replicate. An item is missing if any replicate lacks it.
         apart : bool
             Swap each replicate of an item separately, as MultEval does. The column "segment" still shows which belong
-            together.
+            together. By default all replicates of an item are swapped together.
+
+        Returns
+        -------
+        Counts
+            Their scores are means over the replicates.
 
         Raises
         ------
@@ -375,8 +433,24 @@ class Counts:
             Gold labels.
         predictions : mapping of system name to sequence of str, length n_items
             Predicted labels.
-        ids, groups, name, warnings
-            As in the class.
+        ids : sequence of str, optional
+            Item ids, by default positions.
+        groups : mapping of str to sequence of str, optional
+            Further columns of the items, such as documents. They can be units or subsets.
+        name : str
+            Name of the test set, by default empty. It also determines the random stream.
+        warnings : sequence of str
+            Warnings to show with results.
+
+        Returns
+        -------
+        Counts
+            Give them to `compare_all`, `compare_sets` or `power`.
+
+        Raises
+        ------
+        InputError
+            Lengths differ, or ids or names are not distinct.
         """
         columns = [Factor.from_values(column) for column in (gold, *predictions.values())]
         counts = _build_label_counts(
@@ -402,8 +476,31 @@ class Counts:
             Gold values.
         predictions : mapping of system name to sequence of float, length n_items
             Predicted numbers. None may be missing.
-        ids, groups, name, warnings
-            As in the class.
+        ids : sequence of str, optional
+            Item ids, by default positions.
+        groups : mapping of str to sequence of str, optional
+            Further columns of the items, such as documents. They can be units or subsets.
+        name : str
+            Name of the test set, by default empty. It also determines the random stream.
+        warnings : sequence of str
+            Warnings to show with results.
+
+        Returns
+        -------
+        Counts
+            Give them to `compare_all`, `compare_sets` or `power`.
+
+        Raises
+        ------
+        InputError
+            A number is missing or is not a number, lengths differ, or ids or names are not distinct.
+
+        Examples
+        --------
+        >>> from sigdask import compare_all
+        >>> counts = Counts.from_numbers([1.0, 2.0, 4.0], {"new": [1.0, 2.5, 4.0], "old": [2.0, 3.0, 3.0]})
+        >>> [(r.score_a, r.score_b) for r in compare_all(counts, metrics="MSE")]
+        [(0.08333333333333333, 1.0)]
         """
         checks.check_names(tuple(predictions))
         columns = {}
@@ -440,8 +537,24 @@ class Counts:
             A reference text for each item, or several such lists, as for sacrebleu.
         systems : mapping of system name to sequence of str, length n_items
             Text of each item.
-        ids, groups, name, warnings
-            As in the class.
+        ids : sequence of str, optional
+            Item ids, by default positions.
+        groups : mapping of str to sequence of str, optional
+            Further columns of the items, such as documents. They can be units or subsets.
+        name : str
+            Name of the test set, by default empty. It also determines the random stream.
+        warnings : sequence of str
+            Warnings to show with results.
+
+        Returns
+        -------
+        Counts
+            Give them to `compare_all`, `compare_sets` or `power`.
+
+        Raises
+        ------
+        InputError
+            A value is not a text, all references are labels, lengths differ, or ids or names are not distinct.
 
         Examples
         --------
@@ -496,8 +609,32 @@ class Counts:
             Gold labels of each item, which may be empty. Or a `Factor` of cells of `label_sets.joined`.
         predictions : mapping of system name to sequence of iterables of str, length n_items
             Predicted labels.
-        ids, groups, name, warnings
-            As in the class.
+        ids : sequence of str, optional
+            Item ids, by default positions.
+        groups : mapping of str to sequence of str, optional
+            Further columns of the items, such as documents. They can be units or subsets.
+        name : str
+            Name of the test set, by default empty. It also determines the random stream.
+        warnings : sequence of str
+            Warnings to show with results.
+
+        Returns
+        -------
+        Counts
+            Give them to `compare_all`, `compare_sets` or `power`.
+
+        Raises
+        ------
+        InputError
+            Lengths differ, or ids or names are not distinct.
+
+        Examples
+        --------
+        >>> from sigdask import compare_all
+        >>> gold = [["x", "y"], [], ["y"]]
+        >>> counts = Counts.from_label_sets(gold, {"new": [["x", "y"], [], ["x"]], "old": [["x"], ["y"], ["x"]]})
+        >>> [(r.score_a, r.score_b) for r in compare_all(counts, metrics="micro-f1")]
+        [(0.6666666666666666, 0.3333333333333333)]
         """
         columns = [
             column if isinstance(column, Factor) else Factor.from_values(map(join_labels, column))
@@ -522,12 +659,35 @@ class Counts:
         Parameters
         ----------
         of_interest : sequence of bool, length n_items
-            Whether a response (relation, term, document) is right; gold items that no system
-            found are rows as well.
+            Whether each response (relation, term, document) is right. Gold items that no system found are rows as
+            well.
         found : mapping of system name to sequence of bool, length n_items
-            Whether the system gave it.
-        ids, groups, name, warnings
-            As in the class.
+            Whether the system gave each response.
+        ids : sequence of str, optional
+            Item ids, by default positions.
+        groups : mapping of str to sequence of str, optional
+            Further columns of the items, such as documents. They can be units or subsets.
+        name : str
+            Name of the test set, by default empty. It also determines the random stream.
+        warnings : sequence of str
+            Warnings to show with results.
+
+        Returns
+        -------
+        Counts
+            Give them to `compare_all`, `compare_sets` or `power`.
+
+        Raises
+        ------
+        InputError
+            Lengths differ, or ids or names are not distinct.
+
+        Examples
+        --------
+        >>> from sigdask import compare_all
+        >>> counts = Counts.from_responses([1, 1, 1, 0], {"new": [1, 1, 0, 0], "old": [1, 0, 0, 1]})
+        >>> [(r.metric, r.score_a, r.score_b) for r in compare_all(counts, metrics="precision")]
+        [('precision', 1.0, 0.5)]
         """
         checks.check_names(tuple(found))
         n_items = check_lengths({"of interest": len(of_interest), **{s: len(f) for s, f in found.items()}})

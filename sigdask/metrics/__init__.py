@@ -151,7 +151,7 @@ SPELLINGS = ((r"(?<=[a-z])(?=[A-Z][a-z])", "_"), (r"(?<![A-Za-z])DER(?![A-Za-z])
 ERROR_SHARES = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "error", "mape", "smape", "ece", "fpr",
                           "fnr", "eer", "jer", "failed", "failure", "toxic", "toxicity",
                           "hallucination", "hallucinated"})  # fmt: skip
-"""Those that are shares or percentages."""
+"""Parts of names in `LOWER_IS_BETTER` that are shares or percentages."""
 
 
 SEGMENTS = (
@@ -198,10 +198,16 @@ def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
         Data that may have columns of scores (`score[NAME]`; NAME alone is their mean), or rankings, whose measures have
         the names of ir-measures.
 
+    Returns
+    -------
+    Metric or BlackBox
+        The metric, with its name as given.
+
     Raises
     ------
     InputError
-        The name is unknown; the nearest known ones are named.
+        The name is unknown, or has an option, a label or a value that the metric does not take. The message names the
+        nearest known ones.
 
     Examples
     --------
@@ -265,6 +271,11 @@ def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> 
     of_rankings : bool
         Whether the data may be rankings, whose measures are ir-measures'.
 
+    Raises
+    ------
+    InputError
+        There is no such metric, or its options are wrong.
+
     Examples
     --------
     >>> check_name("nDCG@10")
@@ -288,7 +299,7 @@ def _match_case(name: str, known_names: Collection[str]) -> str | None:
 
 
 def _match_pass(name: str) -> str | None:
-    """Return pass@k in small letters if a name is that for some k."""
+    """Return a name such as pass@10 in lower case, and None for any other name."""
     return name.casefold() if re.fullmatch(r"(?i:pass)@[1-9]\d{0,5}", name) else None
 
 

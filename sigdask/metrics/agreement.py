@@ -1,4 +1,9 @@
-"""Agreement of metrics with human scores: correlations and accuracies of pairs, by segments or by systems."""
+"""Agreement of metrics with human scores: correlations and accuracies of pairs, by segments or by systems.
+
+Deutsch, Foster & Freitag 2023, "Ties matter: meta-evaluating modern metrics with pairwise accuracy and tie calibration"
+(acc-eq). Thompson et al. 2024, "Improving statistical significance in human evaluation of automatic metrics via soft
+pairwise accuracy" (spa).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,7 @@ OF_PAIRS = ("accuracy", "acc-eq")
 """Statistics that are shares of pairs, whose decisions can be swapped."""
 
 SET_COLUMN = "language-pair"
-"""Name of the column of sets, over which agreement is averaged."""
+"""Grouping column of test sets, over which agreement is averaged."""
 
 
 def agreement(spec: Spec) -> Metric:

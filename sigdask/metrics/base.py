@@ -20,16 +20,16 @@ from sigdask.text import suggest_name
 @known_as("BoundMetric", "name fields form higher_is_better own signature", apart_from="held")
 @dataclass(frozen=True, slots=True)
 class BoundMetric:
-    """A metric bound to data: the fields that it sums over units, and the form that makes a score of the sums.
+    """A metric bound to data: the fields that it sums over units, and the formula of a score from the sums.
 
     Attributes
     ----------
     name : str
-        As the user wrote it.
+        Name, as the user wrote it.
     fields : tuple of str
         Names in `Counts.fields`, in the order the form takes them.
     form : Form
-        The score of the sums.
+        Formula that computes the score from the sums.
     higher_is_better : bool
         Whether a higher score is better.
     own : mapping of str to array, shape (n_items, n_systems) or (n_items, 1)
@@ -76,7 +76,7 @@ class BoundSets(_WithoutFields):
     Attributes
     ----------
     name : str
-        As the user wrote it.
+        Name, as the user wrote it.
     form : Ratios
         The score of the numbers of distinct right, given and gold terms; one ratio.
     fields : tuple of int
@@ -99,7 +99,7 @@ class BoundRanks(_WithoutFields):
     Attributes
     ----------
     name : str
-        As the user wrote it.
+        Name, as the user wrote it.
     statistic : str
         spearman, kendall, AUC or average-precision.
     """
@@ -125,7 +125,7 @@ class BoundAgreement(_WithoutFields):
     Attributes
     ----------
     name : str
-        As the user wrote it.
+        Name, as the user wrote it.
     statistic : str
         The part of the name after `meta-`.
     level : {"segment", "system"}
@@ -137,9 +137,9 @@ class BoundAgreement(_WithoutFields):
     swaps_pairs : bool
         Whether decisions on pairs are swapped instead of scores.
     epsilon : float
-        Differences up to it are ties: of decisions on pairs.
+        Largest difference of scores that is a tie, if decisions on pairs are swapped.
     signs : int
-        Random signs of SPA.
+        Number of random sign flips for each p-value of soft pairwise accuracy.
     """
 
     name: str
@@ -163,9 +163,9 @@ class Metric:
     Attributes
     ----------
     name : str
-        As the user wrote it.
+        Name, as the user wrote it.
     bind : callable
-        Counts -> a bound metric. Raises InputError if the data lack required fields.
+        Function of `Counts` that returns a bound metric. It raises InputError if the data lack required fields.
     extraction : Extraction or None
         Statistics of whole outputs, which may take long. `bind` finds them in the counts or computes them.
     takes_replicates : bool
@@ -186,7 +186,7 @@ class BlackBox(_WithoutFields):
     Attributes
     ----------
     name : str
-        As the user wrote it.
+        Name, as the user wrote it.
     function : callable
         Function of the list of a system's outputs and the list of gold items (None without gold).
     higher_is_better : bool
@@ -205,7 +205,19 @@ class BlackBox(_WithoutFields):
 @known_as("Spec", "name base label options")
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A parsed metric name: `f[LOC]:beta=2` is base f, label LOC, option beta."""
+    """A parsed metric name: `f[LOC]:beta=2` is base f, label LOC, option beta.
+
+    Attributes
+    ----------
+    name : str
+        The whole name, as the user wrote it.
+    base : str
+        The name without label and options.
+    label : str or None
+        The label in brackets. None without one.
+    options : mapping of str to str
+        Values of the options, as text.
+    """
 
     name: str
     base: str
@@ -215,6 +227,11 @@ class Spec:
     @staticmethod
     def parse(name: str) -> Spec:
         """Split a metric name into base, label and options.
+
+        Raises
+        ------
+        InputError
+            The name is not of the form NAME[LABEL]:OPTION=VALUE,...
 
         Examples
         --------
@@ -252,7 +269,7 @@ class Spec:
         return text
 
     def get_choice(self, key: str, choices: tuple[str, ...]) -> str:
-        """Return an option that must be one of `choices`; the default is the first of them."""
+        """Return an option that must be one of `choices`. The default is the first of them."""
         text = self.options.get(key, choices[0])
         if text not in choices:
             raise InputError(f"metric {self.name!r}: {key} = {text!r} must be one of {', '.join(choices)}")

@@ -1,7 +1,8 @@
 """Metrics of parses: those of the CoNLL 2018 shared task for dependencies, and evalb's for labelled brackets.
 
 Each is a ratio of counts, F1 = 2 correct / (system + gold) by default. Zeman et al. 2018, "CoNLL 2018 shared task:
-multilingual parsing from raw text to Universal Dependencies". For brackets: Black et al. 1991 (PARSEVAL), Collins 1997.
+multilingual parsing from raw text to Universal Dependencies". For brackets: Black et al. 1991, "A procedure for
+quantitatively comparing the syntactic coverage of English grammars" (PARSEVAL), as in Collins's evalb.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ WORD_METRICS: dict[str, tuple[str, str | None]] = {
     "Sentences": ("sentences", None),
     "Tokens": ("tokens", None),
 }
-"""Description of each metric, and the column of its [LABEL]."""
+"""Unit that each metric counts (words, content words, sentences or tokens), and the column of its [LABEL]."""
 
 SCORES = ("f1", "precision", "recall", "aligned")
 """Ratio of counts for each score. `aligned` is right words / aligned words, the script's AligndAcc."""

@@ -34,18 +34,18 @@ def metric(
     Parameters
     ----------
     function : callable
-        Takes one array for each field (sums over items, of any shape). Returns scores of the same shape.
+        Takes one array for each field: sums over items, of any shape. Returns scores of the same shape, as float.
     fields : tuple of str, optional
-        Fields that the function takes, by default the names of its parameters.
+        Fields that the function takes, by default the names of its parameters. `Counts.fields` lists those of data.
     name : str, optional
         By default `module:function`. The command line and workers import the function by this name.
     higher_is_better : bool
-        Whether a higher score is better.
+        Whether a higher score is better, by default True.
 
     Returns
     -------
     Metric
-        Give it to `compare_all` in a list: `metrics=[my_metric]`.
+        Give it to `compare_all` in a list: `metrics=[my_metric]`. If data lack a field, this raises InputError.
 
     Examples
     --------
@@ -84,7 +84,8 @@ class _BindFields:
 def black_box(function: Callable[..., float], *, name: str | None = None, higher_is_better: bool = True) -> BlackBox:
     """Make a metric from a function `f(outputs, gold) -> float` of whole outputs.
 
-    This works for any score, but is slow: the function is called twice for each trial and pair.
+    This works for any score, but is slow: the function is called twice for each trial and pair. If it raises an
+    exception or returns no finite number, the comparison raises InputError.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ def black_box(function: Callable[..., float], *, name: str | None = None, higher
     name : str, optional
         By default `module:function`. The command line and workers import the function by this name.
     higher_is_better : bool
-        Whether a higher score is better.
+        Whether a higher score is better, by default True.
 
     Returns
     -------
@@ -114,6 +115,11 @@ def load_metric(name: str) -> Metric | BlackBox:
     """Import the metric named `module:attribute`; a plain function becomes a metric of whole outputs.
 
     Modules are searched on the path and in the current folder.
+
+    Raises
+    ------
+    InputError
+        There is no such module or attribute, or it is neither a metric nor a function.
     """
     loaded = addresses.load_object(name, "metric")
     if isinstance(loaded, (Metric, BlackBox)):

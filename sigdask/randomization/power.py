@@ -290,7 +290,7 @@ FIRST_ROUND, ENOUGH = 64, 200
 """Swaps of the first round, and exceedances expected at alpha after the last."""
 
 RADEMACHER = 3.178
-"""Constant of Bentkus & Dzindzalieta 2015, 1 / (4 P(Z >= sqrt 2)) = 3.17866, of which their paper prints three decimals."""
+"""Constant of Bentkus & Dzindzalieta 2015, 1 / (4 P(Z >= sqrt 2)) = 3.17866, cut to the three decimals of the paper."""
 
 MAX_NUMBERS = 2**22
 """Maximum number of sampled units' sums held at a time."""
