@@ -6,6 +6,9 @@ A group shares its data. Every case is a name, its goal and the arguments of `si
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -274,11 +277,29 @@ def describe_overhead(ideal: float, usage: Any) -> str:
     return f"{max(0.0, 1 - ideal / usage.wall):.0%} of the time is not counting"
 
 
-def start(_folder: Path, _size: str) -> Cases:
+def start(_folder: Path, size: str) -> Cases:
     """start"""
     yield Case("start: help", "0.1 s", ["--help"])
     yield Case("start: metrics", "none", ["metrics"])
-    yield Case("start: Yeh's example", "0.35 s beyond import numpy, numba", ["compare", str(EXAMPLE)])
+    arguments = ["compare", str(EXAMPLE)]
+    describe = partial(describe_time_beyond_imports, arguments, 5 if size == "full" else 1)
+    yield Case("start: Yeh's example", "0.35 s beyond import numpy, numba", arguments, describe)
+
+
+def describe_time_beyond_imports(arguments: Sequence[str], n_runs: int, _usage: Any) -> str:
+    """Describe how much longer a command takes than `import numpy, numba`, in alternating runs."""
+    commands = (["-m", "sigdask", *arguments], ["-c", "import numpy, numba"])
+    times = [[measure_python(command) for command in commands] for _ in range(n_runs)]
+    return f"{np.subtract(*np.median(times, axis=0)):.2f} s beyond the imports (medians, n = {n_runs})"
+
+
+def measure_python(arguments: Sequence[str]) -> float:
+    """Return the seconds that Python takes with these arguments."""
+    start = time.perf_counter()
+    subprocess.run(
+        [sys.executable, *arguments], cwd=TESTS.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
+    )
+    return time.perf_counter() - start
 
 
 GROUPS = (
