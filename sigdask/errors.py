@@ -1,4 +1,4 @@
-"""What can go wrong, as the user sees it: one root, and the exit status of each kind."""
+"""The errors that sigdask raises, with one base class, and the exit status of each kind."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TaskError(UnfinishedError):
     Attributes
     ----------
     jobs : tuple of int
-        Which.
+        Indices of these jobs.
     """
 
     def __init__(self, message: str, jobs: tuple[int, ...] = ()) -> None:

@@ -1,8 +1,8 @@
 """Options of comparisons: each is declared once, with its type, default, help and bounds.
 
-The command line, Python and plans all take them from here. A declaration stands in the annotation:
-`alpha: Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]`. Nothing heavy is
-imported, so that a command can say what it takes at once.
+The command line, Python and plans all take them from here. A declaration is part of the annotation:
+`alpha: Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]`. No large library is
+imported, so that commands print their help at once.
 """
 
 from __future__ import annotations
@@ -68,21 +68,21 @@ class Option:
     Attributes
     ----------
     help : str
-        A sentence for people.
+        Description of the option in a sentence or more.
     default : object
-        Its value where none is given.
+        Value of the option if none is given.
     otherwise : str
-        Text in place of a default that depends on the data.
+        Description of the default if it depends on the data.
     least, most : float or None
-        Bounds of a number, which belong to it.
+        Smallest and largest value of a number.
     above, below : float or None
-        Bounds that do not.
+        Bounds that a number must not reach.
     why : str
-        Reason for the upper bound.
+        Reason for the upper bound, as the end of an error message.
     metavar : str
         Metavariables of its values on the command line.
     flag : str
-        How the command line calls it, unless by its name; after a comma a letter.
+        Its flag on the command line, if this is not its name. A short flag follows after a comma.
     repeats : bool
         Whether it takes several values, each with its flag.
     more : str or None
@@ -92,7 +92,7 @@ class Option:
     idle : str
         When it has no effect, such as "with --interval none" or "without --json".
     name, choices : str and tuple of str
-        Its name, and the words that it accepts. Both are inferred from its annotation.
+        Its name, and the values that it accepts. Both are inferred from its annotation.
     kind : type
         bool, int or float if its value has only this type, otherwise object.
     """
@@ -129,12 +129,12 @@ class Option:
         return bool(named) and holds == self.idle.startswith("with ")
 
     def check(self, name: str, value: Any) -> None:
-        """Raise if a value is not one of the choices or is out of bounds; None is always allowed.
+        """Raise if a value is not one of the choices or is out of bounds. None is always allowed.
 
         Raises
         ------
         InputError
-            The value is not allowed. The message states it and what is allowed.
+            The value is not allowed. The message says which values are.
         """
         if value is None:
             return
@@ -159,7 +159,7 @@ VALUE_GUESSES = {
     "larger": "greater", "smaller": "less", "two_sided": "two-sided", "bca": "bootstrap", "percentile": "bootstrap",
     "permutation": "randomization", "monte-carlo": "randomization",
 }  # fmt: skip
-"""Values that other libraries use, and what is nearest to them here."""
+"""Values that other libraries use, and the nearest ones of sigdask."""
 
 
 def suggest_choice(value: str, choices: Sequence[str]) -> str:
@@ -1048,7 +1048,7 @@ def fill_options(declaration: type[Declaration], values: Mapping[str, Any]) -> D
     Raises
     ------
     InputError
-        A value is none of the choices, or out of its bounds.
+        A value is not one of the choices, or is out of bounds.
     TypeError
         There is no such option.
 

@@ -491,9 +491,9 @@ def independence(
         The labelling, and the one with which it is compared. Precision is a share of the labels of `a`, recall of
         those of `b`.
     metric : str or Metric
-        A score of labels.
+        A score of labels, by default "accuracy".
     names : tuple of str
-        Names of the two labellings.
+        Names of the two labellings, by default "A" and "B".
     ids : sequence of str, optional
         Item ids, by default positions.
     within : sequence of str, optional
@@ -504,10 +504,22 @@ def independence(
     Returns
     -------
     Independence
+        One result, with the attributes `score`, `expected` (the score of independent labellings) and `p_value`.
+
+    Raises
+    ------
+    InputError
+        The labellings differ in length, or the metric is unknown or is not a metric of labels.
+    TypeError
+        There is no such option.
+
+    References
+    ----------
+    Van Asch, "Approximate randomization"; Noreen 1989, "Computer-intensive methods for testing hypotheses".
 
     Examples
     --------
-    What four glasses hold, and what an expert says (Van Asch): 2 of 4 right.
+    An expert says what four glasses hold (Van Asch). 2 of 4 answers are right.
 
     >>> contents, expert = ["Polish", "Premium", "Russian", "Budget"], ["Polish", "Premium", "Budget", "Russian"]
     >>> found = independence(expert, contents)
@@ -540,33 +552,54 @@ def independence_all(
     counts : Counts
         Labelled items, from `sigdask.read` or `Counts.from_labels`.
     metrics : str, or sequence of str or Metric
-        Scores of labels.
+        Scores of labels, by default "accuracy".
     reference : str
-        Name of the gold labels.
+        Name of the gold labels in the results, by default "gold".
     within : str, optional
         A grouping column. Labels are permuted only within each of its values.
     alternative : {"greater", "less", "two-sided"}
-        Alternative hypothesis about the score. "two-sided" counts arrangements at least as far from the score that is
-        expected under independence.
+        Alternative hypothesis about the score, by default "greater": labels agree more than by chance. "two-sided"
+        counts arrangements at least as far from the score that is expected under independence.
     method : {"auto", "randomization", "exact", "both"}
-        auto: all arrangements if they can be counted in seconds, else random permutations.
+        auto, the default: the exact p if it takes seconds, else random permutations. randomization: random
+        permutations. exact: the exact p. both: random permutations and the exact p.
     adjust : {"holm", "hochberg", "bh", "by", "none"}, optional
         Adjustment of p for the number of tests. By default Holm's procedure over all labellings and metrics if there
         are several labellings, else none.
     trials : int, optional
-        Random permutations, by default 1,048,576.
-    seed, alpha, second_run, cluster, workers, progress, blocks_per_task
-        As in `compare_sets`.
+        Number of random permutations, by default 1,048,576.
+    seed : int
+        Seed of the random stream, at least 0, by default 0.
+    alpha : float
+        Significance level, between 0 and 1, by default 0.05.
+    second_run : bool
+        Check p by a second, independent run with the same number of permutations. By default True.
+    cluster : str, distributed.Client or cluster object
+        Where permutations are counted, as in `compare_sets`. By default "auto".
+    workers : int, optional
+        Number of threads or processes to start, by default one for each core.
+    progress : callable, optional
+        Called with the number of finished permutations and the number of all permutations.
+    blocks_per_task : int, optional
+        Size of tasks in blocks of 4,096 permutations. By default it depends on the measured speed.
 
     Returns
     -------
     Independences
-        One `Independence` for each labelling and metric.
+        One `Independence` for each labelling and metric, with `score`, `expected` and `p_value`.
 
     Raises
     ------
     InputError
-        The data are not labels, or a metric is not a metric of labels.
+        The data are not labels, a metric is not a metric of labels, or an exact p is too costly.
+    TypeError
+        There is no such option.
+    UnfinishedError
+        The cluster was lost.
+
+    References
+    ----------
+    Van Asch, "Approximate randomization"; Noreen 1989, "Computer-intensive methods for testing hypotheses".
 
     Examples
     --------

@@ -56,7 +56,7 @@ class PowerAt:
     power : float
         Share of samples that the test rejects.
     error : float
-        Its standard error by Monte Carlo; 0 where the power is exact.
+        Its standard error by Monte Carlo. 0 if the power is exact.
     """
 
     n_units: int
@@ -84,7 +84,7 @@ class Power:
     power : float
         The requested power.
     n_units : int
-        Observed units.
+        Number of observed units.
     difference : float
         The observed score_a - score_b.
     ahead : str
@@ -757,18 +757,21 @@ def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> PowerResults
     counts : Counts, or what `compare_all` takes
         The data of the systems.
     difference : float, optional
-        Difference of scores for which the number of units is computed. In a two-sided test the system that is ahead
-        in the data is the better one. In a one-sided test the alternative decides.
+        Difference of scores for which the number of units is computed, on the metric's own scale: 0.01 is one point of
+        accuracy. In a two-sided test the system that is ahead in the data is the better one. In a one-sided test the
+        alternative decides.
     units : int, optional
-        Number of units for which the detectable difference is computed, by default that of the data.
+        Number of units for which the detectable difference is computed, at least 2, by default that of the data. Not
+        with `difference`.
     power : float
-        Probability with which the difference should be detected. It must be above alpha.
+        Probability with which the difference should be detected, by default 0.8. It must be above alpha.
     metrics, pairs, baseline, unit, alternative, alpha, seed
         As in `compare_sets`.
     adjust : {"none", "holm"}
-        "none" tests each comparison at alpha, "holm" at the level of the first step of Holm's procedure.
+        "none", the default, tests each comparison at alpha, "holm" at the level of the first step of Holm's procedure,
+        alpha divided by the number of comparisons.
     samples : int, optional
-        Number of samples for each power, by default 2,000, and 500 for more than 100 comparisons.
+        Number of samples for each power, at least 100. By default 2,000, and 500 for more than 100 comparisons.
     cluster, workers, cache
         As in `compare_sets`.
     progress : callable, optional
@@ -776,12 +779,20 @@ def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> PowerResults
 
     Returns
     -------
-    PowerResults
+    Powers
+        A sequence with one `Power` for each comparison. Its attribute `needed` is the number of units that detect the
+        difference, and `detectable` the difference that `n_asked` units detect. Both have a `value` and the limits
+        `low` and `high`.
 
     Raises
     ------
     InputError
-        No comparison can be answered: the systems are alike, or no tilt of the units reaches the difference.
+        No comparison can be answered: the systems are alike, or no tilt of the units reaches the difference. Also if
+        the metric is not computed from sums over items.
+    TypeError
+        There is no such option.
+    UnfinishedError
+        The cluster was lost.
 
     References
     ----------

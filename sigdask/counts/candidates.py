@@ -35,7 +35,7 @@ class CanonicalOrder:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """A list of candidates.
+    """A list of candidates, such as word pairs, with a judgement and the scores of measures that rank them.
 
     Attributes
     ----------
@@ -86,9 +86,14 @@ class Candidates:
         ids : sequence of str, optional
             Unique ids, by default positions.
         name : str
-            Name of the test set.
+            Name of the test set, by default empty. It also determines the random stream.
         notes : sequence of str
             Notes for reports.
+
+        Returns
+        -------
+        Candidates
+            Give them to `sigdask.api.evaluate`.
 
         Raises
         ------
@@ -110,7 +115,7 @@ class Candidates:
         return len(self.gold)
 
     def check(self) -> None:
-        """Raise an error if the candidates cannot be ranked."""
+        """Raise InputError if the candidates cannot be ranked, such as for a score that is no finite number."""
         if not self.measures:
             raise InputError("no measure: give a column of scores to rank candidates by")
         check_unique(self.measures, "measure")
@@ -132,7 +137,7 @@ class Candidates:
             check_unique(self.ids, "id")
 
     def check_gold(self) -> None:
-        """Raise an error if all candidates are true, or all false."""
+        """Raise InputError if no candidate is judged, or if all are true or all false."""
         labels = self.gold[self.gold != UNKNOWN]
         if not len(labels) or labels.all() or not labels.any():
             state = "is judged" if not len(labels) else f"is {'true' if labels.all() else 'false'}"

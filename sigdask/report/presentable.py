@@ -183,6 +183,11 @@ class Results(ComparisonResults):
         title : str
             Title of the page.
 
+        Returns
+        -------
+        str
+            The page. `write("results.html")` writes it to a file.
+
         Raises
         ------
         InputError
@@ -197,6 +202,12 @@ class Results(ComparisonResults):
 
     def cite(self) -> Methods:
         """Return a paragraph that describes the methods of these results, with the works that it cites.
+
+        Returns
+        -------
+        Methods
+            `text` is the paragraph, `latex` the same with citations of natbib, `bibtex` the entries of the cited works,
+            and `keys` their keys.
 
         Examples
         --------
@@ -219,7 +230,7 @@ class Results(ComparisonResults):
         Parameters
         ----------
         test_set, subset, metric : str, optional
-            Selection, if the results have several.
+            Selection, if the results have several. A subset is named by its value.
         **options
             `figure_width` ("3.3in", "84mm", "8.4cm"; by default what the labels need), `font` (a family) and
             `font_size` (8 points). For PNG see `dpi` of `sigdask.report.plots.save`.
@@ -251,7 +262,22 @@ class Results(ComparisonResults):
     def plot_matrix(self, **options: Unpack[GroupFigureOptions]) -> Figure:
         """Draw a matrix of all pairs of systems: which one is better, and its p (the adjusted p if there is one).
 
-        Parameters and errors are those of `plot_forest`. All pairs must have been compared, two-sided.
+        All pairs must have been compared, two-sided.
+
+        Parameters
+        ----------
+        **options
+            As in `plot_forest`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
+
+        Raises
+        ------
+        InputError
+            As in `plot_forest`, or not all pairs were compared.
         """
         return self._draw_group(result_figures.matrix, **options)
 
@@ -261,7 +287,22 @@ class Results(ComparisonResults):
 
         The diagram of Demšar 2006 ("Statistical comparisons of classifiers over multiple data sets", JMLR 7), with the
         groups of the letters of the ranking (Piepho 2004) instead of one critical difference: each pair has a test of
-        its own. Parameters and errors as in `plot_matrix`.
+        its own. All pairs must have been compared, two-sided.
+
+        Parameters
+        ----------
+        **options
+            As in `plot_forest`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
+
+        Raises
+        ------
+        InputError
+            As in `plot_forest`, or not all pairs were compared.
         """
         return self._draw_group(result_figures.critical_difference, **options)
 
@@ -274,6 +315,11 @@ class Results(ComparisonResults):
             Details of one comparison, as `sigdask.api.compare_opened` returns them with the results.
         **style
             As in `plot_forest`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Differences that count as extreme are shaded.
         """
         with use_style(style):
             return result_figures.plot_null(self.table, opened.row, opened.null)
@@ -291,6 +337,7 @@ class Results(ComparisonResults):
         Returns
         -------
         matplotlib.figure.Figure
+            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
 
         Raises
         ------
@@ -304,7 +351,22 @@ class Results(ComparisonResults):
 
     @returns_figure
     def plot_achieved_significance(self, **style: Unpack[CanvasOptions]) -> Figure:
-        """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1); `style` as in `plot_forest`."""
+        """Draw the achieved-significance curves of all metrics: unadjusted p of all pairs, the largest first.
+
+        Parameters
+        ----------
+        **style
+            As in `plot_forest`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
+
+        References
+        ----------
+        Sakai 2006, "Evaluating evaluation metrics based on the bootstrap", SIGIR, figure 1.
+        """
         with use_style(style):
             return result_figures.achieved_significance(self.table)
 
@@ -355,7 +417,13 @@ class Results(ComparisonResults):
     def paper_tables(
         self, *, layout: str | None = None, digits: int | None = None, percent: bool = True
     ) -> list[PaperTable]:
-        """Return tables for papers as objects, which `to_latex` and `to_markdown` write as text."""
+        """Return tables for papers as objects, which `to_latex` and `to_markdown` write as text.
+
+        Parameters
+        ----------
+        layout, digits, percent
+            As in `to_markdown`.
+        """
         return comparisons.build_tables(self, layout, digits, percent=percent)
 
     @returns_text
@@ -372,7 +440,12 @@ class Results(ComparisonResults):
             Decimals of scores. By default one for BLEU, chrF and TER, two for per cent, four for others, and six digits
             for large scores.
         percent : bool
-            Whether accuracy, F1 and other shares are in per cent.
+            Whether accuracy, F1 and other shares are in per cent, by default True.
+
+        Raises
+        ------
+        InputError
+            The layout is unknown, or the comparisons do not have it.
         """
         return "".join(markdown.iter_document_parts(self.paper_tables(layout=layout, digits=digits, percent=percent)))
 
@@ -397,11 +470,25 @@ class Results(ComparisonResults):
         caption : str, optional
             Caption as LaTeX, in place of the default one. An explanation of bold type and marks follows.
         label : str
-            Label for references.
+            Label for references, by default "tab:sigdask".
         """
         tables = self.paper_tables(layout=layout, digits=digits, percent=percent)
         return "".join(latex.iter_document_parts(tables, caption=caption, label=label))
 
     def rankings(self) -> list[Ranking]:
-        """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided."""
+        """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided.
+
+        Returns
+        -------
+        list of Ranking
+            Each has the attribute `systems`, the best one first, with scores and with letters: systems that share a
+            letter are not significantly different.
+
+        Examples
+        --------
+        >>> from sigdask import compare_all
+        >>> results = compare_all({"a": [4, 5, 4], "b": [1, 1, 2], "c": [4, 4, 4]}, interval="none")
+        >>> [[ranked.system for ranked in ranking.systems] for ranking in results.rankings()]
+        [['a', 'c', 'b']]
+        """
         return [convert_results(ranking, Ranking) for ranking in build_rankings(self.table)]

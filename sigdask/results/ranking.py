@@ -28,7 +28,7 @@ class SystemRanking:
     Attributes
     ----------
     test_set : str
-        Its name.
+        Name of the test set.
     subset : dict or None
         {"column", "value"} of `--by`.
     metric : str

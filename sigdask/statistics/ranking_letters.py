@@ -23,18 +23,18 @@ class RankedSystem:
     Attributes
     ----------
     system : str
-        Its name.
+        Name of the system.
     score : float
-        Its score.
+        Score of the system.
     rank : int
-        1 for the best; equal scores share a rank.
+        1 for the best. Equal scores share a rank.
     letters : tuple of str
         Systems that share a letter are not significantly different. Empty if there are more than `MAX_GROUPS` groups.
     rank_low, rank_high : int
         Possible ranks given the verdicts: from 1 plus the number of significantly better systems to the number of
         systems that are not significantly worse.
     cluster : int
-        1 for the best; ranges of ranks of different clusters do not overlap, as in WMT's rankings.
+        1 for the best. Ranges of ranks of different clusters do not overlap, as in WMT's rankings.
     tied_with_best : bool
         Whether the system is not significantly worse than the first one. For the first, whether no other is
         significantly better.

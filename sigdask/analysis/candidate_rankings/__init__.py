@@ -24,34 +24,46 @@ def evaluate(candidates: Candidates, **options: Unpack[RankingOptions]) -> Ranki
     Parameters
     ----------
     candidates : Candidates
-        Whether each candidate is true, and each measure's scores: `Candidates.of`, or
-        `sigdask.formats.candidates.read`.
-    **options
-        n : int, sequence of int, or str
-            Numbers of best candidates; "50,100" or a curve "50:2000:50".
-        baseline : str
-            Compare every other measure with this one only.
-        pairs : sequence of (str, str)
-            Measures to compare; by default all pairs.
-        ties : {"expected", "random", "given"}
-            How candidates with one score are counted.
-        trials, seed : int
-            Number of random swaps of ranks, and the seed of the random stream.
-        alpha, confidence : float
-            Level of the verdicts, and confidence of the intervals.
-        samples, sample_size : int
-            Number and size of random samples of candidates, which are evaluated as if only they had been judged.
-        cluster, workers, progress
-            As in `compare_sets`.
+        Whether each candidate is true, and each measure's scores. `Candidates.of` makes them of columns, and
+        `sigdask.formats.candidates.read` reads them from a file.
+    n : int, sequence of int, or str, optional
+        Numbers of best candidates, such as "50,100" or a curve "50:2000:50". By default 1, 2 and 5 times powers of ten.
+    pairs : sequence of (str, str), optional
+        Measures to compare, by default all pairs.
+    baseline : str, optional
+        Compare every other measure only with this one. Not with `pairs`.
+    ties : {"expected", "random", "given"}
+        Order of candidates with equal scores. expected, the default: the mean over all orders. random: one random
+        order. given: the order of the list.
+    trials : int
+        Number of random swaps of ranks, by default 10,000.
+    seed : int
+        Seed of the random stream, at least 0, by default 0.
+    alpha : float
+        Significance level, between 0 and 1, by default 0.05.
+    confidence : float
+        Confidence level of the intervals, between 0 and 1, by default 0.95.
+    samples, sample_size : int, optional
+        Number and size of random samples of candidates, which are evaluated as if only they had been judged. Give both
+        or, by default, neither.
+    cluster : str, distributed.Client or cluster object
+        Where trials are counted, as in `sigdask.compare_sets`. By default "auto".
+    workers : int, optional
+        Number of threads or processes to start, by default one for each core.
+    progress : callable, optional
+        Called with the number of finished trials and the number of all trials.
 
     Returns
     -------
     RankingEvaluation
+        From `sigdask.api` it is an `Evaluation`, which also makes tables and figures.
 
     Raises
     ------
     InputError
         The candidates do not allow a requested analysis. The message says which and why.
+    TypeError
+        There is no such option.
 
     References
     ----------

@@ -446,7 +446,7 @@ class RepeatedSamples:
     found : tuple of ValidatedAcceptance
         Results of each acceptance set.
     notes : tuple of str
-        Beside.
+        Notes on all results.
     """
 
     n_samples: int
@@ -455,7 +455,7 @@ class RepeatedSamples:
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the validation."""
+        """Return the validation as a dictionary of plain Python values, as JSON has them."""
         return {
             "kind": "rankings-validation",
             "n_samples": self.n_samples,
@@ -517,20 +517,25 @@ def validate(
     samples : mapping of str to Candidates
         Candidates by the name of the sample. All samples have the same measures.
     cutoffs : mapping of str to float
-        Lowest accepted score of each measure.
+        Lowest accepted score of each measure. Give either this or `n`.
     n : sequence of int or str
         Numbers of best candidates that are accepted, instead of `cutoffs`.
     confidence : float
-        Confidence level of the intervals.
+        Confidence level of the intervals, by default 0.95.
 
     Returns
     -------
     RepeatedSamples
+        Its attribute `found` has a result for each measure and cutoff or n.
 
     Raises
     ------
     InputError
-        There are too few samples, or one lacks a measure.
+        There are too few samples, one lacks a measure, or a candidate is not judged.
+
+    References
+    ----------
+    Evert 2004, "Significance tests for the evaluation of ranking methods", COLING.
 
     Examples
     --------

@@ -307,8 +307,11 @@ class Validation:
     Attributes
     ----------
     measure : str
+        Name of the measure.
     n : int
+        Number of best candidates.
     dispersion : Dispersion
+        How much precision varies over the samples, and how much the model says that it varies.
     intervals : IntervalCoverage
         Coverage of intervals under the model.
     widened : IntervalCoverage
@@ -359,11 +362,11 @@ class RankingEvaluation:
         return build_frame_from_rows([to_plain(row) for row in self.precision or self.sampled], library)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the evaluation."""
+        """Return the evaluation as a dictionary of plain Python values, as JSON has them."""
         return {"kind": "rankings", **to_plain(self), "models": MODELS}
 
     def json_parts(self) -> Iterator[str]:
-        """Yield the JSON text of the evaluation in parts."""
+        """Yield the evaluation as JSON text, in parts."""
         return iter_json(self.as_dict())
 
     def csv_lines(self, *, csv_safe: bool = False) -> Iterator[str]:

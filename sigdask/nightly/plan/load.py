@@ -37,7 +37,7 @@ def load_plan(path: Path | str) -> Plan:
     Parameters
     ----------
     path : Path or str
-        A TOML file. Its keys are in docs/plans.md and in `build_schema`.
+        A TOML file. docs/plans.md and `sigdask.nightly.plan.build_schema` describe its keys.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def check_keys(path: Path | str) -> None:
     Raises
     ------
     InputError
-        Listing every error, as `load_plan` does.
+        The plan has errors. The message lists all, as that of `load_plan` does.
     """
     file, text, data = _read_plan(path)
     complaints: list[Complaint] = []

@@ -35,7 +35,7 @@ class RankedCandidates:
     Attributes
     ----------
     name : str
-        Unique in the plan; part of the address of what is drawn.
+        Name, unique in the plan. It also determines the random stream.
     path : Path
         The file.
     columns : CandidateColumns
@@ -50,7 +50,7 @@ class RankedCandidates:
     spec: RankingSpec
 
     def read(self) -> Candidates:
-        """Read the file."""
+        """Read the candidates from the file."""
         with rename_error_options("plan"):
             return candidates.read(self.path, self.columns, name=self.name)
 
@@ -66,7 +66,7 @@ class TestedLabels(DataFiles):
     within : str or None
         Column within whose values labels are permuted.
     settings : IndependenceOptions
-        Further settings.
+        Options of the tests, such as the alternative and the number of permutations.
     """
 
     metrics: tuple[str, ...]
@@ -85,7 +85,7 @@ OUTPUTS = ("json", "csv", "parquet", "items", "markdown", "latex", "text", "html
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """Files to write when the plan is done; None is not written.
+    """Files to write at the end of a run. A file whose path is None is not written.
 
     Attributes
     ----------
@@ -94,15 +94,15 @@ class ReportFiles:
     print_options : TableLayoutOptions
         Layout of tables for papers.
     json_layout : {"objects", "columns"}
-        Layout of `json`.
+        Layout of the JSON file.
     csv_safe : bool
         Whether names in CSV that spreadsheets would run as formulas are quoted.
     site : Path or None
         Folder of a static site, which each run updates.
     open : tuple of (str, str)
-        Pairs of systems whose comparisons open on the page.
+        Pairs of systems whose details the page shows.
     figures : Path or None
-        A folder for figures, `{date}` and `{time}` in it as in files.
+        A folder for figures. `{date}` and `{time}` in it are filled in as in `files`.
     figure_format : tuple of str
         Formats of the figures.
     figure_style : FigureStyleOptions
@@ -145,15 +145,15 @@ class NotifySettings:
     Attributes
     ----------
     command : tuple of str
-        Program and arguments, run without a shell; empty for none.
+        Program and arguments, run without a shell. Empty for none.
     webhook : str or None
-        URL that the gate's JSON is sent to.
+        URL to which the gate's JSON is sent.
     body : str or None
-        Template of what is sent there instead (`sigdask.nightly.gate.web_hook`).
+        Template of a text that is sent there instead of this JSON (`sigdask.nightly.gate.web_hook`).
     when : {"always", "failed", "new"}
         Runs that are reported. "new" means failures for other outputs than those that failed before.
     timeout : float
-        Seconds to wait for either.
+        Seconds to wait for the program, and for an answer from the URL.
     """
 
     command: tuple[str, ...] = ()
@@ -170,15 +170,15 @@ class Gate:
     Attributes
     ----------
     rules : tuple of Rule
-        All must hold.
+        Rules, all of which must hold.
     runs_per_year : float
-        Runs a year, for the expected number of false alarms.
+        Expected number of runs per year, from which the number of false alarms is estimated.
     fdr : {"none", "lord++", "lond"}
         Online false-discovery rule over the history of runs.
     junit, json : Path or None
-        Files to write; dated as in `ReportFiles`.
+        Files to write, with dates as in `ReportFiles`.
     notify : NotifySettings
-        Whom to tell.
+        Who is notified of the verdict, and when.
     """
 
     rules: tuple[Rule, ...]
@@ -191,31 +191,31 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Plan(HasComparison):
-    """Everything that a night evaluates.
+    """A plan: the test sets and options of a nightly evaluation, as `load_plan` reads them from a file.
 
     Attributes
     ----------
     path : Path
-        The plan file, absolute.
+        Absolute path of the plan file.
     name : str
-        By default the file's name without its ending.
+        Name of the plan, by default the file's name without its ending.
     test_sets : tuple of TestSet
-        In the order of the file.
+        Test sets, in the order of the file.
     comparison : SelectionOptions
         Options that all test sets share: seed, alpha, second_run, adjust, grouping and workers.
     family : {"metric", "test-set", "plan"}
         Comparisons whose p-values are adjusted together: of one metric on a test set, of a test set, or of the whole
         plan.
     stopping : BesagClifford, ConfidenceSequence or None
-        Stopping rule.
-    cluster : str or Description
-        A value of `--cluster`, or the description in the plan's table `[cluster]`.
+        Rule that ends the trials of a comparison early. None if all trials are counted.
+    cluster : str or ClusterDescription
+        Where trials are counted: a value of `--cluster`, or the description in the plan's table `[cluster]`.
     store : str
-        URL of the database.
+        File or URL of the database.
     report : ReportFiles
         Files to write at the end.
     gate : Gate or None
-        Rules that a run must pass.
+        Rules that a run must pass. None if there are no rules.
     rankings : tuple of RankedCandidates
         Lists of candidates, in the order of the file.
     independence : tuple of TestedLabels
@@ -237,7 +237,7 @@ class Plan(HasComparison):
 
 
 def fill_date(path: Path, start: datetime) -> Path:
-    """Return a path with the date and time inserted.
+    """Return a path with the date and time in place of `{date}` and `{time}`.
 
     Examples
     --------
@@ -258,21 +258,21 @@ class Cost:
     Attributes
     ----------
     test_set, format, unit : str
-        Name, detected format and unit.
+        Name of the test set, detected format and swapped unit.
     n_systems, n_items, n_units, n_comparisons : int
-        Sizes.
+        Numbers of systems, items, units and comparisons.
     n_enumerated : int
-        Comparisons of which all arrangements are counted.
+        Number of comparisons of which all arrangements are counted.
     n_trials : int
         Trials of each other comparison, 0 if there is none.
     total : int
-        Trials summed over comparisons, as `run` and `status` state them; exact values have none.
+        Trials summed over comparisons, as `run` and `status` state them. Exact values have none.
     seconds : float
-        On one core of this machine, the second run and the family included.
+        Estimated seconds on one core of this machine, with the second run and max-T families.
     warnings : tuple of str
         Warnings of the reader.
     n_gated : tuple of int
-        Comparisons that each rule of the gate speaks of.
+        Number of comparisons that each rule of the gate judges.
     """
 
     test_set: str

@@ -34,19 +34,19 @@ def render(
     Parameters
     ----------
     name : str
-        The plan's.
+        Name of the plan.
     costs : sequence of Cost
         Cost of each test set.
     n_threads : int or None
         Threads that share the work; None if the cluster is elsewhere.
     gate : Gate, optional
-        The plan's gate, of which the level of each rule is printed.
+        Gate of the plan. The level of each of its rules is printed.
     stops : bool
         Whether a rule may end counting early, so that trials and time are upper limits.
     everything : bool
-        List all test sets, notes and warnings.
+        Whether to list all test sets, notes and warnings.
     width : int, optional
-        Columns of the terminal; unlimited when None (a pipe).
+        Columns of the terminal. None, for a pipe, sets no limit.
     """
     longest = sorted(range(len(costs)), key=lambda k: (-int(costs[k].seconds), -costs[k].total))
     shown = [costs[k] for k in sorted(longest if everything else longest[:MAX_LISTED])]

@@ -50,9 +50,9 @@ def select_first(report: PlanReport, table: Table, n_rows: int) -> tuple[NDArray
     report : PlanReport
         Report of a run.
     table : Table
-        All that it found.
+        All comparisons of the run.
     n_rows : int
-        Rows in all.
+        Maximum number of rows.
     """
     rank = np.full(len(table), 3)
     row_index = {key: k for k, key in enumerate(list_keys(table))}

@@ -61,23 +61,23 @@ class PlanSummary:
     Attributes
     ----------
     plan : str
-        Its name.
+        Name of the plan.
     history : str
-        Identifies the plan's runs: its first run in the store.
+        Identifier of the plan's runs, from its first run in the store.
     run, when, state : int, str, str
         Number, time and state of the latest run with results.
     gate : str
-        passed, failed, or "" without a verdict.
+        "passed", "failed", or "" without a verdict.
     reasons : tuple of str
         Why the gate failed, the first reasons.
     answers : tuple of (str, str)
         Test set and verdict in a sentence, of the first test sets.
     n_sets : int
-        Test sets in all.
+        Number of all test sets.
     marks : tuple of (int, str)
         Number and gate of the latest nights, the first one first.
     n_nights : int
-        Nights in all.
+        Number of all nights.
     """
 
     plan: str
@@ -165,7 +165,7 @@ def update_site(
     Parameters
     ----------
     site : Path
-        Its folder, made if it is not there.
+        Folder of the site. It is created if it does not exist.
     report : PlanReport
         Report of the latest run.
     opened_details : sequence of ComparisonDetails
@@ -178,7 +178,7 @@ def update_site(
     UnfinishedError
         A file cannot be written.
     InputError
-        Another plan of the same name is in the site, or a summary in it is none.
+        Another plan of the same name is in the site, or a summary in it cannot be read.
     """
     runs = list_runs(report.store, report.run.plan)[::-1]
     history = f"{runs[0][0].number} {runs[0][0].started:.6f}"
@@ -239,7 +239,7 @@ def _build_summary(report: PlanReport, runs: Sequence[PlanRun], history: str) ->
 
 
 def _read_summary(file: Path) -> PlanSummary:
-    """Return the summary of a plan in a site; raise InputError if the file is none."""
+    """Return the summary of a plan in a site; raise InputError if the file holds no summary."""
     try:
         return _SUMMARY.validate_json(file.read_bytes(), strict=True)
     except (OSError, ValueError):

@@ -198,12 +198,12 @@ def format_report(
     page_path : str
         Path of the run's page, or "".
     width : int, optional
-        Columns of the terminal; unlimited when None (a pipe).
+        Columns of the terminal. None, for a pipe, sets no limit.
 
     Raises
     ------
     InputError
-        A name in `opened` is no test set of the run.
+        A name in `opened` is not a test set of the run.
     """
     run = report.run
     head = f"plan {run.plan}, run {run.number} of {format_time(run.started)}: {run.state}{_format_message(run)}"

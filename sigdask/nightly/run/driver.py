@@ -150,15 +150,17 @@ def run_plan(
         A plan from `load_plan`, or its file.
     store : str, optional
         Path of a SQLite file, or URL of a database, to use instead of the plan's.
-    cluster, workers
-        These override the plan's values.
+    cluster : str, distributed.Client or cluster object, optional
+        Where trials are counted, as in `compare_sets`. By default the plan's cluster.
+    workers : int, optional
+        Number of threads or processes to start. By default the plan's number.
     deadline : float, optional
-        Time at which to stop, in seconds since 1970.
+        Time at which to stop, in seconds since 1970. The next run continues. By default all is counted.
     progress : callable, optional
         Called with the number of finished trials and the number of all trials. If it has a method `extracting`, this
         method is called with the progress of extraction.
     note : callable
-        Called with messages for the user.
+        Called with each message for the user, a str. By default messages are not shown.
     reread : bool
         Read all files. By default a test set is not read if the sizes and times of its files are the same as in the
         latest run.
@@ -171,7 +173,7 @@ def run_plan(
     Raises
     ------
     InputError
-        The name of the cluster is unknown, or the data do not allow a requested analysis.
+        The plan has errors, the name of the cluster is unknown, or the data do not allow a requested analysis.
     HeldError
         Another run uses this store.
     StoreError

@@ -230,7 +230,7 @@ class Methods:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the works it cites, in order of appearance."""
+        """BibTeX keys of the works that the paragraph cites, in order of appearance."""
         return find_citations(self.marked)
 
     @property
@@ -242,7 +242,7 @@ class Methods:
 
     @property
     def latex(self) -> str:
-        r"""The paragraph as LaTeX with natbib's `\citep`; with long signatures, with looser lines."""
+        r"""The paragraph as LaTeX with natbib's `\citep`. With long signatures it is set with looser lines."""
         parts = CITATION_PATTERN.split(self.marked)
         text = "".join(
             f"~\\citep{{{part}}}" if index % 2 else escape_sentence(part) for index, part in enumerate(parts)
@@ -253,7 +253,7 @@ class Methods:
 
     @property
     def bibtex(self) -> str:
-        """The BibTeX entries of the works it cites."""
+        """BibTeX entries of the works that the paragraph cites."""
         return format_bibtex(self.keys)
 
     def __str__(self) -> str:

@@ -80,7 +80,19 @@ def use_style() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class CanvasStyle:
-    """Width in inches (None for what labels need), font family (None for the default), font size and dpi of figures."""
+    """Size and type of figures.
+
+    Attributes
+    ----------
+    width : float or None
+        Width in inches. None for the width that the labels need.
+    font : str or None
+        Font family. None for DejaVu Sans.
+    font_size : float
+        Font size in points.
+    dpi : int
+        Dots per inch of PNG files.
+    """
 
     width: float | None = None
     font: str | None = None
@@ -97,7 +109,13 @@ _STYLE = ContextVar("_STYLE", default=DEFAULT_STYLE)
 
 @contextmanager
 def apply_style(style: CanvasStyle) -> Iterator[None]:
-    """Apply a style to all figures that are drawn or written in this context."""
+    """Apply a style to all figures that are drawn or written in the `with` block.
+
+    Parameters
+    ----------
+    style : CanvasStyle
+        Size and type of the figures.
+    """
     with set_variable(_STYLE, style):
         yield
 
@@ -231,7 +249,12 @@ def rendered(figure: Figure, format_: str = "svg", description: str | None = Non
     description : str, optional
         Description in the SVG, such as the numbers that it shows.
     dpi : int, optional
-        Dots per inch of a PNG; by default 200.
+        Dots per inch of a PNG, by default 200.
+
+    Returns
+    -------
+    bytes
+        The content of the file.
 
     Raises
     ------
@@ -248,7 +271,7 @@ def rendered(figure: Figure, format_: str = "svg", description: str | None = Non
 
 
 def save(figure: Figure, path: str | Path, dpi: int | None = None) -> None:
-    """Write a figure as SVG, PDF or PNG, as the ending of its file says.
+    """Write a figure to a file, as SVG, PDF or PNG according to its ending.
 
     Parameters
     ----------
@@ -257,7 +280,7 @@ def save(figure: Figure, path: str | Path, dpi: int | None = None) -> None:
     path : str or Path
         The file. An existing one is replaced.
     dpi : int, optional
-        Dots per inch of a PNG; by default 200.
+        Dots per inch of a PNG, by default 200.
 
     Raises
     ------

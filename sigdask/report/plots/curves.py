@@ -231,8 +231,11 @@ class Histogram:
     Attributes
     ----------
     edges : float64 array, shape (n + 1,)
+        Edges of the bins.
     counts : int64 array, shape (n,)
+        Number of values in each bin.
     at, expected : float64 array, shape (m,)
+        Positions on the axis, and the count that is expected at each.
     """
 
     edges: Floats
@@ -242,7 +245,18 @@ class Histogram:
 
 
 def histograms(shown: Mapping[str, Histogram]) -> Figure:
-    """Draw histograms side by side, each under its title, with the expected counts as a line."""
+    """Draw histograms side by side, each under its title, with the expected counts as a line.
+
+    Parameters
+    ----------
+    shown : mapping of str to Histogram
+        Histograms by their titles.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One panel for each histogram.
+    """
     with canvas.build_figure(3 * len(shown), 2.6) as figure:
         for axes, (title, histogram) in zip(
             figure.subplots(1, len(shown), squeeze=False)[0], shown.items(), strict=True
@@ -270,7 +284,7 @@ def unit_differences(
     Parameters
     ----------
     ranks : int64 array, shape (n,)
-        Ranks of the drawn units among all, from 0 for the largest contribution, in ascending order.
+        Ranks of the drawn units among all, in ascending order. The largest contribution has rank 0.
     values : float64 array, shape (n,)
         Contributions of these units.
     n_units : int
@@ -283,6 +297,7 @@ def unit_differences(
     Returns
     -------
     matplotlib.figure.Figure
+        Steps as high as the contributions, in one colour for each side.
     """
     with canvas.build_figure(5.2, 3) as figure:
         axes = figure.add_subplot()
@@ -329,8 +344,8 @@ def null_distribution(
     Returns
     -------
     matplotlib.figure.Figure
-        The share of trials in the shaded parts is p, but for the one that is added to both counts (Phipson and Smyth
-        2010).
+        The share of trials in the shaded parts is about p. For p, 1 is added to both counts (Phipson & Smyth 2010,
+        "Permutation p-values should never be zero").
     """
     with canvas.build_figure(5.2, 3) as figure:
         axes = figure.add_subplot()

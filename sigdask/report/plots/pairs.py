@@ -58,7 +58,7 @@ def forest(
     decision : int8 array, shape (n,)
         1 significantly different, 0 not, -1 undecided.
     beside : sequence of str
-        Text to the right of each, such as p.
+        Text to the right of each difference, such as p.
     title, score, note : str
         Title of the figure, label of its axis, and text in small letters above the first row.
 
@@ -285,8 +285,8 @@ def critical_difference(
     scores : float64 array, shape (n_systems,)
         Score of each system.
     groups : sequence of sequence of int
-        The largest groups of systems of which no two are significantly different, by `find_letter_groups`: places
-        among the names; lettered in this order.
+        The largest groups of systems of which no two are significantly different (`find_letter_groups`), as indices of
+        the names. They get letters in this order.
     higher_is_better : bool
         Direction of the axis. The best system is on the right, or on top.
     title, score : str
