@@ -1,6 +1,6 @@
 """Power by simulation: samples of any size are drawn from the observed units and tested.
 
-The observed units of two systems are a population, with weights that give it the wanted difference
+The observed units of two systems are a population, with weights that give it the requested difference
 (`statistics.power`). Each trial draws a sample of units, and rejected samples are counted like exceedances. Unit k of a
 sample is the same however work is divided into tasks. Purpose 5 of the stream (`stream`): position k of sample s is
 word k mod 4 of the call at (s, k div 4) in run 0. The swaps by which samples are tested, which all samples share, are
@@ -185,7 +185,7 @@ class SystemPairs:
     Attributes
     ----------
     panel : Panel
-        With all units, under one metric.
+        Panel with all units, under one metric.
     """
 
     panel: Panel
@@ -216,7 +216,7 @@ MAX_SWAPS, KEPT, FEWEST = 2**19, 256, 64
 def draw_samples(key: Key, weights: Floats, *, first: int, n_samples: int, size: int) -> Integers:
     """Draw samples of units with replacement.
 
-    A smaller sample is the beginning of a larger one, and weights that lean to later units draw later ones.
+    A smaller sample is the beginning of a larger one. If weights shift to later units, later ones are drawn.
 
     Parameters
     ----------
@@ -227,12 +227,12 @@ def draw_samples(key: Key, weights: Floats, *, first: int, n_samples: int, size:
     first, n_samples : int
         The range of samples.
     size : int
-        Units of each.
+        Number of units of each sample.
 
     Returns
     -------
     int64 array, shape (n_samples, size)
-        Places of units.
+        Indices of units.
     """
     sums = np.cumsum(weights)
     borders = np.round(sums / sums[-1] * 2.0**32).astype(np.uint64)
@@ -317,7 +317,7 @@ def count_rejected(
     alternative, alpha : str, float
         Alternative and level of the test.
     size : int
-        Units of each sample.
+        Number of units of each sample.
     first, n : int
         The range of samples.
     """
@@ -486,7 +486,7 @@ class PowerSamples:
     strengths : float64 array, shape (n_points,)
         Strengths of the tilts.
     sizes : int64 array, shape (n_points,)
-        Units of a sample.
+        Number of units of each point's samples.
     """
 
     pairs: SystemPairs

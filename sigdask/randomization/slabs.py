@@ -1,9 +1,9 @@
 """Slabs: sums over the units swapped in a range of trials, and the kernels that count exceedances from them.
 
-A metric is of one kind of kernel, an object that says what it keeps of a slab, counts single comparisons
-and adds the differences that families compare. `build_kernel` alone decides which.
+Each metric has a kernel. This object computes what it needs from a slab, counts the exceedances of single
+comparisons, and adds up the differences that families compare. `build_kernel` chooses its kind.
 
-Jobs: which trials of which panel to count, and the tally of each.
+A `Job` says which trials of which panel to count. `Tallies` are the counts of jobs.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class CompiledKernel:
     def count_by_trial(self, slab: TrialSlab, counts: Integers) -> None:
         """Add the exceedances trial by trial to `counts`, C-ordered, shape (n_pairs, n_trials, 3).
 
-        Each system in each trial is taken for a system: system s in trial k is number s * n_trials + k.
+        It counts each system in each trial like a system of its own: system s in trial k is number s * n_trials + k.
         """
         (moved, totals), n = slab.get_prepared(self.m), slab.n_trials
         split = [np.ascontiguousarray(np.moveaxis(x, -1, 1)).reshape(-1, *x.shape[1:-1], 1) for x in moved]
@@ -328,7 +328,7 @@ class CalledFormKernel:
 
 
 Kernel = LinearKernel | RatioKernel | FusedKernel | CalledFormKernel
-"""Function that counts the trials of a slab under one metric."""
+"""Object that counts the trials of a slab under one metric."""
 
 
 def _subtract_pairs(totals: NDArray[Any], pairs: Integers) -> NDArray[Any]:

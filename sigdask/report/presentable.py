@@ -205,7 +205,7 @@ class Results(ComparisonResults):
 
         Returns
         -------
-        Methods
+        methods : Methods
             `text` is the paragraph, `latex` the same with citations of natbib, `bibtex` the entries of the cited works,
             and `keys` their keys.
 

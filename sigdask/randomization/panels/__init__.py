@@ -56,7 +56,7 @@ class AnyPanel(Protocol):
 
 
 class ComparedPanel(AnyPanel, Protocol):
-    """Interface of a panel whose pairs are compared one by one, as far as results use it.
+    """Interface of a panel whose pairs are compared one by one: the part that results use.
 
     Panels of scores that are not means inherit their common properties.
 

@@ -53,7 +53,7 @@ class AgreementPanel(ComparedPanel):
     key : tuple of int
         Key of the stream.
     metric : BoundAgreement
-        The agreement.
+        Measure of agreement.
     human : float64 array, shape (n_cells,)
         Human scores.
     z : float64 array, shape (n_cells, n_metrics)
@@ -63,13 +63,13 @@ class AgreementPanel(ComparedPanel):
     starts, sets
         As in `AgreementCells`.
     pairs : int64 array, shape (n_pairs, 2)
-        Metrics compared.
+        Indices of the metrics compared.
     observed : float64 array, shape (n_metrics,)
         Agreement of the original scores; NaN if undefined.
     n_items, n_units : int
         Number of items of the data, and of units, concordant ones included.
     enumerated : bool
-        Trials are all arrangements of the discordant units.
+        Whether trials are all arrangements of the discordant units instead of random ones.
     """
 
     key: Key

@@ -109,7 +109,7 @@ class SortingCounter:
     _entries: dict[tuple[int, int], NDArray[np.int32]] = field(default_factory=dict)
 
     def get_entries(self, pair: tuple[int, int]) -> NDArray[np.int32]:
-        """Return the sorted scores of a pair, as `kernels.count_spearman` takes them; of the last pairs from memory."""
+        """Return the sorted scores of a pair, as `kernels.count_spearman` takes them; the last are cached."""
         if pair not in self._entries:
             cells, n = self.cells, len(self.cells.human)
             values = cells.scores[:, list(pair)].ravel()

@@ -1,9 +1,8 @@
 """Build panels from counts: pairs are grouped by items and scale, items summed into units as integers.
 
-Members of families of hypotheses: weighted metrics of panels.
-
-A hypothesis is a weighted sum of differences of scores: one pair by one metric on one test set or
-subset, or the mean of a pair's differences over several sets.
+It also builds the members of families of hypotheses, which are weighted metrics of panels. A hypothesis is a weighted
+sum of differences of scores: one pair by one metric on one test set or subset, or the mean of a pair's differences over
+several sets.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class IndexedPanel:
     Attributes
     ----------
     panel : Panel
-        The panel.
+        A panel of some of the pairs.
     pair_indices : int64 array, shape (n_pairs,)
         Index of each of its pairs in that list.
     """
@@ -188,13 +187,15 @@ def build_joint_panel(
     Parameters
     ----------
     counts : Counts
+        The test set.
     units : SwapUnits
         The units whose outputs are swapped.
     metric : BoundMetric
+        The score.
     pairs : sequence of (int, int), or int array of shape (n, 2)
-        Positions of systems; the panel has the pairs in this order.
+        Indices of systems. The panel has the pairs in this order.
     subset : bool array of shape (n_items,), optional
-        The items that are compared; all if None.
+        The items that are compared, by default all.
     """
     systems = np.unique(pairs).tolist()
     lists = {s: counts.in_common([s], subset, metric.held) for s in systems}
@@ -377,7 +378,7 @@ def _sum_units(
 def _compute_moves(scores: Floats, lattice: Lattice) -> Integers:
     """Return steps to add to both systems' integers so that a coarse lattice loses no difference, (n_items, 2).
 
-    The larger of two numbers that the lattice does not tell apart is moved away from the smaller one.
+    If the lattice makes two different numbers equal, the larger one is moved away from the smaller one.
     """
     a, b = scores.T
     signs = compute_lost_signs(a, b, lattice)

@@ -49,8 +49,9 @@ class AgreementCells:
     Attributes
     ----------
     human : float64 array, shape (n_cells,)
+        Human scores.
     scores : float64 array, shape (n_cells, n_metrics)
-        Scores, with higher ones better.
+        Scores of the metrics, with higher ones better.
     index : int64 array, shape (n_cells,)
         Address of each cell's unit.
     starts : int64 array, shape (n_groups + 1,)
@@ -197,16 +198,17 @@ class AgreementCells:
 def judge_pairs(
     human: Floats, scores: Floats, weights: NDArray[Any], epsilon: float | None
 ) -> tuple[float, NDArray[np.int8]]:
-    """Return the threshold, and whether each pair is in the human order or tied in both; None calibrates it.
+    """Return the threshold of ties, and whether each pair is in the human order or tied in both.
 
     Parameters
     ----------
     human, scores : float64 array, shape (n_pairs,)
-        Differences of both.
+        Differences of human scores, and of a metric's scores.
     weights : array, shape (n_pairs,)
+        Weights of the pairs.
     epsilon : float or None
-        Differences of scores up to it are ties; None takes the smallest that is right most often, of 0 and all
-        differences (Deutsch, Foster & Freitag 2023).
+        Threshold: differences of scores up to it are ties. None calibrates it. Of 0 and all differences, this takes the
+        smallest that is right most often (Deutsch, Foster & Freitag 2023).
     """
     sizes, same = np.abs(scores), (np.sign(human) == np.sign(scores)) & (human != 0)
     if epsilon is None:
@@ -258,7 +260,9 @@ def compute_wins(scores: Floats, signs: NDArray[np.float32]) -> Floats:
     Parameters
     ----------
     scores : float64 array, shape (n_systems, n_segments)
+        Scores of the segments.
     signs : float32 array, shape (n_signs, n_segments)
+        Random signs, as `draw_signs` returns them.
     """
     size = float(np.abs(scores).max(initial=0.0)) or 1.0
     sums = scores @ signs.T.astype(np.float64)

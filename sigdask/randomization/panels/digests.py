@@ -395,9 +395,9 @@ def hash_columns(sums: NDArray[Any], hashes: Contents, lattice: Lattice) -> Cont
     sums : int array, shape (n_units,) or (n_units, n_systems)
         The values of one or several systems.
     hashes : uint64 array, shape (n_units,) or (n_units, 1)
-        Of the units.
+        Hashes of the units.
     lattice : Lattice
-        Of the field.
+        Lattice of the field.
 
     Returns
     -------

@@ -77,7 +77,7 @@ class ExactPanel(WholePanel):
 
     @property
     def seconds_per_trial(self) -> float:
-        """Predicted seconds of a trial, since measuring one would mean to do all the work."""
+        """Predicted seconds of a trial, since measuring one would take all the work."""
         return self.chosen.seconds / self.n_trials
 
     def tally(self, *, run: int = 0, first: int = 0, n_trials: int = 1) -> Tally:  # noqa: ARG002  # no run differs

@@ -1,4 +1,4 @@
-"""Panels of whole outputs for black-box metrics: one pair each, with one metric call for each system and trial."""
+"""Panels of whole outputs, for metrics computed by a function: one pair each, and a call for each system and trial."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SWAPS = 256
 @known_as("OutputsPanel", "key metric a b gold index n_units enumerated")
 @dataclass(frozen=True, eq=False)
 class OutputsPanel(ComparedPanel):
-    """Two systems' whole outputs under one black-box metric.
+    """Two systems' whole outputs under one metric computed by a function.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class OutputsPanel(ComparedPanel):
     gold : object array, shape (n_items,), or None
         The gold standard.
     index : int64 array, shape (n_items,)
-        Address of each item's unit; when enumerated, the bit of each discordant unit or -1.
+        Address of each item's unit. In an enumeration, its bit, or -1 if it needs no swap.
     n_units : int
         Number of units.
     enumerated : bool
-        Trials are all arrangements of the discordant units.
+        Whether trials are all arrangements of the discordant units instead of random ones.
     """
 
     key: Key
@@ -180,7 +180,7 @@ class OutputsPanel(ComparedPanel):
     def estimate_swap_deviations(self) -> Floats:
         """Estimate the standard deviation of the difference under swaps from the first trials, shape (1, 1)."""
         [(a, b)] = self.compute_trial_scores(run=0, first=0, n_trials=self.deviation_trials)
-        return np.array([[float(np.sqrt(np.mean((a - b) ** 2)))]])  # about 0, the mean of shuffled differences
+        return np.array([[float(np.sqrt(np.mean((a - b) ** 2)))]])  # the mean of the differences after swaps is about 0
 
     @property
     def pair_scores(self) -> Floats:

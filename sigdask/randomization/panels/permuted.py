@@ -40,7 +40,7 @@ class AgreementScore:
         Thresholds of extreme values: at least the first (greater), at most the second (less), and two-sided, at least
         the third or at most the fourth.
     form : Form or None
-        The score of the sums; None where the one sum is compared itself.
+        Formula of the score from the sums. None if there is one sum, which is compared itself.
     fixed : int64 array, shape (n_sums,)
         The part of each sum that no permutation changes.
     """

@@ -46,7 +46,7 @@ class ScoredSums:
     key : tuple of int
         Key of the stream.
     addresses : int64 array, shape (n_kept,)
-        Addresses of the units in which any two systems differ; the others need no swapping.
+        Addresses of the units in which any two systems differ. The others need no swapping.
     values : int array, shape (n_kept, n_systems, n_fields)
         Contributions of these units, in the smallest type that also holds their differences.
     totals : int64 array, shape (n_systems, n_fields)
@@ -54,15 +54,15 @@ class ScoredSums:
     lattices : tuple of Lattice, length n_fields
         Lattices of the numbers that a field's integers represent.
     pairs : int64 array, shape (n_pairs, 2)
-        Systems compared.
+        Indices of the systems compared.
     metrics : tuple of PanelMetric
         Scores compared.
     sizes : int64 array, shape (n_kept,)
-        Items in each of these units.
+        Number of items in each of these units.
     n_items, n_units : int
-        Items and units, concordant ones included.
+        Numbers of items and units, concordant ones included.
     enumerated : bool
-        Trials are all arrangements of the kept units instead of random ones.
+        Whether trials are all arrangements of the kept units instead of random ones.
     """
 
     key: Key
@@ -173,7 +173,7 @@ class ScoredSums:
         Parameters
         ----------
         metric : int
-            One that is approximate.
+            Index of a metric that is compared approximately (`is_approximate`).
         totals : int64 array, shape (..., n_fields)
             Integer sums.
 
@@ -228,7 +228,7 @@ class ScoredSums:
     def sign_counts(self) -> Integers:
         """Numbers of wins and losses if a mean's nonzero unit differences have one size, (n_pairs, n_metrics, 2).
 
-        -1 if they have several sizes, and for scores that are no means.
+        -1 if they have several sizes, and for scores that are not means.
         """
         result = np.full((*self.shape, 2), -1, np.int64)
         for m in np.flatnonzero(self.linear):

@@ -50,13 +50,13 @@ class PresencePanel(ComparedPanel):
     golden : bool array, shape (n_terms,)
         Whether each term is a gold term.
     pairs : int64 array, shape (n_pairs, 2)
-        Systems compared.
+        Indices of the systems compared.
     metrics : tuple of BoundSets
         Scores compared.
     n_items : int
-        Items of all units.
+        Number of items of all units.
     enumerated : bool
-        Trials are all arrangements of the discordant units instead of random ones.
+        Whether trials are all arrangements of the discordant units instead of random ones.
     terms : uint64 array, shape (n_terms,)
         Content of each term as a number.
     """
@@ -221,7 +221,7 @@ class PairTerms:
     Attributes
     ----------
     rows, weights : int64 array, shape (n_rows,)
-        Rows of units with one-unit terms, and how many more of these i holds than j; not zero.
+        Rows of units with terms that are in one unit only, and how many more of these i holds than j. Not zero.
     row_gold : int64 array, shape (n_rows,)
         1 where the weight counts gold terms.
     starts : int64 array, shape (n_terms + 1,)

@@ -1,9 +1,8 @@
 """Panels of sums: the systems, pairs and metrics that share one set of swaps.
 
-Items are summed into units, units stand in canonical order (their addresses in the stream), and
-pairs that can share arrays do. A pair with missing items, another scale or a subset of the items
-has a panel of its own *on the same addresses*, so adding a system or a subset changes no other
-count.
+Items are summed into units, and units are in canonical order, which gives them their addresses in the random stream.
+Pairs share arrays if they can. A pair with missing items, another scale or a subset of the items has a panel of its own
+*on the same addresses*. So adding a system or a subset changes no other count.
 """
 
 from __future__ import annotations
@@ -303,7 +302,7 @@ class Panel(ScoredSums):
             enumerated=True,
         )
         if self.linear[column]:
-            vars(panel)["linear"] = (True,)  # a denominator that no swap changes here changes there neither
+            vars(panel)["linear"] = (True,)  # a denominator that no swap changes here does not change there either
         return panel
 
     def _find_discordant_units(self, rows: Integers, column: int) -> Integers:
