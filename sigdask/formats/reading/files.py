@@ -217,7 +217,7 @@ def _check_kind(path: Path) -> None:
     kind = NON_FILE_KINDS.get(stat.S_IFMT(status.st_mode))
     if kind is not None:
         raise InputError(f"{path}: is {kind}, expected a file; save its content to a file, and give that")
-    if stored := BLOCK * getattr(status, "st_blocks", 0):  # holes are packing too
+    if stored := BLOCK * getattr(status, "st_blocks", 0):  # a sparse file is like a packed one
         check_unpacked_size(path, status.st_size, stored)
 
 
@@ -320,7 +320,7 @@ def read_lines(path: Path) -> list[str]:
 def read_head_lines(path: Path, *, whole: bool = False) -> list[str]:
     """Return the first lines of a file, for format detection; none if it is not readable text.
 
-    With `whole`, there are none either if the file has more lines.
+    With `whole`, there are also none if the file has further lines.
     """
     try:
         with open_bytes(path) as stream:
@@ -418,7 +418,7 @@ DELIMITERS = "\t,;"
 def find_delimiter(header: str, decimal: str | None = None) -> str | None:
     r"""Return the first of tab, comma and semicolon in a header line, or None.
 
-    A comma that parts decimals parts no columns.
+    A comma that separates decimals does not separate columns.
 
     Examples
     --------
@@ -486,7 +486,7 @@ def check_widths(path: Path, rows: Iterator[Row], width: int) -> Iterator[Row]:
 def quotes_are_text(path: Path) -> bool:
     """Return whether quotation marks are part of the text of a tab-separated file.
 
-    They are where some row cannot be read with quoted cells, and every row is as wide as the header without.
+    They are if some row cannot be read with quoted cells, and every row is as wide as the header without quoting.
     """
     is_quoted, width = True, 0
     with open_text(path) as text:

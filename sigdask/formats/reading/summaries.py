@@ -125,7 +125,7 @@ def find_summary_keys(
 def has_mean_row(scores: Collection[Array]) -> bool:
     """Return whether the last row holds means or totals of the others, with a value no other row has.
 
-    Columns may be computed on access. Unless the row is near these, only one of them is held at a time.
+    Columns may be computed on access. Only one of them is held at a time, unless the row is near means or totals.
     """
     n_rows = len(next(iter(scores)))
     if n_rows <= MIN_ROWS or all(column[-1] in column[:-1] for column in scores) or not _may_have_mean_row(scores):
@@ -215,7 +215,7 @@ def find_sums(names_by_row: Mapping[int, str], columns: Sequence[Sequence[str]],
     Parameters
     ----------
     names_by_row : mapping of int to str
-        Rows called like summaries.
+        Names of the rows with summary names, by row.
     columns : sequence of sequence of str
         Numbers as they are written, one column per system.
     n_rows : int
@@ -224,7 +224,7 @@ def find_sums(names_by_row: Mapping[int, str], columns: Sequence[Sequence[str]],
     Returns
     -------
     dict of int to bool
-        Empty where too few other rows are left to tell.
+        By row. Empty if too few other rows are left to decide.
     """
     if n_rows - len(names_by_row) < MIN_ROWS or not columns:
         return {}
@@ -232,7 +232,7 @@ def find_sums(names_by_row: Mapping[int, str], columns: Sequence[Sequence[str]],
     is_other[list(names_by_row)] = False
     try:
         values = np.column_stack([to_numbers(column) for column in columns])
-    except NotANumberError:  # infinite: an error of the reader's, who knows its line
+    except NotANumberError:  # infinite: the reader raises the error, since it knows the line
         return {}
     base = values[is_other]
     filled = ~np.isnan(base).all(axis=0)

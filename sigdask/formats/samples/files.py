@@ -118,7 +118,7 @@ def _open_file(path: Path, home: Path, name: str | None, *, in_folder: bool) -> 
 def _name_logs(path: Path, logs: Sequence[SampleFile], *, is_alone: bool) -> None:
     """Set the system of each log in a folder: its model or subfolder if the folder is the only source, else the folder.
 
-    Folders of nights are passed over where there are folders within them.
+    Folders of nights do not name systems if there are folders within them.
     """
     nights = all(len(log.folder.parts) > 1 and not remove_date(log.folder.parts[0]) for log in logs)
     in_folders = all(log.folder.parts for log in logs)

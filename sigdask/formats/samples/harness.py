@@ -57,7 +57,7 @@ def open_log(path: Path, *, in_folder: bool) -> SampleFile:
 def find_model(path: Path) -> str | None:
     """Return the model named in the results of the same run in the same folder, or None.
 
-    The harness writes the samples of every model into one folder where it was given a file to write to.
+    The harness writes the samples of all models into one folder if its output path is a file.
     """
     stamps = _STAMP.findall(path.name)
     for results in (file for stamp in stamps for file in sorted(path.parent.glob(f"*_{stamp}.json"))):
@@ -116,7 +116,7 @@ def _read_scores(where: str, record: json_records.Record) -> dict[str, ScoreValu
 def _flatten_scores(fields: Mapping[str, Any], prefix: str = "", *, strict: bool) -> Iterator[tuple[str, ScoreValue]]:
     """Yield the scores of a record, with dotted names for those in objects; skip other fields.
 
-    Numbers in text are scores where the record lists its metrics; elsewhere only truth values are.
+    Numbers in texts are scores if the record lists its metrics. Otherwise, of texts, only truth values are scores.
     """
     for name, value in fields.items():
         if name.lower() in NON_METRICS or ROW_NAMES.fullmatch(name):

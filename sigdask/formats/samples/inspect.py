@@ -104,7 +104,7 @@ def _build_sample(where: str, record: Record, task: str, options: Options) -> Sc
     if not isinstance(scores, dict) or not scores:
         scores = {"score": record.get("score")}  # logs of 2024 have one score
     messages = record.get("input")
-    if isinstance(messages, list):  # of messages the texts, without their ids, which differ in every run
+    if isinstance(messages, list):  # the texts of messages, without their ids, which differ in every run
         contents = [message.get("content") if isinstance(message, dict) else None for message in messages]
         messages = [content if isinstance(content, str) else None for content in contents]
     return ScoredSample(

@@ -37,11 +37,11 @@ class ScoredSample:
     task, item : str
         Task and id of the sample.
     scores : mapping of str to Value
-        Metric to score.
+        Scores by metric.
     record : mapping
-        The whole sample, for its groups.
+        The whole sample, in which groups are looked up.
     within : tuple of str
-        Objects in the record whose fields are the sample's too (doc, metadata).
+        Objects in the record whose fields belong to the sample as well (doc, metadata).
     filter : str
         How the answer was extracted from the response.
     input : str
@@ -80,19 +80,19 @@ class SampleFile:
     path : Path
         The file.
     samples : callable
-        Options -> the samples.
+        Function of the options that returns the samples.
     task : str
-        Task of the log; "" if the samples name it themselves, or nothing does.
+        Task of the log. Empty if the samples name it themselves, or nothing does.
     variant : str
         Settings of the task, if the log has them. Logs of a task with other settings are not its earlier nights.
     model : str or None
-        The model it names.
+        The model that the log names.
     system : str or None
-        The system it belongs to.
+        The system that the log belongs to.
     folder : Path
-        Its folder within the folder of its system.
+        Folder of the log within the folder of its system.
     moment : datetime or None
-        When it was written, in UTC, by its name or contents.
+        Time at which it was written, in UTC, from its name or contents.
     is_whole : bool
         Whether the run was completed.
     notes : list of str
@@ -139,8 +139,8 @@ DATE = re.compile(rf"(?<!\d){_DAY}(?:(?:{_TIME})(?:{_ZONE})?(?![\d])|(?!\d))")
 def parse_date(name: str) -> datetime | None:
     """Return the date in a name, in UTC unless it names another zone, or None if there is no date.
 
-    Of several it is one with a time of day, at the start of the name or else the last: a task may have
-    a day in its own name.
+    If there are several, it is one with a time of day, the one at the start of the name, or else the last one. The
+    name of a task may contain a day.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def build_texts(record: Record) -> ItemTexts:
     options = _find_field(fields, CHOICE_KEYS)
     options = options.get("text") if isinstance(options, dict) else options
     choices = [str(choice).strip() for choice in options] if isinstance(options, list) else []
-    prompt = record.get("arguments")  # that the harness sent
+    prompt = record.get("arguments")  # the prompt that the harness sent
     while isinstance(prompt, (dict, list)) and prompt:
         prompt = next(iter(prompt.values())) if isinstance(prompt, dict) else prompt[0]
     question = _extract_text(_find_field(fields, QUESTION_KEYS)) or _extract_text(prompt)

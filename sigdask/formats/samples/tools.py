@@ -39,13 +39,13 @@ class Layout:
     Attributes
     ----------
     tool : str
-        Its name.
+        Name of the tool.
     start : pattern
-        Matches the beginning of its files.
+        Pattern of the beginning of its files.
     read : callable
-        Path -> the runs in the file.
+        Function of a path that returns the runs in the file.
     within : tuple of str
-        Objects in records whose fields are the sample's too.
+        Objects in records whose fields belong to the sample as well.
     """
 
     tool: str
@@ -91,7 +91,7 @@ def _parse_scores(values: Mapping[str, Any]) -> dict[str, ScoreValue]:
 
 
 def _get_records(path: Path, value: Any, place: str) -> list[json_records.Record]:
-    """Return a list of objects; raise if it is none."""
+    """Return a list of objects; raise if the value is anything else."""
     records = value if isinstance(value, list) else [value]
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict):
@@ -100,7 +100,7 @@ def _get_records(path: Path, value: Any, place: str) -> list[json_records.Record
 
 
 HELM_COSTS = re.compile(r"(num|training|inference|finish_reason|max|batch)_.*|prompt_truncated|logprob|predicted_index")
-"""Statistics of HELM that are no scores: numbers of tokens, references and trials, times, log-likelihoods."""
+"""Statistics of HELM that are not scores: numbers of tokens, references and trials, times, log-likelihoods."""
 
 HELM_MODEL = re.compile(r"[:,]?model=([^,]+)")
 

@@ -1,6 +1,6 @@
 """Labels or label sets: one table with a gold column, or a gold file and one file for each system.
 
-Several labels stand in a cell as lists in JSON and Parquet, or as texts such as `a|b` if requested.
+A cell with several labels is a list in JSON and Parquet, or a text such as `a|b` if requested.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ CLEAR_GOLD_NAMES = ("gold", "gold_label", "true_label", "y_true")
 
 GOLD_NAMES = (*CLEAR_GOLD_NAMES, "reference", "references", "truth", "target", "label", "labels")
 TYPE_NAMES = ("relation",)
-"""Of gold labels in files of gold alone (TACRED)."""
+"""Names of gold labels in files that hold only gold labels (TACRED)."""
 
 ANSWER_NAMES = ("prediction", "predictions", "predicted", "predicted_label", "pred", "pred_label", "y_pred")
 MISSING_MARKS = ("-", "-1")
@@ -219,7 +219,7 @@ def _read_one_table(table: FileTable, options: Options) -> Counts:
         answers = _find_prediction_columns(table, gold, options)
     if "systems" in options.own:
         answers = select_systems(table, options, systems)
-    # the text beside is no system
+    # the text next to the labels is not a system
     by_name = {name: Factor.from_values(table.get_column(name)) for name in answers or systems}
     for name, column in {gold: gold_labels, **by_name}.items():
         check_labels(table.path, name, column, options)
@@ -373,7 +373,7 @@ def _build_set_counts(
 def _find_missing_mark(gold: Factor, predictions: Iterable[Factor], options: Options) -> str | None:
     """Return the mark for "no gold label" in SNLI data: "-" among words, or -1 among class numbers.
 
-    No system may give it, nor --map name it.
+    It is no mark if a system gives it as a label, or --map names it.
     """
     levels = set(gold.levels)
     mark = next((mark for mark in MISSING_MARKS if mark in levels), None)
@@ -420,7 +420,7 @@ def _get_group_column(name: str, base_table: FileTable, files: tuple[list[FileTa
 
 
 def find_gold_column(table: FileTable) -> str | None:
-    """Return the gold column of a prediction table; a name such as `label` counts only beside a prediction column."""
+    """Return the gold column of a prediction table; a name such as `label` counts only with a prediction column."""
     gold_column = table.find_column(CLEAR_GOLD_NAMES)
     if gold_column is None and (answer := table.find_column(ANSWER_NAMES)) is not None:
         gold_column = table.find_column(GOLD_NAMES)
@@ -428,12 +428,12 @@ def find_gold_column(table: FileTable) -> str | None:
             texts = Factor.from_values(table.columns[gold_column])
             is_empty = list(texts.levels) == [""]  # as without references
             if is_empty or (2 * len(texts.levels) > len(texts) and not table.is_numeric(gold_column)):
-                return None  # references beside the scores of a metric (MetricX)
+                return None  # references next to the scores of a metric (MetricX)
     return gold_column
 
 
 def get_gold_column(table: FileTable, options: Options) -> str:
-    """Return the requested gold column of a gold file, or the one that its name or place shows."""
+    """Return the requested gold column of a gold file, or the one found by its name or position."""
     if options.gold_column is not None:
         table.get_column(options.gold_column)
         return options.gold_column
@@ -444,7 +444,7 @@ def get_gold_column(table: FileTable, options: Options) -> str:
 
 
 def get_prediction_column(table: FileTable, options: Options) -> str:
-    """Return the requested prediction column of a system's file, or the one that its name or place shows."""
+    """Return the requested prediction column of a system's file, or the one found by its name or position."""
     if options.prediction_column is not None and (table.header or len(table.columns) > 1):
         table.get_column(options.prediction_column)
         return options.prediction_column

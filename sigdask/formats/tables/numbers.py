@@ -1,4 +1,4 @@
-"""Real numbers predicted for each item, beside real gold values: a regression or quality estimation."""
+"""Real numbers predicted for each item, and real gold values: a regression or quality estimation."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _build_counts(
 
 
 def _describe_scales(gold: Floats, predictions: Mapping[str, Floats], metrics: Sequence[str]) -> Iterator[ScopeNote]:
-    """Yield notes on predictions that follow gold and are still far from it, so that their errors may say little."""
+    """Yield notes on predictions that are correlated with gold but on another scale, so that errors mean little."""
     if metrics and ERROR_METRICS.isdisjoint(metrics):
         return
     with np.errstate(over="ignore", invalid="ignore"):

@@ -65,14 +65,14 @@ DOUBTFUL_NAMES = frozenset({*GOLD_LIKE_NAMES, "y_true", "actual", "expected", "c
                             "human_score", "gold_score", "oracle", "best", "diff", "delta",
                             "difference", "change", "gain", "improvement", "p", "p_value", "pvalue", "p-value",
                             "difficulty", "year", "age", "weight"})  # fmt: skip
-"""Names of columns that seldom name a system."""
+"""Names of columns that rarely name a system."""
 
 DOUBTFUL_ROWS = frozenset({"p", "p-value", "p_value", "pvalue", "p value", "t-test", "rank", "ranks", "ranking", "wins",
                            "diff", "difference", "delta", "significance"})  # fmt: skip
-"""Names of last rows that seldom name an item."""
+"""Names of last rows that rarely name an item."""
 
 MAX_SUMMARIES, MAX_DERIVED = 4, 8
-"""Number of last rows, and maximum number of columns, that are searched for such."""
+"""Number of last rows that are searched for summaries, and maximum number of columns searched for derived ones."""
 
 ROUNDED_TOTAL = 0.005
 """Largest difference from 1 of a sum of rounded probabilities."""
@@ -81,7 +81,7 @@ ROUNDED_SUM = 1e-9
 """Largest rounding error of sums, relative to scores."""
 
 SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var", " std", " sd", " se")
-"""Endings of columns that belong to a system and are no system."""
+"""Endings of columns that describe the scores of a system, and are not systems themselves."""
 
 MAX_CLASSES = 20
 
@@ -166,16 +166,16 @@ MAX_SCORE = 1e8
 
 
 def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> Counts | None:
-    """Read the text of a score table that leaves no choice: a column of ids, and columns of scores that vary.
+    """Read the text of a score table that can be read in one way only: a column of ids, and columns of varying scores.
 
     Parameters
     ----------
     text : str
         All of the table, with line feeds.
     shapes : collection of str
-        The shapes of its rows: each number as 0, and some words as a.
+        The shapes of its rows, in which each number is written as 0, and some words as a.
     options : Options
-        How to read it.
+        Options of reading.
 
     Returns
     -------
@@ -257,7 +257,7 @@ def are_same_scores(first: Counts, second: Counts) -> bool:
 def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str], options: Options) -> InputError:
     """Return the error for a table with only one score column, with advice on its other columns."""
     left_out = "".join(f"; {note}" for note in table.notes if "left out as no" in note)
-    columns = ", ".join(read_table(table.path, decimal=options.decimal).columns)  # also those that are ignored
+    columns = ", ".join(read_table(table.path, decimal=options.decimal).columns)  # ignored columns too
     group_names = " or ".join(map(repr, groups))
     remedy = "Then call that column 'system' (or say --system-column)."
     advice = f" Are systems named in {group_names}? {remedy}" if groups else ""
@@ -305,7 +305,7 @@ def _describe_doubtful_names(path: object, names: Sequence[str], last_ids: Seque
 
 
 def _describe_values(path: object, scores: Mapping[str, Floats], *, has_ids: bool = False) -> Iterator[str]:
-    """Yield notes on numbers that may be no scores of systems: a row of means, ranks, and columns made of others."""
+    """Yield notes on numbers that may not be scores of systems: a row of means, ranks, and columns made of others."""
     names = [*scores][:MAX_CORRELATED]
     columns = [scores[name] for name in names]
     if len(scores) > 1 and len(columns[0]) >= MIN_ROWS * has_ids and summaries.has_mean_row(scores.values()):
@@ -366,7 +366,7 @@ def _describe_derived(path: object, names: Sequence[str], values: Floats) -> Ite
 
 
 def describe_uncorrelated(scores: Mapping[str, Floats], *, by_position: bool) -> Iterator[str]:
-    """Yield a note on systems whose scores follow no other's: in columns without ids, or where they are sorted."""
+    """Yield a note on systems whose scores are uncorrelated with all others: in columns without ids, or if sorted."""
     names = [*scores][:MAX_CORRELATED]
     columns = np.column_stack([scores[name][:MAX_ROWS] for name in names])
     columns = columns[~np.isnan(columns).any(axis=1)]
@@ -402,7 +402,7 @@ DOCUMENT_NAMES = frozenset({"doc", "document", "docid", "doc_id", "document_id"}
 def describe_groups(name: str, columns: Sequence[Any]) -> str:
     """Return the sentence that a column, one in each table, was taken as groups of items."""
     column, *others = columns
-    if name.lower() in LABEL_NAMES and any([*other] != [*column] for other in others):  # what systems answer
+    if name.lower() in LABEL_NAMES and any([*other] != [*column] for other in others):  # labels that systems gave
         hint = "If scores are confidences in these labels, give --gold FILE with the right ones"
         return ScopeNote(f"column {name!r} holds labels, taken as groups of items. {hint}")
     has_no_numbers = name.lower() not in DOCUMENT_NAMES or not has_numbers(Texts.from_values(column[:1]))
@@ -425,7 +425,7 @@ def find_group_columns(table: FileTable, options: Options) -> list[str]:
             continue
         if isinstance(cells, TypedColumn) and cells.is_numeric:
             continue
-        first = Texts.from_values(cells[:1])  # of a typed column, a single cell becomes text
+        first = Texts.from_values(cells[:1])  # so that only one cell of a typed column becomes text
         if first[0] not in MISSING and has_numbers(first):
             continue
         values = [value for value in Factor.from_values(cells).levels.tolist() if value not in MISSING]

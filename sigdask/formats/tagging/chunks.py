@@ -37,11 +37,11 @@ class ChunkScheme:
     start : tuple of str
         Rules of tokens that begin a chunk.
     inside : tuple of str, or None
-        Rules of tokens that go on with one; None: all that neither begin one nor are O.
+        Rules of tokens that continue a chunk. None for all that neither begin one nor are O.
     end : tuple of str, or None
-        Rules of tokens before which a chunk may end; None: all.
+        Rules of tokens before which a chunk may end. None for all tokens.
     prefixes : str
-        Prefixes that the scheme has.
+        Prefixes of the scheme.
     """
 
     start: tuple[str, ...]
@@ -135,11 +135,11 @@ class Chunks:
     Attributes
     ----------
     start, end : int64 array, shape (n_chunks,)
-        First token and the one after the last; a gap stands between sentences.
+        First token of each chunk, and the one after its last. Sentences are separated by a gap.
     type : int32 array, shape (n_chunks,)
         Code of the type.
     sentence : int64 array, shape (n_chunks,)
-        The sentence it is in.
+        Index of the sentence.
     """
 
     start: NDArray[np.int64]
@@ -166,11 +166,11 @@ def find_chunks(prefixes: Array, types: Array, lengths: Array, scheme: ChunkSche
     Parameters
     ----------
     prefixes : int array, shape (n_tokens,)
-        Places in `PREFIXES`.
+        Indices in `PREFIXES`.
     types : int array, shape (n_tokens,)
         Codes of types.
     lengths : int array, shape (n_sentences,)
-        Tokens of each sentence.
+        Number of tokens of each sentence.
     scheme : ChunkScheme
         The rules.
     """
@@ -182,11 +182,11 @@ def find_chunks(prefixes: Array, types: Array, lengths: Array, scheme: ChunkSche
 
     start = _match_rules(scheme.start, prefix, type_)
     inside = (prefix != 0) & ~start if scheme.inside is None else _match_rules(scheme.inside, prefix, type_)
-    heads = np.flatnonzero(~inside)  # each heads the tokens inside that follow it
+    heads = np.flatnonzero(~inside)  # the inside tokens after each belong to it
     ends = np.append(heads[1:], len(prefix))
     starts = np.flatnonzero(start)
     run = np.searchsorted(heads, starts, "right") - 1
-    is_new = np.append(True, run[1:] != run[:-1])[: len(run)]  # a chunk that runs is not begun again
+    is_new = np.append(True, run[1:] != run[:-1])[: len(run)]  # a chunk that continues is not begun again
     starts, chunk_ends = starts[is_new], ends[run[is_new]]
     if scheme.end is not None:
         is_complete = _match_rules(scheme.end, prefix, type_)[chunk_ends]

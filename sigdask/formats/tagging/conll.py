@@ -175,13 +175,13 @@ class _TagCodes:
     names : list of str
         The labels, mapped.
     prefix : int8 array
-        Place in `PREFIXES`, -1 for what is no tag.
+        Index in `PREFIXES`, -1 for labels that are not tags.
     type, same : int32 array
-        Code of the type; code of prefix and type, by which tokens are right.
+        Code of the type, and code of prefix and type. A token is right if the latter equals that of gold.
     types : list of str
         Types by their codes.
     unused : list of str
-        Warnings of labels to be mapped that do not occur.
+        Warnings about labels of the label map that do not occur.
     """
 
     names: list[str]
@@ -290,9 +290,9 @@ def _collect_rows(
 ) -> None:
     """Collect the tokens of a file of columns."""
     path, names = columns.path, columns.names
-    skips_starts = options.own.get("docstart", "skip") == "skip"  # or takes them as tokens, as conlleval does
+    skips_starts = options.own.get("docstart", "skip") == "skip"  # or reads them as tokens, as conlleval does
     can_be_any = options.own.get("scheme", "conlleval") in chunks.UNPREFIXED
-    is_conllu = detection.is_conllu(path)  # ids of ranges (1-2) and empty nodes (1.1) are no tokens
+    is_conllu = detection.is_conllu(path)  # rows with ids of ranges (1-2) or empty nodes (1.1) are not tokens
     ends = names.index("MISC") if "MISC" in names and any(map(sentences.is_ner_column, names)) else None
     for number, line in enumerate_lines(path):
         cells = detection.trim_cells(split_cells(line), width)
@@ -327,7 +327,7 @@ def _is_header_or_comment(
     line: str, cells: list[str], width: int, label: int, collector: SentenceCollector, *, can_be_any: bool
 ) -> bool:
     """Return whether a line is a header or comment, and not a token "#", which has all columns and a label."""
-    if not collector.between:  # a comment within a sentence shows itself among cells that tabs part
+    if not collector.between:  # in a sentence, comments are lines without tabs and with other widths
         return len(cells) != width > 1 and "\t" not in line and COMMENT.match(line) is not None
     if not collector.has_tokens and detection.is_header(cells):
         return True

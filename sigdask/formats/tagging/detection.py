@@ -98,7 +98,7 @@ def find_column_names(path: Path) -> tuple[str, ...]:
 def find_width(path: Path) -> tuple[int, int]:
     """Return the number of columns, and the number of the first line that surely holds a token.
 
-    Where that line ends in a tab, a later one that fills the cell after it shows that it is one.
+    If that line ends in a tab, there is a cell after the tab only if a later line fills it.
     """
     comment, first_line, full, bare = (0, 0), 0, 0, 0
     for number, line in enumerate_lines(path):
@@ -237,7 +237,7 @@ def _differs(gold: Sequence[str], systems: Sequence[Sequence[str]]) -> bool:
 
 
 def are_plain(labels: Collection[str]) -> bool:
-    """Return whether labels are plain: neither chunk tags nor types of chunks beside O."""
+    """Return whether labels are plain: neither chunk tags, nor types of chunks together with O."""
     has_types = any("-" in label and is_chunk_tag(label) for label in labels)
     return not (has_types or "O" in labels or all(map(is_chunk_tag, labels)) or _are_tags(labels))
 
@@ -259,7 +259,7 @@ def _read_rows(path: Path) -> Rows:
 def _have_same_tokens(rows_a: Rows, rows_b: Rows) -> bool:
     """Return whether two files have nearly equal tokens, equal columns and the same sentences.
 
-    A file without any end of a sentence among the other's tokens is one that lacks them.
+    If a file has no sentence end at all within the tokens of the other, it lacks the ends.
     """
     files = (rows_a, rows_b)
     have_breaks = [any(not row for row in rows[:-1]) for rows in files]

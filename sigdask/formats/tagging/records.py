@@ -45,11 +45,11 @@ class TaggedRecord:
     number : int
         The line, or the count of records.
     tags : list
-        Its tags.
+        Tags of the sentence.
     gold, tokens : list or None
-        Gold tags and tokens beside them.
+        Gold tags and tokens, if the record has them.
     id, document : str or None
-        Id of the record, and its document.
+        Id of the record, and name of its document.
     columns : mapping of str to list
         All lists that are as long as the tags, by their keys.
     """
@@ -105,7 +105,7 @@ def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
     gold_keys = choose_keys(options, has_gold=False, only_gold=True)
     gold_records = [] if _is_one_sentence(gold) else _read_first(gold, gold_keys)
     if _are_chunk_tags(gold_records):
-        return not system_records or _are_chunk_tags(system_records)  # of none the reader says why
+        return not system_records or _are_chunk_tags(system_records)  # if it finds none, the reader reports why
     lengths = [[len(record.tags) for record in records] for records in (system_records, gold_records)]
     same_lengths = len(system_records) > 0 and lengths[0] == lengths[1]
     are_bare = all(record.tokens is None for record in gold_records)

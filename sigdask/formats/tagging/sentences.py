@@ -30,7 +30,7 @@ UTTERANCE_END = "<utt>"
 """Mbt's end of a sentence."""
 
 EMPTY_LINE = "an empty line"
-"""End of a sentence in other formats."""
+"""End of a sentence in other formats, in words."""
 
 DIGEST_BLOCK = 1024
 """Tokens whose cells are hashed at a time."""
@@ -55,7 +55,7 @@ class FileColumns:
     path : Path
         The file.
     names : tuple of str
-        Names of the columns; empty if the file does not have them.
+        Names of the columns. Empty if the file has none.
     digests : tuple of int
         A hash of the cells of each column.
     label : int
@@ -160,17 +160,17 @@ class TaggedFile:
     lines : int32 array, shape (n_tokens,)
         Line of each token.
     starts : int32 array, shape (n_sentences,)
-        First token of each sentence; none is empty.
+        First token of each sentence. No sentence is empty.
     labels : int32 array, shape (n_tokens,)
-        Codes of the file's last word on each token: predictions, or gold in a gold file.
+        Codes of the labels that are compared: predictions, or gold labels in a gold file.
     gold, tokens : int32 array, shape (n_tokens,), or None
-        Codes of the gold labels and of the tokens that the file has beside them.
+        Codes of the gold labels and of the tokens, if the file has them.
     documents : tuple of str, or None
-        Document of each sentence, where the file marks them.
+        Document of each sentence, if the file marks documents.
     columns : FileColumns or None
-        The columns that the file has.
+        The columns of the file.
     marked_ends : int32 array
-        Number of tokens up to each one that is marked as the last of its sentence.
+        Number of tokens up to and including each one that is marked as the last of its sentence.
     ids : tuple of str, or None
         Names of the sentences, if the file has them.
     unit : str

@@ -81,7 +81,7 @@ def _read_instances(path: Path, options: Options) -> FileTable:
             "every line separated by commas, or by tabs, or by blanks (choose with --format timbl:separator=comma)"
         )
     gold, predicted, numbers = list[str](), list[str](), list[int]()
-    classes: dict[str, str] = {}  # one string a class
+    classes: dict[str, str] = {}  # one string object for each class
     features = [part[0] for _, line in head if (part := _split_line(line, separator)) is not None]
     is_sparse = separator == "comma" and all(re.fullmatch(rf"{SPARSE}|(?:\d+,)*", text) for text in features)
     width = None if is_sparse else _count_features(features[0], separator) if features else 0

@@ -36,7 +36,7 @@ class FairseqLog:
     path : Path
         The log.
     texts : dict of str to dict of int to str
-        T, H and D: what is right, and the best hypothesis, tokenized and not.
+        Texts by kind and sentence number: T for targets, H for the best hypotheses, D for these detokenized.
     """
 
     path: Path
@@ -114,7 +114,7 @@ def _read_log(path: Path) -> FairseqLog:
                     "tabs"
                 )
         first_line = line_numbers.setdefault((kind, sentence), number)
-        if first_line != number and (kind == "T" or last_sentences[kind] != sentence):  # no list of n best hypotheses
+        if first_line != number and (kind == "T" or last_sentences[kind] != sentence):  # n-best lists repeat it
             raise build_repeated_id_error(f"{path}, line {number}", f"{kind}-{sentence}", f"on line {first_line}")
         last_sentences[kind] = sentence
         log.texts[kind].setdefault(sentence, text)

@@ -40,17 +40,17 @@ def build_text_counts(
 
     Parameters
     ----------
-    systems : mapping of system name to a text an item
-        Outputs of each item, by system.
-    references : sequence of one or more reference texts an item
-        Reference texts of each item.
+    systems : mapping of str to sequence of str or None
+        Output for each item, by system. None if it is missing.
+    references : sequence of sequence of str
+        One or more reference texts for each item.
     options : Options
         Options, with the test set's name and the handling of missing texts: as an error, by leaving out the item in the
         pairs of this system, or ("zero") as an empty text.
     ids, groups, suggested, warnings
         As in `Counts`.
     source_texts : sequence of str, optional
-        A source text an item, to be shown.
+        Source text of each item, to be shown.
     """
     n_items = len(references[0])
     present = np.array([[text is not None for text in texts] for texts in systems.values()]).T
@@ -105,7 +105,7 @@ def _describe_marks(systems: Mapping[str, Texts], reference: Texts) -> Iterator[
 
 
 MARKED_SHARE = 10
-"""Marks in more than a tenth of outputs are named."""
+"""Marks are reported if more than one output in this number has them."""
 
 
 TRAITS: dict[str, Callable[[str], bool]] = {
@@ -117,13 +117,13 @@ TRAITS: dict[str, Callable[[str], bool]] = {
 """Properties of texts that systems share with the reference, unless one of both was normalised."""
 
 FEW_TEXTS, HEAD_TEXTS = 10, 1000
-"""Minimum number of texts whose properties are compared, and the number of first texts that are looked at."""
+"""Minimum number of texts whose properties are compared, and the number of first texts that are inspected."""
 
 
 def _describe_styles(
     systems: Mapping[str, Texts], references: Sequence[Texts], metrics: Sequence[str]
 ) -> Iterator[ScopeNote]:
-    """Yield notes on outputs that are written in another way than the references, or stand in other lines."""
+    """Yield notes on outputs that are written in another way than the references, or are on other lines."""
     names_by_note: dict[str, list[str]] = {}
     describe = lru_cache(maxsize=2)(_describe_texts)  # the references are alike for most systems
     for name, texts in systems.items():
@@ -169,7 +169,7 @@ IGNORING = {"capital": "lowercase|^TER$", "small": "lowercase|^TER$", "punctuati
 """Patterns of metrics that ignore a property."""
 
 RARE, COMMON, SHIFTED = 0.05, 0.5, 0.2
-"""Shares of texts, and the share of common words, from which on texts are said to differ."""
+"""Shares of texts that have a property, and share of common words, beyond which texts are reported to differ."""
 
 
 def _measure_overlap(words: list[set[str]], gold: list[set[str]], shift: int) -> float:

@@ -20,11 +20,11 @@ HEADER = re.compile(
     r'"?(text|sentence|segment|reference|ref|hypothesis|hyp|translation|target|prediction|output|summary)s?"?',
     re.IGNORECASE,
 )
-"""What the first line of a table of one column says."""
+"""Pattern of the first line of a table of one column."""
 
 JSON_ARRAY = re.compile(r"\[\s*[\[{\"]")
 MIN_TOKENIZED = 100
-"""Lines that end in a tokenized period from which on sacrebleu warns."""
+"""Number of lines ending in a tokenized period from which on sacrebleu warns."""
 
 N_HEAD_LINES = 20
 """Lines read to recognize a format."""

@@ -35,8 +35,8 @@ Utterances = dict[str, str]
 def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read transcripts and references, joined by utterance id where lines have one.
 
-    Nothing is normalised. The own option `ids` says where ids stand: trn (in parentheses at the
-    end), first (the first word) or none; by default it is seen from the reference.
+    Nothing is normalised. The format's option `ids` says where ids are: trn (in parentheses at the end), first (the
+    first word) or none. By default they are detected in the reference.
     """
     assert gold is not None
     if options.references:

@@ -44,7 +44,7 @@ def compute_scores(answer: str, gold: Sequence[Sequence[str]], *, nothing_is_an_
     gold : sequence of sequence of str
         The words of each gold answer.
     nothing_is_an_answer : bool
-        Whether no word at all is as right as a gold answer of no word.
+        Whether an answer without words is right if a gold answer has no words, as in version 2.0.
 
     Examples
     --------
@@ -69,7 +69,7 @@ METRIC_NAMES = ("exact_match", "f1")
 
 
 class Question(NamedTuple):
-    """A question: its gold answers, none where the right answer is none, and its title, paragraph and answerability."""
+    """A question with its gold answers (none if it has no answer), title, paragraph and answerability."""
 
     answers: list[str]
     groups: Mapping[str, str]
@@ -122,7 +122,7 @@ def _read_questions(path: Path) -> dict[str, Question]:
     Raises
     ------
     InputError
-        A record is no question, or an id occurs twice.
+        A record is not a question, or an id occurs twice.
     """
     questions = FileListing(path, {}, {})
     for place, qa, groups in _iter_questions(path):
@@ -182,7 +182,7 @@ def _read_answers(path: Path) -> dict[str, str]:
     Raises
     ------
     InputError
-        An answer is no text, or an id occurs twice.
+        An answer is not a text, or an id occurs twice.
     """
     answers = FileListing(path, {}, {})
     for record in read_records(path, lambda value: "prediction_text" in value):

@@ -76,13 +76,13 @@ class SgmlDocument:
     kind : str
         "src", "ref" or "tst".
     document : str
-        Its id.
+        Id of the document.
     name : str or None
-        Who wrote it: the system or the translator.
+        The system or the translator that wrote it.
     attributes : dict of str to str
         Other attributes of the document.
     texts : dict of str to str
-        Segment id to text.
+        Texts by segment id.
     """
 
     kind: str
@@ -174,13 +174,13 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
     sources : sequence of Source
         The files; systems are named inside, but a file of one system may be named NAME=FILE.
     gold : Path, optional
-        A file of references; or the name of a translator.
+        A file of references, or the name of a translator.
     options : Options
-        Own options: `reference`, translators joined by "+"; `collection`, the collection or test
-        suite to read, or "all". By default test suites and further collections, which are no part
-        of the test set proper, are left out.
+        Options, with two of this format: `reference`, translators joined by "+", and `collection`, the collection or
+        test suite to read, or "all". By default test suites and further collections are left out, because they are not
+        part of the main test set.
     suggested : tuple of str
-        Metrics.
+        Names of the metrics that are used by default.
     """
     if options.documents or (options.references and is_xml(sources[0].path)):
         remedy = "choose with --format segments:reference=TRANSLATOR and --unit document"

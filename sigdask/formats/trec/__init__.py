@@ -33,5 +33,5 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         if gold is None:
             return is_run(path, q0=True) or is_ranked(path) or is_printed(path)
         return (is_run(path) and is_qrels(gold)) or (is_qrels(path) and is_run(gold))
-    except InputError:  # not text, or not there: for the reader of its format to say
+    except InputError:  # not text, or missing: the reader of its format reports it
         return False

@@ -83,9 +83,9 @@ def apply_topic_policy(
     has : bool array, shape (n_topics, n_systems)
         Whether each system has each topic.
     topics, systems : sequence of str
-        Their names.
+        Names of the topics and of the systems.
     default : str
-        The policy where none was asked for.
+        The policy if none was requested.
     """
     requested = options.own.get("missing") or options.missing
     policy = requested or default
@@ -126,7 +126,7 @@ QRELS_BY_WIDTH = {len(QRELS): QRELS, 3: ("topic", "document", "relevance")}
 """Columns of relevance judgements by their number."""
 N_HEAD_ROWS = 20
 MAX_HEAD_LINES = 10_000
-"""Number of first lines in which rows must begin, after comments."""
+"""Number of first lines within which rows must begin, after comments."""
 
 JSON_START = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*-?\d')
 
@@ -201,7 +201,7 @@ def detect_run_layout(path: Path) -> TrecFile:
 
 
 def _are_scores(path: Path, rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether third columns are scores and not ranks: real, called so, or falling in each topic."""
+    """Return whether third columns are scores and not ranks: real, named so, or descending in each topic."""
     if not all(words[2].isdecimal() for words in rows) or "score" in read_head(path).partition("\n")[0].lower():
         return True
     steps = {int(a[2]) - int(b[2]) for a, b in pairwise(rows) if a[0] == b[0]}
@@ -311,7 +311,7 @@ def _iter_lines(path: Path, n_lines: int | None) -> Rows:
         if CSV_START.match(read_head(path)):
             yield from enumerate(filter(None, csv.reader(islice(text, n_lines))), start=1)
         for number, line in enumerate(islice(text, n_lines), start=1):
-            # str.split would also split on Unicode's blanks, which ids may hold
+            # str.split would also split at Unicode blanks, which ids may contain
             words = line.split() if line.isascii() else _split_words(line)
             if words and not words[0].startswith("#"):
                 yield number, words
@@ -321,7 +321,7 @@ def _iter_json(path: Path) -> Rows:
     """Yield topic, document and number of {topic: {document: number}}."""
     with open_text(path) as text:
         try:
-            topics: Any = json.load(text, object_pairs_hook=tuple)  # pairs: a document given twice is seen
+            topics: Any = json.load(text, object_pairs_hook=tuple)  # pairs, so that a repeated document is noticed
         except ValueError as error:
             raise InputError(f"{path}: invalid JSON ({error})") from None
     for topic, documents in topics:

@@ -51,15 +51,15 @@ class PrintedScores:
     Attributes
     ----------
     tag : str or None
-        The run's own name.
+        Name of the run, as the file states it.
     topics : mapping of str to None
         Topics, in the order of the file.
     scores : mapping of str to mapping of str to float
-        Measure, then topic; measures of text are left out.
+        Scores by measure, then by topic. Measures whose values are texts are left out.
     messages : sequence of str
-        Lines that hold no score, the first with its place.
+        Lines without a score, the first with its path and line.
     misfits : sequence of str
-        Measures whose summary is not of the topics, the first with its place.
+        Measures whose printed summary does not fit the topics, the first with its path and line.
     """
 
     tag: str | None
@@ -111,7 +111,7 @@ def read_scores(path: Path) -> PrintedScores:
     Raises
     ------
     InputError
-        The number of columns is wrong, a topic occurs twice, a value is no number, or the file has only summaries.
+        The number of columns is wrong, a topic occurs twice, a value is not a number, or the file has only summaries.
     """
     cells, messages = _parse_lines(path)
     by_topic: dict[str, dict[str, PrintedLine]] = {}
@@ -143,8 +143,8 @@ def read_scores(path: Path) -> PrintedScores:
 def is_printed(path: Path) -> bool:
     """Return whether the first lines are topic scores.
 
-    Three cells, of which the last are mostly numbers; names of measures, never numbers; topics in
-    blocks, or one measure alone.
+    Such lines have three cells, and the last ones are mostly numbers. Names of measures are never numbers. Topics are
+    in blocks, or there is only one measure.
     """
     head = _read_head(path)
     if len(head) < 2 or any(len(cells) != 3 for cells in head) or len({(c[0], c[1]) for c in head}) < len(head):
@@ -157,7 +157,7 @@ def is_printed(path: Path) -> bool:
 
 
 def _can_be_measures(rows: Sequence[Sequence[str]], k: int) -> bool:
-    """Return whether a column can hold measure names: no numbers, beside topics in blocks; either recurs."""
+    """Return whether a column can hold measure names: no numbers, with topics in blocks; either of them recurs."""
     names = {row[k] for row in rows}
     topics = [row[1 - k] for row in rows]
     n_topics, n_blocks = len(set(topics)), 1 + sum(a != b for a, b in pairwise(topics))

@@ -34,13 +34,13 @@ class TrecRun:
     Attributes
     ----------
     tag : str
-        The run's own name.
+        Name of the run, as the file states it.
     topics : int
-        How many topics it has, judged or not.
+        Number of its topics, judged or not.
     rankings : mapping of str to tuple of str
         Documents of each judged topic, best first.
     doubt : str
-        What may be wrong with its scores, or nothing.
+        What may be wrong with its scores. Empty if nothing is.
     """
 
     tag: str
@@ -127,9 +127,9 @@ def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, 
     path : Path
         The file.
     judgements : mapping
-        Only topics with judgements are read.
+        Judgements by topic. Only topics with judgements are read.
     documents : dict of str to str
-        One copy of each document id, shared by runs; added to.
+        One copy of each document id, shared by runs. New ids are added.
     """
     entries: dict[str, tuple[list[str], array[float]]] = {}
     file = layouts.detect_run_layout(path)
