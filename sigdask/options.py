@@ -1074,7 +1074,9 @@ def check_options(declaration: Any, values: Mapping[str, Any]) -> None:
             )
         if name not in options:
             hint = suggest_instead("option", name, options)
-            raise TypeError(f"no option {name!r}{hint}; options: {', '.join(options)}")
+            raise TypeError(
+                f"no option {name!r}{hint}{' Options' if hint[-1:] == '?' else '; options'}: {', '.join(options)}"
+            )
         options[name].check(name, value)
 
 

@@ -542,7 +542,7 @@ def _describe_side(side: str, name: str, digest: str, digests: Mapping[str, str]
     label = f"{name} ({side})" if name else side
     return (
         f"no system has the data of {label}, digest {digest}; digests found: "
-        f"{format_list([f'{n} ({d})' for n, d in digests.items()], 5)}"
+        f"{format_list([f'{n} ({d})' for n, d in digests.items()], 5)}. Give the file that was compared then"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,6 +73,8 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
         print_text(
             render(results, everything=options["everything"], verbose=options["verbose"], width=output_columns())
         )
+    if steps.n_threads and (options["verbose"] or sys.stderr.isatty()):
+        log_note(f"counted on {format_count(steps.n_threads, 'thread')}")
     write.write_json(files["json"], lambda: results.json_parts(options["json_layout"]))
     write.write_csv(files["csv"], lambda: iter_csv([results.table], csv_safe=options["csv_safe"]))
     write.write_parquet(files["parquet"], [results.table])
@@ -182,7 +185,7 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
             reading = reading.with_format_options(format_options)
             return formats.read(*sources, gold=gold, format=format_name, options=reading), format_name
         except InputError as error:
-            if requested != "auto" or isinstance(error, RefusedFileError):
+            if requested not in {"auto", "labels"} or isinstance(error, RefusedFileError):
                 raise
             raise InputError(f"{error} [read as {format_name}; choose with --format]") from None
 

@@ -35,7 +35,7 @@ from sigdask.counts.texts import ScopeNote, TextLookup, Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.identity import dataclass, known_as
 from sigdask.options import READING_OPTIONS, Missing
-from sigdask.text import format_count
+from sigdask.text import capitalize_first, format_count
 
 
 @known_as("Outputs", "systems gold", apart_from="asked")
@@ -216,9 +216,12 @@ class Counts:
             There is none of this name. The message lists all.
         """
         if column not in self.groups:
-            names = ", ".join(self.groups) or "none"
             hint = checks.suggest_group_file(column)
-            raise InputError(f"no column {column!r} to group items by; columns: {names}. {hint}")
+            known = f"columns: {', '.join(self.groups)}. {hint}"
+            if not self.groups:
+                remedy = hint.removeprefix(f"{checks.NAME_COLUMN}, or ")
+                known = f"these data have no groups. {capitalize_first(remedy)}"
+            raise InputError(f"no column {column!r} to group items by; {known}")
         return Factor.from_values(self.groups[column])
 
     def in_common(

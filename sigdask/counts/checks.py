@@ -576,8 +576,11 @@ def are_other_scales(score_a: float, score_b: float, *, is_share: bool = True) -
     return has_factor or (is_share and high > LARGE_SCORE and high >= LARGE_RATIO * low)
 
 
+NAME_COLUMN = "Name one of these columns"
+
+
 def suggest_group_file(name: str) -> str:
     """Return which option reads the groups of a column from a separate file."""
     if name == "document":
         return "Give a file with the document of each item with --documents FILE"
-    return "Name one of these columns, or give a table of items and their groups with --groups FILE"
+    return f"{NAME_COLUMN}, or give a table of items and their groups with --groups FILE"

@@ -374,7 +374,7 @@ def check_lengths(lengths: Mapping[str, int]) -> int:
     """Return the number of items; raise if columns have different lengths."""
     if len(set(lengths.values())) > 1:
         details = ", ".join(f"{name}: {n}" for name, n in lengths.items())
-        raise InputError(f"different numbers of items ({details})")
+        raise InputError(f"different numbers of items ({details}); give all systems the same items, in the same order")
     return next(iter(lengths.values()), 0)
 
 

@@ -7,6 +7,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from sigdask.errors import InputError
+from sigdask.text import suggest_name
 
 EXAMPLES = {
     "translation": "five systems that translate messages into German: BLEU, chrF, by document",
@@ -39,7 +40,7 @@ def copy_example(name: str, target: Path) -> list[str]:
         There is no such example, or the folder is not empty.
     """
     if name not in EXAMPLES:
-        raise InputError(f"no example {name!r}; the examples are {', '.join(EXAMPLES)}")
+        raise InputError(f"no example {name!r}; the examples are {', '.join(EXAMPLES)}{suggest_name(name, EXAMPLES)}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target}: exists already; name another folder, or remove it")
     try:

@@ -311,7 +311,12 @@ def build_lacking_error(name: str, needed: str, counts: Counts) -> InputError:
     has_scores = all(field.split("[")[0] == "score" for field in names)
     has_labels = "correct" in names and any(field.startswith(("tp[", "gold[")) for field in names)
     found = "only scores" if has_scores else "labels" if has_labels else f"only {', '.join(names[:6])}"
-    remedy = "leave out --metric, or give the outputs of the systems" if has_scores else "choose another with --metric"
+    usual = f", such as {counts.suggested[0]}" if counts.suggested else ""
+    remedy = (
+        "leave out --metric, or give the outputs of the systems"
+        if has_scores
+        else f"choose another with --metric{usual}"
+    )
     if needed.startswith("texts") and not has_scores:
         remedy += ", or write each text on a line of its own (docs/formats/texts.md)"
     return InputError(f"metric {name!r} needs {needed}, but these data have {found}; {remedy}")

@@ -20,8 +20,17 @@ NUMERIC_HEADERS = frozenset((
 COLUMN_GAP = 2
 """Blanks between columns, and before continued lines."""
 
-WORD_BREAK = re.compile(r"(?<!=) (?![=%]|-?(?:[\d.]+|inf)\])")
+INTERVAL_END = r"-?(?:[\d.,e-]+|inf)\]"
+"""Pattern of the upper end of an interval, which stays on the line of the lower one."""
+
+WORD_BREAK = re.compile(rf"(?<!=) (?![=%]|{INTERVAL_END})")
 """Pattern of places where a line may be broken: `p = 0.05`, `99 %` and `[-0.5, 29.1]` stay whole."""
+
+CELL_BREAK = re.compile(rf"\s+(?!{INTERVAL_END})")
+"""Pattern of places where a cell may be broken."""
+
+UNBROKEN = "\ue000"
+"""What stands for the blank of an interval while rich breaks cells; it would break them at every kind of blank."""
 
 PIECE_PATTERNS = re.compile(r"[^|/,;]+[|/,;]*|[|/,;]+"), re.compile(r"[^\W_]+[\W_]*|[\W_]+")
 """Patterns of the pieces of words wider than a line: members of a list or path, and parts between punctuation."""
@@ -112,18 +121,18 @@ def _format_wrapped(
     for name, n, to_right in zip(names, widths, is_right, strict=True):
         table.add_column(Text(name), justify="right" if to_right else "left", width=n)
     for row in cells:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(re.sub(rf" (?={INTERVAL_END})", UNBROKEN, cell)) for cell in row))
     # given a height too, it does not detect the kind of terminal: dumb ones would get 80 columns
     console = Console(width=width, height=1, color_system=None, highlight=False, legacy_windows=False)
     with console.capture() as captured:
         console.print(table)
-    return "\n".join(line.rstrip() for line in captured.get().strip("\n").split("\n"))
+    return "\n".join(line.rstrip() for line in captured.get().replace(UNBROKEN, " ").strip("\n").split("\n"))
 
 
 def _measure_longest_word(text: str) -> int:
     from rich.cells import cell_len
 
-    return max(map(cell_len, text.split()), default=0)
+    return max(map(cell_len, CELL_BREAK.split(text.strip())))
 
 
 def _list_fields(names: Sequence[str], row: Sequence[str]) -> list[str]:

@@ -120,6 +120,7 @@ def test_files_are_written_as_their_endings_say(tmp_path):
         (["-o", "no/a.json"], "-o no/a.json: cannot be written"),
         (["--html", "no/a.html"], "--html no/a.html: cannot be written"),
         (["--alpha", "5"], "alpha = 5.0: must lie between 0 and 1"),
+        (["--gold", "gold.txt", "-m", "R@ten"], "unknown metric 'R@ten': the cutoff after @ is a whole number"),
         (["--gold", "gold.txt", "-m", "blue"], "unknown metric 'blue': did you mean BLEU?"),
         (["--format", "labels", "-m", "acuracy"], "unknown metric 'acuracy': did you mean accuracy?"),
         (["-m", "bleu:tokenise=zh"], "did you mean 'tokenize'?"),
@@ -138,6 +139,21 @@ def test_a_metric_that_its_format_cannot_have_is_refused_once_the_format_is_told
     for arguments in ((YEH, "-m", "Recal"), ("gold.txt", "g=gold.txt", "--ref", "gold.txt", "-m", "bluxxx")):
         result = call_sigdask("compare", *arguments, cwd=scores)
         assert (result.returncode, "did you mean" in result.stderr, "read as" in result.stderr) == (2, True, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-m", "BLEU", "--unit", "day"], "these data have no groups. Give a table of items and their groups"),
+        (["-m", "BLEU", "--unit", "document"], "these data have no groups. Give a file with the document of each item"),
+        (["-m", "accuracy", "--format", "segments"], "choose another with --metric, such as BLEU"),
+    ],
+)
+def test_what_texts_lack_is_told_with_what_to_do(arguments, message, scores):
+    for name, text in (("g.txt", "a b c d e\nf g h i j\n"), ("x.txt", "a b c d\nf g h i j k\n")):
+        (scores / name).write_text(text)
+    result = call_sigdask("compare", "x.txt", "y=g.txt", "--ref", "g.txt", *arguments, cwd=scores)
+    assert message in result.stderr
 
 
 def test_names_of_metrics_match_without_case_and_are_shown_as_they_are_listed(scores):

@@ -40,6 +40,7 @@ def test_examples_are_listed_and_copied_by_the_command(tmp_path):
     ("arguments", "said"),
     [
         (["examples", "parsing"], "no example 'parsing'; the examples are translation, retrieval"),
+        (["examples", "translate"], "nightly; did you mean 'translation'?"),
         (["examples", "tagging", "samples"], "samples is the name of another example; copy one"),
         (["examples", "tagging", "full"], "full: exists already; name another folder, or remove it"),
         (["examples", "tagging", "full/file"], "full/file: exists already"),

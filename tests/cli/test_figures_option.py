@@ -77,7 +77,7 @@ def test_two_systems_have_a_forest_alone(results):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--figure-format", "bmp"], "'bmp' is not one of svg, pdf, png"),
+        (["--figure-format", "bmp"], "bmp: must be one of svg, pdf, png"),
         (["--figures", "{scores}"], "not a folder"),
     ],
 )
@@ -274,7 +274,7 @@ def test_python_writes_the_same_figures_as_the_command_line(counts, tmp_path):
     assert {path.name: path.read_bytes() for path in written} == expected
     plots.save(results.plot_forest(**style), tmp_path / "forest.png", dpi=100)
     assert (tmp_path / "forest.png").read_bytes() == expected["forest-mean.png"]
-    with pytest.raises(InputError, match="formats = gif: 'gif' is not one of"):
+    with pytest.raises(InputError, match="formats = gif: must be one of svg, pdf, png"):
         results.write_figures(tmp_path, formats="gif")
     with pytest.raises(TypeError, match="no option 'width'; options: figure_width"):
         results.plot_forest(width="3in")

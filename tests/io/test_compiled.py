@@ -159,5 +159,5 @@ def test_progress_says_that_a_function_is_being_compiled(tmp_path, monkeypatch):
 
     assert room.cached_njit()(thrice)(14) == 42
     assert labels == ["compiling for this processor (only once)"]
-    assert str(ProgressStep("preparing")).startswith("preparing, for ")
+    assert str(ProgressStep("preparing")).endswith(" so far")
     assert ProgressStep("counting", "trials", 500, 2000).label == "500 of 2,000 trials"

@@ -178,6 +178,24 @@ def test_a_narrow_terminal_leaves_out_columns_before_it_writes_rows_as_lines():
     assert "in a wider terminal: " not in wide
 
 
+@pytest.mark.parametrize("width", range(40, 100))
+def test_the_ends_of_an_interval_stay_on_one_line(width):
+    x = [(7 * item) % 5 + item / 7 for item in range(20)]
+    scores = {"phrases-lm": x, "phrases": [score - 30 - k % 3 for k, score in enumerate(x)]}
+    text = render(compare_all(Counts.from_scores(scores), trials=999), width=width)
+    [interval] = re.findall(r"\[[^]]*\]", text.split("\n\n")[1])
+    assert re.fullmatch(r"\[[\d.]+, [\d.]+\]", interval)
+
+
+def test_a_narrow_terminal_names_the_only_pair_above_the_table_and_keeps_its_scores():
+    scores = {"phrases-lm": range(20), "phrases": [k + k % 3 for k in range(20)]}
+    results = compare_all(Counts.from_scores(scores), trials=999)
+    narrow, wide = render(results, width=70), render(results, width=None)
+    assert "A is phrases-lm, B is phrases\nmetric  score A  score B " in narrow
+    assert "wider terminal" not in narrow
+    assert "A is phrases-lm" not in wide
+
+
 def test_a_table_in_a_pipe_is_laid_out_as_on_a_wide_terminal():
     names = ["A", "score A", "p", "日本", "method"]
     rows = [["system", "0.4563", "p = 0.05 ", "本", "two  blanks"], ["", " 1", "", "é", "x"]]

@@ -103,7 +103,7 @@ class ProgressStep:
     def __str__(self) -> str:
         """Return the step's progress as a line of text."""
         if not self.total:
-            return f"{self.label}, for {format_duration(self.elapsed)}"
+            return f"{self.label}, {format_duration(self.elapsed)} so far"
         text = f"{self.doing}: {self.done:,} of {self.total:,} {self.of} ({self.percent})"
         about = "" if self.time_left.startswith("<") else "about "
         return f"{text}, {about}{self.time_left} left" if self.time_left else text

@@ -97,7 +97,7 @@ def _align_by_position(first: FileTable, table: FileTable, options: Options, war
     """Return the row of `table` for each row of the first table: by position, or by equal cells of a column."""
     if table.n_rows != first.n_rows:
         raise InputError(
-            f"{table.path}: {format_count(table.n_rows, 'row')}, but {first.path} has {first.n_rows}; "
+            f"{table.path}: {format_count(table.n_rows, 'row')}, but {first.path} has {first.n_rows:,}; "
             "rows are aligned by position. If a column names the items, give --id COLUMN"
         )
     if options.align == "position":

@@ -171,7 +171,8 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(
-            f"{path}: is a directory, expected a file; if it has the logs of a system, add --format samples"
+            f"{path}: is a directory, expected a file; name the files in it. If it has the logs of a system, add "
+            "--format samples"
         ) from None
     except OSError as error:
         raise InputError(f"{shorten_path(path)}: cannot be read ({error.strerror or error})") from error

@@ -282,7 +282,7 @@ def _parse_json(path: Path, text: str, start: int, hook: Callable[[list[tuple[st
         return json.loads(text, object_pairs_hook=hook)
     except ValueError as error:
         line = start + getattr(error, "lineno", 1) - 1
-        reason = f"{getattr(error, 'msg', error)} at column {getattr(error, 'colno', 1)}"
+        reason = f"{str(getattr(error, 'msg', error)).removesuffix(' at')} at column {getattr(error, 'colno', 1)}"
         raise InputError(f"{path}, line {line}: invalid JSON ({reason}); correct or complete it") from None
     except RecursionError:
         raise InputError(f"{path}, line {start}: JSON nested too deeply") from None

@@ -33,7 +33,7 @@ from sigdask.formats.reading.converted import get_sheet
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.identity import dataclass
 from sigdask.io.compression import set_variable
-from sigdask.text import capitalize_first, suggest_name
+from sigdask.text import capitalize_first, format_list, suggest_name
 
 Value = TypeVar("Value")
 
@@ -155,7 +155,7 @@ class FileTable:
                 return inner
             if parts := self._split_joint_name(name):
                 return Texts.from_values(map("/".join, zip(*(self.columns[part] for part in parts), strict=True)))
-            names = f"{', '.join(self.columns)}{suggest_name(name, self.columns)}"
+            names = f"{format_list([*self.columns], 20)}{suggest_name(name, self.columns)}"
             raise InputError(f"{self.path}: no column {name[:1000]!r}; columns: {names}")
         return self.columns[name]
 

@@ -503,5 +503,6 @@ def _check_same_gold(tables: Sequence[FileTable], orders: Sequence[RowOrder], op
         row = int(np.arange(len(gold_labels))[order][k])
         raise InputError(
             f"{table.path}, line {table.lines[row]}: gold {gold_labels[k]!r}, but {expected[k]!r} in "
-            f"{tables[0].path}, line {tables[0].lines[k]}; the files must agree"
+            f"{tables[0].path}, line {tables[0].lines[k]}; the files must agree. Are "
+            f"{name!r} predictions? Give the gold labels with --gold FILE"
         )

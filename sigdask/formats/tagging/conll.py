@@ -229,9 +229,9 @@ class _TagCodes:
                     f"{file.get_location(wrong[0])}: label {self.names[codes[wrong[0]]]!r}, expected O or one that "
                     f"begins with {', '.join(f'{letter}-' for letter in allowed)}; "
                     f"{'give the gold labels with --gold FILE, ' if codes is file.gold else ''}choose the column "
-                    "(conll:column=N, conll:gold-column=N), read it as another (--map O=LABEL), or read plain "
-                    "labels: conll:scheme=raw (each token is a chunk) or conll:scheme=IO (adjacent tokens with one "
-                    "label are a chunk)"
+                    "(--format conll:column=N or conll:gold-column=N), read it as another (--map O=LABEL), or read "
+                    "plain labels: --format conll:scheme=raw (each token is a chunk) or conll:scheme=IO (adjacent "
+                    "tokens with one label are a chunk)"
                 )
 
 

@@ -214,8 +214,8 @@ def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[st
     shorter = [file for file in files if len(file[1]) < n_lines]
     for path, lines in longer or shorter:
         raise InputError(
-            f"{path}: {format_count(len(lines), 'line')}, but {reference} has {len(reference_lines)}; segments are "
-            "aligned by line: give all files the same segments, one per line"
+            f"{path}: {format_count(len(lines), 'line')}, but {reference} has {len(reference_lines):,}; segments "
+            "are aligned by line: give each file one line for each segment"
         )
     check_filled(reference, n_lines)
     return [lines[:n_lines] for _, lines in files]

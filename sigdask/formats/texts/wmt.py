@@ -310,7 +310,8 @@ def _iter_elements(path: Path) -> Iterator[tuple[str, Any]]:
             f"{path}: {error}; XML entities and external files are not read; write their text into the file"
         ) from None
     except (ParseError, LookupError, ValueError) as error:
-        raise InputError(f"{path}: invalid XML ({error})") from None
+        hint = "" if path.suffix == ".xml" else ". If it holds references, leave it out: the XML file has its own"
+        raise InputError(f"{path}: invalid XML ({error}){hint}") from None
 
 
 def _add_texts(document: Document, element: Any, location: str) -> None:

@@ -72,8 +72,13 @@ def format_comparisons(
     *marks, skewed = zip(*(_list_marks(r, alpha) for r in results), strict=True)
     legend = _format_legend({*skewed}.union(*marks), {*map(describe_method, results)}, alpha)
     marks += [skewed] if any(skewed) else []
-    shown = select_columns(columns, marks, ("unadjusted p",) * ("adjusted p" in columns) + SPARE, width)
-    if left_out := [name for name in columns if name not in shown]:
+    pair = ("A", "B") if "B" in columns and len({(r.a, r.b) for r in results}) == 1 else ()
+    spare = (*pair, *("unadjusted p",) * ("adjusted p" in columns), *SPARE)
+    shown = select_columns(columns, marks, spare, width)
+    if pair and "A" not in shown:
+        title = "\n".join([*filter(None, [title]), make_printable(f"A is {results[0].a}, B is {results[0].b}")])
+        shown = [name for name in shown if name not in pair]
+    if left_out := [name for name in columns if name not in {*shown, *pair}]:
         legend = f"{legend}; in a wider terminal: {', '.join(left_out)}"
     columns = {name: columns[name] for name in shown}
     rows = [list(row) for row in zip(*columns.values(), *marks, strict=True)]

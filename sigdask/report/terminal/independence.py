@@ -34,7 +34,7 @@ def _format_table(results: IndependenceResults, width: int | None) -> str:
     is_adjusted = results.adjust != "none"
     rows = [
         [
-            result.a, result.b, result.metric, format_score(result.score), format_score(result.expected + 0.0),
+            result.a, result.b, result.metric, format_score(result.score), _format_by_chance(result),
             format_p_cell(result.p_value, results.alpha),
             *([format_p_cell(result.p_adjusted, results.alpha)] if is_adjusted else []), _format_method(result),
             result.verdict(results.alpha) + (" !" if result.disagreements() else ""),
@@ -43,6 +43,11 @@ def _format_table(results: IndependenceResults, width: int | None) -> str:
     ]  # fmt: skip
     names = [f"adjusted ({results.adjust})"] if is_adjusted else []
     return format_table(["A", "B", "metric", "score", "by chance", "p", *names, "method", ""], rows, width)
+
+
+def _format_by_chance(result: Independence) -> str:
+    """Return the score by chance as text; rounding errors of a score around 0 are written as 0."""
+    return format_score(round(result.expected, 12) + 0.0)
 
 
 def _format_method(result: Independence) -> str:
@@ -61,7 +66,7 @@ def _iter_sentences(result: Independence, alpha: float) -> Iterator[str]:
     strata_text = "" if result.within is None else f", permuted within {result.n_strata:,} values of {result.within}"
     yield make_printable(
         f"{result.metric}: {result.a} against {result.b}, {format_score(result.score)}, where independent labels score "
-        f"{format_score(result.expected + 0.0)}; {format_p_equals(result.p_value, alpha)} ({basis}; "
+        f"{_format_by_chance(result)}; {format_p_equals(result.p_value, alpha)} ({basis}; "
         f"{ALTERNATIVES[result.alternative].against_chance}; "
         f"{format_count(result.n_items, 'item')}{strata_text}){adjusted_text}: "
         f"{verdict}{level_text}."

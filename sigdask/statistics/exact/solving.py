@@ -89,8 +89,9 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> re
         assert not isinstance(problem, SumProblem)  # problems that always have a method
         cells = problem.cells
         return result.NoMethod(
-            f"{cells.n} discordant units of {len(cells.counts)} kinds make {result.format_about(cells.size)} distinct "
-            f"arrangements, and {problem.vectors.shape[1]} sums are too many for a grid of their values"
+            f"the {cells.n} units on which the systems differ can be swapped in {result.format_about(cells.size)} "
+            "distinct ways, too many to count one by one, and the metric has too many sums "
+            f"({problem.vectors.shape[1]}) to count their values instead"
         )
     fitting = [w for w in methods if limits.admit(w)]
     for guarantees in GUARANTEE_ORDER:
