@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,7 +72,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
         print_text(
             render(results, everything=options["everything"], verbose=options["verbose"], width=output_columns())
         )
-    if steps.n_threads and (options["verbose"] or sys.stderr.isatty()):
+    if steps.n_threads and options["verbose"]:
         log_note(f"counted on {format_count(steps.n_threads, 'thread')}")
     write.write_json(files["json"], lambda: results.json_parts(options["json_layout"]))
     write.write_csv(files["csv"], lambda: iter_csv([results.table], csv_safe=options["csv_safe"]))

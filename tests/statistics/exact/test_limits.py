@@ -47,8 +47,8 @@ def test_where_there_is_no_method_that_is_said():
     refused = choose_method(BLACK_BOX)
     assert isinstance(refused, NoMethod)
     assert refused.needed is None
-    assert refused.reason.startswith("60 discordant units")
-    with pytest.raises(TooLargeError, match="60 discordant units"):
+    assert refused.reason.startswith("the 60 units on which the systems differ")
+    with pytest.raises(TooLargeError, match="the 60 units on which the systems differ"):
         solve(BLACK_BOX)
 
 
