@@ -454,6 +454,13 @@ class Counts:
         ------
         InputError
             Lengths differ, or ids or names are not distinct.
+
+        Examples
+        --------
+        >>> from sigdask import compare_all
+        >>> counts = Counts.from_labels(["x", "y", "x"], {"new": ["x", "y", "x"], "old": ["x", "x", "y"]})
+        >>> [(r.metric, r.score_a, r.score_b) for r in compare_all(counts, metrics="accuracy")]
+        [('accuracy', 1.0, 0.3333333333333333)]
         """
         columns = [Factor.from_values(column) for column in (gold, *predictions.values())]
         counts = _build_label_counts(

@@ -73,22 +73,22 @@ class FileFormat:
     help : str
         Description of its files.
     sniffer : str
-        Function that recognizes the format by its files: one beside the reader, or an address; called for the formats
-        of `SNIFFING_ORDER`.
+        Function that recognizes the format by its files: a name in the reader's module, or an address. It is called for
+        the formats of `SNIFFING_ORDER`.
     no_gold : str
         Contents of its files, if these need no gold file.
     needs_gold : str
         Name of the gold file's contents, if one is needed.
     options : str
-        Names of its own options; fixed choices follow a name, as in `case=keep|lower`.
+        Names of its own options. Fixed choices follow a name, as in `case=keep|lower`.
     metrics : str
-        Metrics, in small letters, that this format alone has beside a gold file.
+        Metrics, in lower case, that only this format has if there is a gold file.
     columns : str
-        Options on columns and labels that it uses, of `COLUMN_OPTIONS`.
+        Options of `COLUMN_OPTIONS`, on columns and labels, that it uses.
     traits : str
-        "detected-without-gold": its files may tell it without the gold file that it needs; "columns": columns of
-        scores, whose decimals may be parted by commas; "folders": it reads folders; "metrics": its files bring
-        metrics of their own.
+        Properties of the format. "detected-without-gold": it can be detected without the gold file that it needs.
+        "columns": it has columns of scores, whose decimal separator may be a comma. "folders": it reads folders.
+        "metrics": its files bring metrics of their own.
     """
 
     reader: str
@@ -118,7 +118,7 @@ class FileFormat:
             raise InputError(f"format {name}: no {self.needs_gold}; give {option} FILE ({content})")
 
     def load(self, function: str = "") -> Any:
-        """Import and return the reader, or another function: one beside the reader, or one with an address."""
+        """Import and return the reader, or another function: of the reader's module, or given by its address."""
         module, _, reader = self.reader.partition(":")
         return pkgutil.resolve_name(f"{__name__}.{function if ':' in function else f'{module}:{function or reader}'}")
 
@@ -377,7 +377,7 @@ def read(
         together, the default) or replicates=each (each is swapped separately). Name your own reader as
         MODULE:FUNCTION.
     options : Options
-        Options of reading, such as columns, alignment and missing scores.
+        Options of reading, such as columns, alignment and missing scores: `sigdask.formats.reading.options.Options`.
 
     Returns
     -------

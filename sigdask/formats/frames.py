@@ -32,7 +32,7 @@ from sigdask.formats.tables.scores import find_group_columns
 from sigdask.options import rename_options
 
 FRAME_PATH = Path("data frame")
-"""Stands in messages for a file's path if the data come from a data frame."""
+"""Path in messages if the data come from a data frame."""
 
 FRAME_FORMATS = ("wide", "long", "labels", "responses", "numbers")
 """Formats whose contents a data frame may have."""
@@ -61,23 +61,32 @@ def as_counts(
     Parameters
     ----------
     scores : mapping, data frame, or array of shape (n_items, n_systems)
-        Item scores. A data frame may come from any library that narwhals supports (pandas, polars, pyarrow, modin,
-        duckdb, ...), or that has the interchange protocol, or from dask.
+        Item scores, or labels. A data frame may come from any library that narwhals supports (pandas, polars, pyarrow,
+        modin, duckdb, ...), or that has the interchange protocol, or from dask.
     ids : str or sequence of str, optional
         Item ids, or the column that holds them.
     groups : mapping, or sequence of str, optional
-        Grouping columns (documents, topics), or the names of such columns.
+        Grouping columns (documents, topics) by name, or names of such columns of the data.
     names : sequence of str, optional
         Names for the systems of an array, by default "system 1" and so on.
     metrics : sequence of str
         Metrics that you will use. They may decide how a data frame is read.
     format : str
         How a data frame is laid out: "wide", "long", "labels", "responses" or "numbers", with options as on the
-        command line ("wide:systems=new+old" names the columns of systems); "auto" detects it.
-    **options
-        `name` of the test set; `missing`: "error", "pairwise" (compare each pair on the items that both have) or
-        "zero"; `warnings`; of data frames also `system_column`, `score_column`, `gold_column`, `ignore` and
-        `min_items`.
+        command line ("wide:systems=new+old" names the columns of systems). "auto", the default, detects it.
+    name : str
+        Name of the test set, by default empty. It also determines the random stream.
+    missing : {"error", "pairwise", "zero"}
+        How missing scores (NaN or None) are handled. "error", the default, raises InputError. "pairwise" compares each
+        pair on the items that both have. "zero" counts them as the score 0.
+    min_items : int, optional
+        Smallest number of items that two systems must have in common, by default 5 % of all items of the two.
+    warnings : sequence of str
+        Warnings to show with results.
+    system_column, score_column, gold_column : str, optional
+        Columns of a data frame. By default they are found by their usual names.
+    ignore : sequence of str
+        Columns of a data frame to leave out.
 
     Returns
     -------
@@ -87,7 +96,7 @@ def as_counts(
     Raises
     ------
     InputError
-        The data have another form, or a column has neither scores nor groups.
+        The data have another form, a column has neither scores nor groups, a score is missing, or ids are repeated.
 
     Examples
     --------

@@ -262,21 +262,21 @@ class Spec:
                 raise InputError(f"metric {self.name!r}: {self.base} has no option {key!r}{hint}")
 
     def get_number(self, key: str, default: str) -> str:
-        """Return the text of an option that must be a number of 0 or more."""
+        """Return the text of an option that must be a number of 0 or more. Raise InputError for any other value."""
         text = self.options.get(key, default)
         if not re.fullmatch(r"\d+(\.\d+)?", text):
             raise InputError(f"metric {self.name!r}: {key} = {text!r} is not a number of 0 or more")
         return text
 
     def get_choice(self, key: str, choices: tuple[str, ...]) -> str:
-        """Return an option that must be one of `choices`. The default is the first of them."""
+        """Return an option that must be one of `choices`, by default the first. Raise InputError for others."""
         text = self.options.get(key, choices[0])
         if text not in choices:
             raise InputError(f"metric {self.name!r}: {key} = {text!r} must be one of {', '.join(choices)}")
         return text
 
     def get_flag(self, key: str, *, default: bool = False) -> bool:
-        """Return as bool an option that must be 0 or 1."""
+        """Return as bool an option that must be 0 or 1. Raise InputError for any other value."""
         text = self.options.get(key, str(int(default)))
         if text not in {"0", "1"}:
             raise InputError(f"metric {self.name!r}: {key} = {text!r} must be 0 or 1")

@@ -116,6 +116,16 @@ def load_metric(name: str) -> Metric | BlackBox:
 
     Modules are searched on the path and in the current folder.
 
+    Parameters
+    ----------
+    name : str
+        Address of the metric or function, as `module:attribute`.
+
+    Returns
+    -------
+    Metric or BlackBox
+        The metric, as it is in the module, or made of the function.
+
     Raises
     ------
     InputError

@@ -201,8 +201,8 @@ class Evaluation(PaperTables, RankingEvaluation):
     precision : tuple of Precision
         Precision and recall of the n best, for each measure and n.
     sampled : tuple of SampledPrecision
-        Estimated precision, instead of `precision`, if only a sample is judged. If several samples were drawn, it is of
-        the first.
+        Estimated precision, instead of `precision`, if only a sample is judged. If several samples were drawn, it is
+        that of the first.
     differences : tuple of Difference
         Comparisons of two measures by precision, for each pair and n.
     average_precision : tuple of AverageDifference

@@ -423,6 +423,11 @@ class Results(ComparisonResults):
         ----------
         layout, digits, percent
             As in `to_markdown`.
+
+        Returns
+        -------
+        list of PaperTable
+            Tables with title, columns, legend and cited works.
         """
         return comparisons.build_tables(self, layout, digits, percent=percent)
 

@@ -242,7 +242,7 @@ class ComparisonResults(Sequence[Result]):
         return "".join(self.json_parts(layout))
 
     def json_parts(self, layout: JsonLayout = "objects") -> Iterator[str]:
-        """Yield the text of `to_json` in parts of some thousand results."""
+        """Yield the text of `to_json(layout)` in parts of some thousand results."""
         return iter_json(self.around() | {"results": build_json_results([self], layout)})
 
     def json_lines(self) -> Iterator[str]:

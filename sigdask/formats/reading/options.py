@@ -25,11 +25,11 @@ class Source:
     path : Path
         Path of the file.
     name : str or None
-        The system's name; None takes it from the file, by its column or its own name.
+        Name of the system. None takes it from a column of the file, or from the name of the file.
     apart : str
         Name to use if another file has the same name.
     parts : tuple of Path
-        Files and folders of logs that together are the source, found by a pattern; all are in `path`.
+        Files and folders of logs that together are the source, found by a pattern. All are in `path`.
     """
 
     path: Path
@@ -39,7 +39,7 @@ class Source:
 
     @property
     def system(self) -> str:
-        """The name of the system in a file of one system; by default the file's stem."""
+        """Name of the system in a file of one system, by default the file's name without its ending."""
         name = self.name or self.apart or get_stem(self.path)
         if not name.isascii():
             try:
@@ -54,51 +54,51 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to read the files of one test set.
+    """Options for reading the files of one test set, for `sigdask.read`.
 
     Attributes
     ----------
     id_column : str or None
-        Column of item ids; None takes the first conventional name.
+        Column of item ids. None takes the first column with a usual name, such as "id".
     gold_column : str or None
-        Gold-standard column; None takes "gold".
+        Column of the gold standard. None takes a column with a usual name, such as "gold".
     prediction_column : str or None
-        Column of the answer, in files of one system.
+        Column of the prediction, in files of one system.
     system_column, score_column : str or None
-        Columns of a long table; None takes conventional names.
+        Columns of a long table. None takes columns with usual names.
     groups : tuple of str
-        Columns to swap or subset by (`--unit`, `--by`); kept as `Counts.groups`, never systems.
+        Columns of groups of items, for the options `unit` and `by`. They become `Counts.groups`, and are never systems.
     ignore : tuple of str
         Columns left out.
     label_map : tuple of (str, tuple of str)
-        Labels to be read as another: (target, sources).
+        Labels that are replaced by another one: (new label, labels that it replaces).
     align : {"auto", "id", "position"}
-        How rows of several files belong together; "auto" takes ids where every file has them.
+        How rows of several files are matched. "auto" takes ids if every file has them, else positions.
     decimal : {".", ","}, or None
         Decimal separator of scores. None detects it if it is unambiguous.
     missing : {"error", "pairwise", "zero"}, or None
-        How missing scores are handled; see `Counts.from_scores`. None is the format's convention: an error, but 0 for a
-        topic that a run lacks.
+        How missing scores are handled, as in `Counts.from_scores`. None is the format's convention: "zero" for TREC
+        runs, SQuAD 1.1, and lists of spans or terms, "error" for others.
     min_items : int or None
-        Items in common that are enough for two systems; None asks for 5 % of the items of both.
+        Smallest number of items that two systems must have in common. None requires 5 % of all items of the two.
     references : tuple of Path
-        Further reference files, besides the gold file.
+        Further reference files, in addition to the gold file.
     documents : Path or None
-        File of the document of each segment, one a line; of each item, in any format.
+        File with the document of each segment, one on each line, or a table of item and document.
     group_file : Path or None
-        Table of items and the groups they are in.
+        Table of items and of the groups that they belong to.
     name : str
-        The test set's name.
+        Name of the test set. It also determines the random stream.
     metrics : tuple of str
-        Metrics that will be asked for: one that a single format has tells the format.
+        Metrics that you will use. A metric that only one format has determines the format.
     sheet : str or None
-        Sheet of a workbook; None is the only one with data.
+        Sheet of a workbook. None takes the only one with data.
     most_unpacked : int or None
-        Bytes that a packed file may become; None is 100 times its size, at least 32 MB.
+        Largest size of a decompressed file, in bytes. None is 100 times its compressed size, at least 32 MB.
     own : mapping of str to str
-        Options of a single format, written after its name: `conll:scheme=IOBES,column=3`.
+        Options of a single format, which follow its name: `conll:scheme=IOBES,column=3`.
     is_detected : bool
-        Whether the files tell the format, and the user did not: real numbers are no labels then.
+        Whether the format is detected and not stated by the user. Then real numbers are not read as labels.
     """
 
     id_column: str | None = None

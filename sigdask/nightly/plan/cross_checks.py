@@ -21,7 +21,7 @@ Complain = Callable[[PlanKey, str], None]
 
 
 def check_comparisons(test_set: TestSet, own: Container[str], key: PlanKey, complain: Complain) -> None:
-    """Check the formats, metrics and pairs of one test set without reading its data; `own` are its own options."""
+    """Check the formats, metrics and pairs of one test set without reading its data; `own` holds its own options."""
     _check_format(test_set.format, (*key, "format"), complain)
     metrics_key: PlanKey = (*key, "metrics") if "metrics" in own else ("metrics",)
     for name in test_set.metrics:
@@ -67,7 +67,7 @@ def _check_names_in_pairs(test_set: TestSet, key: PlanKey, complain: Complain) -
     source_names = [source.name for source in test_set.sources if source.name is not None]
     systems = dict.fromkeys(source_names)
     if len(source_names) != len(test_set.sources) or len(systems) < 2:
-        return  # one file may hold several systems, under names of its own
+        return  # one file may hold several systems, with names of their own
     names = [name for pair in test_set.comparison["pairs"] or () for name in pair]
     for name in dict.fromkeys([*names, test_set.comparison["baseline"] or ""]):
         if name and name not in systems:

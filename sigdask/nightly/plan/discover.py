@@ -1,7 +1,7 @@
 """Discovery of the test sets in a folder: system outputs, gold standard and document files.
 
 A file's name says what it may be (gold, references, qrels; documents; sources), and a reader checks it. If a folder can
-be read in two ways, it is refused with both.
+be read in two ways, an error names both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sigdask.identity import dataclass
 from sigdask.nightly.plan import paths
 from sigdask.text import format_list
 
-_find_common_prefix = os.path.commonprefix  # of characters, as is meant
+_find_common_prefix = os.path.commonprefix  # of characters, as intended
 
 MAX_FILES, DEEPEST = 20_000, 4
 """Maximum number of files that are inspected, and the depth of their folders."""
@@ -43,7 +43,7 @@ Systems = str | tuple[str, ...] | dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Facts that the user states about the files, as options of `compare` do."""
+    """Facts about the files that the user states by options like those of `compare`."""
 
     gold: Path | None = None
     documents: Path | None = None
@@ -62,7 +62,7 @@ class DiscoveredTestSet:
     systems : str, tuple of str, or dict of str to str
         Pattern, paths, or names and paths, relative to the folder of the plan.
     sources : tuple of Source
-        The files that these are.
+        The files of the systems.
     gold : Path or None
         Gold-standard file.
     format : str
@@ -104,9 +104,9 @@ class FolderSurvey:
     test_sets : tuple of DiscoveredTestSet
         The test sets, at least one.
     unused : tuple of Path
-        Files that were not taken for anything.
+        Files that were not assigned to any role.
     unread : tuple of str
-        Why some of them could not be.
+        Why some of these files could not be read.
     """
 
     home: Path
@@ -334,7 +334,7 @@ def _iter_test_sets(group: list[Path], roles: _FilesByRole, home: Path, hints: H
 
 
 def _select_near(files: Sequence[Path], group: Sequence[Path], stated: Path | None) -> list[Path]:
-    """Return the given file, else those in the group's folder or all files, of these those whose names begin alike."""
+    """Return the given file, else the files in the group's folder or all files, if possible named alike."""
     if stated is not None:
         return [stated]
     folders = {*map(_get_set_folder, group)}
@@ -402,7 +402,7 @@ def _read_together(
 def _read_test_set(
     name: str, systems: Systems, sources: Sequence[Source], gold: Path | None, options: Options, format_: str
 ) -> DiscoveredTestSet:
-    """Return the test set that files are when they are read together."""
+    """Return the test set of files that are read together."""
     format_name = formats.detect(sources, gold, options) if format_ == "auto" else format_
     for given, what in ((options.references, "several references"), (options.documents, "documents")):
         if given and format_name != "segments":
@@ -431,12 +431,12 @@ def _find_pattern(names: Sequence[str], group: set[Path], home: Path) -> str | N
     """Return a pattern that matches exactly these files, with distinct names, or None."""
     start, end = _find_common_prefix(names), _find_common_prefix([name[::-1] for name in names])[::-1]
     start = start[: max(start.rfind("/"), start.rfind("."), start.rfind("_")) + 1]
-    start = re.sub(r"[^/]*__$", "", start)  # an organisation, as in `org__model`, is part of the system's name
+    start = re.sub(r"[^/]*__$", "", start)  # in `org__model`, the organisation is part of the system's name
     boundary = re.search(r"[/.]", end)
     end = end[boundary.start() :] if boundary else ""
     middle = [name[len(start) : len(name) - len(end)] for name in names]
     are_folders = all(path.is_dir() for path in group)
-    if not (start or end or are_folders):  # it would find the plan as well
+    if not (start or end or are_folders):  # it would match the plan as well
         return None
     if not all(middle) or any("/" in part for part in middle) or len(set(middle)) < len(middle):
         return None

@@ -42,7 +42,7 @@ def render_draft(survey: FolderSurvey, name: str, baseline: str | None = None) -
     name : str
         Name of the plan's file without its ending.
     baseline : str, optional
-        System that the others are compared with; all are compared with each other without one.
+        System with which the others are compared. Without one, all are compared with each other.
     """
     first_system = _format_value(survey.test_sets[0].counts.systems[0] if baseline is None else baseline)
     choices = ['pairs = "all"', f"pairs = {{ baseline = {first_system} }}"]

@@ -37,9 +37,9 @@ def find_key_lines(text: str, data: Mapping[str, Any]) -> dict[PlanKey, int]:
     Parameters
     ----------
     text : str
-        The file.
+        Content of the plan file.
     data : mapping
-        The parsed text.
+        The parsed content.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def _has_key(key: PlanKey, data: Any) -> bool:
 
 MAX_SHOWN = 25
 LONGEST = 60
-"""Maximum characters of a value that are shown."""
+"""Maximum number of characters of a value that are shown."""
 
 _TYPES: dict[str, str] = {
     "string_type": "text in quotes",
@@ -261,14 +261,14 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
     Parameters
     ----------
     errors : sequence of mapping
-        As `ValidationError.errors()` gives them.
+        Errors, as `ValidationError.errors()` returns them.
     data : mapping
         The validated data.
     """
     keys = [_find_key(error["loc"], data, missing=error["type"] == "missing") for error in errors]
     for error, key in zip(errors, keys, strict=True):
         if key == ("gate", "rules") and error["type"] == "missing" and ("gate", "rule") in keys:
-            continue  # the complaint about gate.rule says it
+            continue  # the complaint about gate.rule states it
         if error["type"] == "unexpected_keyword_argument":
             yield Complaint(key, _describe_unknown(key, data))
         elif error["type"] != "too_short" or not error["input"] or error["ctx"]["min_length"] > 1:

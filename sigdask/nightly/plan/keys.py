@@ -1,6 +1,6 @@
 """The keys of a plan file: declarations that validate, document and hold the defaults.
 
-Pydantic reads these declarations; what is made of them is in `sigdask.nightly.plan.model`.
+Pydantic reads these declarations. The plan that results is in `sigdask.nightly.plan.model`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def plan_table(options: Iterable[Option] = (), *, after: str = "") -> Callable[[
     options : iterable of Option
         Options of the table in addition to its own fields, with their types, help, bounds and defaults.
     after : str
-        The field that they follow.
+        Name of the field after which they are inserted.
     """
 
     def build(table: type[Table]) -> type[Table]:

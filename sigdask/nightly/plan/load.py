@@ -92,7 +92,7 @@ def build_late_error(path: Path, complaints: Sequence[Complaint]) -> InputError:
     try:
         text = read_text(path, EXPECTED)
         lines = find_key_lines(text, parse_toml(text, path))
-    except InputError:  # changed in between
+    except InputError:  # the file has changed in between
         lines = {}
     return build_error(path, complaints, lines)
 
@@ -116,7 +116,7 @@ def _read_plan(path: Path | str) -> tuple[Path, str, dict[str, Any]]:
     text = read_text(file, EXPECTED)
     try:
         str(file.absolute()).encode()
-    except UnicodeEncodeError:  # a store could not save it
+    except UnicodeEncodeError:  # a store cannot save it
         raise InputError(
             f"{str(file.absolute())!r}: the name of a plan or of its folder is not UTF-8; rename it"
         ) from None

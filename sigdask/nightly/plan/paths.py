@@ -132,7 +132,7 @@ Systems = str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]]
 def find_sources(systems: Systems, folder: Path, format_: str = "auto") -> Iterator[Source | InputError]:
     """Yield the files and folders of the systems, or an error for each that is invalid.
 
-    Of logs of samples all that a pattern finds for one system, and all that a folder holds, is one source.
+    Logs of samples that a pattern finds for one system, or that a folder holds, are one source together.
     """
     by_name = systems if isinstance(systems, Mapping) else {None: systems}
     for name, paths in by_name.items():

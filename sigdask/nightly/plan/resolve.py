@@ -79,10 +79,10 @@ def resolve_plan(keys: tables.PlanKeys, path: Path, complaints: list[Complaint],
     path : Path
         The plan file, absolute; other paths are relative to its folder.
     complaints : list of Complaint
-        Added to. When it is not empty, what is returned must not be used; what does not follow from
-        earlier complaints is judged all the same.
+        List to which complaints are added. If it is not empty, the returned plan must not be used. Keys that earlier
+        complaints do not affect are checked nevertheless.
     numbers : sequence of int
-        Places of the test sets in the file.
+        Indices of the test sets in the file.
     """
     location = _PlanLocation(path.parent, complaints)
     is_valid = not complaints
@@ -177,7 +177,7 @@ def _build_test_set(entry: tables.TestSetKeys, shared: GivenOptions, location: _
 def _find_sources(
     systems: Any, format_: str, location: _PlanLocation, key: PlanKey, *, once: bool = False
 ) -> tuple[Source, ...]:
-    """Return the sources of systems; complain about what is not found, and with `once` about files that come twice."""
+    """Return the sources of systems; complain about missing files, and with `once` about repeated ones."""
     by_files: dict[tuple[Path, ...], Source] = {}
     for source in paths.find_sources(systems, location.folder, format_):
         if isinstance(source, InputError):

@@ -22,7 +22,7 @@ from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
 from sigdask.text import format_count, format_list, make_printable
 
 MAX_PASSED = 5
-"""Maximum number of passed comparisons that are listed, of a rule that passed. All failures are listed."""
+"""Maximum number of comparisons that are listed of a rule that passed. All failures are listed."""
 
 MAX_KEPT = 50
 """Maximum number of comparisons of a rule whose texts are in a run's record, failures first."""
@@ -209,7 +209,7 @@ def render_junit(verdict: GateVerdict, name: str) -> str:
     verdict : GateVerdict
         Verdict of the gate.
     name : str
-        The plan's name.
+        Name of the plan.
     """
     root = ET.Element("testsuites", _count_cases(verdict.rules, name))
     for rule in verdict.rules:

@@ -169,7 +169,7 @@ def update_site(
     report : PlanReport
         Report of the latest run.
     opened_details : sequence of ComparisonDetails
-        Details of the comparisons that the night's page opens.
+        Details of the comparisons that the night's page shows.
     has_all_nights : bool
         Whether to write the pages of earlier nights that the site lacks.
 
@@ -193,7 +193,7 @@ def update_site(
     except OSError as error:
         raise UnfinishedError(f"{folder}: cannot be made ({error.strerror})") from None
     latest = folder / _get_night_file(report.run)
-    if not (has_all_nights and latest.exists()):  # a run's page has details, which the store lacks
+    if not (has_all_nights and latest.exists()):  # the page of a run has details, which the store lacks
         write_report(latest, report, opened_details, home="index.html")
     for run, _ in runs if has_all_nights else ():
         file = folder / _get_night_file(run)

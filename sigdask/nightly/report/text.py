@@ -196,7 +196,7 @@ def format_report(
     everything, verbose : bool
         As in `render`.
     page_path : str
-        Path of the run's page, or "".
+        Path of the run's page. Empty if there is none.
     width : int, optional
         Columns of the terminal. None, for a pipe, sets no limit.
 
@@ -316,9 +316,9 @@ def write_files(
     files : ReportFiles
         Paths and formats of the files. Those without a path are not written.
     opened_details : sequence of ComparisonDetails
-        Comparisons that the page opens, by their rows of all results.
+        Details of the comparisons that the page shows, by their rows in all results.
     units : iterable of UnitScores
-        The units of all comparisons, which are read if they are written.
+        The units of all comparisons. They are only read if a file of units is written.
     """
 
     def list_tables() -> list[Table]:
