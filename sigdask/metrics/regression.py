@@ -1,4 +1,12 @@
-"""Metrics of predicted numbers beside gold numbers: errors, correlations, rankings, and probabilities."""
+"""Metrics of predicted numbers and gold numbers: errors, correlations, rankings, and probabilities.
+
+References
+----------
+Brier 1950, "Verification of forecasts expressed in terms of probability". Kendall 1945, "The treatment of ties in
+ranking problems" (tau-b). Hanley & McNeil 1982, "The meaning and use of the area under a receiver operating
+characteristic (ROC) curve". Naeini, Cooper & Hauskrecht 2015, "Obtaining well calibrated probabilities using Bayesian
+binning" (ECE).
+"""
 
 from __future__ import annotations
 
@@ -163,7 +171,7 @@ FAR = 10
 """Predictions farther than this from the common centre, in standard deviations, get another centre."""
 
 TOO_FAR = 1e5
-"""Standard deviations from the centre at which squares no longer resolve the differences between numbers."""
+"""Distance from the centre, in standard deviations, at which squares cannot represent differences of numbers."""
 
 
 def _build_products(name: str, gold: Floats, predictions: Sequence[Floats], counts: Counts) -> Columns:

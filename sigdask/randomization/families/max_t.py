@@ -1,7 +1,7 @@
 """Families under max-T: hypotheses tested together on shared swaps, by their largest statistic.
 
-Each hypothesis is divided by its own standard deviation under swaps, which no swap can change, so that
-none hides another.
+Each difference is divided by its own standard deviation under swaps, which no swap can change. So a comparison of large
+variance does not dominate the maximum (Westfall & Young 1993, "Resampling-based multiple testing").
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Detect skewed differences of units, for which a studentised maximum cannot be trusted.
 
-Swapping outputs leaves the differences of two systems alike where these are equal in distribution. Two
-systems of one mean that are skewed in opposite directions are not: the differences of units lean to one side,
-the studentised sum of few of them falls further out on the other side than its swaps do, and more so in the
-far tail that a family needs. The limits here were chosen by simulation (docs/statistics/families-measured.md).
+Swapping outputs is valid if the outputs of both systems have the same distribution. Two systems can have the same mean
+and still be skewed in opposite directions. Then the differences of units are skewed to one side. The studentised sum of
+few of them is further out on the other side than its swaps are, most of all in the far tail that a family needs. The
+limits here were chosen by simulation (docs/statistics/families-measured.md).
 """
 
 from __future__ import annotations

@@ -3,7 +3,13 @@
 Each resample's differences and scores are counted by the cell in which they lie, so that tallies add up
 and can be stored. `sigdask.statistics.bounds` computes intervals from the counts.
 
-The bootstrap under a metric of whole outputs, which is called once for each system and resample.
+`BootstrapOutputs` is the bootstrap under a metric computed by a function, which is called once for each system and
+resample.
+
+References
+----------
+Efron 1979, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7. Koehn 2004, "Statistical
+significance tests for machine translation evaluation", EMNLP.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ further octave has `PARTS` cells. A value that ties with the origin has the midd
 last. So a quantile is known to a part of a width. If values lie on steps that are no finer than cells, it is known
 exactly.
 
-The jackknife leaves out one unit at a time. It gives standard errors, and the acceleration of BCa intervals.
+The jackknife leaves out one unit at a time. It gives standard errors, and the acceleration of BCa intervals (Efron
+1987, "Better bootstrap confidence intervals", Journal of the American Statistical Association 82).
 """
 
 from __future__ import annotations
