@@ -6,10 +6,10 @@ errors and the lengths of references.
 
 References
 ----------
-Papineni et al. 2002, "BLEU: a method for automatic evaluation of machine translation". Post 2018, "A call for clarity in
-reporting BLEU scores" (sacrebleu). Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation", and 2017,
-"chrF++: words helping character n-grams". Snover et al. 2006, "A study of translation edit rate with targeted human
-annotation".
+Papineni et al. 2002, "BLEU: a method for automatic evaluation of machine translation". Post 2018, "A call for clarity
+in reporting BLEU scores" (sacrebleu). Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation", and
+2017, "chrF++: words helping character n-grams". Snover et al. 2006, "A study of translation edit rate with targeted
+human annotation".
 """
 
 from __future__ import annotations
