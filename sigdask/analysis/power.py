@@ -765,8 +765,11 @@ def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> PowerResults
         with `difference`.
     power : float
         Probability with which the difference should be detected, by default 0.8. It must be above alpha.
-    metrics, pairs, baseline, unit, alternative, alpha, seed
+    metrics, pairs, baseline, alternative, alpha, seed
         As in `compare_sets`.
+    unit : str or sequence of str, optional
+        Unit that is swapped as a whole: "item" (the default) or a grouping column, such as "document". Of several
+        nested units, the coarsest is swapped.
     adjust : {"none", "holm"}
         "none", the default, tests each comparison at alpha, "holm" at the level of the first step of Holm's procedure,
         alpha divided by the number of comparisons.
