@@ -274,7 +274,7 @@ Cache = Annotated[
     Option(
         "Cache statistics extracted from outputs, in $SIGDASK_CACHE or ~/.cache/sigdask.",
         True,
-        negative="Count statistics of outputs, such as matching n-grams, anew, and do not keep them.",
+        negative="Do not use the cache of statistics of outputs, such as matching n-grams.",
     ),
 ]
 BlocksPerTask = Annotated[
@@ -339,7 +339,7 @@ class TestOptions(TypedDict, total=False):
     exact_limit: Annotated[
         float | None,
         Option(
-            "Limit of the estimated time, in seconds of one core, of all exact p-values of a test set and metric.",
+            "Limit of the estimated time of all exact p-values of a test set and metric, in seconds of one core.",
             otherwise="exact: 60; auto: 0.2; both: 100 for each comparison, or about an hour if "
             "the work can be divided",
             least=0,

@@ -111,9 +111,8 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
         if lost := plan_report.describe_lost():
             LOG.warning(lost)
         if is_printed(files):
-            if (verdict := plan_report.run.details.get("verdict")) is not None:
-                print_text(f"{format_record(verdict)}\n")
-            print_report(plan_report, options)
+            verdict = plan_report.run.details.get("verdict")
+            print_report(plan_report, options, before="" if verdict is None else f"{format_record(verdict)}\n\n")
         write_files(plan_report, files, options)
         details = _open_details(where, plan_report, options) if options["open_pairs"] else ()
         if files["html"] is not None:
@@ -147,8 +146,8 @@ def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str 
     log_note(f"site: {Path(site) / 'index.html'}")
 
 
-def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path: str = "") -> None:
-    """Print a report for the terminal, as `--all`, `--verbose` and `--set` ask for it."""
+def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path: str = "", before: str = "") -> None:
+    """Print a report for the terminal after some text, as `--all`, `--verbose` and `--set` ask for it."""
     text = format_report(
         plan_report,
         opened=options["opened"] or None,
@@ -157,7 +156,7 @@ def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path:
         page_path=page_path,
         width=output_columns(),
     )
-    print_text(text)
+    print_text(before + text)
 
 
 def select_layout(options: Mapping[str, Any]) -> TableLayoutOptions:

@@ -83,6 +83,7 @@ def test_one_test_set_is_opened_by_name(night):
     unknown = call_sigdask("report", folder / "night.toml", "--set", "set99", cwd=folder)
     assert unknown.returncode == 2
     assert "--set set99: run 2 has no test set of this name" in unknown.stderr
+    assert unknown.stdout == ""
 
 
 def test_an_unknown_test_set_is_refused_before_anything_is_counted(night):
