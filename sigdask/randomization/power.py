@@ -289,8 +289,8 @@ RISK = 0.01
 FIRST_ROUND, ENOUGH = 64, 200
 """Swaps of the first round, and exceedances expected at alpha after the last."""
 
-RADEMACHER = 3.178
-"""Constant of Bentkus & Dzindzalieta 2015, 1 / (4 P(Z >= sqrt 2)) = 3.17866, cut to the three decimals of the paper."""
+RADEMACHER = 3.1787
+"""Constant of Bentkus & Dzindzalieta 2015, 1 / (4 P(Z >= sqrt 2)) = 3.178656, rounded up."""
 
 MAX_NUMBERS = 2**22
 """Maximum number of sampled units' sums held at a time."""

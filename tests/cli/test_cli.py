@@ -227,7 +227,7 @@ def test_identical_and_tiny_sets_run_and_0_over_0_has_a_note(files):
     assert "x and y do not differ on accuracy: the metric counts both alike on every item." in result.stdout
     (files / "zero.csv").write_text("item,gold,x,y\na,0,0,1\nb,1,0,1\n")
     result = run("compare", "zero.csv", "--metric", "precision", cwd=files)
-    assert "note: x: 0/0 scored 0" in result.stdout
+    assert "note: x: its score is undefined (0/0), and counts as 0" in result.stdout
 
 
 def test_names_from_files_are_printed_and_not_read_as_markup(files):

@@ -200,7 +200,7 @@ def test_two_systems_below_the_digits_of_float64_are_refused_beside_an_ordinary_
     assert len(compare_all(systems, trials=99, baseline="c")) == 2  # the small ones are as zeros to it
 
 
-@pytest.mark.parametrize(("value", "what"), [(10**400, "too large"), (float("inf"), "position 2 is infinite")])
+@pytest.mark.parametrize(("value", "what"), [(10**400, "too large"), (float("inf"), "item 2 is infinite")])
 def test_a_number_that_float64_does_not_hold_is_refused(value, what):
     with pytest.raises(InputError, match=f"scores of 'B': .*{what}"):
         compare([1, 2, 3], [1, value, 3])

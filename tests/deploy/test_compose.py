@@ -91,7 +91,7 @@ def test_services_of_the_compose_file_finish_a_plan_though_a_worker_is_killed(im
         services.start("driver", "driver-again")
         status, output = services.wait_for_exit("driver-again", 120)
         assert status == 0, output
-        assert "\nsigdask: 0 trials counted" in output
+        assert "sigdask: 0 trials counted" in output
     local_store = prepared / "here.sqlite"
     run_sigdask("run", prepared / "plan" / "plan.toml", "--cluster", "threads", "--store", local_store)
     assert service_report == read_report(local_store)

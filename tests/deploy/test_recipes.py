@@ -384,7 +384,7 @@ webhook_body = "body.j2"
     [
         ('{"text": {{ text | tojson }', r"the template, line 1, is wrong"),
         ('{"text": "{{ text }}"}', r"is not JSON .* write texts as \{\{ text \| tojson \}\}"),
-        ('{"text": {{ textt | tojson }}}', "the template takes textt; there are "),
+        ('{"text": {{ textt | tojson }}}', "the template uses textt, but there is only "),
         ('{"text": {{ text.__class__.__mro__ | string | tojson }}}', "is unsafe"),
         ("{{ 1 / 0 }}", "division by zero"),
         ('{{ "x" * 10**10 }}', "takes more than 5 s or 1 GiB of memory"),

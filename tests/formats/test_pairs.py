@@ -188,7 +188,7 @@ def test_columns_separators_headers_and_bare_predictions(tmp_path):
     assert counts.group("category") == ("N", "N")
     bare = read_tables(tmp_path, "ab\ta b\ncd\tcd\n", "a b\nc d\n", "ab\nc d\n")
     assert bare.field("tp").tolist() == [[2, 0], [0, 0]]
-    with pytest.raises(InputError, match="column = '1' must be a number of 2 or more"):
+    with pytest.raises(InputError, match="column = '1': must be a number of 2 or more"):
         read_tables(tmp_path, gold, gold, gold, format="pairs:column=1")
 
 

@@ -299,7 +299,7 @@ def test_a_metric_among_ratings_is_named_and_several_are_asked_for(tmp_path):
 
 def test_without_a_rater_repeated_segments_of_a_metric_are_an_error(tmp_path):
     (tmp_path / "t.csv").write_text(_format_ratings("System,Seg,HTER,pass"))
-    with pytest.raises(InputError, match="raters=mean averages them"):
+    with pytest.raises(InputError, match="raters=mean averages several ratings"):
         read(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text(_format_ratings("System,Seg,HTER,pass", raters="x"))
     assert read(tmp_path / "t.csv").suggested == ("HTER",)

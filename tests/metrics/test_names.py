@@ -137,9 +137,9 @@ def test_a_black_box_that_fails_or_returns_nan_is_the_users_error():
         compare([1, 2], [0, 0], metric=sigdask.black_box(lambda o, _: float("nan")))
 
 
-def test_a_metric_asked_for_twice_is_answered_twice():
-    first, second = compare_all(LABELS, metrics=["macro-f1", "macro-f1"])
-    assert first == second
+def test_a_metric_asked_for_twice_is_an_error():
+    with pytest.raises(InputError, match="metric 'macro-f1' occurs twice"):
+        compare_all(LABELS, metrics=["macro-f1", "macro-f1"])
 
 
 def test_lower_is_better_where_the_user_says_so():

@@ -160,7 +160,7 @@ def test_a_correlation_with_constant_predictions_is_undefined_and_counts_as_0(me
     result = sigdask.compare([0.1] * 6, [1, 2, 4, 3, 5, 6], gold=[1, 2, 3, 4, 5, 6.5], metric=metric)
     assert result.score_a == 0
     assert result.score_b > 0.8
-    assert any("A: 0/0 scored 0" in warning for warning in result.warnings)
+    assert any("A: its score is undefined (0/0), and counts as 0" in warning for warning in result.warnings)
     assert result.p_value < 1
 
 

@@ -209,7 +209,7 @@ def test_a_note_about_contrary_intervals_names_the_metric_of_each_comparison():
         results = compare(pd.DataFrame(rows, columns=["system", "item", "f1", "recall"]), **options)
         if notes := [note for note in results.notes if note.kind == "simultaneous-differs"]:
             break
-    assert re.search(r"of [a-d] and [a-d] by (f1|recall)", notes[0].text)
+    assert re.search(r"\b[a-d] and [a-d] by (f1|recall)", notes[0].text)
 
 
 def test_what_stands_beside_p_is_written_everywhere(tmp_path):

@@ -59,7 +59,7 @@ WRONG_VALUES = {
 
 ALSO_NAMED_AT = {("adjust",): [("stopping",)], ("test_set", 0, "unit"): [("test_set", 0, "ignore")]}
 EXPLANATIONS = re.compile(
-    "should be|choose|test sets:|no such|missing|which is a folder|matches no|twice|needs|is the name|is an input|both a unit|no system|is paired"
+    "should be|choose|test sets:|no such|missing|which is a folder|matches no|twice|needs|is the name|is an input|both a unit|also a unit|no system|is paired"
 )
 
 MUTANTS = [(path, value) for path, values in WRONG_VALUES.items() for value in values]
