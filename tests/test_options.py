@@ -98,7 +98,7 @@ def test_trials_go_as_far_as_the_stream():
 
 def test_what_is_not_given_is_the_default_and_what_is_wrong_is_refused():
     assert fill_options(SelectionOptions, {})["alpha"] == 0.05
-    with pytest.raises(TypeError, match="no option 'alhpa'; did you mean 'alpha'.*options: alternative"):
+    with pytest.raises(TypeError, match="no option 'alhpa'; did you mean 'alpha'.*Options: alternative"):
         fill_options(SelectionOptions, {"alhpa": 0.1})
     with pytest.raises(InputError, match="adjust = 'bonferroni': must be one of none, holm"):
         fill_options(SelectionOptions, {"adjust": "bonferroni"})

@@ -93,9 +93,9 @@ def _read_plan_results(where: str) -> Results:
     location, plan = find_store_and_plan(where, None, None)
     with report_damage(location):
         report = status.build_report(location, plan)
+        results = [*report.results.values()]
     if lost := report.describe_lost():
         LOG.warning(lost)
-    results = [*report.results.values()]
     if not results:
         raise InputError(f"{where}: holds no results")
     table = Table.join([test_set_results.table for test_set_results in results])

@@ -93,7 +93,7 @@ def test_a_step_says_total_percentage_and_time_left(monkeypatch):
     assert "99 of 100 trials (11% of the work)" in str(ProgressStep("counting", "trials", 99, 100, 7.0, 100.0, 0.11))
     assert ProgressStep("counting", "trials", 99, 100, share=0.95).label == "99 of 100 trials"
     assert ProgressStep("counting", "trials", 99, 100, share=0.68).label == "counting trials"
-    assert str(ProgressStep("judging", start=100.0)) == "judging, for 1 min 0 s"
+    assert str(ProgressStep("judging", start=100.0)) == "judging, 1 min 0 s so far"
 
 
 @pytest.mark.parametrize("name", ["plain", "packed", "quoted", "lines"])

@@ -220,14 +220,14 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
     systems : mapping of str to FileListing
         By name.
     options : Options
-        `align` and `missing` ("pairwise" leaves absent items out, "error" raises, else they hold nothing).
+        `align` and `missing` ("pairwise" leaves absent items out, else they hold nothing).
     nothing : object
         Value of a missing item.
 
     Raises
     ------
     InputError
-        The files do not match, or a list lacks an item although `missing` is "error".
+        The files do not match.
     """
     by_id = all(listing.has_ids for listing in (gold, *systems.values()))
     if options.align == "id" and not by_id:
@@ -247,8 +247,6 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
         all_items.update(dict.fromkeys(extra))
         absent = [item for item in gold.items if item not in listing.items]
         if absent and listing.complete:
-            if options.missing == "error":
-                raise InputError(f"{listing.path} ({name}): lacks {describe_items(absent)} of {gold.path}")
             treatment = "left out of its pairs" if options.missing == "pairwise" else "taken as empty"
             warnings.append(f"{listing.path} ({name}): {describe_items(absent)} missing, {treatment}")
     ids = list(all_items)
