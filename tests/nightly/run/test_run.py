@@ -459,7 +459,7 @@ def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, h
         wait_for_tallies(folder)
         process.send_signal(getattr(signal, how))
     start = time.monotonic()
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=30 + deadline)
     assert time.monotonic() - start < 10 + deadline
     assert process.returncode == 3, err
     assert "stopp" in err
