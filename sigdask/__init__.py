@@ -11,11 +11,7 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from importlib import import_module
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -60,54 +56,6 @@ _NAMES_OPTIONS: dict[str, Any] = {
     "run_plan": "plan",
 }
 """Functions whose errors and notes call options by their Python or plan names, not by those of the command line."""
-
-
-_MOVED = {
-    "clusters": "execution.clusters",
-    "clusters.hung": "execution.clusters.hung_workers",
-    "comparison": "analysis.comparison",
-    "comparison.presented": "report",
-    "comparison.presented.signature": "results.signature",
-    "engine": "execution",
-    "figures": "report.plots",
-    "gate": "nightly.gate",
-    "overnight": "nightly.run",
-    "plan": "nightly.plan",
-    "rankings": "api",
-    "store": "nightly.store",
-}
-"""Modules renamed in 0.3, by old name. The old names are removed in 0.4."""
-
-
-class _MovedModules:
-    """Imports modules by the names that they had in 0.2, with a DeprecationWarning."""
-
-    @staticmethod
-    def find_spec(name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
-        """Return how to import a module that moved, None for any other."""
-        old, rest = name.removeprefix("sigdask."), ""
-        while old and old not in _MOVED:
-            old, _, last = old.rpartition(".")
-            rest = f".{last}{rest}"
-        if not old or not name.startswith("sigdask."):
-            return None
-        return ModuleSpec(name, _MovedModules, origin=f"sigdask.{_MOVED[old]}{rest}")  # type: ignore[arg-type]
-
-    @staticmethod
-    def create_module(_: ModuleSpec) -> None:
-        """Return None, so that Python creates an empty module, which `exec_module` replaces."""
-
-    @staticmethod
-    def exec_module(module: ModuleType) -> None:
-        """Warn, and put the module of the new name in place of the one of the old name."""
-        spec = module.__spec__
-        assert spec is not None
-        assert spec.origin is not None
-        warnings.warn(f"{spec.name} is {spec.origin} now; the old name goes with 0.4", DeprecationWarning, stacklevel=2)
-        sys.modules[spec.name] = import_module(spec.origin)
-
-
-sys.meta_path.insert(0, _MovedModules)
 
 
 def __getattr__(name: str) -> Any:

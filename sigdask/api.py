@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
@@ -29,7 +29,6 @@ from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import Progress, connect_once, count_with_options
 from sigdask.formats.frames import as_counts, move_index
 from sigdask.formats.tables.scores import describe_uncorrelated
-from sigdask.identity import dataclass
 from sigdask.metrics import takes_numbers, takes_texts
 from sigdask.options import (
     FRAME_READING,

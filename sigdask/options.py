@@ -11,7 +11,7 @@ import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
 from numbers import Real
 from typing import (
@@ -30,7 +30,6 @@ from typing import (
 )
 
 from sigdask.errors import InputError, SeveralError, SigdaskError
-from sigdask.identity import dataclass
 from sigdask.text import suggest_name
 
 Alternative = Literal["two-sided", "greater", "less"]

@@ -1,13 +1,9 @@
 """Tests that digests stay what they were, wherever classes are and whatever their names are."""
 
-import copy
 import dataclasses
 import functools
 import importlib
-import inspect
-import itertools
 import json
-import pickle
 import pkgutil
 import shutil
 import sqlite3
@@ -24,7 +20,6 @@ import pytest
 
 import sigdask
 from sigdask.errors import InputError
-from sigdask.identity import dataclass as quick_dataclass
 from sigdask.identity import get_identity, known_as
 from sigdask.metrics import METRICS, find_metric
 from sigdask.metrics.parsing import WORD_METRICS
@@ -374,53 +369,3 @@ def try_call(function, *values, **named):
         return function(*values, **named)
     except (TypeError, ValueError, AttributeError) as error:
         return type(error), str(error).rpartition(".")[2]
-
-
-@pytest.mark.parametrize("options", [
-    {"frozen": frozen, "slots": slots, "eq": eq} for frozen, slots, eq in itertools.product([True, False], repeat=3)
-])  # fmt: skip
-def test_data_classes_are_those_of_the_standard_library(options):
-    for own, standard in zip(
-        define(quick_dataclass, "Entry", **options), define(dataclasses.dataclass, "Entry", **options), strict=True
-    ):
-        globals()[own.__name__] = own
-        assert [(f.name, f.type) for f in fields(own)] == [(f.name, f.type) for f in fields(standard)]
-        assert own.__match_args__ == standard.__match_args__
-        assert (str(inspect.signature(own)), own.__doc__) == (str(inspect.signature(standard)), standard.__doc__)
-        assert (own.__hash__ is None) == (standard.__hash__ is None)
-        for values in ((1,), (1, "a"), (1, "a", [2], 3), (), (1, 2, 3, 4, 5, 6), (10,)):
-            ours, theirs = try_call(own, *values), try_call(standard, *values)
-            if isinstance(theirs, tuple):
-                assert ours == theirs
-                continue
-            assert (repr(ours), vars_of(ours)) == (repr(theirs), vars_of(theirs))
-            for changes in ({}, {"label": "b"}, {"parts": [5]}):
-                assert (replace(ours, **changes) == ours) == (replace(theirs, **changes) == theirs)
-            assert (ours == theirs, ours == 3) == (theirs == ours, theirs == 3) == (False, False)
-            if options["eq"] and options["frozen"]:
-                assert hash(ours) == hash(theirs)
-            for again in (pickle.loads(pickle.dumps(ours)), copy.deepcopy(ours)):
-                assert type(again) is own
-                assert vars_of(again) == vars_of(ours)
-            assert try_call(setattr, ours, "label", "c") == try_call(setattr, theirs, "label", "c")
-            assert try_call(delattr, ours, "label") == try_call(delattr, theirs, "label")
-
-
-def vars_of(entry):
-    return {f.name: getattr(entry, f.name) for f in fields(entry)}
-
-
-def test_a_plain_class_inherits_from_a_data_class():
-    @quick_dataclass(frozen=True)
-    class Base:
-        size: int
-
-    class Derived(Base):
-        def __init__(self, width: int) -> None:
-            super().__init__(width * 2)
-            self.width = width
-
-    derived = Derived(3)
-    assert (derived.size, derived.width, str(inspect.signature(Derived))) == (6, 3, "(width: int) -> None")
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        derived.size = 1

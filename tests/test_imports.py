@@ -228,25 +228,3 @@ def test_the_package_stays_small_enough_to_know():
     }
     assert sizes.pop(".") <= LIMIT_AT_THE_TOP
     assert {name: n for name, n in sizes.items() if n > LIMIT_IN_A_FOLDER} == {}
-
-
-OLD_NAMES = {
-    "rankings": "api",
-    "figures": "report.plots",
-    "clusters.hung": "execution.clusters.hung_workers",
-    "clusters.settings": "execution.clusters.settings",
-    "comparison.presented.signature": "results.signature",
-}
-
-
-def test_modules_have_their_old_names_for_one_release():
-    code = f"""
-import importlib, sys
-for old, new in {OLD_NAMES}.items():
-    importlib.import_module(f"sigdask.{{old}}"), importlib.import_module(f"sigdask.{{new}}")
-    print(sys.modules[f"sigdask.{{old}}"] is sys.modules[f"sigdask.{{new}}"])
-"""
-    result = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout == "True\n" * len(OLD_NAMES)
-    for old, new in OLD_NAMES.items():
-        assert f"DeprecationWarning: sigdask.{old} is sigdask.{new} now" in result.stderr

@@ -11,7 +11,7 @@ Tables of units have both systems' scores on every unit, and the contribution of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
@@ -28,7 +28,6 @@ from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.texts import NO_TEXTS, ItemTexts
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.randomization.influence import compute_effects, compute_unit_contributions
 from sigdask.randomization.panels.agreement import AGREEMENTS, AgreementPanel

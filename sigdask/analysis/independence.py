@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Unpack
@@ -24,7 +24,6 @@ from sigdask.counts.fields import Integers, LabelFields
 from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
 from sigdask.execution.run import count_with_options
-from sigdask.identity import dataclass
 from sigdask.metrics.base import AnyBound, BoundMetric, Metric
 from sigdask.metrics.forms import Formula, Ratios
 from sigdask.metrics.labels import compute_kappa, compute_mcc

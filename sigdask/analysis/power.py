@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Unpack
 
@@ -24,7 +24,6 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import connect_once, count_with_options
-from sigdask.identity import dataclass
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options, take_positions
 from sigdask.randomization.kernels.dense import limit_blas_threads

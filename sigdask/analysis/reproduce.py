@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, get_args
@@ -26,7 +26,6 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import is_parquet, open_text
 from sigdask.formats.reading.json_records import is_json, load_json
-from sigdask.identity import dataclass
 from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS, Interface, rename_options
 from sigdask.randomization.panels import agreement, outputs, sums
 from sigdask.randomization.stream import SCHEME

@@ -8,7 +8,7 @@ depend on the other systems.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from sigdask.counts.fields import (
 from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, convert_scores
 from sigdask.counts.texts import ScopeNote, TextLookup, Texts, find_positions
 from sigdask.errors import InputError
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.options import READING_OPTIONS, Missing
 from sigdask.text import capitalize_first, format_count
 

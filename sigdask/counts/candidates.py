@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from sigdask.counts.checks import canonicalize_column, check_unique
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 
 UNKNOWN = -1
 """Value in `gold` of a candidate without a judgement."""

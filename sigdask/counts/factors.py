@@ -6,6 +6,7 @@ Distinct values are numbered in the order of their first appearance.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
 
@@ -13,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.texts import FEW_TEXTS, Texts
-from sigdask.identity import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ Membership in label sets is kept sparse: one entry for an item and a label, sort
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any, overload
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 
 Array = NDArray[Any]
 Bools = NDArray[np.bool_]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, TypeGuard, cast
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from sigdask.counts.checks import list_values
 from sigdask.counts.fields import Array, ComputedFields, DecimalMatrix
 from sigdask.errors import InputError
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.text import format_list
 
 DIGITS = {"float16": 3, "float32": 6, "float64": 9}

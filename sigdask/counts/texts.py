@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, Protocol, overload
@@ -17,7 +18,6 @@ from typing import Any, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 
 Bytes = NDArray[np.uint8]

@@ -11,13 +11,13 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.execution.clusters.description import KINDS_ON_THIS_MACHINE, ClusterDescription
-from sigdask.identity import dataclass
 from sigdask.io.caches import make_private_folder
 
 ROLES = ("scheduler", "worker", "client")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sigdask.counts import Counts
@@ -18,7 +19,6 @@ from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterDescription, ClusterLike
 from sigdask.execution.clusters.base import log
 from sigdask.execution.task_window import TaskWindow
-from sigdask.identity import dataclass
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import NO_CACHE, get_user_cache
 from sigdask.metrics.extraction.parts import (

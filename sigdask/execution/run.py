@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -29,7 +30,6 @@ from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterLike, settings
 from sigdask.execution.task_window import TaskWindow
-from sigdask.identity import dataclass
 from sigdask.io import addresses
 from sigdask.metrics.transport import can_send_by_name, iter_functions
 from sigdask.randomization.blocks import (

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,7 +50,6 @@ from sigdask.formats.tables.notation import convert_scores, find_row_score
 from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS, are_same_scores, read_plain_scores
 from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.formats.texts import fairseq
-from sigdask.identity import dataclass
 from sigdask.io import addresses, as_path, prefetch_files
 from sigdask.io.compression import limit_unpacking, set_variable
 from sigdask.metrics import retrieval

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ from sigdask.formats.reading.files import Row, build_width_error, enumerate_line
 from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.tables.notation import convert_decimal_commas
-from sigdask.identity import dataclass
 from sigdask.io import as_path
 from sigdask.io.compression import limit_unpacking
 from sigdask.text import format_list, suggest_name

@@ -7,7 +7,7 @@ the same order. Ids, or else the number of rows, show whether the first row is a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sigdask.counts import Counts
@@ -16,7 +16,6 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import ID_NAMES, FileTable, read_table
-from sigdask.identity import dataclass
 from sigdask.text import describe_items, format_count
 
 GROUP, DOCUMENT = "group", "document"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array, Bools, get_rounding
 from sigdask.errors import InputError
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.metrics.extraction.request import Extraction
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.metrics.transport import reduce_by_address

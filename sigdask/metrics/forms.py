@@ -6,13 +6,14 @@ A form is picklable and vectorised: sums of shape (..., n_fields) in, scores of 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.io import addresses
 from sigdask.metrics.transport import reduce_by_address
 from sigdask.text import format_count

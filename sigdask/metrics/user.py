@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, overload
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox, BoundMetric, Metric
 from sigdask.metrics.forms import Formula

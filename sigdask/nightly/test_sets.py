@@ -12,6 +12,7 @@ import stat
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
@@ -20,7 +21,6 @@ from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
 from sigdask.formats import Options, Source, remember_shapes
-from sigdask.identity import dataclass
 from sigdask.io import addresses
 from sigdask.metrics import is_address
 from sigdask.metrics.extraction import needs_extraction

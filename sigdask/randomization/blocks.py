@@ -12,12 +12,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from sigdask.identity import dataclass
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.kernels.layouts import get_layout, set_layout
 from sigdask.randomization.kernels.sums import MovedSums, SlabMemory, SumLayout, compute_moved_sums

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE, TIE
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_gradient
 from sigdask.options import Alternative

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE
-from sigdask.identity import dataclass
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.randomization.kernels.differences import add_linear, add_ratio, add_scored, add_scores
 from sigdask.randomization.kernels.layouts import get_layout

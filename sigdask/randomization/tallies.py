@@ -9,12 +9,11 @@ keep its tallies alike.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sigdask.counts.fields import Integers
-from sigdask.identity import dataclass
 from sigdask.randomization.stream import BLOCK
 
 TAILS: tuple[str, ...] = ("greater", "less", "two-sided")

@@ -8,13 +8,13 @@ Differences of a few pairs after swaps, trial by trial. Tallies count exceedance
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats
 from sigdask.counts.precision import TIE
-from sigdask.identity import dataclass
 from sigdask.randomization.kernels.differences import mark_extreme
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.agreement import AgreementPanel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +16,6 @@ from sigdask.analysis import power as power_analysis
 from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
 from sigdask.analysis.independence import IndependenceResults
 from sigdask.analysis.power import PowerResults
-from sigdask.identity import dataclass
 from sigdask.report import notebook
 from sigdask.report.plots import results as result_figures
 from sigdask.report.plots.results import FigureSpec

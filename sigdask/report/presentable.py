@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
@@ -13,7 +13,6 @@ import numpy as np
 
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.options import (
     CanvasOptions,
     FigureStyleOptions,

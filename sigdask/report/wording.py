@@ -7,8 +7,7 @@ and every table, page, report and methods section finds its words.
 from __future__ import annotations
 
 import re
-
-from sigdask.identity import dataclass
+from dataclasses import dataclass
 
 CITATION_PATTERN = re.compile(r" ?\[\[([^\[\]]+)\]\]")
 """Pattern of citations in sentences."""

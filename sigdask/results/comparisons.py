@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from operator import eq
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.options import JSON_OPTIONS, JsonLayout, refuse_attribute
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import (

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar, overload
@@ -16,7 +17,6 @@ import numpy as np
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError, build_extra_error, explain_missing
-from sigdask.identity import dataclass
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import build_columns
 from sigdask.results.table import Table, list_tests

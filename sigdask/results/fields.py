@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from sigdask.counts.fields import Bools
-from sigdask.identity import dataclass
 from sigdask.options import INDEPENDENT_TESTS
 from sigdask.results import messages
 from sigdask.results.columns import CodedColumn, Intervals, format_kinds

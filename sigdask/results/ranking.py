@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 
 from sigdask.counts import factors
 from sigdask.counts.fields import Floats, Integers
-from sigdask.identity import dataclass
 from sigdask.metrics.agreement import PREFIX
 from sigdask.options import Grouping
 from sigdask.results.table import Table

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sigdask.identity import dataclass
 from sigdask.options import refuse_attribute
 from sigdask.results.columns import Assumption, format_short_doubt
 from sigdask.results.notes import Note, list_texts

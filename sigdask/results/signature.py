@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -21,7 +21,6 @@ import numpy as np
 from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.options import MAX_SEED, MAX_STREAM_TRIALS, OPTIONS
 from sigdask.randomization.panels.digests import format_hash, hash_content, mix_bits
 from sigdask.randomization.stream import SCHEME

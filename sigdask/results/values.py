@@ -7,7 +7,7 @@ piece, so only values that differ are joined row by row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import chain, repeat
 from typing import Any
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.identity import dataclass
 from sigdask.results.columns import CodedColumn, take_column
 from sigdask.text import as_json_line
 

@@ -19,6 +19,7 @@ values: the means of subsets). Garthwaite 1996, Biometrics 52:1387 (inverted ran
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +28,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.rounding import format_p_equals
 from sigdask.text import format_count

@@ -17,6 +17,7 @@ for the manual evaluation of statistical association measures".
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.bounds import binomial_pmf, clopper_pearson, compute_beta_limits
 

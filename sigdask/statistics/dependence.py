@@ -7,11 +7,12 @@ differences: variance between groups against variance within groups (Donner & Kl
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.identity import dataclass
 
 CLEAR_LEVEL = 0.01
 """Level of the F test, shared by all tested differences, at which they are called dependent."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -25,7 +26,6 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.identity import dataclass
 from sigdask.statistics import bounds
 
 EXACT_UP_TO = 200

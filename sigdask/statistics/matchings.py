@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats
-from sigdask.identity import dataclass
 
 Numbers = NDArray[np.object_]
 """Integers of any size."""

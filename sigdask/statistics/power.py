@@ -21,13 +21,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.identity import dataclass
 from sigdask.statistics.bounds import binomial_pmf
 
 Z_95 = 1.959963984540054

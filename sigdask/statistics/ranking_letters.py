@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from string import ascii_letters
 
 import numpy as np
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import TIE
-from sigdask.identity import dataclass
 
 MAX_GROUPS = 1000
 """Maximum number of groups for which letters are computed. Verdicts without an order can need exponentially many."""

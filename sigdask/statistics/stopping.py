@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -18,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.statistics.bounds import MAX_TRIALS
 
 Recount = Callable[[int, int, Integers], ArrayLike]

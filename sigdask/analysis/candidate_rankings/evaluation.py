@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -37,7 +37,6 @@ from sigdask.analysis.candidate_rankings.spec import (
 from sigdask.counts.candidates import UNKNOWN, Candidates
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.stream import Key, compute_stream_key, draw_sample_ranks
 from sigdask.randomization.tallies import FAMILY_TAILS, Tally

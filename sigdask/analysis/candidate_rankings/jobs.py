@@ -18,7 +18,7 @@ order had a larger p of n-best precision, by swaps or by Fisher's test. Average 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import TIE
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels.differences import raise_maxima
 from sigdask.randomization.panels.digests import WholePanel

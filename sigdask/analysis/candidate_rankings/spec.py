@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from itertools import combinations
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.options import RANKING_TRIALS, RankingOptions, Ties, check_options
 from sigdask.results.export import build_frame_from_rows, format_csv_rows
 from sigdask.statistics.candidates import Dispersion, IntervalCoverage

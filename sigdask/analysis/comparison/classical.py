@@ -12,7 +12,7 @@ wide (Yeh 2000, section 2.1).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -23,7 +23,6 @@ from sigdask.analysis.comparison.nesting import sum_units
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.identity import dataclass
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.sums import Panel, SwapUnits

@@ -7,7 +7,7 @@ difference, and by the number of sets that replicate the difference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -17,7 +17,6 @@ from sigdask.analysis.comparison.pairs import IntervalSpec, build_full_panels
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
 from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, find_critical_value

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +22,6 @@ from sigdask.analysis.comparison.pairs import CountedCells, IntervalSpec, build_
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.options import Alternative
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.agreement import AGREEMENTS

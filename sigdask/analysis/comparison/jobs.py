@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_c
 from sigdask.counts.fields import Integers
 from sigdask.counts.precision import Lattice
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.options import Method
 from sigdask.randomization.panels import AnyPanel, ComparedPanel
 from sigdask.randomization.panels.digests import format_hash, hash_code, hash_fields

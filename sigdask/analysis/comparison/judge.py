@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -16,7 +17,6 @@ from sigdask.analysis.comparison.pairs import Comparisons, CountedCells, CountKi
 from sigdask.counts.factors import group_rows, index_cells, number_rows, scatter_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError
-from sigdask.identity import dataclass
 from sigdask.options import Alternative
 from sigdask.randomization.slabs import Tallies
 from sigdask.randomization.tallies import TAILS

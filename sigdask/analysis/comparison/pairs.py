@@ -6,7 +6,7 @@ Real scores of so unequal size that integer steps cannot hold them are enumerate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -22,7 +22,6 @@ from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_c
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import as_fraction
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.metrics import replicates
 from sigdask.metrics.base import AnyBound, BlackBox, BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric
 from sigdask.metrics.forms import MEAN, Ratios

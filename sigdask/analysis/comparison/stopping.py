@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from sigdask.analysis.comparison.pairs import CountedCells
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.options import Adjust
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.slabs import Job, sum_trials

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -39,7 +39,6 @@ from sigdask.counts.factors import group_rows, number_rows, scatter_rows
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
-from sigdask.identity import dataclass
 from sigdask.options import Adjust, Alternative, Option, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -16,7 +16,6 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from sigdask.cli.output.streams import Harmless, be_quiet, data_stream, is_json_log, log_note, terminal_columns
 from sigdask.errors import UnfinishedError
 from sigdask.formats.reading.files import report_reading
-from sigdask.identity import dataclass
 from sigdask.io import is_present
 from sigdask.io.caches import COMPILING
 from sigdask.metrics.extraction.parts import ExtractionLog

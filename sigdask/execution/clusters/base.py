@@ -8,10 +8,9 @@ import site
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from sigdask.identity import dataclass
 
 log = logging.getLogger("sigdask.execution.clusters")
 

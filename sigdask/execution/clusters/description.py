@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.io.text_files import parse_toml, read_text
 from sigdask.text import suggest_name
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from multiprocessing import resource_tracker
@@ -26,7 +27,6 @@ from sigdask.execution.certificates import CertificateFiles, open_certificates
 from sigdask.execution.clusters.base import Cluster, get_first_line, log, silence_dask
 from sigdask.execution.clusters.description import QUEUES, ClusterDescription, check_keys
 from sigdask.execution.clusters.settings import check_versions, settings
-from sigdask.identity import dataclass
 from sigdask.io.caches import make_private_folder
 from sigdask.text import format_list
 

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from sigdask.execution.clusters.base import join_last_lines
 from sigdask.execution.clusters.description import ClusterDescription, parse_duration
 from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind, check_options
 from sigdask.execution.clusters.settings import environment
-from sigdask.identity import dataclass
 
 OPTIONS = ("threads", "host", "srun", "worker_args")
 

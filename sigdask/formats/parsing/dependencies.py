@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -25,7 +26,6 @@ from sigdask.formats.parsing.treebank import Integers, Treebank
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.identity import dataclass
 from sigdask.metrics.base import Spec
 from sigdask.metrics.parsing import WORD_METRICS
 from sigdask.text import format_count

@@ -8,6 +8,7 @@ side has a multiword token, the words within are aligned by a longest common sub
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
 from sigdask.formats.parsing.treebank import ROOT, Integers, Treebank
-from sigdask.identity import dataclass
 
 CONTENT = frozenset({
     "nsubj", "obj", "iobj", "csubj", "ccomp", "xcomp", "obl", "vocative", "expl", "dislocated", "advcl",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, enumerate_lines
-from sigdask.identity import dataclass
 
 Integers = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import check_filled, enumerate_lines, open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.identity import dataclass
 from sigdask.io import as_path
 from sigdask.text import format_count
 

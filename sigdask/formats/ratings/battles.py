@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import Record, find_field, iter_records, parse_number, read_first_record
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
 from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
-from sigdask.identity import dataclass
 
 MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("generator_1", "generator_2"), ("system_a", "system_b"),
           ("system1", "system2"), ("system_1", "system_2"), ("model1", "model2"),

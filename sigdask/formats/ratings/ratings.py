@@ -21,7 +21,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
@@ -51,7 +51,6 @@ from sigdask.formats.reading.tables import (
 from sigdask.formats.tables.bookkeeping import list_unnamed_scores
 from sigdask.formats.tables.labels import GOLD_NAMES
 from sigdask.formats.tables.notation import convert_scores, holds_scores
-from sigdask.identity import dataclass
 from sigdask.metrics import is_lower_better
 from sigdask.text import format_count
 

@@ -17,13 +17,13 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import IO, Any, TextIO
 
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.reading.converted import ZIP, convert_file
-from sigdask.identity import dataclass
 from sigdask.io import SheetPath
 from sigdask.io.compression import check_unpacked_size, open_unpacked, set_variable
 from sigdask.io.text_files import build_encoding_error

@@ -14,6 +14,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -23,7 +24,6 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import averages_only, files
 from sigdask.formats.reading.columns import ParquetColumns
 from sigdask.formats.reading.options import DEFAULTS, Options
-from sigdask.identity import dataclass
 from sigdask.text import describe_items, format_list
 
 SHOWN_KINDS = 6

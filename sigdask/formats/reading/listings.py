@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import getitem
 from pathlib import Path
@@ -24,7 +24,6 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_repeated_id_error, check_filled, format_cell, get_stem, list_files
 from sigdask.formats.reading.json_records import IsRecord, find_id_keys, get_id_parts, read_records
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.identity import dataclass
 from sigdask.text import describe_items, format_count
 
 T = TypeVar("T")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import get_stem, name_by_difference
-from sigdask.identity import dataclass
 from sigdask.io import as_path, is_present
 from sigdask.options import READING_OPTIONS, Align, Decimal, Missing
 from sigdask.text import format_list, is_url, redact, suggest_name

@@ -11,7 +11,7 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,6 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.columns import find_numbers
 from sigdask.formats.reading.files import build_repeated_id_error
 from sigdask.formats.reading.options import Options, Source
-from sigdask.identity import dataclass
 from sigdask.io.compression import set_variable
 from sigdask.text import describe_items, format_count
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,7 +31,6 @@ from sigdask.formats.reading.columns import (
 )
 from sigdask.formats.reading.converted import get_sheet
 from sigdask.formats.reading.options import DEFAULTS, Options
-from sigdask.identity import dataclass
 from sigdask.io.compression import set_variable
 from sigdask.text import capitalize_first, format_list, suggest_name
 

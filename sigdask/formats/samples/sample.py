@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from sigdask.counts.texts import NO_TEXTS, ItemTexts
 from sigdask.errors import InputError, SigdaskError
 from sigdask.formats.reading.json_records import Record, find_field
 from sigdask.formats.reading.options import Options
-from sigdask.identity import dataclass
 
 ScoreValue = float | list[bool] | str
 """A number (NaN if there is none), truth values to be pooled, or a text that is not a score."""

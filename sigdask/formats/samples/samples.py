@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.counts import Counts
@@ -29,7 +29,6 @@ from sigdask.formats.reading.summaries import find_summary_keys
 from sigdask.formats.samples.files import is_log, list_source_files, open_logs, select_logs
 from sigdask.formats.samples.sample import LogTextLookup, SampleFile, ScoredSample
 from sigdask.formats.tables.bookkeeping import CLOCK_NAMES
-from sigdask.identity import dataclass
 from sigdask.text import format_count
 
 

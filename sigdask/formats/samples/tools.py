@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import json_records
 from sigdask.formats.reading.options import Options
 from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue, digest_input, find_item, parse_date
-from sigdask.identity import dataclass
 
 
 @dataclass(frozen=True, slots=True)

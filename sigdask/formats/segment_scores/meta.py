@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from sigdask.formats.reading.files import name_by_difference
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.segment_scores import mt_metrics_eval as folders
-from sigdask.identity import dataclass
 from sigdask.metrics.agreement import SET_COLUMN
 from sigdask.text import describe_items, format_count, format_list
 

@@ -12,7 +12,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +28,6 @@ from sigdask.formats.reading.listings import read_by_system
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.spans.matching import compute_morph_fields
-from sigdask.identity import dataclass
 from sigdask.text import format_count
 
 WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from sigdask.formats.reading.json_records import parse_nested_columns
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.summaries import is_summary_name
 from sigdask.formats.reading.tables import ID_NAMES, SAMPLE_NAMES, FileTable
-from sigdask.identity import dataclass
 from sigdask.text import describe_items
 
 CLOCK_NAMES = re.compile(

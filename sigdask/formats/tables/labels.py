@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_labels, remove_label_bookkeeping, select_systems
-from sigdask.identity import dataclass
 from sigdask.text import describe_items, format_count, format_list
 
 DEFAULT_SEPARATOR = "|"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_rows, list_unnamed_scores, remove_bookkeeping, select_scores
-from sigdask.identity import dataclass
 from sigdask.text import describe_items
 
 AMBIGUOUS_COMMA = re.compile(r"[+-]?[^0,].{0,2},.{3}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from sigdask.formats.tagging import chunks, detection, sentences
 from sigdask.formats.tagging.detection import DOCSTART, parse_column, split_cells
 from sigdask.formats.tagging.records import choose_keys, is_json_file, read_tagged_records
 from sigdask.formats.tagging.sentences import FileColumns, Integers, SentenceCollector, TaggedFile
-from sigdask.identity import dataclass
 
 COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:-]+\s*=\s)")
 CONLLU_OPTIONS = {"scheme": "raw", "column": "4", "gold-column": "4", "tokens": "2"}

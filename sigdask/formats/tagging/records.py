@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,6 @@ from sigdask.formats.reading import json_records
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.formats.tagging.chunks import is_chunk_tag
 from sigdask.formats.tagging.sentences import FileColumns, SentenceCollector, TaggedFile
-from sigdask.identity import dataclass
 
 TOKEN_KEYS = ("tokens", "words", "token", "sentence", "text")
 PREDICTED_KEYS = ("predictions", "prediction", "predicted", "pred", "preds", "pred_tags", "predicted_tags",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from array import array
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from sigdask.counts.fields import Array, to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import check_filled
-from sigdask.identity import dataclass
 from sigdask.text import describe_items, format_count, format_list
 
 Integers = NDArray[np.int32]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sigdask.counts import Counts
@@ -16,7 +16,6 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_repeated_id_error, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.texts.parallel import build_text_counts, read_text_lines
-from sigdask.identity import dataclass
 from sigdask.text import describe_items
 
 LINE = re.compile(r"([THD])-(\d{1,12})\t(.*)", re.DOTALL)

@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,6 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.json_records import is_json_lines, read_head
 from sigdask.formats.reading.options import Options, Source
-from sigdask.identity import dataclass
 from sigdask.options import Missing
 
 SHOWN = 3

@@ -7,6 +7,7 @@ topics. They are only compared with the mean of the topics.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,6 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.trec.layouts import SHOWN, apply_topic_policy, choose_system_name, is_finite
-from sigdask.identity import dataclass
 
 ALL = "all"
 N_HEAD_LINES = 200

@@ -10,6 +10,7 @@ import math
 import re
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,6 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.trec import layouts
-from sigdask.identity import dataclass
 from sigdask.text import format_list
 
 Ranking = tuple[str, ...]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -21,7 +21,6 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
-from sigdask.identity import dataclass
 from sigdask.metrics.extraction import parts
 from sigdask.metrics.extraction.cache import NO_CACHE, ExtractionCache, pack_statistics, unpack_statistics
 from sigdask.metrics.extraction.request import Extraction, hash_items, join_digests

@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from itertools import pairwise
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -28,7 +29,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Array
 from sigdask.errors import UnfinishedError
-from sigdask.identity import dataclass
 from sigdask.metrics.extraction.request import Extraction
 from sigdask.text import format_duration
 

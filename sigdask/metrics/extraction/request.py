@@ -9,7 +9,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
@@ -19,7 +19,7 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
-from sigdask.identity import dataclass, get_identity, known_as
+from sigdask.identity import get_identity, known_as
 
 EXTRACTION_VERSION = 1
 """Increased when a correction changes counts, so that no older result is used again."""

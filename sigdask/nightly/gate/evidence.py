@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +18,6 @@ from sigdask.analysis.comparison.pairs import CompareSpec, ComparisonSettings, b
 from sigdask.counts import Counts
 from sigdask.counts.checks import are_other_scales
 from sigdask.execution.run import count_jobs
-from sigdask.identity import dataclass
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.nightly.gate.margin_tests import Count, MarginTests
 from sigdask.nightly.gate.rules import (

@@ -11,7 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask import formats
@@ -21,7 +21,6 @@ from sigdask.formats import Options, Source
 from sigdask.formats.reading.files import NOT_DATA, get_stem
 from sigdask.formats.reading.options import DEFAULTS
 from sigdask.formats.samples.files import are_one_system
-from sigdask.identity import dataclass
 from sigdask.nightly.plan import paths
 from sigdask.text import format_list
 

@@ -12,12 +12,12 @@ import re
 import tomllib
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sigdask.errors import InputError, SeveralError
-from sigdask.identity import dataclass
 from sigdask.nightly.plan.keys import PlanKeys
 from sigdask.text import redact, suggest_name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -14,7 +14,6 @@ from sigdask.errors import check_installed
 from sigdask.execution.clusters.description import ClusterSpec
 from sigdask.formats import Source, candidates
 from sigdask.formats.candidates import CandidateColumns
-from sigdask.identity import dataclass
 from sigdask.nightly.gate.rules import Fdr, Rule
 from sigdask.nightly.test_sets import DataFiles, Family, HasComparison, TestSet
 from sigdask.options import (

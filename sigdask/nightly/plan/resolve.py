@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -17,7 +18,6 @@ from sigdask.execution import clusters
 from sigdask.execution.clusters.description import ClusterSpec, parse_description
 from sigdask.formats import Options, Source, reads_folders
 from sigdask.formats.candidates import CandidateColumns
-from sigdask.identity import dataclass
 from sigdask.io.text_files import read_text
 from sigdask.nightly.gate import web_hook
 from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, Equivalent, NonInferior, NotWorse, Rule

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,7 +20,6 @@ from pydantic import TypeAdapter
 
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.identity import dataclass
 from sigdask.nightly.plan import Plan, read_store_and_name
 from sigdask.nightly.report.gate import list_failing_sets, list_first_reasons
 from sigdask.nightly.report.page import MAX_REASONS, join_tables, select_first

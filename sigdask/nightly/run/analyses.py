@@ -7,6 +7,7 @@ comparisons that the page opens: gated and borderline ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from sigdask.analysis.independence import IndependenceTests
 from sigdask.errors import InputError
 from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.run import count_jobs
-from sigdask.identity import dataclass
 from sigdask.metrics.extraction import StatisticsSource
 from sigdask.metrics.extraction.cache import get_user_cache
 from sigdask.nightly.gate.rules import ComparisonKey, GateVerdict

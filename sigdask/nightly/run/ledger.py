@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from sigdask.analysis.comparison.pairs import CountedCells
 from sigdask.analysis.comparison.stopping import PartialCounts, RoundTallies, iter_missing_trials
 from sigdask.counts.factors import group_rows
 from sigdask.counts.fields import Bools, Integers
-from sigdask.identity import dataclass, get_identity
+from sigdask.identity import get_identity
 from sigdask.nightly.store import Store, StoredResults, StoredTallies
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.digests import Digests, compute_pair_digests, pack_digests

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sigdask.analysis.comparison.pairs import CountedCells, look_up_numbers
 from sigdask.counts.fields import Bools, Integers
-from sigdask.identity import dataclass
 from sigdask.nightly.run.ledger import Ledger, LedgerCells
 from sigdask.nightly.run.work import Batch
 from sigdask.nightly.store import Progress

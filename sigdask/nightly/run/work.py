@@ -10,7 +10,7 @@ import stat
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate, groupby
 from pathlib import Path
@@ -28,7 +28,6 @@ from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress
 from sigdask.formats import remember_shapes
 from sigdask.formats.reading.files import report_whole
-from sigdask.identity import dataclass
 from sigdask.io import addresses
 from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import LayeredCache, get_user_cache

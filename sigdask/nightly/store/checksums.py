@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, TextClause, text
-
-from sigdask.identity import dataclass
 
 Integers = NDArray[np.int64]
 Keys = NDArray[np.uint64]

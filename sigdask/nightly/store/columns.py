@@ -12,7 +12,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, text
 
 from sigdask.errors import DamagedError
-from sigdask.identity import dataclass
 from sigdask.nightly.store.checksums import build_insert, build_update, insert_row, is_intact, seal_rows
 from sigdask.nightly.store.limits import decompress, unpack_json
 from sigdask.results.columns import (

@@ -9,7 +9,7 @@ import socket
 import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from sqlalchemy import Connection, text
 
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.errors import DamagedError, InputError
-from sigdask.identity import dataclass
 from sigdask.nightly.store.checksums import (
     build_insert,
     build_update,

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,6 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 from sigdask.errors import HeldError, SigdaskError, StoreError
-from sigdask.identity import dataclass
 from sigdask.nightly.store.database import CONNECT_SECONDS, Database, read_clock
 from sigdask.nightly.store.limits import is_time
 

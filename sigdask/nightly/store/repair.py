@@ -14,6 +14,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ import numpy as np
 from sqlalchemy import Connection, exc, text
 
 from sigdask.errors import DamagedError, InputError, StoreError
-from sigdask.identity import dataclass
 from sigdask.metrics.extraction.cache import unpack_statistics
 from sigdask.nightly.store import tallies
 from sigdask.nightly.store.checksums import (

@@ -8,13 +8,13 @@ result and records so (`ended`). So a night in which nothing changes adds only t
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, text
 
-from sigdask.identity import dataclass
 from sigdask.nightly.store import migrations
 from sigdask.nightly.store.checksums import build_update
 from sigdask.nightly.store.columns import (

@@ -6,7 +6,7 @@ import time
 from collections import UserDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.nightly.store import PlanRun, Store, history, open_for_reading
 from sigdask.nightly.store.columns import COMPLETE, match_rows
 from sigdask.nightly.store.lease import has_sign_of_life

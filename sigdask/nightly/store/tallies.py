@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, text
 
 from sigdask.errors import DamagedError
-from sigdask.identity import dataclass
 from sigdask.nightly.store.checksums import Keys, are_possible, compute_checksum, compute_tally_checksums, is_intact
 from sigdask.nightly.store.checksums import iter_sealed_rows as sealed_rows_of
 from sigdask.nightly.store.limits import UNREADABLE, decompress

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.randomization.kernels.labels import sum_relabelled
 from sigdask.randomization.panels.build import FamilyMember
 from sigdask.randomization.panels.digests import WholePanel

@@ -17,7 +17,7 @@ data in the L1 and L2 cache.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Integers
-from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.dense import DistinctColumns

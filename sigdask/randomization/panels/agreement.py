@@ -7,7 +7,7 @@ methods"): both metrics' scores are standardised over the test set, and swapped 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.kernels.scored import count_scores
 from sigdask.randomization.panels import ComparedPanel

@@ -8,6 +8,7 @@ several sets.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from sigdask.counts.precision import (
     compute_lost_signs,
 )
 from sigdask.errors import InputError
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.panels.digests import AT_ONCE, hash_columns, hash_units
 from sigdask.randomization.panels.scored_sums import PanelMetric

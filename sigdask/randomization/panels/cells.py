@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.metrics.agreement import SET_COLUMN
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.kernels import agreement as kernels

@@ -6,6 +6,7 @@ other: its counts are whole numbers, at most the number of trials, they add up, 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats
 from sigdask.counts.precision import Lattice
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
 from sigdask.randomization.panels.digests import Digests, WholePanel, digest_values
 from sigdask.randomization.panels.scored_sums import as_arguments

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.errors import InputError
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.kernels.scored import count_scores

@@ -8,7 +8,7 @@ uses a label, so a score depends only on the number of items of each label on wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Integers
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
 from sigdask.randomization.kernels.labels import count_agreements
 from sigdask.randomization.panels.digests import Digests, digest, digest_values

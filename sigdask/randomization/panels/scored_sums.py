@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE, Lattice
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios, estimate_score_errors, may_cancel
 from sigdask.randomization.kernels.discordance import add_signs, sum_discordant_weights
 from sigdask.randomization.stream import Key

@@ -7,7 +7,7 @@ units. A trial needs only which units hold each term, for each system.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 from weakref import WeakKeyDictionary
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Array, Bools, Floats, Integers
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.metrics.base import BoundSets
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.kernels.scored import count_scores

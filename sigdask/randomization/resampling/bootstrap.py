@@ -15,7 +15,7 @@ significance tests for machine translation evaluation", EMNLP.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -24,7 +24,7 @@ import numpy as np
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.metrics.forms import compute_scores_or_nan
 from sigdask.randomization.panels.digests import ResampledPanel
 from sigdask.randomization.panels.outputs import OutputsPanel

@@ -13,6 +13,7 @@ Hartigan 1969, Journal of the American Statistical Association 64:1303. Garthwai
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.identity import dataclass, known_as
+from sigdask.identity import known_as
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.panels.digests import ResampledPanel
 from sigdask.randomization.panels.sums import Panel

@@ -16,6 +16,7 @@ The jackknife leaves out one unit at a time. It gives standard errors, and the a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Floats, Integers
-from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_scores_or_nan
 from sigdask.randomization.families.deviations import compute_moment_skewness

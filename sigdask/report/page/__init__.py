@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from sigdask.identity import dataclass
 from sigdask.report.page import comparisons
 from sigdask.report.page import grids as page_data
 from sigdask.report.page.comparisons import MAX_HEADLINES, build_card, list_borderline

@@ -6,12 +6,12 @@ The summary has a sentence for each test set, the checks, and the numbers of ver
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.identity import dataclass
 from sigdask.report.page.grids import PageColumn, PageTable, encode_names, encode_rows, encode_values
 from sigdask.report.summary.checks import explain_checks, merge_causes
 from sigdask.report.summary.headline import Verdict, build_verdict

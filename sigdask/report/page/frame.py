@@ -15,13 +15,13 @@ import base64
 import hashlib
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sigdask.identity import dataclass
 from sigdask.randomization.stream import SCHEME
 from sigdask.report.tables.cells import describe_method, format_interval_cell, format_p_cell
 from sigdask.statistics.rounding import format_score, format_signed

@@ -6,13 +6,12 @@ Each distinct text is stored once. Without scripts, the first rows are shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.identity import dataclass
 from sigdask.report.tables.cells import format_p_cell
 from sigdask.report.tables.model import list_cells
 from sigdask.report.terminal import comparisons

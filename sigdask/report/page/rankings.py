@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.identity import dataclass
 from sigdask.report.summary.standings import BASELINE, SOME, Standings
 from sigdask.report.tables.cells import GROUPING_HEADERS, explain_group_marks, format_groups, format_p_cell
 from sigdask.results.columns import EMPTY

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import InputError, UnfinishedError, explain_missing
-from sigdask.identity import dataclass
 from sigdask.io.compression import set_variable
 from sigdask.text import make_printable
 

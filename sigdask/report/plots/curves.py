@@ -10,13 +10,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sigdask.counts.fields import Floats
-from sigdask.identity import dataclass
 from sigdask.report.plots import canvas
 from sigdask.statistics.ranking_letters import achieved_significance as compute_curve
 from sigdask.statistics.ranking_letters import discriminative_power

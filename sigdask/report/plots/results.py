@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.details import ComparisonDetails, NullDistribution, SortedUnits
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.identity import dataclass
 from sigdask.options import FigureStyleOptions
 from sigdask.report import plots
 from sigdask.report.files import open_atomic

@@ -7,11 +7,11 @@ made harmless by the code that writes them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.identity import dataclass
 from sigdask.report.summary import checks as check_texts
 from sigdask.report.summary.checks import find_borderline, list_causes
 from sigdask.report.summary.standings import (

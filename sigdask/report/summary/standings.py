@@ -6,6 +6,7 @@ Headlines are written from these. Comparisons, or verdicts over all sets, are gr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import find_distinct, number_rows
 from sigdask.counts.fields import Integers
-from sigdask.identity import dataclass
 from sigdask.report.summary.sentences import (
     describe_comparison,
     describe_doubt,

@@ -6,13 +6,11 @@ Numbers are texts as printed. Names are those of the users, and each writer esca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from sigdask.identity import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 
-from sigdask.identity import dataclass
 from sigdask.report.layout import format_table, select_columns
 from sigdask.report.summary.sentences import (
     describe_alternative_unit,

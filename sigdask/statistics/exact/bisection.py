@@ -7,12 +7,12 @@ So the smallest x that reaches the observed difference is found by bisection, an
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import accumulate, product
 
 import numpy as np
 
 from sigdask.counts.fields import Integers
-from sigdask.identity import dataclass
 from sigdask.statistics.exact import binomials
 from sigdask.statistics.exact.convolution import ROUNDOFF, bound_outside
 from sigdask.statistics.exact.problems import Cells, QuotientProblem, TieRule

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sigdask.counts.fields import Floats
-from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact import binomials
 from sigdask.statistics.exact.problems import StepSizes

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -23,7 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import TIE
-from sigdask.identity import dataclass
 
 MAX_UNITS = 62
 """Maximum number of units, so that arrangements are counted in 64-bit integers."""

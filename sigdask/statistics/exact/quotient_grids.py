@@ -11,6 +11,7 @@ that reach the observed difference.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +19,6 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact.convolution import LOST_SHARE, ROUNDOFF, SLAB, TINY
 from sigdask.statistics.exact.problems import Cells, QuotientProblem, TieRule

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -16,7 +17,6 @@ import numpy as np
 
 from sigdask.counts.fields import Floats
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 
 Guarantee = Literal["exact", "certified", "numeric", "bounds"]
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from sigdask.counts.fields import Integers
-from sigdask.identity import dataclass
 from sigdask.statistics.exact import (
     binomials,
     bisection,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact.convolution import ROUNDOFF, SLAB, TINY
 from sigdask.statistics.exact.problems import MAX_UNITS, CellProblem, Cells, TieRule
