@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import data
+from benchmarks.measure import measure
 
 HERE = Path(__file__).parent
 
@@ -172,8 +173,6 @@ def format_table(results: dict) -> str:
 
 
 def main() -> None:
-    from benchmarks.measure import measure
-
     results: dict = {"machine": platform.processor() or platform.machine(), "cases": {}}
     for work, tools in CASES.items():
         print(work, file=sys.stderr)

@@ -15,7 +15,7 @@ import psutil
 
 from benchmarks import data
 from benchmarks.cases import _build_panel
-from benchmarks.measure import _measure_cpu
+from benchmarks.measure import measure_cpu
 from sigdask.execution.clusters import connect
 from sigdask.execution.run import count_jobs
 from sigdask.randomization.slabs import Job
@@ -34,14 +34,14 @@ def measure_setup(setup, n_trials):
     process, panel = psutil.Process(), _prepare_panel()
     if setup == "2 processes":
         return _count_in_processes(n_trials // 2)
-    cpu_before = _measure_cpu(process)
+    cpu_before = measure_cpu(process)
     with connect("local" if setup == "2 workers" else "threads", workers=int(setup[0])) as cluster:
         if cluster.client is not None:
             cluster.client.run(_prepare_panel)  # every worker imports and loads kernels once, which is starting
         count_jobs([Job(panel, 100_000)], cluster=cluster)
-        start, cpu = time.perf_counter(), _measure_cpu(process)
+        start, cpu = time.perf_counter(), measure_cpu(process)
         count_jobs([Job(panel, n_trials)], cluster=cluster)
-        return _measure_cpu(process) - cpu, time.perf_counter() - start, cpu - cpu_before
+        return measure_cpu(process) - cpu, time.perf_counter() - start, cpu - cpu_before
 
 
 def _count_in_processes(n_trials):

@@ -16,6 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.calibration.travel import send_modules
+
 Should = Literal["at most", "at least", "about", "nothing"]
 """What is promised of a share, beside the expected one."""
 
@@ -174,7 +176,7 @@ def measure_cases(
     Parameters
     ----------
     cases : sequence of Case
-        Of different names; on a cluster, those that `catalogue.CASES` holds.
+        Of different names.
     n_sets : int, optional
         Data sets of each at most; by default what the case says.
     cluster : as in `sigdask.compare_all`
@@ -204,23 +206,16 @@ def _iter_batches(cases: Sequence[Case], n_sets: int | None, cluster: Any) -> It
         return
     from distributed import as_completed
 
-    from benchmarks.calibration.travel import send_modules
-
     send_modules(cluster)
-    futures = cluster.client.map(
-        measure_remotely, [(case.name, number) for case, number in tasks], pure=False, retries=3
-    )
+    futures = cluster.client.map(_measure_remotely, tasks, pure=False, retries=3)
     for future, result in as_completed(futures, with_results=True):
         future.release()
         yield result
 
 
-def measure_remotely(task: tuple[str, int]) -> tuple[str, int, Batch]:
-    """Measure one batch on a worker, which looks up the case by its name."""
-    from benchmarks.calibration.catalogue import get_case
-
-    name, number = task
-    return name, number, get_case(name).measure_batch(number)
+def _measure_remotely(task: tuple[Case, int]) -> tuple[str, int, Batch]:
+    case, number = task
+    return case.name, number, case.measure_batch(number)
 
 
 def as_measure(share: Callable[[], Mapping[str, Outcome]]) -> Callable[[np.random.Generator, int], Outcomes]:
