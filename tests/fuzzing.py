@@ -62,18 +62,12 @@ SUFFIXES = ("", "", ".tsv", ".csv", ".json", ".jsonl", ".txt", ".eval", ".parque
 OPTIONS = {
     "--unit": ("item", "document", "topic", "speaker", "none", "", "a,b"),
     "--by": ("item", "kind", "none", ""),
-    "--id": ("item", "id", "none", "", "a.b.c", "1", "a+b", "." * 300),
-    "--gold-column": ("gold", "target", "1", "none", ".", "doc.q"),
-    "--prediction-column": ("x", "label", "resps", "2"),
-    "--system-column": ("system", "model", "none"),
-    "--score-column": ("score", "acc", "value"),
     "--ignore": ("x", "gold", "none", ""),
     "--align": ("id", "position", "none"),
     "--missing": ("error", "zero", "pairwise", "none"),
     "--alternative": ("less", "greater", "both"),
     "--method": ("auto", "exact", "randomization", "none"),
     "--adjust": ("holm", "max-t", "tukey", "bh", "none"),
-    "--stop": ("besag-clifford", "confidence", "none"),
     "--baseline": ("x", "y", "gold", "none", ""),
     "--pair": (("x", "y"), ("x", "x"), ("", "y")),
     "--map": ("a=b", "P=Q,T", "=", "a", "a=a", "1=0"),
@@ -81,7 +75,6 @@ OPTIONS = {
     "--alpha": ("0.01", "0", "5", "nan", "1e-320"),
     "--trials": ("0", "1", "100", "-5", "1e3", "x", "9" * 40),
     "--name": ("t", "\x1b[2J", "x" * 300, "\n"),
-    "--most-unpacked": ("1", "100", "0", "x", "9" * 30),
 }  # fmt: skip
 
 
@@ -176,24 +169,6 @@ def build_inspect_log(dice):
     return mutate_bytes(content, dice, 0.3)
 
 
-def build_parquet(dice):
-    """Return a table in Parquet with columns of all types."""
-    import pyarrow as pa
-    from pyarrow import parquet as pq
-
-    kinds = {
-        "numbers": [0.5, 1.0, None], "texts": ["P", "Q", "P"], "objects": [{"a": 1, "b": [1]}] * 3, "lists": [[1], [], None],
-        "flags": [True, False, None], "large": [2**62, -1, 0], "bytes": [b"\xff", b"", b"a"], "odd": [float("nan"), float("inf"), -0.0],
-    }  # fmt: skip
-    names = dice.choice(
-        (["item", "x", "y"], ["item", "gold", "x"], ["", "", "x"], ["system", "item", "score"], ["id", "prediction"])
-    )
-    columns = [["a", "b", "c"], *(dice.choice(list(kinds.values())) for _ in names[1:])]
-    buffer = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays([pa.array(column) for column in columns], names=names), buffer)
-    return mutate_bytes(buffer.getvalue(), dice, 0.3)
-
-
 def write_files_command(number, folder):
     """Write the mutated files of one command, and return its arguments."""
     dice = random.Random(f"files {number}")
@@ -201,8 +176,6 @@ def write_files_command(number, folder):
     if kind < 0.08:
         contents = {"x": build_inspect_log(dice)} | ({"y": build_inspect_log(dice)} if dice.random() < 0.5 else {})
         suffixes = (".eval", ".eval", "")
-    elif kind < 0.14:
-        contents, suffixes = {"x": build_parquet(dice)}, (".parquet", "")
     else:
         files, suffixes = dice.choice(TEXTS), SUFFIXES
         spoilt = dice.choice([*files])
@@ -247,7 +220,8 @@ def write_plan_command(number, folder):
         for _ in range(dice.randint(1, 3)):
             path = dice.choice(list(iter_key_paths(build_good_plan())))
             plan = {**plan, path[0]: change_key(path, draw_plan_value(dice, number))[path[0]]}
-    plan.get("gate", {}).pop("webhook", None) if isinstance(plan.get("gate"), dict) else None
+    if isinstance(plan.get("gate"), dict):
+        plan["gate"].pop("webhook", None)
     text = format_plan(plan)
     if kind > 0.6:
         text = mutate_lines(text.splitlines(keepends=True), dice).decode(errors="surrogateescape")

@@ -90,12 +90,6 @@ def wait_for(condition):
     pytest.fail("it did not come")
 
 
-def test_no_night_reaches_into_the_day():
-    """A unit that catches up in the morning would run until the next one's deadline."""
-    assert "--deadline 06:00" in (ROOT / "deploy" / "sigdask@.service").read_text()
-    assert "Persistent=true" not in (ROOT / "deploy" / "sigdask@.timer").read_text()
-
-
 def test_a_night_leaves_a_table_and_a_json_and_excludes_a_second_one(tmp_path):
     scores = tmp_path / "scores.csv"
     scores.write_text("item,x,y\na,1,2\nb,2,1\n")
@@ -122,24 +116,3 @@ def test_systemd_finds_nothing_wrong_with_the_units(tmp_path):
     assert "sigdask@" not in result.stderr
     calendar = re.search("OnCalendar=(.*)", (ROOT / "deploy" / "sigdask@.timer").read_text())[1]
     assert subprocess.run(["systemd-analyze", "calendar", calendar], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("flock") is None, reason="no flock")
-def test_the_line_of_cron_runs_the_plan_and_excludes_a_second_night(tmp_path):
-    lines = [x for x in (ROOT / "deploy" / "crontab").read_text().splitlines() if x and x[0] not in "#SP"]
-    assert len(lines) == 1
-    *fields, command = lines[0].split(maxsplit=5)
-    assert fields == ["30", "1", "*", "*", "*"]
-    assert "%" not in command  # cron would read a new line
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "sigdask"
-    program.write_text('#!/bin/sh\necho "$@"\nsleep 2\n')
-    program.chmod(0o755)
-    command = command.replace("/srv/evaluation", str(tmp_path))
-    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    process = subprocess.Popen(["/bin/sh", "-c", command], env=environment)
-    time.sleep(0.5)
-    assert subprocess.run(["/bin/sh", "-c", command], env=environment, check=False).returncode == 1
-    assert process.wait() == 0
-    assert (tmp_path / "nightly.log").read_text() == "run nightly.toml --deadline 06:00\n"

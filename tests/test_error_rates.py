@@ -1,6 +1,5 @@
 """Tests of a short `python -m benchmarks.calibration`: fixed seeds, bands that detect broken procedures."""
 
-import json
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -13,19 +12,11 @@ from scipy import stats
 from benchmarks.calibration import pairs
 from benchmarks.calibration.attainable import compute_attainable_size
 from benchmarks.calibration.catalogue import get_case, get_catalogue, select_cases
-from benchmarks.calibration.measuring import Case, Outcome, combine_batches, measure_cases
+from benchmarks.calibration.measuring import Case, measure_cases
 from benchmarks.calibration.real import SETS
 from benchmarks.calibration.scenarios import SCENARIOS_BY_NAME
 from benchmarks.calibration.table import (
-    BEGIN,
-    END,
-    FOLDER,
-    PAGES,
-    RESULTS,
-    TITLES,
     load_results,
-    save_results,
-    write_tables,
 )
 
 QUIET_OPTIONS = {"report": lambda _text: None}
@@ -36,46 +27,11 @@ def measure_case(name, n_sets=1000):
     return {m.procedure: m for m in measure_cases([get_case(name)], n_sets, **QUIET_OPTIONS)}
 
 
-def test_the_tables_of_the_pages_are_those_of_the_kept_results(tmp_path):
-    written = {page.name: page.read_text() for page in FOLDER.iterdir() if page.name != "nights.md"}
-    assert written.keys() == {f"{name}.md" for name in PAGES}
-    for name, text in written.items():
-        (tmp_path / name).write_text(text)
-        assert text.count(BEGIN) == text.count(END) == 1
-    write_tables(load_results(), tmp_path)
-    assert {page.name: page.read_text() for page in tmp_path.iterdir()} == written
-    assert sorted(table for tables in PAGES.values() for table in tables) == sorted(TITLES)
-
-
-def test_every_row_that_is_kept_is_one_that_is_measured_and_none_is_missing():
-    rows = {f"{m.table}: {m.row}" for m in load_results()}
-    of_real_data = {name for name in rows if any(source in name for source in SETS)}
-    assert rows - of_real_data == get_catalogue().keys() - of_real_data
-    assert len(of_real_data) == 7  # four under the null, three drawn again
-
-
-def test_what_is_measured_again_replaces_what_was_kept_and_the_rest_stays(tmp_path):
-    path = tmp_path / "kept.json"
-    path.write_bytes(RESULTS.read_bytes())
-    remeasured = measure_cases([get_case("power: 34 signs, better with P = 0.7")], 500, **QUIET_OPTIONS)
-    save_results(remeasured, path)
-    assert len(load_results(path)) == len(load_results())
-    assert {m.n_sets for m in load_results(path) if m.row == remeasured[0].row} == {500}
-    assert json.loads(path.read_text())[0] == json.loads(RESULTS.read_text())[0]
-
-
 @pytest.mark.slow
 def test_figures_are_the_same_on_any_number_of_workers():
     cases = select_cases("stopping")
     in_process = measure_cases(cases, 1000, **QUIET_OPTIONS)
     assert measure_cases(cases, 1000, cluster="local", **QUIET_OPTIONS) == in_process
-
-
-def test_fewer_data_sets_are_a_prefix_of_more():
-    case = get_case("nights: 60 nights, 0 % with a loss, independent")
-    assert case.count_batches(250) == 3
-    batches = [case.measure_batch(k) for k in range(5)]
-    assert list(combine_batches(case, batches[:3])) == measure_cases([case], 300, **QUIET_OPTIONS)
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
@@ -141,12 +97,6 @@ def test_what_the_table_says_is_so_over_some_hundreds_of_data_sets(name):
         assert abs(m.share - long.share) <= 4.5 * spread, (m, long)
 
 
-@pytest.mark.parametrize("name", ["pairs: normal, 6", "pairs: grades 0 to 3, 10", "pairs: 0/1 at 8 %, 50"])
-def test_sizes_are_not_only_kept_but_reached(name):
-    for m in measure_case(name).values():
-        assert abs(m.share - m.expected) <= 4 * max(m.error, np.sqrt(m.expected * (1 - m.expected) / m.n_sets)), m
-
-
 def without_ties(counts, *, method, trials=999, alternative="two-sided", seed=0):
     """Compute the test's p with `>` where it must be `>=`."""
     scores = counts.fields["score"]
@@ -177,20 +127,3 @@ def test_a_test_that_reports_the_smaller_of_two_runs_is_found(monkeypatch):
         "pairs", "normal, 50", lambda rng, n: pairs.measure_size(SCENARIOS_BY_NAME["normal"], 50, rng, n), at_once=100
     )
     assert [m.is_wrong for m in measure_cases([case], 4000, **QUIET_OPTIONS)] == [True] * 3
-
-
-def test_what_errs_on_the_promised_side_is_not_wrong_and_what_does_not_is():
-    def share(k, should, expected):
-        happened = np.arange(1000) < k
-        [m] = combine_batches(
-            Case("pairs", "r", lambda _rng, _n: {}), [{"p": (1000, float(happened.sum()), 1000 * expected, should)}]
-        )
-        return m.is_wrong
-
-    assert not share(10, "at most", 0.05)
-    assert share(90, "at most", 0.05)
-    assert share(900, "at least", 0.95)
-    assert not share(990, "at least", 0.95)
-    assert share(10, "about", 0.05)
-    assert not share(10, "nothing", 0.05)
-    assert Outcome(np.ones(1)).should == "at most"

@@ -7,13 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-import sigdask
 from sigdask import Counts, compare_all
 from sigdask.counts.precision import ScoreScale
 from sigdask.errors import InputError
-from sigdask.nightly.gate.margin_tests import compute_normal_p
-from sigdask.statistics.ranking_letters import rank_systems
-from sigdask.statistics.stopping import compute_sequence_interval, log_likelihood
 
 N_ITEMS = 9
 
@@ -125,36 +121,6 @@ def test_noise_in_the_last_bit_is_a_tie_to_every_check():
     assert not r.disagreements()
 
 
-def test_ties_of_floats_are_ties_in_words_and_ranks():
-    scores = {"a": [1 / 3, 1 / 3, 1 / 3, 0.0], "b": [1.0, 0.0, 0.0, 0.0], "c": [0.0, 0.0, 0.0, 0.0]}
-    results = compare_all(Counts.from_scores(scores), metrics=["mean"], cluster="none")
-    result = next(r for r in results if (r.a, r.b) == ("a", "b"))
-    assert (result.difference, result.better(), result.p_value) == (0.0, None, 1.0)
-    ranked = rank_systems(["a", "b", "c"], np.array([0.1 + 0.2, 0.3, 0.2]), np.empty((0, 2), np.int64))
-    assert [row.rank for row in ranked] == [1, 1, 3]
-
-
-def zeros(outputs, _):
-    return float(outputs.count(0.0))
-
-
-def test_a_black_box_sees_the_zero_of_what_is_missing():
-    counts = Counts.from_scores({"a": [1.0, math.nan, 0.0], "b": [1.0, 1.0, 1.0]}, missing="zero")
-    [r] = compare_all(counts, metrics=[sigdask.black_box(zeros)], cluster="none")
-    assert (r.score_a, r.score_b) == (2.0, 0.0)
-    with pytest.raises(InputError, match="black_box"):
-        compare_all(counts, metrics=[zeros], cluster="none")
-
-
-@pytest.mark.parametrize(("k", "n", "epsilon"), [(4095, 4096, 1e-9), (16383, 16384, 1e-8), (2**22 - 1, 2**22, 1e-3)])
-def test_the_confidence_sequence_near_one(k, n, epsilon):
-    low, high = compute_sequence_interval(k, n, epsilon)
-    assert low < k / n < high <= 1.0
-    mirrored = compute_sequence_interval(n - k, n, epsilon)
-    assert mirrored[0] < (n - k) / n < mirrored[1]
-    assert log_likelihood(k, n, low) == pytest.approx(math.log(epsilon), abs=1e-3)
-
-
 def test_decimals_of_long_lists_are_exact():
     values = np.round(np.random.default_rng(0).random(100_000) * 100, 2)
     assert ScoreScale.from_scores(values).digits == 2
@@ -163,15 +129,3 @@ def test_decimals_of_long_lists_are_exact():
     a[0], b[1] = a[0] + 0.01, b[1] + 0.01
     [r] = compare_all(Counts.from_scores({"a": np.round(a, 2), "b": np.round(b, 2)}), metrics=["mean"], cluster="none")
     assert (r.p_value, r.n_discordant) == (1.0, 2)
-
-
-def test_a_note_says_how_finely_scores_beside_an_outlier_are_told_apart():
-    rng = np.random.default_rng(1)
-    a, b = rng.random(30), rng.random(30)
-    [r] = compare_all(Counts.from_scores({"a": [*a, 1e17], "b": [*b, 1e17]}), metrics=["mean"], cluster="none")
-    assert r.p_value == 1.0
-    assert r.warnings[0].startswith("the sampled p is an upper bound: some differences are smaller than 1.3e+02")
-
-
-def test_nothing_is_shown_where_nothing_spreads():
-    assert compute_normal_p(0.5, 0.0) == 1.0

@@ -1,12 +1,10 @@
 """Tests of faults: deadly comparisons, lost workers, and code that may not be sent."""
 
 import os
-import pickle
 import signal
 import threading
 import time
 
-import cloudpickle
 import numpy as np
 import pytest
 from cluster import work
@@ -17,10 +15,6 @@ from cluster.work import counted, exact_jobs, slow_jobs
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.execution.clusters import connect
 from sigdask.execution.run import count_jobs
-from sigdask.metrics import metric
-from sigdask.metrics.base import BlackBox
-from sigdask.metrics.forms import Formula
-from sigdask.metrics.transport import can_send_by_name, get_address
 
 
 def test_a_comparison_that_kills_its_workers_is_named_and_all_else_is_counted(monkeypatch):
@@ -52,27 +46,6 @@ def test_every_worker_may_die_and_the_cluster_comes_back(slow):
         assert counted(jobs, cluster=cluster) == want
         killer.join()
         wait_until(lambda: len(cluster.client.nthreads()) == 2, "both workers", 30)
-
-
-def test_a_users_metric_travels_by_name():
-    sent = pickle.dumps(Formula("m", _ratio.bind.function))
-    assert b"code" not in sent
-    assert pickle.loads(sent).function is _ratio.bind.function
-    sent = cloudpickle.dumps(BlackBox("slow", work.slow_sum))
-    assert pickle.loads(sent).function is work.slow_sum
-    assert b"time" not in sent
-
-
-@metric
-def _ratio(f0, f1):
-    return f0 / (f1 + 1.0)
-
-
-def test_what_cannot_be_imported_is_known():
-    assert get_address(_ratio.bind.function).endswith("test_faults:_ratio")
-    assert get_address(lambda: 0) is None
-    assert not can_send_by_name(lambda: 0)
-    assert can_send_by_name(np.mean)
 
 
 def test_code_is_sent_to_no_other_machine(certificates, tmp_path):

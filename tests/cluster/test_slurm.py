@@ -29,20 +29,6 @@ def test_counts_are_those_of_this_process_over_tls(slurm, exact):
     wait_until(lambda: not slurm.jobs(), "end of the jobs", 20)
 
 
-def test_an_adaptive_size_follows_the_work(slurm, slow):
-    jobs, want = slow
-    with connect(parse_description({"class": "slurm", "minimum": 1, "maximum": 2, "wait": "60 s",
-                           "options": {"cores": 1, "memory": "1GB", **LOOPBACK}}, source="s")) as cluster:  # fmt: skip
-        sizes = []
-        watcher = threading.Thread(
-            target=lambda: [sizes.append(len(slurm.jobs())) or time.sleep(0.3) for _ in range(20)]
-        )
-        watcher.start()
-        assert counted(jobs, cluster=cluster) == want
-        watcher.join()
-    assert max(sizes) == 2
-
-
 def test_cancelled_jobs_are_replaced_and_change_no_count(slurm, slow):
     jobs, want = slow
     with connect(build_description()) as cluster:
@@ -65,15 +51,6 @@ def test_cancelled_jobs_are_replaced_and_change_no_count(slurm, slow):
         thread.join()
         assert delays, "the jobs were not replaced"
         print(f"both jobs cancelled: two others after {delays[0]:.1f} s")
-
-
-def test_a_job_cancelled_while_it_waits_in_the_queue_is_submitted_again(slurm):
-    with connect(build_description(workers=5)) as cluster:  # five jobs on four cores
-        wait_until(lambda: slurm.jobs("PENDING"), "a waiting job", 20)
-        [waiting] = slurm.jobs("PENDING")
-        slurm.run("scancel", waiting)
-        wait_until(lambda: [j for j in slurm.jobs("PENDING") if j != waiting], "another waiting job", 30)
-        assert cluster.n_threads == 5
 
 
 @pytest.mark.slow
@@ -105,13 +82,5 @@ def test_jobs_that_never_start_end_in_an_error_that_says_why(slurm):
     with (
         pytest.raises(UnfinishedError, match=r"no worker arrived within 3 s\. .*; the queue says: .*PENDING"),
         connect(build_description(wait=3, options={"cores": 9})),
-    ):
-        pass
-
-
-def test_a_worker_that_dies_at_once_leaves_its_last_words(slurm):
-    with (
-        pytest.raises(UnfinishedError, match=r"nosuchpython"),
-        connect(build_description(wait=6, options={"python": "/nosuchpython"})),
     ):
         pass

@@ -1,6 +1,5 @@
 """Tests on a real sshd on loopback: scheduler and workers started through it, over TLS."""
 
-import asyncio
 import sys
 
 import pytest
@@ -30,29 +29,6 @@ def test_counts_are_those_of_this_process_over_tls(login, exact):
     with connect(build_description(login)) as cluster:
         assert cluster.client.scheduler_info()["address"].startswith("tls://")
         assert counted(jobs, cluster=cluster, blocks_per_task=1) == want
-
-
-def test_settings_of_recovery_reach_the_scheduler_and_workers(login):
-    import dask
-
-    with connect(build_description(login)) as cluster:
-        key = "distributed.scheduler.worker-ttl"
-        assert cluster.client.run_on_scheduler(dask.config.get, key) == "15s"
-        assert set(cluster.client.run(dask.config.get, "distributed.worker.profile.enabled").values()) == {False}
-
-
-def test_certificates_are_copied_to_hosts_that_lack_them_for_their_owner_only(login, certificates, tmp_path):
-    from sigdask.execution.clusters.ssh import _remove_files, prepare_hosts
-
-    remote_home = tmp_path / "an other's home"
-    contents = {remote_home / "certs" / path.name: path.read_text() for path in certificates}
-    copied = asyncio.run(prepare_hosts(["127.0.0.1"], login, contents, sys.executable))
-    assert [path for _, path in copied] == list(contents)
-    assert {path.name for path in (remote_home / "certs").iterdir()} == {path.name for path in certificates}
-    assert {path.stat().st_mode & 0o777 for path in (remote_home / "certs").iterdir()} == {0o600}
-    assert not asyncio.run(prepare_hosts(["127.0.0.1"], login, contents, sys.executable))
-    asyncio.run(_remove_files(copied, login))
-    assert not (remote_home / "certs").exists()
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from cluster.slurm import wait_until
 from conftest import ROOT
 
 from sigdask.cli import commands
-from sigdask.errors import InputError, UnfinishedError
-from sigdask.execution.clusters import slurm as submission
+from sigdask.errors import InputError
 from sigdask.execution.clusters.slurm import build_submission
 from sigdask.nightly.run import parse_deadline
 
@@ -30,33 +29,6 @@ memory = "1GB"
 walltime = "00:01:00"
 [options.scheduler_options]
 host = "127.0.0.1"
-"""
-
-RESUMING_SCRIPT = """
-import signal, sys, time
-from pathlib import Path
-store = Path(sys.argv[1]).with_suffix(".store")
-def stop(*_):
-    sys.exit(3)
-signal.signal(signal.SIGTERM, stop)
-while (n := len(store.read_text()) if store.exists() else 0) < 40:
-    time.sleep(1)
-    with store.open("a") as file:
-        file.write("x")
-"""
-
-COUNTING_SCRIPT = """
-import sys
-from pathlib import Path
-from cluster.work import counted, exact_jobs
-from sigdask.execution.clusters import connect
-if __name__ == "__main__":
-    with connect(sys.argv[3]) as cluster:
-        n = len(cluster.client.nthreads())
-        address = cluster.client.scheduler.address
-        jobs = exact_jobs()
-        counts = counted(jobs, cluster=cluster, blocks_per_task=1)
-        Path(sys.argv[1]).with_suffix(".out").write_text(repr((cluster.n_threads, address[:6], counts)))
 """
 
 
@@ -106,14 +78,6 @@ def test_a_warning_before_the_driver_has_begun_reaches_it(folder):
     assert (ended.returncode, ended.stdout) == (143, "warned\n")
 
 
-def test_workers_may_be_jobs_of_their_own(folder):
-    file = folder / "slurm.toml"
-    file.write_text(CLUSTER_TOML + '\n[submit]\nallocation = "jobs"\nwalltime = "1-00:00:00"\n')
-    ready = build_submission(find_plan(folder), file)
-    assert "allocation:" not in ready.script
-    assert {"--ntasks=1", "--time=1-00:00:00"} <= set(ready.arguments)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -129,21 +93,6 @@ def test_a_mistake_is_named(folder, text, message):
     (folder / "slurm.toml").write_text(text)
     with pytest.raises(InputError, match=message):
         build_submission(find_plan(folder), folder / "slurm.toml")
-
-
-def test_a_plan_that_is_not_there_is_an_error(folder):
-    with pytest.raises(InputError, match="no such file"):
-        build_submission(Path("none.toml"), folder / "slurm.toml")
-
-
-def test_sbatch_that_does_not_answer_is_told(folder, monkeypatch):
-    (folder / "bin").mkdir()
-    (folder / "bin" / "sbatch").write_text("#!/bin/sh\nexec sleep 60\n")
-    (folder / "bin" / "sbatch").chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder / "bin"), prepend=os.pathsep)
-    monkeypatch.setattr(submission, "SUBMIT_SECONDS", 0.5)
-    with pytest.raises(UnfinishedError, match=r"did not answer within 0.5 s; `squeue --me` shows"):
-        build_submission(find_plan(folder), folder / "slurm.toml").send()
 
 
 def submit(folder, *options):
@@ -163,19 +112,6 @@ def test_a_deadline_is_the_same_moment_whenever_the_job_starts(folder):
     assert "--deadline" not in submit(folder).output
 
 
-@pytest.mark.parametrize("deadline", ["soonish", "", "25:00"])
-def test_a_deadline_that_is_none_is_refused_before_anything_is_sent(folder, deadline):
-    result = submit(folder, "--deadline", deadline)
-    assert isinstance(result.exception, InputError)
-    assert f"deadline {deadline!r}: expected a time" in str(result.exception)
-
-
-def test_a_refusal_of_sbatch_is_told(slurm, folder):
-    (folder / "slurm.toml").write_text(CLUSTER_TOML + '[submit]\ndirectives = ["--partition=nosuch"]')
-    with pytest.raises(UnfinishedError, match="sbatch refused: .*nosuch"):
-        build_submission(find_plan(folder), folder / "slurm.toml").send()
-
-
 def wait_for_end(slurm, job):
     """Wait for a job's stable end: a job that is requeued passes through a final state."""
     final, is_final = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"), []
@@ -188,38 +124,6 @@ def wait_for_end(slurm, job):
 
     wait_until(has_ended, "end of the job", 300)
     return slurm.run("scontrol", "show", "job", job)
-
-
-def test_scheduler_workers_and_driver_in_one_allocation(slurm, folder, exact, monkeypatch):
-    del monkeypatch
-    (folder / "slurm.toml").write_text(CLUSTER_TOML.replace("00:01:00", "00:05:00"))
-    ready = build_submission(find_plan(folder), folder / "slurm.toml", program=write_program(folder, COUNTING_SCRIPT))
-    job_info = wait_for_end(slurm, ready.send())
-    log = next(folder.glob("*.log")).read_text()
-    assert "JobState=COMPLETED" in job_info, log
-    assert next(folder.glob("*.out")).read_text() == repr((2, "tls://", exact[1])), log
-
-
-@pytest.mark.slow
-def test_a_driver_at_its_time_limit_goes_back_to_the_queue_and_finishes(slurm, folder):
-    ready = build_submission(
-        find_plan(folder), folder / "slurm.toml", program=write_program(folder, RESUMING_SCRIPT), margin=35
-    )
-    begun = time.monotonic()
-    job_info = wait_for_end(slurm, ready.send())
-    log = next(folder.glob("*.log")).read_text()
-    assert "JobState=COMPLETED" in job_info, log
-    assert "Restarts=0" not in job_info
-    assert find_plan(folder).with_suffix(".store").read_text() == "x" * 40
-    print(f"40 s of work under a time limit of 60 s with 30 s of warning: {time.monotonic() - begun:.0f} s")
-
-
-def test_a_driver_that_is_cancelled_stays_cancelled(slurm, folder):
-    ready = build_submission(find_plan(folder), folder / "slurm.toml", program=write_program(folder, RESUMING_SCRIPT))
-    job = ready.send()
-    wait_until(lambda: find_plan(folder).with_suffix(".store").exists(), "start", 30)
-    slurm.run("scancel", job)
-    assert "JobState=CANCELLED" in wait_for_end(slurm, job)
 
 
 METRIC = "import time\n\n\ndef score(outputs, gold):\n    time.sleep({pause})\n    return sum(map(float, outputs)) / len(outputs)\n"

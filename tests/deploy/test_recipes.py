@@ -1,6 +1,5 @@
 """Tests of the GitHub workflow, by schema and step by step, and of the message bodies for chats."""
 
-import importlib.util
 import json
 import os
 import re
@@ -8,33 +7,20 @@ import shutil
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
-from xml.etree import ElementTree as ET
 
+import jsonschema
 import pytest
 from builders import build_rng
 from conftest import ROOT
 
-from sigdask.errors import InputError
-from sigdask.nightly.gate import template_process
-from sigdask.nightly.gate.rules import GateVerdict, NonInferior, NotWorse, RuleFinding, RuleVerdict
-from sigdask.nightly.gate.web_hook import render_json
-from sigdask.nightly.plan import NotifySettings, load_plan
-from sigdask.nightly.report.gate import render_junit
-from sigdask.nightly.run.notify import send_notifications
 from sigdask.statistics.rounding import format_p
 
 yaml = pytest.importorskip("yaml")
-GITHUB, CHAT = ROOT / "deploy" / "github", ROOT / "deploy" / "chat"
+GITHUB = ROOT / "deploy" / "github"
 WORKFLOW = GITHUB / "nightly-evaluation.yml"
-
-
-@pytest.fixture
-def workflow():
-    return yaml.safe_load(WORKFLOW.read_text())
 
 
 ACTION = GITHUB / "action" / "action.yml"
@@ -49,60 +35,14 @@ SCHEMAS = {
 }
 
 
-def add_pages(text):
-    """Return the workflow's text with both parts of the README that publish the site."""
-    section = (GITHUB / "README.md").read_text().split("## A site on GitHub Pages")[1].split("\n## ")[0]
-    steps, job = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)
-    return f"{text}\n{steps}\n{re.sub('^    ', '', job, flags=re.MULTILINE)}"
-
-
-@pytest.mark.parametrize("path", [*SCHEMAS, "pages"], ids=lambda path: getattr(path, "name", path))
+@pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
 def test_workflows_actions_and_forms_are_valid_in_the_published_schemas(path):
-    text = add_pages(WORKFLOW.read_text()) if path == "pages" else path.read_text()
-    if path == "pages":
-        path, jobs = WORKFLOW, yaml.safe_load(text)["jobs"]
-        assert [*jobs] == ["evaluate", "pages"]
-        assert [step["uses"].split("@")[0] for step in jobs["evaluate"]["steps"][-1:] + jobs["pages"]["steps"]] == [
-            "actions/upload-pages-artifact", "actions/deploy-pages",
-        ]  # fmt: skip
-    package_spec = importlib.util.find_spec("check_jsonschema")
-    if package_spec is None:
-        pytest.skip("check-jsonschema is not installed: the schema that it holds is needed")
-    jsonschema = pytest.importorskip("jsonschema")
-    schema_path = Path(package_spec.origin).parent / f"builtin_schemas/vendor/{SCHEMAS[path]}.json"
-    schema, document = json.loads(schema_path.read_text()), yaml.safe_load(text)
+    check_jsonschema = pytest.importorskip("check_jsonschema")
+    schemas = Path(check_jsonschema.__file__).parent / "builtin_schemas" / "vendor"
+    document = yaml.safe_load(path.read_text())
     if True in document:
         document["on"] = document.pop(True)  # YAML 1.1 takes the key `on` for a truth value
-    jsonschema.validate(document, schema)
-    if path == WORKFLOW:
-        document["jobs"]["evaluate"]["stepz"] = []
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(document, schema)
-
-
-@contextmanager
-def start_receiver():
-    """Start a chat program on loopback, and yield its URL and what it is sent."""
-    messages = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            messages.append((self.headers["Content-Type"], self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/hook", messages
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    jsonschema.validate(document, json.loads((schemas / f"{SCHEMAS[path]}.json").read_text()))
 
 
 def write_logs(folder, night, *, lost=False):
@@ -113,55 +53,6 @@ def write_logs(folder, night, *, lost=False):
             path.parent.mkdir(parents=True, exist_ok=True)
             records = [{"doc_id": n, "doc": {"q": n}, "resps": [], "acc": float(s)} for n, s in enumerate(scores)]
             path.write_text("".join(json.dumps(record) + "\n" for record in records))
-
-
-def run_steps(workflow, folder, **environment):
-    """Run steps like the runner: a shell each, and after a failure only those with `always()`."""
-    [job] = workflow["jobs"].values()
-    failed, statuses = False, {}
-    bin_ = folder / "bin"
-    bin_.mkdir(exist_ok=True)
-    (bin_ / "sigdask").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sigdask "$@"\n')
-    (bin_ / "sigdask").chmod(0o755)
-    for step in job["steps"]:
-        if "run" not in step or "pip install" in step["run"] or (failed and step.get("if") != "always()"):
-            continue
-        step_environment = {name: environment.get(name, "") for name in step.get("env", {})}
-        path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        result = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": path, **workflow["env"], **step_environment, "PATH": f"{bin_}:{os.environ['PATH']}",
-                 "GITHUB_STEP_SUMMARY": str(folder / "summary.md")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )  # fmt: skip
-        statuses[step["name"]] = result.returncode
-        failed |= result.returncode != 0
-        assert "Traceback" not in result.stderr, result.stderr
-    return statuses
-
-
-@pytest.mark.slow
-def test_the_steps_of_the_workflow_run_night_after_night(workflow, tmp_path):
-    evaluation = tmp_path / workflow["env"]["PLAN"]
-    evaluation.parent.mkdir()
-    shutil.copy(GITHUB / "nightly.toml", evaluation)
-    write_logs(evaluation.parent, 1)
-    assert run_steps(workflow, tmp_path) == {"Check the plan": 0, "Evaluate": 0, "Summary": 0}
-    write_logs(evaluation.parent, 2, lost=True)
-    with start_receiver() as (url, messages):
-        assert run_steps(workflow, tmp_path, CHAT_WEBHOOK=url) == {"Check the plan": 0, "Evaluate": 1, "Summary": 0}
-    [(_, sent)] = messages
-    assert "candidate is significantly worse than production by acc on harness, task gsm8k" in json.loads(sent)["text"]
-    [upload] = [s for s in workflow["jobs"]["evaluate"]["steps"] if "upload-artifact" in s.get("uses", "")]
-    for name in upload["with"]["path"].split():
-        assert (tmp_path / name).stat().st_size > 0
-    assert ET.parse(tmp_path / "evaluation" / "gate.xml").getroot().get("failures") == "1"
-    assert (tmp_path / "summary.md").read_text().count("gsm8k") > 1
-    caches = [s["with"]["path"] for s in workflow["jobs"]["evaluate"]["steps"] if "cache" in s.get("uses", "")]
-    assert [(tmp_path / path).is_file() for path in caches] == [True, True]
 
 
 class GitHub(BaseHTTPRequestHandler):
@@ -293,29 +184,6 @@ def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rew
     assert (tmp_path / "summary.md").read_text().count("gsm8k") > 1
 
 
-def test_a_deadline_is_said_and_a_comment_that_github_refuses_is_a_warning(tmp_path):
-    class Refusing(GitHub):
-        def do_GET(self):
-            self.send_error(403)
-
-    server = HTTPServer(("127.0.0.1", 0), Refusing)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    (tmp_path / "log").write_text("sigdask: 0 trials counted\nsigdask: stopped by the deadline; run it again\n")
-    environment = {"GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}", "GITHUB_SERVER_URL": "https://github.com",
-                   "GITHUB_REPOSITORY": "nlp/eval", "GITHUB_RUN_ID": "42", "COMMENT_ON": "7", "TOKEN": "",
-                   "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}  # fmt: skip
-    publish = [sys.executable, ACTION.parent / "publish.py", tmp_path / "missing.json", "plan.toml", tmp_path / "log"]
-    try:
-        printed = subprocess.run(publish, env=environment, capture_output=True, text=True, check=True).stdout
-    finally:
-        server.shutdown()
-        server.server_close()
-    error, warning = printed.splitlines()
-    assert error == "::error title=sigdask::stopped by the deadline; run it again"
-    assert "no comment on the pull request: HTTP Error 403: Forbidden; the job needs the permission" in warning
-    assert (tmp_path / "summary.md").read_text().endswith("\n\n- stopped by the deadline; run it again\n")
-
-
 @pytest.mark.slow
 def test_the_script_for_gitlab_ends_with_the_verdict(tmp_path):
     job = yaml.safe_load(GITLAB.read_text())["sigdask"]
@@ -332,123 +200,3 @@ def test_the_script_for_gitlab_ends_with_the_verdict(tmp_path):
     assert job["cache"]["key"] == "sigdask-$CI_PIPELINE_SOURCE-$CI_COMMIT_REF_SLUG"  # merge requests are no nights
     kept = [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"], *job["cache"]["paths"]]
     assert all((tmp_path / name).stat().st_size for name in kept)
-
-
-def build_verdict(passed):
-    text = 'new is "significantly worse"\nthan base <b>' if not passed else "new is not worse than base"
-    finding = RuleFinding(("t", None, "new", "base", "acc"), "new", "base", -0.5, 0.001, passed, None, text)
-    rule = RuleVerdict(NotWorse(0.01), "not-worse", passed, 0.001, 0.01, (finding,), 3.6, ("a note",))
-    return GateVerdict((rule,))
-
-
-@pytest.mark.parametrize("passed", [True, False])
-@pytest.mark.parametrize("template", sorted(CHAT.glob("*.j2")), ids=lambda path: path.name)
-def test_chat_programs_get_the_body_that_they_take(tmp_path, template, passed):
-    with start_receiver() as (url, messages):
-        notify_settings = NotifySettings(webhook=url, body=template.read_text(), when="always")
-        assert list(send_notifications(notify_settings, build_verdict(passed), "nightly", tmp_path)) == []
-    [(kind, sent)] = messages
-    assert kind == "application/json"
-    body = json.loads(sent)
-    if template.name == "slack.json.j2":
-        assert set(body) == {"text"}
-        assert body["text"].startswith("nightly: gate: passed" if passed else "nightly: gate: FAILED")
-        assert ('"significantly worse"\nthan base <b>' in body["text"]) is not passed
-    else:
-        [attachment] = body["attachments"]
-        texts = [block["text"] for block in attachment["content"]["body"]]
-        assert texts[0] == ("nightly: passed" if passed else "nightly: FAILED")
-        assert texts[1:] == ([] if passed else ['new is "significantly worse"\nthan base <b>', "a note"])
-
-
-def test_without_a_template_the_whole_verdict_is_sent(tmp_path):
-    with start_receiver() as (url, messages):
-        assert list(send_notifications(NotifySettings(webhook=url), build_verdict(False), "nightly", tmp_path)) == []
-    assert set(json.loads(messages[0][1])) == {"plan", "text", "passed", "is_new", "rules"}
-
-
-PLAN = """
-pairs = {{ baseline = "a" }}
-[[test_set]]
-name = "t"
-systems = "t.csv"
-[gate]
-rules = [{{ rule = "not-worse" }}]
-webhook = "{url}"
-webhook_body = "body.j2"
-"""
-
-
-@pytest.mark.parametrize(
-    ("template", "said"),
-    [
-        ('{"text": {{ text | tojson }', r"the template, line 1, is wrong"),
-        ('{"text": "{{ text }}"}', r"is not JSON .* write texts as \{\{ text \| tojson \}\}"),
-        ('{"text": {{ textt | tojson }}}', "the template uses textt, but there is only "),
-        ('{"text": {{ text.__class__.__mro__ | string | tojson }}}', "is unsafe"),
-        ("{{ 1 / 0 }}", "division by zero"),
-        ('{{ "x" * 10**10 }}', "takes more than 5 s or 1 GiB of memory"),
-        ("{{ 2 ** (2 ** 36) }}", "takes more than 5 s or 1 GiB of memory"),
-        ('{{ "%1999999999d" | format(1) }}', "takes more than 5 s or 1 GiB of memory"),
-        ("{% for i in range(10**12) %}1{% endfor %}", "Range too big"),
-        ("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}", "recursion"),
-        ('{{ "[" * 100000 }}', "is not JSON"),
-        pytest.param(
-            "{% for i in range(99999) %}{% for j in range(99999) %}1{% endfor %}{% endfor %}",
-            "takes more than 5 s",
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_a_template_that_could_not_tell_is_refused_with_the_plan(tmp_path, template, said):
-    (tmp_path / "t.csv").write_text("a,b\n1,2\n2,3\n")
-    (tmp_path / "body.j2").write_text(template)
-    (tmp_path / "plan.toml").write_text(PLAN.format(url="http://127.0.0.1:1/x"))
-    with pytest.raises(InputError, match=r"line 9: gate.webhook_body: .*" + said):
-        load_plan(tmp_path / "plan.toml")
-    with pytest.raises(InputError, match=said):
-        render_json(template, {"text": 'a "b"'})
-
-
-@pytest.mark.parametrize("template", ['{{ "x" * 3 * 10**9 }}', "{{ 2 ** (2 ** 36) }}"])
-def test_a_template_is_stopped_where_the_system_limits_no_process(tmp_path, monkeypatch, template):
-    unlimited = Path(template_process.__file__).read_text().replace("import resource", "raise ImportError")
-    (tmp_path / "unlimited.py").write_text(unlimited)
-    monkeypatch.setattr(template_process, "__file__", str(tmp_path / "unlimited.py"))
-    assert render_json('{"text": {{ text | tojson }}}', {"text": "a"}) == b'{"text": "a"}'
-    with pytest.raises(InputError, match="takes more than 5 s or 1 GiB of memory"):
-        render_json(template, {"text": "a"})
-
-
-def test_the_address_of_a_web_hook_may_stand_in_the_environment(tmp_path, monkeypatch):
-    (tmp_path / "t.csv").write_text("a,b\n1,2\n2,3\n")
-    shutil.copy(CHAT / "slack.json.j2", tmp_path / "body.j2")
-    (tmp_path / "plan.toml").write_text(PLAN.format(url="$CHAT_WEBHOOK"))
-    monkeypatch.delenv("CHAT_WEBHOOK", raising=False)
-    with pytest.raises(InputError, match=r'found "\$CHAT_WEBHOOK", but this environment variable is not set'):
-        load_plan(tmp_path / "plan.toml")
-    for value, expected in (("", None), ("https://chat.example/x", "https://chat.example/x")):
-        monkeypatch.setenv("CHAT_WEBHOOK", value)
-        assert load_plan(tmp_path / "plan.toml").gate.notify.webhook == expected
-    monkeypatch.setenv("CHAT_WEBHOOK", "secret: no url")
-    with pytest.raises(InputError, match="found that of the environment variable CHAT_WEBHOOK, expected") as error:
-        load_plan(tmp_path / "plan.toml")
-    assert "secret" not in str(error.value)
-
-
-def test_the_plan_of_the_recipe_for_chats_is_a_plan(tmp_path, monkeypatch):
-    gate = re.search(r"```toml\n(.*?)```", (CHAT / "README.md").read_text(), re.DOTALL)[1]
-    (tmp_path / "t.csv").write_text("a,b\n1,2\n2,3\n")
-    shutil.copy(CHAT / "slack.json.j2", tmp_path)
-    monkeypatch.setenv("CHAT_WEBHOOK", "https://chat.example/x")
-    head = 'pairs = { baseline = "a" }\n[[test_set]]\nname = "t"\nsystems = "t.csv"\n'
-    (tmp_path / "plan.toml").write_text(head + gate)
-    assert load_plan(tmp_path / "plan.toml").gate.notify.body == (CHAT / "slack.json.j2").read_text()
-
-
-def test_a_rule_that_fails_by_what_could_not_be_compared_fails_in_junit_too():
-    finding = RuleFinding(("t", None, "new", "base", "acc"), "new", "base", 0.5, 0.001, True, None, "shown")
-    rule = RuleVerdict(NonInferior(0.1, 0.05), "rule", False, 0.001, 0.05, (finding,), 1.0, ("not compared: t",))
-    root = ET.fromstring(render_junit(GateVerdict((rule,)), "nightly"))
-    assert (root.get("tests"), root.get("failures")) == ("2", "1")
-    assert [f.get("message") for f in root.iter("failure")] == ["not compared: t"]
