@@ -31,8 +31,8 @@ def types(session):
 
 @nox.session
 def tests(session):
-    """Run the quick tests; arguments after -- go to pytest."""
-    session.install("-e", ".[dev]")
+    """Run the default tests; arguments after -- go to pytest."""
+    session.install("-e", ".[test]")
     session.run("pytest", "-n", "2", "--dist", "loadfile", *session.posargs)  # as README has it
 
 

@@ -20,6 +20,7 @@ def run_doctest(code, name):
     return "".join(messages)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of other tools
 def test_what_other_tools_print_is_what_the_page_shows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -35,8 +36,3 @@ def test_what_ranx_prints_is_what_the_page_shows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pytest.importorskip("ranx")
     assert run_doctest(SECTIONS["ranx"], "ranx") == ""
-
-
-def test_the_page_has_what_it_promises():
-    assert [*SECTIONS] == ["sacrebleu", "ranx", "SciPy", "mt-metrics-eval", "Van Asch's art.py"]
-    assert all("sigdask.compare" in code for code in SECTIONS.values())

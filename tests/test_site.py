@@ -47,6 +47,7 @@ RUN_PAGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", RUN_PAGES, ids=[page.stem for page in RUN_PAGES])
 def test_the_python_of_a_how_to_runs(page, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "docs" / "howto" / "data", tmp_path / "data")  # some write files beside the data
@@ -61,23 +62,8 @@ def site(tmp_path_factory):
     """Build the site as CI does: a warning is an error, also for a link to nothing."""
     pytest.importorskip("furo", reason="pip install 'sigdask[docs]'")
     target = tmp_path_factory.mktemp("site")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-b",
-        "html",
-        "-W",
-        "-n",
-        "-q",
-        "-E",
-        "-c",
-        "docs",
-        "-d",
-        target / "trees",
-        ".",
-        target,
-    ]
+    options = ["-b", "html", "-W", "-n", "-q", "-E", "-c", "docs", "-d", target / "trees"]
+    command = [sys.executable, "-m", "sphinx", *options, ".", target]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert not result.stderr

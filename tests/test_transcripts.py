@@ -4,6 +4,7 @@ import pytest
 
 from docs import transcripts
 
+pytestmark = pytest.mark.slow
 PAGES = transcripts.find_pages()
 
 
