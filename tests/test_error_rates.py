@@ -12,9 +12,8 @@ from scipy import stats
 from benchmarks.calibration import pairs
 from benchmarks.calibration.attainable import compute_attainable_size
 from benchmarks.calibration.catalogue import get_case, get_catalogue, select_cases
-from benchmarks.calibration.measuring import Case, measure_cases
+from benchmarks.calibration.measuring import measure_cases
 from benchmarks.calibration.real import SETS
-from benchmarks.calibration.scenarios import SCENARIOS_BY_NAME
 from benchmarks.calibration.table import (
     load_results,
 )
@@ -111,19 +110,3 @@ def test_a_test_that_leaves_out_ties_is_found(monkeypatch):
     monkeypatch.setattr(pairs, "compute_p_values", without_ties)
     wrong = [m.is_wrong for m in measure_case.__wrapped__("pairs: 0/1 at 8 %, 20").values()]
     assert wrong == [True] * 3
-
-
-@pytest.mark.slow
-def test_a_test_that_reports_the_smaller_of_two_runs_is_found(monkeypatch):
-    honest = pairs.compute_p_values
-
-    def least_of_two(counts, *, seed=0, **how):
-        return np.minimum(honest(counts, seed=seed, **how), honest(counts, seed=seed + 1, **how))
-
-    monkeypatch.setattr(pairs, "N_TRIALS", 19)
-    monkeypatch.setattr(pairs, "SAMPLED", {"method": "randomization", "trials": 19})
-    monkeypatch.setattr(pairs, "compute_p_values", least_of_two)
-    case = Case(
-        "pairs", "normal, 50", lambda rng, n: pairs.measure_size(SCENARIOS_BY_NAME["normal"], 50, rng, n), at_once=100
-    )
-    assert [m.is_wrong for m in measure_cases([case], 4000, **QUIET_OPTIONS)] == [True] * 3

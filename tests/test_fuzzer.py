@@ -6,14 +6,13 @@ SIGDASK_FUZZED=20 runs twenty times as many.
 import contextlib
 import os
 import resource
-import signal
 import subprocess
 import sys
 
 import fuzzing
 import fuzzing_results
 import pytest
-from command import call_sigdask
+from command import call_sigdask, limit_cpu
 
 N_TIMES = int(os.environ.get("SIGDASK_FUZZED", "1"))
 MAX_SECONDS, MAX_KILOBYTES = 20, 1 << 20
@@ -22,14 +21,10 @@ OTHER_STATUSES = {"run": {1}, "reproduce": {1}}
 """Statuses of a gate that fails, and of results that are not reproduced."""
 
 
-class HangsError(Exception):
-    """Raised when a command takes too long."""
-
-
 def run_hostile_command(command, number, folder):
     """Run one command in its own folder; return its status and its last line."""
     folder.mkdir(exist_ok=True)
-    with contextlib.chdir(folder), limit_seconds(6 * MAX_SECONDS):
+    with contextlib.chdir(folder), limit_cpu(2 * MAX_SECONDS):
         arguments = command(number, folder)
         begun, peak = measure_cpu_seconds(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         result = call_sigdask(*arguments, cwd=folder)
@@ -48,22 +43,6 @@ def measure_cpu_seconds():
     """Return the CPU seconds that this process has used."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
-
-
-@contextlib.contextmanager
-def limit_seconds(seconds):
-    """Raise an error if the block takes longer than this."""
-
-    def refuse(*_):
-        raise HangsError
-
-    previous = signal.signal(signal.SIGALRM, refuse)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, previous)
 
 
 COMMAND_KINDS = {

@@ -11,7 +11,6 @@ from pathlib import Path
 import psutil
 import pytest
 from cluster.hosts import list_sockets, start_dask_cluster
-from cluster.slurm import wait_until
 from cluster.work import counted
 
 from sigdask.errors import InputError
@@ -164,22 +163,3 @@ def test_who_reaches_loopback_without_a_certificate_can_run_nothing_on_a_local_c
             connect(cluster.client.scheduler.address.replace("tls://", "tcp://")),
         ):
             pass
-
-
-def test_what_a_killed_run_leaves_in_temporary_folders_is_swept_by_the_next(tmp_path):
-    table = tmp_path / "scores.csv"
-    table.write_text("item,x,y\n" + "".join(f"q{k},{k % 7 / 8},{k % 5 / 8}\n" for k in range(500)))
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    command = [SIGDASK, "compare", table, "--cluster", "local", "--workers", "1", "--trials"]
-    environment = {**os.environ, "TMPDIR": str(scratch)}
-    run = subprocess.Popen([*command, str(2**30)], env=environment, stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: list(scratch.glob("sigdask-dask-*/*/worker-*")), "workers", 60)
-    finally:
-        run.kill()
-        run.wait()
-    leftovers = {path.name.rpartition("-")[0] for path in scratch.iterdir()}
-    assert leftovers >= {"sigdask-tls", "sigdask-dask"}
-    subprocess.run([*command, "20000"], env=environment, check=True, capture_output=True)
-    assert not list(scratch.iterdir())

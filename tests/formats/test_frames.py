@@ -14,7 +14,6 @@ from sigdask import InputError, as_counts, compare, compare_all, compare_sets, r
 from sigdask.counts import Counts
 
 polars = pytest.importorskip("polars")
-duckdb = pytest.importorskip("duckdb")
 
 SCORES = {name: build_rng(0).integers(0, 5, 60).tolist() for name in "abc"} | {
     "d": build_rng(1).normal(size=60).tolist()
@@ -33,7 +32,7 @@ class InterchangeFrame:
 
 
 def build_duckdb(columns):
-    return duckdb.from_arrow(pa.table(columns))
+    return pytest.importorskip("duckdb").from_arrow(pa.table(columns))
 
 
 FRAMES = {
