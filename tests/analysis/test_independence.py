@@ -166,6 +166,7 @@ def test_every_p_of_the_exact_test_is_valid():
 # -- random permutations --
 
 
+@pytest.mark.slow
 def test_samples_fit_the_exact_p():
     a, b = draw_labels(90, "abcd", seed=2)
     counts = Counts.from_labels(b, {"a": a, "shifted": np.roll(a, 1)}, groups={"part": np.arange(90) // 30})

@@ -144,6 +144,7 @@ def test_output_that_cannot_be_written_is_an_error_of_every_command(command, fol
     assert (status, "cannot be written" in stderr) == (0, False), stderr
 
 
+@pytest.mark.slow
 def test_a_gate_that_fails_fails_though_nobody_reads_on(tmp_path):
     (tmp_path / "t.csv").write_text("item,new,old\n" + "".join(f"{k},{k % 2},{k % 2 + 1}\n" for k in range(30)))
     (tmp_path / "plan.toml").write_text(

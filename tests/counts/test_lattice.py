@@ -90,6 +90,7 @@ def test_a_lattice_of_reals_is_the_finest_whose_sums_stay_below_2_to_the_61(a, b
     assert lattice.to_scores(lattice.to_integers(np.array([a / 3]))) == pytest.approx([a / 3], abs=lattice.step / 2)
 
 
+@pytest.mark.slow
 def test_true_ties_of_reciprocal_ranks_always_count():
     rng = np.random.default_rng(0)
     for _ in range(300):
@@ -99,6 +100,7 @@ def test_true_ties_of_reciprocal_ranks_always_count():
         assert p == pytest.approx(float(want), rel=1e-12), "a tie was missed, or something else taken for one"
 
 
+@pytest.mark.slow
 def test_the_scale_of_a_pair_does_not_depend_on_other_systems():
     rng = np.random.default_rng(1)
     scores = {

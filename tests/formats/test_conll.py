@@ -67,6 +67,7 @@ def official(shared_data):
     return json.loads((shared_data / "seqlab_wnut17" / "reference_scores.json").read_text())
 
 
+@pytest.mark.slow
 def test_wnut_has_its_official_scores(wnut, official):
     names = {"f1": "f1", "precision": "precision", "recall": "recall", "accuracy": "token_accuracy"}
     seen = set()

@@ -432,6 +432,7 @@ def test_xml_takes_no_references_in_lines(tmp_path):
         read(path, tmp_path / "lines")
 
 
+@pytest.mark.slow
 def test_wmt22_has_its_official_scores(shared_data):
     folder = shared_data / "mt_wmt22_liv-en_xml"
     path = folder / "wmttest2022.liv-en.all.xml"

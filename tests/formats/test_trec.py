@@ -69,6 +69,7 @@ def test_every_official_score_of_the_robust_runs_holds(robust):
             assert round(score, 6) == official[r.metric] == official.get(f"{r.metric}__complete", official[r.metric])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["map", "P_10", "ndcg_cut_10", "recip_rank"])
 def test_every_official_score_of_a_robust_topic_holds(robust, measure):
     counts, reference = robust
@@ -136,6 +137,7 @@ def test_printed_and_computed_scores_agree(shared_data):
         )
 
 
+@pytest.mark.slow
 def test_tar_scores_are_the_official_ones_of_all_52_runs(shared_data):
     folder = shared_data / "ir_cleftar2017_topic_scores"
     reference = json.loads((folder / "reference_scores.json").read_text())["systems"]

@@ -52,6 +52,7 @@ def data(shared_data, recorded):
     return {"full": full, "subset": Counts(full.systems, own, int(mask.sum()), groups=groups)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", GROUPS)
 @pytest.mark.parametrize("name", NAMES)
 def test_segment_agreement_equals_that_of_the_public_toolkit(name, by, data, recorded):
@@ -90,6 +91,7 @@ P_VALUES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("title", "by", "part", "metric", "unit"), P_VALUES)
 def test_p_equals_that_of_the_public_toolkit_within_both_monte_carlo_errors(
     title, by, part, metric, unit, data, recorded
@@ -274,6 +276,7 @@ def test_system_scores_are_standardised_and_swapped_and_all_arrangements_counted
     assert (result.method, result.n_extreme, result.n_trials) == ("exact", n, 2 ** len(names))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["item", "segment", "system"])
 def test_soft_accuracy_after_swaps_is_that_of_the_formula(unit):
     counts = make_data(5, 8, 1, share=1.0)

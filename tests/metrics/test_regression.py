@@ -94,6 +94,7 @@ def _score(counts, metric):
     return bound.form.score(np.stack(sums, axis=-1))
 
 
+@pytest.mark.slow
 def test_random_sets_with_ties_equal_scipy_and_scikit_learn(tmp_path):
     random = np.random.default_rng(7)
     for k in range(48):  # four of each kind: rounded to 0, 1, 2 or 15 digits

@@ -146,6 +146,7 @@ def test_bleu_of_labels_is_refused():
         find_metric("BLEU").bind(Counts.from_labels(["A"], {"x": ["A"], "y": ["B"]}))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_wmt24_has_its_official_scores(shared_data):
     folder = shared_data / "mt_wmt24_en-de"

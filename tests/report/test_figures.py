@@ -205,6 +205,7 @@ def test_nights_have_scores_and_p_with_gaps_where_there_was_none():
     assert [label.get_text() for label in below.get_xticklabels()] == ["1", "2", "3"]
 
 
+@pytest.mark.slow
 def test_names_are_drawn_as_they_are_written():
     shown_names = shorten_names(HOSTILE_NAMES)
     assert len({*shown_names}) == len(HOSTILE_NAMES)
@@ -286,6 +287,7 @@ def test_matplotlib_is_imported_where_it_is_used_and_never_pyplot():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_a_figure_of_a_hundred_systems_is_drawn_whole():
     names = [f"system-{k}" for k in range(100)]
     p = np.where(np.eye(100), np.nan, 0.01)
@@ -295,6 +297,7 @@ def test_a_figure_of_a_hundred_systems_is_drawn_whole():
     assert len(svg) < 5_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", ["3.3in", "84mm"])
 @pytest.mark.parametrize("kind", ["forest", "matrix", "critical_difference"])
 def test_long_names_leave_a_figure_of_one_column_its_axes_and_no_text_is_cut(kind, width):

@@ -300,6 +300,7 @@ EIGHT_METRICS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document_class", ["[twocolumn]{article}", "{IEEEtran}", "{article}"])
 def test_no_box_of_a_paper_is_overfull_in_one_column_or_two(tmp_path, document_class):
     if document_class == "{IEEEtran}" and not run_kpsewhich("IEEEtran.cls"):

@@ -69,6 +69,7 @@ def whole():
     return run_piped(*COMPARE_YEH)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_no_line_is_wider_than_the_terminal_and_no_word_is_broken(columns, whole):
     terminal = run_in_terminal(*COMPARE_YEH, columns=columns, **({"TERM": "dumb"} if columns == 60 else {}))
@@ -100,6 +101,7 @@ def night(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -505,6 +505,7 @@ def test_status_is_had_from_outside_while_the_plan_runs(tmp_path):
     assert read_status(str(folder / "night.sqlite")).state == "killed"
 
 
+@pytest.mark.slow
 def test_a_run_is_followed_until_it_ends(tmp_path):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=3_000)
@@ -521,6 +522,7 @@ def test_a_run_is_followed_until_it_ends(tmp_path):
     assert shown.screen[0] == last  # nothing of the control sequence is printed
 
 
+@pytest.mark.slow
 def test_following_ends_as_the_run_ended(tmp_path):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=1_000_000)
