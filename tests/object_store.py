@@ -31,7 +31,7 @@ class ObjectStore:
         command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
         environment = os.environ | {"INITIAL_NO_AUTH_ACTION_COUNT": str(n_free)}
         self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
-        for _ in range(300):
+        for _ in range(3000):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
                 return
             time.sleep(0.1)

@@ -41,7 +41,7 @@ class Postgres:
                 stderr=log,
                 start_new_session=True,
             )
-        for _ in range(300):
+        for _ in range(3000):
             ready = self._run("pg_isready", "-h", "127.0.0.1", "-p", str(self.port), "-U", "sigdask", check=False)
             if ready.returncode == 0:
                 return

@@ -67,7 +67,7 @@ def slurm(queue, monkeypatch):
         monkeypatch.setenv(name, value)
     yield queue
     queue.run("scancel", *queue.jobs("all"), check=False)
-    slurm_room.wait_until(lambda: not queue.jobs("all"), "empty queue", 30)
+    slurm_room.wait_until(lambda: not queue.jobs("all"), "empty queue", 300)
 
 
 @pytest.fixture(scope="session")

@@ -68,7 +68,7 @@ def start_dask_cluster(folder, *, files=None, n_workers=1):
         options = [*host_options, *protocol, "--nthreads", "1", *tls_options["worker"]]
         processes.append(start(DASK, "worker", address, *options, log=folder / f"worker-{k}.log"))
     try:
-        wait_until(lambda: is_answering(port), "scheduler", 30)
+        wait_until(lambda: is_answering(port), "scheduler", 300)
         yield address
     finally:
         for process in reversed(processes):
@@ -117,7 +117,7 @@ def start_sshd(folder):
         Path("/run/sshd").mkdir(exist_ok=True)
     process = start(shutil.which("sshd"), "-D", "-e", "-f", folder / "config", log=folder / "sshd.log")
     try:
-        wait_until(lambda: is_answering(port), "sshd", 10)
+        wait_until(lambda: is_answering(port), "sshd", 300)
         yield {"port": port, "username": os.environ.get("USER", "root"), "client_keys": [str(folder / "user")],
                "known_hosts": str(folder / "known_hosts")}  # fmt: skip
     finally:

@@ -89,7 +89,7 @@ class Slurm:
         files = {"key-file": "munge.key", "socket": "munge.socket", "pid-file": "munged.pid", "log-file": "munged.log",
                  "seed-file": "munged.seed"}  # fmt: skip
         self._start("munged", "--foreground", "--force", *[f"--{k}={folder}/{v}" for k, v in files.items()])
-        wait_until((folder / "munge.socket").exists, "munged's socket", 10)
+        wait_until((folder / "munge.socket").exists, "munged's socket", 300)
 
     def _start(self, *command):
         path = shutil.which(command[0])
@@ -104,7 +104,7 @@ class Slurm:
             output = self.run("sinfo", "-h", "-o", "%D %t", check=False)
             return output.strip() == "2 idle"
 
-        wait_until(is_idle, "two idle nodes", 30)
+        wait_until(is_idle, "two idle nodes", 300)
 
     def run(self, *command, check=True):
         result = subprocess.run(

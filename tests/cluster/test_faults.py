@@ -45,7 +45,7 @@ def test_every_worker_may_die_and_the_cluster_comes_back(slow):
         killer.start()
         assert counted(jobs, cluster=cluster) == want
         killer.join()
-        wait_until(lambda: len(cluster.client.nthreads()) == 2, "both workers", 30)
+        wait_until(lambda: len(cluster.client.nthreads()) == 2, "both workers", 300)
 
 
 def test_code_is_sent_to_no_other_machine(certificates, tmp_path):

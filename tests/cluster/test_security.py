@@ -67,7 +67,7 @@ def requires_certificate(host, port):
     """Whether a handshake fails for lack of a certificate; TLS 1.3 says so at the first read."""
     context = ssl._create_unverified_context()
     try:
-        with socket.create_connection((host, port), timeout=2) as raw, context.wrap_socket(raw) as encrypted:
+        with socket.create_connection((host, port), timeout=60) as raw, context.wrap_socket(raw) as encrypted:
             encrypted.recv(1)
     except (ssl.SSLError, TimeoutError) as error:
         return "certificate required" in str(error).lower()
@@ -75,7 +75,7 @@ def requires_certificate(host, port):
 
 
 def serves_pages(host, port):
-    with socket.create_connection((host, port), timeout=5) as raw:
+    with socket.create_connection((host, port), timeout=60) as raw:
         raw.sendall(b"GET /health HTTP/1.0\r\n\r\n")
         return raw.recv(5) == b"HTTP/"
 

@@ -65,7 +65,7 @@ def test_minutes_of_kills_lose_nothing_and_leak_nothing(tmp_path, certificates, 
     local = ["--host", "127.0.0.1", "--protocol", "tls", "--dashboard-address", "127.0.0.1:0"]
     scheduler = start(DASK, "scheduler", *local, "--port", port, "--preload", "sigdask.execution.clusters.hung_workers",
                       *list_tls_options(certificates, "scheduler"), log=tmp_path / "scheduler.log")  # fmt: skip
-    wait_until(lambda: is_answering(port), "scheduler", 30)
+    wait_until(lambda: is_answering(port), "scheduler", 300)
 
     def begin(k):
         options = [*local, "--nthreads", "1", "--no-dashboard", *list_tls_options(certificates, "worker")]
@@ -83,7 +83,7 @@ def test_minutes_of_kills_lose_nothing_and_leak_nothing(tmp_path, certificates, 
             counted(jobs, cluster=cluster)
             chaos.start()
             end = time.monotonic() + 60 * MINUTES
-            while time.monotonic() < end:
+            while time.monotonic() < end or n_rounds < 3:
                 assert counted(jobs, cluster=cluster) == want
                 n_rounds += 1
                 gc.collect()
@@ -106,5 +106,4 @@ def test_minutes_of_kills_lose_nothing_and_leak_nothing(tmp_path, certificates, 
         )
     n_trials = n_rounds * sum(job.n_trials for job in jobs)
     print(f"{MINUTES:g} minutes: {n_rounds} rounds, {n_trials:,} trials, {chaos.n_faults}; counts equal in every round")
-    assert n_rounds >= 3
     assert max(grown.values()) < 8

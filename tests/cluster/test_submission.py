@@ -73,7 +73,7 @@ def test_a_warning_before_the_driver_has_begun_reaches_it(folder):
     (folder / "bin" / "squeue").chmod(0o755)
     environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SLURM_JOB_ID": "1"}
     ended = subprocess.run(
-        ["bash"], input=ready.script, env=environment, capture_output=True, text=True, check=False, timeout=50
+        ["bash"], input=ready.script, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
     assert (ended.returncode, ended.stdout) == (143, "warned\n")
 

@@ -74,11 +74,11 @@ def test_services_of_the_compose_file_finish_a_plan_though_a_worker_is_killed(im
         services.start("scheduler")
         for name in ("worker-1", "worker-2"):
             services.start("worker", name)
-        wait_until(lambda: services.read_log("scheduler").count("Register worker") == 2, "workers", 60)
+        wait_until(lambda: services.read_log("scheduler").count("Register worker") == 2, "workers", 300)
         cpu_before = get_cpu_seconds(services, "worker-1")
         services.start("driver")
         wait_until(
-            lambda: get_cpu_seconds(services, "worker-1") > cpu_before + 2 or services.has_ended("driver"), "work", 120
+            lambda: get_cpu_seconds(services, "worker-1") > cpu_before + 2 or services.has_ended("driver"), "work", 300
         )
         assert not services.has_ended("driver"), services.read_log("driver")
         services.kill("worker-1")
