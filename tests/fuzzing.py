@@ -1,14 +1,11 @@
 """Hostile commands from a fixed seed: mutated files and plans, special files, strange names and options."""
 
 import gzip
-import io
 import json
 import os
 import random
 import re
 import socket
-import struct
-import zipfile
 
 from formats.test_contract import FILES, TABLES
 from good_plan import build_good_plan, change_key, format_plan, iter_key_paths, remove_key, write_plan_inputs
@@ -16,8 +13,6 @@ from good_plan import build_good_plan, change_key, format_plan, iter_key_paths, 
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
 
-LOG = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m", "created": "2025-01-02T03:04:05+00:00"}}
-SAMPLE = {"id": 1, "epoch": 1, "input": "q", "target": "a", "scores": {"match": {"value": "C"}}}
 TEXTS = [
     *({"x": [head, *rows]} for head, rows, _ in TABLES.values()),
     *(files for files, _, _ in FILES.values()),
@@ -42,7 +37,6 @@ TEXTS = [
     {"x": ["EU B-ORG B-ORG\n", "runs O O\n", "\n", "Ann B-PER O\n", "\n"], "y": ["EU B-ORG O\n", "runs O O\n", "\n", "Ann B-PER O\n", "\n"]},
     {"x": ["item,system,rater,score\n", "a,x,r,3\n", "a,y,r,2\n", "b,x,r,1\n", "b,y,s,5\n"]},
     {"x": ["0.5\n", "1\n", "0.25\n"], "y": ["0.5\n", "2\n", "0\n"]},
-    {"x": [json.dumps({**LOG, "samples": [SAMPLE, {**SAMPLE, "id": 2}]})]},
 ]  # fmt: skip
 TOKENS = [
     *("\0", "\t", ",", ";", "\n\n", "\r", '"', "'", "{", "}", "[", "]", "<", ">", "&#0;", "&x;", "\ufeff", "\u2028", "𝟙", "é"),
@@ -146,44 +140,16 @@ def mutate_json(value, dice):
     return value
 
 
-def build_inspect_log(dice):
-    """Return a zipped log of Inspect with strange contents, member names or compression."""
-    members = {
-        "header.json": mutate_json(LOG, dice) if dice.random() < 0.3 else LOG,
-        **{f"samples/{k}_epoch_1.json": mutate_json({**SAMPLE, "id": k}, dice) if dice.random() < 0.3 else {**SAMPLE, "id": k} for k in range(4)},
-    }  # fmt: skip
-    if dice.random() < 0.2:
-        members[dice.choice(("samples/", "samples/../x.json", "_journal/start.json", "/x", "samples/é\n.json"))] = (
-            SAMPLE
-        )
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(
-        buffer, "w", dice.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA))
-    ) as file:
-        for name, member in members.items():
-            file.writestr(name, json.dumps(member) if dice.random() < 0.95 else dice.choice(TOKENS))
-    content = bytearray(buffer.getvalue())
-    if dice.random() < 0.3:  # another method of packing, a flag such as that of encryption, another size
-        central = content.find(b"PK\1\2")
-        struct.pack_into("<H", content, central + dice.choice((8, 10, 20, 24, 28, 42)), dice.randrange(1 << 16))
-    return mutate_bytes(content, dice, 0.3)
-
-
 def write_files_command(number, folder):
     """Write the mutated files of one command, and return its arguments."""
     dice = random.Random(f"files {number}")
-    kind = dice.random()
-    if kind < 0.08:
-        contents = {"x": build_inspect_log(dice)} | ({"y": build_inspect_log(dice)} if dice.random() < 0.5 else {})
-        suffixes = (".eval", ".eval", "")
-    else:
-        files, suffixes = dice.choice(TEXTS), SUFFIXES
-        spoilt = dice.choice([*files])
-        contents = {
-            name: mutate_lines(lines, dice) if name == spoilt or dice.random() < 0.3 else "".join(lines).encode()
-            for name, lines in files.items()
-        }
-    paths = {name: folder / f"{name}{dice.choice(suffixes)}" for name in contents}
+    files = dice.choice(TEXTS)
+    spoilt = dice.choice([*files])
+    contents = {
+        name: mutate_lines(lines, dice) if name == spoilt or dice.random() < 0.3 else "".join(lines).encode()
+        for name, lines in files.items()
+    }
+    paths = {name: folder / f"{name}{dice.choice(SUFFIXES)}" for name in contents}
     for name, path in paths.items():
         path.write_bytes(contents[name])
     gold = paths.pop("gold", None)
@@ -244,12 +210,6 @@ def _make_socket(path):
         listener.bind(os.path.relpath(path))
 
 
-def _make_pipe_folder(path):
-    path.mkdir()
-    os.mkfifo(path / "samples_x_2024-07-01T12-00-00.123456.jsonl")
-    os.mkfifo(path / "a.eval")
-
-
 def _make_terabyte_file(path, start):
     path.write_text(start)
     os.truncate(path, 1 << 40)
@@ -266,7 +226,6 @@ SPECIAL_MAKERS = {
     "loop": lambda path: path.symlink_to(path),
     "dangling link": lambda path: path.symlink_to("nowhere"),
     "folder": lambda path: path.mkdir(),
-    "folder of pipes": _make_pipe_folder,
     "empty": lambda path: path.touch(),
     "zeros": lambda path: _make_terabyte_file(path, ""),
     "holes": lambda path: _make_terabyte_file(path, "item\ta\tb\n1\t0\t1\n"),
@@ -291,12 +250,10 @@ def make_special(kind, folder):
 
 ROLES = {
     "a system": ("compare", "{}"),
-    "a named system": ("compare", "a={}", "good.tsv"),
     "gold": ("compare", "good.tsv", "--gold", "{}"),
     "a reference": ("compare", "good.tsv", "--gold", "good.tsv", "--reference", "{}", "--metric", "chrF"),
     "documents": ("compare", "good.tsv", "--gold", "good.tsv", "--documents", "{}", "--metric", "BLEU"),
     "a format": ("compare", "{}", "--format", "conll"),
-    "logs": ("compare", "{}", "--format", "samples"),
     "a plan": ("check", "{}"),
     "a plan that is run": ("run", "{}"),
     "a system of a plan": ("run", "plan.toml", "systems"),
@@ -304,7 +261,6 @@ ROLES = {
     "a store that is asked": ("status", "{}"),
     "a cluster": ("compare", "good.tsv", "--cluster", "{}"),
     "a cluster of a plan": ("check", "plan.toml", "cluster"),
-    "a report": ("check", "plan.toml", "report"),
     "a unit": ("compare", "good.tsv", "--unit", "{}"),
     "a metric": ("compare", "good.tsv", "--metric", "{}"),
 }
@@ -319,12 +275,9 @@ def write_special_command(number, folder):
     command = ROLES[role]
     if "plan.toml" in command:
         *command, key = command
-        tables = {"report": {"json": target}} if key == "report" else {}
         given_keys = {"store": target} if key == "store" else {"cluster": {"file": target}} if key == "cluster" else {}
         systems_key = {"systems": [target if key == "systems" else "good.tsv"]}
-        text = format_plan(
-            {"name": "x", "trials": 64, **given_keys, "test_set": [{"name": "one", **systems_key}], **tables}
-        )
+        text = format_plan({"name": "x", "trials": 64, **given_keys, "test_set": [{"name": "one", **systems_key}]})
         (folder / "plan.toml").write_bytes(text.encode(errors="surrogateescape"))
         return list(command)
     return [part.replace("{}", target) for part in command]

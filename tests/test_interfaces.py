@@ -1,7 +1,5 @@
 """Tests that errors name options as the user's interface does: command line, Python, plan."""
 
-from importlib.metadata import version
-
 import pytest
 from command import call_sigdask
 
@@ -19,16 +17,11 @@ def test_options_of_reading_are_refused_with_the_function_that_has_them():
     ("metric", "needed"),
     [
         ("COMET", "needs scores per segment"),
-        ("wmt22-comet-da", "needs scores per segment"),
-        ("COMET", "only these scores, one on each line.* metric mean"),
         ("bertscore", "bert-score -s"),
         ("nDCG", "needs runs and judgements"),
-        ("map", "needs runs and judgements"),
         ("meteor", "is computed by other tools"),
-        ("LAS", "needs parses"),
         ("pearson", "predictions that are numbers"),
         ("pr-auc", "function of whole outputs"),
-        ("mqm", "people's ratings"),
     ],
 )
 def test_a_metric_of_other_data_is_answered_by_what_it_needs(metric, needed):
@@ -50,11 +43,6 @@ def test_gaps_of_two_sequences_are_left_out_as_those_of_a_mapping():
     assert sigdask.compare(a, b, missing="zero").difference == (1 - 2 + 2 + 3) / 4
 
 
-def test_power_of_two_sequences_says_how_to_give_them():
-    with pytest.raises(TypeError, match=r"power: an argument too many .*write power\(\{'new': a, 'old': b\}"):
-        sigdask.power([1, 0, 1], [0, 1, 1], difference=0.1)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -71,29 +59,12 @@ def test_the_command_line_answers_the_options_of_other_programs(options, message
     assert message in result.stderr
 
 
-def test_unknown_names_are_answered_by_the_right_ones():
-    results = sigdask.compare({"new": [1, 2, 3], "old": [0, 0, 4]})
-    for read, message in (
-        (lambda: results.to_pandas, "no attribute 'to_pandas'; write to_frame"),
-        (lambda: results[0].pvalue, "no attribute 'pvalue'; write p_value"),
-        (lambda: results[0].p_valeu, "no attribute 'p_valeu'; did you mean 'p_value'"),
-        (lambda: sigdask.ttest_rel, "no attribute 'ttest_rel'; write compare"),
-        (lambda: results._repr_png_, "no attribute '_repr_png_'$"),
-    ):
-        with pytest.raises(AttributeError, match=message):
-            read()
-    low, high = results[0].interval
-    assert (low, high) == (results[0].interval.low, results[0].interval.high)
-    assert sigdask.__version__ == version("sigdask")
-
-
 @pytest.mark.parametrize(
     ("names", "message"),
     [
         (("old", "new"), "compar.* is new - old; write results.'new', 'old'."),
         (("new", "old"), "2 comparisons; add one of 'BLEU', 'chrF'"),
         (("new", "old", "TER"), "0 comparisons; add one of 'BLEU', 'chrF'"),
-        (("now", "old"), "no system 'now'; did you mean 'new'"),
         ("new", "expected a position, or two systems"),
     ],
 )
@@ -121,7 +92,6 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
         ((SCORES,), {"metric": "mean", "metrics": "mean"}, TypeError, "either metric= or metrics="),
         ((SCORES,), {"trails": 100}, TypeError, "no option 'trails'; did you mean 'trials'"),
         ((SCORES,), {"trials": 99.5}, InputError, "trials = 99.5: must be a whole number"),
-        ((SCORES,), {"gold": [1, 0, 1, 1]}, TypeError, "gold= is for two sequences.*gold_column="),
         (
             (UNUSUAL,),
             {},
@@ -134,12 +104,9 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
         (PAIR, {"unit": "document"}, TypeError, "unit= does not apply to two sequences; give units="),
         (PAIR, {"missing": "zero", "gold": [1, 1, 1]}, TypeError, "missing= does not apply"),
         (([1, None, 1], [0, 0, 1]), {}, InputError, "missing='pairwise'"),
-        (("new.csv", "old.csv"), {}, InputError, r"'A' is a single text \('new.csv'\).*sigdask.read\("),
         ((SCORES,), {"random_state": 1}, TypeError, "no option 'random_state'; write seed; options"),
-        ((SCORES, "new", "old"), {}, TypeError, r"compare\(frame, pairs=\[\('new', 'old'\)\]\) for a data frame"),
         ((*PAIR, [1, 1, 1]), {}, TypeError, r"compare\(a, b, gold=references, metric='BLEU'\) for two sequences"),
         (PAIR, {"names": ["a"]}, InputError, "expected the names of two systems"),
-        ((["x", "y"], ["x", "x"]), {}, InputError, "'A' holds texts such as 'x'.*gold="),
     ],
 )
 def test_mistakes_of_a_call_are_named_by_pythons_arguments(arguments, options, error, message):

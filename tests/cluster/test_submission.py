@@ -1,7 +1,6 @@
 """Tests of the driver as a batch job: allocation, time limit, requeueing, and names in the shell."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -61,21 +60,6 @@ def test_the_script_is_a_shell_script_and_quotes_everything(folder):
     assert {"--requeue", "--ntasks=2", "--cpus-per-task=1", "--mem-per-cpu=1000M", "--time=00:01:00"} <= set(
         ready.arguments
     )
-
-
-def test_a_warning_before_the_driver_has_begun_reaches_it(folder):
-    """The prologue is interrupted as Slurm may do it; the driver, started afterwards, is told at once."""
-    (folder / "slurm.toml").write_text(CLUSTER_TOML + '[submit]\nprologue = ["kill -TERM $$; echo warned"]')
-    program = write_program(folder, "import time\ntime.sleep(60)\n")
-    ready = build_submission(find_plan(folder), folder / "slurm.toml", program=program)
-    (folder / "bin").mkdir()
-    (folder / "bin" / "squeue").write_text("#!/bin/sh\necho COMPLETING\n")
-    (folder / "bin" / "squeue").chmod(0o755)
-    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SLURM_JOB_ID": "1"}
-    ended = subprocess.run(
-        ["bash"], input=ready.script, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert (ended.returncode, ended.stdout) == (143, "warned\n")
 
 
 @pytest.mark.parametrize(
