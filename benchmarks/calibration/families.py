@@ -193,16 +193,6 @@ def measure_bootstrap_errors(name, n_sets):
     return np.mean(rejected, axis=0), np.mean(covered)
 
 
-def measure_bootstrap_power(name, n_sets):
-    """Return the share of true differences that each procedure finds."""
-    (noise, means), real = ALTERNATIVES[name], find_true_differences(name)
-    rng = np.random.default_rng(zlib.crc32(name.encode()))
-    draws = (draw_family_and_bootstrap(noise, rng, means, seed=int(rng.integers(2**31))) for _ in range(n_sets))
-    return np.mean(
-        [[(p <= ALPHA)[real].mean() for p in adjust_with_bootstrap(*pair).values()] for pair in draws], axis=0
-    )
-
-
 def compute_p_values(noise, n_sets, means=0.0, seed="", n_topics=N_TOPICS):
     """Return the adjusted p-values of each simulated set, shape (n_sets, 3 procedures, 28 pairs)."""
     p = np.empty((n_sets, len(PROCEDURES), len(PAIRS)))
@@ -218,13 +208,6 @@ def measure_errors_and_notes(noise, n_sets, seed="", n_topics=N_TOPICS):
     outcomes = [(adjust_by_max_t(family)[0].min() <= 0.05, count_skewed(family) > 0)
              for family in draw_families(noise, n_sets, seed=seed, n_topics=n_topics)]  # fmt: skip
     return np.mean(outcomes, axis=0)
-
-
-def count_errors(name, n_sets):
-    """Return the number of sets in which each procedure finds a difference of systems with equal means."""
-    return (compute_p_values(NULLS[name], n_sets, seed=name, n_topics=get_n_topics(name)).min(axis=2) <= 0.05).sum(
-        axis=0
-    )
 
 
 def power(name, n_sets):
