@@ -37,7 +37,6 @@ finally:
 """
 
 OF_OTHER_COMMANDS = {
-    "scipy.linalg",
     "scipy.stats",
     "scipy.sparse",
     "dask",
