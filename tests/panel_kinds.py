@@ -9,11 +9,9 @@ import numpy as np
 from builders import build_panels
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.precision import Lattice
-from sigdask.metrics import METRICS, black_box, find_metric, metric, replicates
-from sigdask.metrics.base import BoundMetric, Metric
-from sigdask.metrics.forms import Bleu, ChrF, Formula, MeanOf, Ratios
-from sigdask.metrics.labels import compute_kappa
+from sigdask.metrics import black_box, find_metric, metric, replicates
+from sigdask.metrics.base import BoundMetric
+from sigdask.metrics.forms import Bleu, ChrF, MeanOf, Ratios
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.panels.build import FamilyMember, build_joint_panel
@@ -234,23 +232,3 @@ def build_families():
 
 def _bind_mean():
     return find_metric("mean", build_scores()).bind(build_scores())
-
-
-def list_metrics():
-    """Return metrics by name, as a user's object may hold them; those of rankings hold ir-measures objects."""
-    return {name: find_metric(name) for name in METRICS if name != "AP"}
-
-
-def list_values():
-    """Return other values that a user's object may hold, by name."""
-    return {
-        "counts": build_scores(),
-        "labels": build_labels(),
-        "in another order": build_scores().in_order(IDS[::-1]),
-        "units": SwapUnits.from_counts(build_scores(), 0),
-        "lattices": [Lattice(), Lattice(3), Lattice(exponent=-4)],
-        "a bound metric": find_metric("f1[L0]").bind(build_labels()),
-        "a formula": Formula("x", compute_kappa),
-        "a metric": Metric("x", find_metric("mean").bind),
-        "plain": [1, 1.5, "x", None, True, {"b": 1, "a": (2,)}, frozenset("ab"), np.float64(2.5), np.arange(3.0)],
-    }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE, CoarseLattice
 from sigdask.counts.texts import FEW_SORTED, Texts
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.metrics.forms import Correlation, Ratios
 from sigdask.randomization.families.deviations import compute_swap_deviations
 from sigdask.randomization.panels.digests import Digests, build_empty, compute_pair_digests, hash_fields
@@ -60,7 +59,6 @@ SUMS = "sums"
 """Kind of the panels that families consist of."""
 
 
-@known_as("Units", "key index n_units", apart_from="content")
 @dataclass(frozen=True, slots=True, eq=False)
 class SwapUnits:
     """Units in canonical order; the outputs of a unit are swapped together.
@@ -129,11 +127,6 @@ def _compute_key_and_content(seed: int, name: str, units: Sequence[str] | int) -
     return keys[0], high << 32 | low
 
 
-@known_as(
-    "Panel",
-    "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated",
-    apart_from="contents",
-)
 @dataclass(frozen=True, eq=False)
 class Panel(ScoredSums):
     """A panel of sums: systems of one test set, with pairs and metrics that share swaps.
@@ -149,6 +142,11 @@ class Panel(ScoredSums):
     manner: ClassVar[CountingMethod] = CountingMethod()
     is_whole: ClassVar[bool] = False
     kind: ClassVar[str] = SUMS
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        data = (self.addresses, self.sizes, self.values, self.totals, self.lattices)
+        return "panel", self.kind, self.key, *data, self.pairs, self.metrics, self.extent, self.enumerated
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -352,11 +350,6 @@ def compute_max_together(n_discordant: int, n_fields: int) -> int:
     return min(max(TOGETHER >> n_discordant, MIN_TOGETHER), MAX_TOGETHER, max(fitting, 1))
 
 
-@known_as(
-    "Arrangements",
-    "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated",
-    apart_from="contents",
-)
 @dataclass(frozen=True, eq=False)
 class EnumeratedPairs(Panel):
     """A panel whose trials are all arrangements of several pairs, which have equally many discordant units.
