@@ -120,12 +120,12 @@ finally:
 """
 
 OF_OTHER_COMMANDS = {
-    *("scipy.linalg", "scipy.stats", "scipy.sparse", "scipy.fft", "numba.np.arraymath", "numba.np.arrayobj"),
+    *("scipy.stats", "scipy.sparse", "scipy.fft"),
     *("dask", "pandas", "pyarrow", "pydantic", "sqlalchemy"),
     *(f"sigdask.analysis.{name}" for name in ("candidate_rankings", "independence", "power")),
     "sigdask.report.analyses",
 }
-"""What a comparison does without: parts of SciPy and numba that some kernels need, and what other commands need."""
+"""What a comparison does without: parts of SciPy that some kernels need, and what other commands need."""
 
 
 def test_a_comparison_imports_nothing_that_only_others_need():

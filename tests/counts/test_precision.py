@@ -22,7 +22,6 @@ from sigdask.counts.precision import SystemNumbers, _find_nearest_decimals
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.metrics import metric
-from sigdask.randomization.panels.digests import digest
 
 EXACT = {"method": "exact", "interval": "none"}
 
@@ -270,7 +269,6 @@ def test_large_matrices_of_decimals_hold_the_same_floats_as_small_ones(kind, mon
     assert isinstance(values[7, 1], float)
     assert (values == 0.5).sum() == (expected == 0.5).sum()
     assert pickle.loads(pickle.dumps(values))[7:9, 1].tolist() == expected[7:9, 1].tolist()
-    assert digest(large) == digest(plain)
     results = [compare_all(counts, metrics=["mean"], trials=500)[0] for counts in (large, plain)]
     assert (results[0].p_value, results[0].r12) == (results[1].p_value, results[1].r12)
 

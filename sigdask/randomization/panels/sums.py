@@ -27,10 +27,10 @@ from sigdask.randomization.families.deviations import compute_swap_deviations
 from sigdask.randomization.panels.digests import Digests, build_empty, compute_pair_digests, hash_fields
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
 from sigdask.randomization.slabs import iter_slabs
-from sigdask.randomization.stream import Key, compute_stream_key, compute_stream_keys, draw_swap_bytes, philox
+from sigdask.randomization.stream import Key, compute_stream_key, compute_stream_keys
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
-from sigdask.statistics.exact.counting import count_reaching, count_reaching_in
+from sigdask.statistics.exact.counting import count_reaching
 
 Pair = tuple[int, int]
 ENUMERATED_UNITS = 20
@@ -48,9 +48,6 @@ PAIRS_AT_ONCE = 10
 
 SUMMING_SECONDS = 2e-4
 """Approximate seconds of all arrangements of a pair whose sums have a distribution."""
-
-FEW_SWAPS = 2**19
-"""Maximum trials, units and pairs for which NumPy counts linear scores if the process has not loaded numba."""
 
 MAX_NUMBERS = 2**22
 """Maximum number of unit sums that are processed at a time, or stored in such a panel."""
@@ -167,21 +164,10 @@ class Panel(ScoredSums):
         """
         _check_range(first, n_trials)
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
-        if self.is_counted_by_numpy(n_trials):
-            n_units = int(self.addresses[-1]) + 1 if len(self.addresses) else 0
-            swaps = draw_swap_bytes(self.key, run=run, first=first, n_trials=n_trials, n_units=n_units)
-            for m in range(len(self.metrics)):
-                counts[:, m] = self._count_linear(m, n_trials, partial(count_reaching_in, swaps, self.addresses))
-            return Tally(n_trials, counts)
         for slab in iter_slabs(self, run=run, first=first, n_trials=n_trials):
             for m in range(len(self.metrics)):
                 slab.kernels[m].count(slab, counts[:, m])
         return Tally(n_trials, counts)
-
-    def is_counted_by_numpy(self, n_trials: float) -> bool:
-        """Return whether so few trials are counted without compiled code, because loading it would take longer."""
-        n_swaps = n_trials * len(self.addresses) * len(self.pairs)
-        return n_swaps <= FEW_SWAPS and not (philox.is_compiled or self.enumerated) and all(self.linear)
 
     def _count_linear(self, m: int, n_trials: int, count: Callable[[Integers, Integers], Integers]) -> Integers:
         """Return the exceedances of each pair under a linear metric, shape (n_pairs, 3).
