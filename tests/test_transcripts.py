@@ -78,7 +78,7 @@ def test_a_folder_that_is_gone_to_holds_from_then_on():
 
 def test_a_module_of_the_page_is_meant_though_one_of_its_name_was_used_before(tmp_path, monkeypatch):
     (tmp_path / "own_metric.py").write_text("none = 0\n")
-    monkeypatch.setattr(addresses.FOLDERS, "folders", [str(tmp_path)])
+    addresses.add_folder(tmp_path)
     monkeypatch.setitem(sys.modules, "own_metric", ModuleType("own_metric"))
     module = '\n```python title="own_metric.py"\ndef most(outputs, gold):\n    return max(outputs)\n```\n'
     command = "$ sigdask compare data/scores.csv -m own_metric:most -q"
