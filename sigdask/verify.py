@@ -18,7 +18,7 @@ from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.execution.clusters import check_cluster, connect
 from sigdask.formats import read
-from sigdask.io.caches import make_private_folder
+from sigdask.io.folders import make_private_folder
 from sigdask.options import Alternative, Method
 from sigdask.randomization.stream import compute_stream_key, draw_swap_bits, philox
 from sigdask.report.presentable import Results

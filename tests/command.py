@@ -93,11 +93,12 @@ def restore_process():
     logger = logging.getLogger("sigdask")
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     logging_state = logger.handlers, logger.propagate, logger.level
-    folders, addresses.FOLDERS.folders = [*addresses.FOLDERS.folders], []  # a process begins with none
+    folders, path = addresses.FOLDERS, sys.path
+    addresses.FOLDERS, sys.path = [], [folder for folder in path if folder not in folders]  # as a process begins
     try:
         yield
     finally:
-        addresses.FOLDERS.folders = folders
+        addresses.FOLDERS, sys.path = folders, path
         for number, handler in handlers.items():
             signal.signal(number, handler)
         logger.handlers, logger.propagate = logging_state[:2]

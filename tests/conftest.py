@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -11,7 +12,7 @@ from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from sigdask.cli.output import progress
-from sigdask.io.addresses import FOLDERS
+from sigdask.io import addresses
 from sigdask.nightly.report import text as plans
 from sigdask.report.presentable import Results
 from sigdask.results import fields
@@ -119,7 +120,8 @@ def a_busy_machine_prints_no_progress(monkeypatch):
 @pytest.fixture(autouse=True)
 def folders_of_modules_are_forgotten(monkeypatch):
     """Forget the folders that a test adds, as hundreds of them make each panel sent to a cluster a large one."""
-    monkeypatch.setattr(FOLDERS, "folders", list(FOLDERS.folders))
+    monkeypatch.setattr(addresses, "FOLDERS", [*addresses.FOLDERS])
+    monkeypatch.setattr(sys, "path", [*sys.path])
 
 
 def _with_validation(write):

@@ -10,12 +10,10 @@ import numpy as np
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.metrics.base import Metric
 from sigdask.metrics.extraction.request import Extraction
 
 
-@known_as("tests.counters:lengths")
 def lengths(systems, gold, *, times=1, log="", dies="", refuses="", rests=0.0):
     """Count lengths of outputs and gold; log every call, and end the process or fail if asked to."""
     if log:
@@ -31,7 +29,6 @@ def lengths(systems, gold, *, times=1, log="", dies="", refuses="", rests=0.0):
     return [np.column_stack([times * np.array(list(map(len, outputs))), wanted]) for outputs in systems]
 
 
-@known_as("tests.counters:deadly")
 def deadly(systems, gold):
     """Kill every process except the one that probes a few items."""
     if len(gold) > 70:
@@ -40,7 +37,7 @@ def deadly(systems, gold):
 
 
 def build_metric(name="lengths", counter=lengths, block=4096, **options):
-    extraction = Extraction(counter, options, block=block)
+    extraction = Extraction(counter.__name__, counter, options, block=block)
     return Metric(name, lambda counts: extraction.count(counts, []), extraction)
 
 

@@ -3,17 +3,14 @@
 import importlib
 import sys
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from builders import build_panels
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.precision import Lattice
-from sigdask.metrics import METRICS, black_box, find_metric, metric, replicates
-from sigdask.metrics.base import BoundMetric, Metric
-from sigdask.metrics.forms import Bleu, ChrF, Formula, MeanOf, Ratios
-from sigdask.metrics.labels import compute_kappa
+from sigdask.metrics import black_box, find_metric, metric, replicates
+from sigdask.metrics.base import BoundMetric
+from sigdask.metrics.forms import Bleu, MeanOf, Ratios
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.panels.build import FamilyMember, build_joint_panel
@@ -154,21 +151,16 @@ def build_sum_panels():
         "replicates": build_panel(halves, "mean"),
         "accuracy": build_panel(labelled, "accuracy"),
         "f1 of a label": build_panel(labelled, "f1[L0]"),
-        "f2": build_panel(labelled, "f[L0]:beta=2"),
         "macro-f1": build_panel(labelled, "macro-f1"),
         "fused": build_panel(labelled, "accuracy", "macro-f1", "f1[L1]"),
         "mcc": build_panel(labelled, "mcc"),
         "kappa": build_panel(labelled, "kappa"),
-        "ratios": build_form_panel(Ratios(((1, 0),), ((0, 1),), 1.0), 2),
-        "BLEU's form": build_form_panel(Bleu(), 10),
-        "chrF's form": build_form_panel(ChrF(3.0), 6),
         "means of forms": build_form_panel(MeanOf((Ratios(((1, 0),), ((0, 1),)), Bleu()), (2, 10)), 12),
         "BLEU": build_panel(build_segments(), "BLEU"),
         "chrF": build_panel(build_segments(), "chrF"),
         "chrF++": build_panel(build_segments(), "chrF++"),
         "TER": build_panel(build_segments(), "TER"),
         "WER": build_panel(build_segments(), "WER"),
-        "CER": build_panel(build_segments(), "CER"),
         "AP": build_panel(build_rankings(), "AP"),
         "NumRelRet": build_panel(build_rankings(), "num_rel_ret"),
     }
@@ -190,9 +182,6 @@ def build_other_panels(user_module):
         "all arrangements of sets": subset_panel.build_enumeration(0, 0),
         "a user's formula": build_panel(build_labels(), users.bind(build_labels())),
         "a user's function": OutputsPanel.from_counts(outputs, units, black_box(user_module.total), (0, 1)),
-        "a user's partial": OutputsPanel.from_counts(
-            outputs, units, black_box(partial(user_module.total, gold=1), name="p"), (0, 1)
-        ),
         "a user's object": OutputsPanel.from_counts(outputs, units, weighted, (0, 1)),
         "a subset of outputs": OutputsPanel.from_counts(
             outputs, units, black_box(user_module.total), (0, 1), compute_numbers(3) < 4
@@ -234,23 +223,3 @@ def build_families():
 
 def _bind_mean():
     return find_metric("mean", build_scores()).bind(build_scores())
-
-
-def list_metrics():
-    """Return metrics by name, as a user's object may hold them; those of rankings hold ir-measures objects."""
-    return {name: find_metric(name) for name in METRICS if name != "AP"}
-
-
-def list_values():
-    """Return other values that a user's object may hold, by name."""
-    return {
-        "counts": build_scores(),
-        "labels": build_labels(),
-        "in another order": build_scores().in_order(IDS[::-1]),
-        "units": SwapUnits.from_counts(build_scores(), 0),
-        "lattices": [Lattice(), Lattice(3), Lattice(exponent=-4)],
-        "a bound metric": find_metric("f1[L0]").bind(build_labels()),
-        "a formula": Formula("x", compute_kappa),
-        "a metric": Metric("x", find_metric("mean").bind),
-        "plain": [1, 1.5, "x", None, True, {"b": 1, "a": (2,)}, frozenset("ab"), np.float64(2.5), np.arange(3.0)],
-    }

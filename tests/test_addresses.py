@@ -1,7 +1,6 @@
 """Tests of importing the user's own modules, in this process and in local workers."""
 
 import importlib
-import sys
 
 import numpy as np
 import pytest
@@ -29,13 +28,6 @@ def score(outputs, gold):
 """
 
 
-@pytest.fixture
-def folders(monkeypatch):
-    """Forget the added module folders at the end."""
-    monkeypatch.setattr(addresses.FOLDERS, "folders", [])
-    return addresses.FOLDERS.folders
-
-
 def write_modules(folder, name):
     """Write a module, and the one that it imports in another folder."""
     for folder_name, module, text in (
@@ -48,16 +40,14 @@ def write_modules(folder, name):
     importlib.invalidate_caches()
 
 
-def test_the_path_of_the_user_is_left_alone(tmp_path, folders, monkeypatch):
-    before = [*sys.path]
+def test_modules_of_the_current_folder_are_found_and_local_workers_are_told_of_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lonely_module.py").write_text("number = 7\n")
     assert addresses.load_object("lonely_module:number", "metric") == 7
-    assert sys.path == before
-    assert addresses.list_folders() == (str(tmp_path),)
+    assert addresses.list_folders()[-1] == str(tmp_path)
 
 
-def test_what_stands_on_the_path_is_found_before(tmp_path, folders, monkeypatch):
+def test_what_stands_on_the_path_is_found_before(tmp_path, monkeypatch):
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "twice_there.py").write_text(f"where = {name!r}\n")
@@ -67,7 +57,7 @@ def test_what_stands_on_the_path_is_found_before(tmp_path, folders, monkeypatch)
 
 
 @pytest.mark.parametrize("regular", [True, False])
-def test_packages_are_found_with_what_is_in_them(tmp_path, folders, regular):
+def test_packages_are_found_with_what_is_in_them(tmp_path, regular):
     name = f"own_package_{regular}"
     (tmp_path / name / "deep").mkdir(parents=True)
     for folder in (tmp_path / name, tmp_path / name / "deep"):
@@ -76,14 +66,9 @@ def test_packages_are_found_with_what_is_in_them(tmp_path, folders, regular):
     (tmp_path / name / "deep" / "scores.py").write_text("number = 7\n")
     addresses.add_folder(tmp_path)
     assert addresses.load_object(f"{name}.deep.scores:number", "metric") == 7
-    sys.path.append(str(tmp_path / "elsewhere"))  # a package without __init__ is looked for anew
-    try:
-        assert importlib.import_module(f"{name}.deep").__name__ == f"{name}.deep"
-    finally:
-        sys.path.pop()
 
 
-def test_a_folder_is_the_one_it_was_when_the_program_goes_elsewhere(tmp_path, folders, monkeypatch):
+def test_a_folder_is_the_one_it_was_when_the_program_goes_elsewhere(tmp_path, monkeypatch):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "stays_found.py").write_text("number = 7\n")
     monkeypatch.chdir(tmp_path)
@@ -92,15 +77,15 @@ def test_a_folder_is_the_one_it_was_when_the_program_goes_elsewhere(tmp_path, fo
     assert addresses.load_object("stays_found:number", "metric") == 7
 
 
-def test_workers_elsewhere_are_sent_no_folders(tmp_path, folders):
+def test_workers_elsewhere_are_sent_no_folders(tmp_path):
     addresses.add_folder(tmp_path)
     packed = _pack_panel("panel", code=False)
-    addresses.FOLDERS.folders.clear()
+    addresses.FOLDERS.clear()
     assert unpack_panel(packed) == "panel"
     assert addresses.list_folders() == ()
 
 
-def test_local_workers_find_modules_where_the_driver_does_however_late_it_learnt_of_them(tmp_path, folders):
+def test_local_workers_find_modules_where_the_driver_does_however_late_it_learnt_of_them(tmp_path):
     a, b = np.arange(12, dtype=object), np.arange(12, dtype=object)[::-1] % 5
     with connect("local", workers=1) as cluster:
         write_modules(tmp_path, "own_of_driver")

@@ -33,12 +33,10 @@ from sigdask.counts.fields import (
 from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, convert_scores
 from sigdask.counts.texts import ScopeNote, TextLookup, Texts, find_positions
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.options import READING_OPTIONS, Missing
 from sigdask.text import capitalize_first, format_count
 
 
-@known_as("Outputs", "systems gold", apart_from="asked")
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Outputs:
     """Whole outputs, for metrics that need them.
@@ -58,11 +56,6 @@ class Outputs:
     asked: Sequence[Any] | None = None
 
 
-@known_as(
-    "Counts",
-    "systems fields n_items name ids groups unit labels predicted_labels present outputs suggested warnings replicates",
-    apart_from="held files extracted telling scope format",
-)
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """Systems on one test set, aligned item by item.

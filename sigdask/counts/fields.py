@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.identity import known_as
 
 Array = NDArray[Any]
 Bools = NDArray[np.bool_]
@@ -182,7 +181,6 @@ HEAD = 64
 """Numbers that usually show how many decimals the others have."""
 
 
-@known_as("Reordered", "fields order")
 @dataclass(frozen=True, slots=True, eq=False)
 class ReorderedFields(ComputedFields):
     """Fields with the items in another order."""
@@ -208,7 +206,6 @@ def get_rounding(fields: Mapping[str, Array]) -> Mapping[str, tuple[float, ...]]
     return rounding
 
 
-@known_as("LabelFields", "gold predicted labels")
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelFields(ComputedFields):
     """Fields of items with one label each, computed from label codes on access.
@@ -340,7 +337,6 @@ def list_labels(column: Factor) -> set[str]:
     return {label for cell in column.levels.tolist() for label in split_labels(cell)}
 
 
-@known_as("LabelSetFields", "gold predicted n_items labels")
 @dataclass(frozen=True, eq=False)
 class LabelSetFields(ComputedFields):
     """Fields of items with sets of labels, computed from (label, item) entries on access.

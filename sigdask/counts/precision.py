@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from sigdask.counts.checks import list_values
 from sigdask.counts.fields import Array, ComputedFields, DecimalMatrix
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.text import format_list
 
 DIGITS = {"float16": 3, "float32": 6, "float64": 9}
@@ -279,7 +278,6 @@ def _find_narrowest_type(numbers: NDArray[np.float64]) -> type[np.number[Any]]:
     return next((t for t in (np.int8, np.int16, np.int32) if largest <= np.iinfo(t).max), np.int64)
 
 
-@known_as("Numbers", "fields rounding", apart_from="notes")
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactNumbers(ComputedFields):
     """Fields by name with real numbers in float64; numbers that stand for short decimals are rounded to them.
@@ -405,7 +403,6 @@ TIE = 64 * np.finfo(np.float64).eps
 numba compiles it into kernels."""
 
 
-@known_as("Lattice", "digits exponent")
 @dataclass(frozen=True, slots=True)
 class Lattice:
     """A scale on which scores are integers: multiples of a decimal or binary step.
@@ -420,6 +417,10 @@ class Lattice:
 
     digits: int | None = None
     exponent: int = 0
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "lattice", self.digits, self.exponent
 
     @property
     def step(self) -> float:
@@ -444,7 +445,6 @@ class Lattice:
         return np.asarray(np.ldexp(sums.astype(np.float64), self.exponent))
 
 
-@known_as("RoundedLattice", "digits exponent rounding")
 @dataclass(frozen=True, slots=True)
 class RoundedLattice(Lattice):
     """A binary lattice for numbers that were rounded before they were read, such as float32.
@@ -457,13 +457,16 @@ class RoundedLattice(Lattice):
 
     rounding: int = 0
 
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "rounded lattice", self.exponent, self.rounding
+
     @property
     def slack(self) -> int:
         """Rounding error, in steps, allowed for each unit whose outputs differ: by the lattice and in the numbers."""
         return SLACK_STEPS + self.rounding
 
 
-@known_as("CoarseLattice", "digits exponent rounding")
 @dataclass(frozen=True, slots=True)
 class CoarseLattice(RoundedLattice):
     """A binary lattice for two systems with some scores that differ by less than its step.
@@ -471,6 +474,10 @@ class CoarseLattice(RoundedLattice):
     Such a difference counts as one step in its own direction, so that no unit is lost. Ties on this lattice are wide:
     sampled p-values are upper bounds, and exact ones are counted in fractions (`as_fraction`).
     """
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "coarse lattice", self.exponent, self.rounding
 
 
 INTEGER_LATTICE = Lattice(digits=0)

@@ -18,7 +18,7 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.execution.clusters.description import KINDS_ON_THIS_MACHINE, ClusterDescription
-from sigdask.io.caches import make_private_folder
+from sigdask.io.folders import make_private_folder
 
 ROLES = ("scheduler", "worker", "client")
 CLOCK_SKEW = timedelta(hours=1)

@@ -150,8 +150,7 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: in
         return panel.seconds_per_trial
     if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
         return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
-    if not (isinstance(panel, Panel) and panel.is_counted_by_numpy(n_trials)):
-        philox.build()  # otherwise it would be loaded while trials are timed
+    philox.build()  # otherwise it would be loaded while trials are timed
     if is_large(panel):
         return measure_seconds_by_blocks(panel)
     n_timed = int(min(panel.manner.timed, max(n_trials // share, 1)))

@@ -6,10 +6,7 @@ import importlib
 import sys
 import sysconfig
 import traceback
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from sigdask.errors import InputError
@@ -32,43 +29,21 @@ def check_address(address: str, what: str) -> None:
         raise InputError(f"{what} {address!r}: expected MODULE:ATTRIBUTE, such as my_{what}s:name")
 
 
-class FolderFinder:
-    """Import finder that searches the user's folders after all other finders.
-
-    The user's own `sys.path` is not changed.
-
-    Attributes
-    ----------
-    folders : list of str
-        Folders in the order of search.
-    """
-
-    def __init__(self) -> None:
-        self.folders: list[str] = []
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Return the spec of a top-level module in the folders, or None; modules in packages are not its task."""
-        return PathFinder.find_spec(name, self.folders, target) if path is None else None
-
-
-FOLDERS = FolderFinder()
-"""Temporary folders of this process. Data sent to local workers are removed with it."""
+FOLDERS: list[str] = []
+"""Folders of the user's modules, in the order of search. They are at the end of `sys.path`, after installed modules."""
 
 
 def add_folder(folder: Path | str) -> None:
     """Add a folder in which modules are searched for, after all others."""
-    if FOLDERS not in sys.meta_path:
-        sys.meta_path.append(FOLDERS)
     path = str(Path(folder).absolute())
-    if path not in FOLDERS.folders:
-        FOLDERS.folders.append(path)
+    for folders in (FOLDERS, sys.path):
+        if path not in folders:
+            folders.append(path)
 
 
 def list_folders() -> tuple[str, ...]:
     """Return the folders that were added to this process's search for modules."""
-    return tuple(FOLDERS.folders)
+    return tuple(FOLDERS)
 
 
 def load_object(address: str, what: str) -> Any:
@@ -84,7 +59,7 @@ def load_object(address: str, what: str) -> Any:
     except Exception as error:  # noqa: BLE001  # a user's module may raise anything
         reason = describe_failure(error)
         if isinstance(error, ModuleNotFoundError) and error.name in {module_name, module_name.partition(".")[0]}:
-            reason = f"no module of this name on Python's path or in {', '.join(FOLDERS.folders)}"
+            reason = f"no module of this name on Python's path or in {', '.join(FOLDERS)}"
         raise InputError(f"{what} {address!r}: cannot import {module_name!r} ({reason})") from None
     for part in attribute.split("."):
         target = getattr(target, part, None)

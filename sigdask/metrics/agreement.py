@@ -11,7 +11,6 @@ from functools import partial
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.metrics.base import DEFAULT_SIGNS, BoundAgreement, Metric, Spec, build_lacking_error
 
 PREFIX = "meta-"
@@ -58,7 +57,6 @@ def agreement(spec: Spec) -> Metric:
     return Metric(spec.name, partial(_bind, bound))
 
 
-@known_as("sigdask.metrics.meta:bind")
 def _bind(bound: BoundAgreement, counts: Counts) -> BoundAgreement:
     """Return the agreement, after checking that the data have human scores of systems' segments."""
     if "human" not in counts.fields or not {"system", "segment"} <= counts.groups.keys():

@@ -10,14 +10,12 @@ from typing import Any, ClassVar
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array, Bools, get_rounding
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.metrics.extraction.request import Extraction
 from sigdask.metrics.forms import Form, Ratios
-from sigdask.metrics.transport import reduce_by_address
+from sigdask.metrics.transport import is_user_function, reduce_by_address
 from sigdask.text import suggest_name
 
 
-@known_as("BoundMetric", "name fields form higher_is_better own signature", apart_from="held")
 @dataclass(frozen=True, slots=True)
 class BoundMetric:
     """A metric bound to data: the fields that it sums over units, and the formula of a score from the sums.
@@ -68,7 +66,6 @@ class _WithoutFields:
     held: ClassVar[None] = None
 
 
-@known_as("BoundSets", "name form fields higher_is_better")
 @dataclass(frozen=True, slots=True)
 class BoundSets(_WithoutFields):
     """A metric that scores sets of distinct terms, bound to data whose items are sets of terms.
@@ -91,7 +88,6 @@ class BoundSets(_WithoutFields):
     higher_is_better: bool = True
 
 
-@known_as("BoundRanks", "statistic", apart_from="name")
 @dataclass(frozen=True, slots=True)
 class BoundRanks(_WithoutFields):
     """A metric that scores the order of predicted numbers, bound to data with gold numbers.
@@ -110,12 +106,15 @@ class BoundRanks(_WithoutFields):
     form: ClassVar[None] = None
     higher_is_better: ClassVar[bool] = True
 
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "ranks", self.statistic
+
 
 DEFAULT_SIGNS = 1000
 """Default number of random signs of soft pairwise accuracy."""
 
 
-@known_as("BoundAgreement", "statistic level group undefined swaps_pairs epsilon signs", apart_from="name")
 @dataclass(frozen=True, slots=True)
 class BoundAgreement(_WithoutFields):
     """Agreement with human scores, bound to data. Its systems are metrics and its items are cells.
@@ -154,8 +153,20 @@ class BoundAgreement(_WithoutFields):
     form: ClassVar[None] = None
     higher_is_better: ClassVar[bool] = True
 
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return (
+            "agreement",
+            self.statistic,
+            self.level,
+            self.group,
+            self.undefined,
+            self.swaps_pairs,
+            self.epsilon,
+            self.signs,
+        )
 
-@known_as("Metric", "name bind", apart_from="extraction takes_replicates")
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A score of fields summed over items, or of sets of terms united over items.
@@ -177,8 +188,11 @@ class Metric:
     extraction: Extraction | None = None
     takes_replicates: bool = False
 
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "metric", self.name, self.bind if is_user_function(self.bind) else None
 
-@known_as("BlackBox", "name function higher_is_better")
+
 @dataclass(frozen=True, slots=True)
 class BlackBox(_WithoutFields):
     """A score of whole outputs: `function(outputs, gold) -> float`, called for each system and trial.
@@ -197,12 +211,15 @@ class BlackBox(_WithoutFields):
     function: Callable[[list[Any], list[Any] | None], float]
     higher_is_better: bool = True
 
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "black box", self.name, self.function, self.higher_is_better
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the function by its address if it has one, so that no code is sent."""
         return reduce_by_address(BlackBox, self.name, self.function, self.higher_is_better)
 
 
-@known_as("Spec", "name base label options")
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A parsed metric name: `f[LOC]:beta=2` is base f, label LOC, option beta.

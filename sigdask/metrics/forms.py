@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.io import addresses
-from sigdask.metrics.transport import reduce_by_address
+from sigdask.metrics.transport import is_user_function, reduce_by_address
 from sigdask.text import format_count
 
 Array = NDArray[Any]
@@ -29,7 +28,6 @@ class Form(Protocol):
         ...
 
 
-@known_as("Ratios", "numerators denominators zero_division")
 @dataclass(frozen=True, slots=True)
 class Ratios:
     """A score that is one ratio of weighted sums of the fields, or the mean of several such ratios.
@@ -57,6 +55,10 @@ class Ratios:
     denominators: tuple[tuple[int, ...], ...]
     zero_division: float = 0.0
 
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "ratios", self.numerators, self.denominators, self.zero_division
+
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Return the scores of sums of shape (..., n_fields)."""
         above = np.asarray(sums @ np.array(self.numerators).T, np.float64)  # (..., n_rows)
@@ -75,7 +77,6 @@ MEAN = Ratios(((1, 0),), ((0, 1),))
 """The first field divided by the second, as in means and shares."""
 
 
-@known_as("Formula", "name function")
 @dataclass(frozen=True, slots=True)
 class Formula:
     """A score by any vectorised function, which takes one array per field and returns scores.
@@ -90,6 +91,10 @@ class Formula:
 
     name: str
     function: Callable[..., Any]
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "formula", self.name, self.function if is_user_function(self.function) else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the function by its address if it has one, so that no code is sent."""
@@ -120,7 +125,6 @@ class Formula:
         return np.asarray(self.function(*np.moveaxis(sums, -1, 0)), np.float64)
 
 
-@known_as("Bleu")
 @dataclass(frozen=True, slots=True)
 class Bleu:
     """Corpus BLEU from 10 sums: lengths of output and reference, n-gram matches and n-grams for n = 1 to 4.
@@ -128,6 +132,10 @@ class Bleu:
     Papineni et al. 2002, with the "exp" smoothing of mteval-v13a as sacrebleu computes it: the k-th
     order without a match counts 1 / 2^k of one match. Fourth roots are taken as two square roots.
     """
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return ("BLEU",)
 
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Return the scores of sums of shape (..., 10)."""
@@ -144,7 +152,6 @@ class Bleu:
         return np.asarray(np.where((correct[..., 0] == 0) | (total == 0).any(axis=-1), 0.0, score))
 
 
-@known_as("MeanOf", "forms widths")
 @dataclass(frozen=True, slots=True)
 class MeanOf:
     """The mean of the replicates' scores; each replicate has its own fields, one replicate after the other.
@@ -160,6 +167,10 @@ class MeanOf:
     forms: tuple[Form, ...]
     widths: tuple[int, ...]
 
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "mean of", self.forms, self.widths
+
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Return the scores of sums of shape (..., sum of widths)."""
         total = np.zeros(sums.shape[:-1])
@@ -170,7 +181,6 @@ class MeanOf:
         return np.asarray(total / len(self.forms))
 
 
-@known_as("ChrF", "beta")
 @dataclass(frozen=True, slots=True)
 class ChrF:
     """Corpus chrF from 3 sums per n-gram order: n-grams of the output, n-grams of the reference, and matches.
@@ -185,6 +195,10 @@ class ChrF:
     """
 
     beta: float = 2.0
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "chrF", self.beta
 
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Return the scores of sums of shape (..., 3 * n_orders)."""
@@ -203,12 +217,15 @@ NEARLY_ZERO = 2.0**-40
 """A variance below this share of the mean square is rounding error."""
 
 
-@known_as("Correlation")
 @dataclass(frozen=True, slots=True)
 class Correlation:
     """Pearson's correlation from 6 sums: x, x², xy, y, y² and items; 0 where x or y is constant (0/0)."""
 
     zero_division: ClassVar[float] = 0.0
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return ("correlation",)
 
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Return the scores of sums of shape (..., 6)."""
@@ -236,10 +253,13 @@ def _compute_moments(sums: Array) -> list[NDArray[np.float64]]:
     return moments
 
 
-@known_as("CalibrationError")
 @dataclass(frozen=True, slots=True)
 class CalibrationError:
     """The sizes of the first sums together, divided by the last: residuals of each bin, and items."""
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return ("calibration error",)
 
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Return the scores of sums of shape (..., n_bins + 1)."""

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.metrics import base
 from sigdask.metrics.base import BoundMetric, BoundSets, Metric, Spec
 from sigdask.metrics.forms import MEAN, Formula, Ratios
@@ -104,7 +103,6 @@ def relation_ratio(spec: Spec) -> Metric:
     return Metric(spec.name, partial(_bind_relations, spec, average, match))
 
 
-@known_as("sigdask.metrics.labels:_bind_relations")
 def _bind_relations(spec: Spec, average: str, match: str, counts: Counts) -> BoundMetric:
     """Bind the metric of labels of the same kind to the fields of relations."""
     prefix, kind = f"relation-{match}-", spec.base.removeprefix("relation-")
@@ -160,7 +158,6 @@ def _get_weights(spec: Spec, kind: str) -> Weights:
     return weights
 
 
-@known_as("sigdask.metrics.ratios:_share")
 def _bind_share(name: str, field_name: str, counts: Counts, *, higher_is_better: bool = True) -> BoundMetric:
     if field_name not in counts.fields:
         if columns := base.list_score_columns(counts):
@@ -179,7 +176,6 @@ def build_counts_metric(spec: Spec, kind: str) -> Metric:
     return Metric(spec.name, partial(_bind_single, spec, weights))
 
 
-@known_as("sigdask.metrics.ratios:_single")
 def _bind_single(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
     if spec.label is not None:
         check_label(spec.name, spec.label, counts)
@@ -201,7 +197,6 @@ def build_ratio(name: str, fields: Sequence[str], weights: Weights, zero_divisio
     return BoundMetric(name, tuple(fields[k] for k in used), Ratios((above,), (below,), zero_division))
 
 
-@known_as("sigdask.metrics.ratios:_macro")
 def _bind_macro(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
     labels = select_labels(spec, counts)
     fields = tuple(name for label in labels for name in _list_count_fields(label))
@@ -213,7 +208,6 @@ def _bind_macro(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
     return BoundMetric(spec.name, fields, Ratios(rows(weights[0]), rows(weights[1]), spec.get_zero_division()))
 
 
-@known_as("sigdask.metrics.ratios:_micro")
 def _bind_micro(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
     labels = select_labels(spec, counts)
     if "known" in counts.fields and "labels" not in spec.options:  # sets of labels, already summed over those of gold
@@ -240,7 +234,6 @@ def agreement(spec: Spec) -> Metric:
     return Metric(spec.name, partial(_bind, spec.name, AGREEMENT[spec.base]))
 
 
-@known_as("sigdask.metrics.agreement:gorodkin")
 def compute_mcc(correct: Array, items: Array, *margins: Array) -> Array:
     """Return R_K (Gorodkin 2004, eq. 8) from sums: correct items, all items, and items by label, predicted and gold.
 
@@ -254,7 +247,6 @@ def compute_mcc(correct: Array, items: Array, *margins: Array) -> Array:
     return np.where(below == 0, 0.0, above / np.where(below == 0, 1.0, below))
 
 
-@known_as("sigdask.metrics.agreement:cohen")
 def compute_kappa(correct: Array, items: Array, *margins: Array) -> Array:
     """Return kappa (Cohen 1960, eq. 1) from sums: correct items, all items, and items by label, predicted and gold.
 
@@ -272,7 +264,6 @@ def _dot_product(a: tuple[Array, ...], b: tuple[Array, ...]) -> Array:
     return np.asarray(sum(x * y for x, y in zip(a, b, strict=True)))
 
 
-@known_as("sigdask.metrics.agreement:_bind")
 def _bind(name: str, function: Any, counts: Counts) -> BoundMetric:
     if "correct" not in counts.fields or not counts.labels:
         raise base.build_lacking_error(name, "labels", counts)
@@ -290,7 +281,6 @@ def type_ratio(spec: Spec) -> Metric:
     return Metric(spec.name, partial(_bind_types, spec.name, Ratios((above,), (below,), spec.get_zero_division())))
 
 
-@known_as("sigdask.metrics.types:_bind")
 def _bind_types(name: str, form: Ratios, counts: Counts) -> BoundSets:
     if not has_sets(counts):
         raise base.build_lacking_error(name, "a list of terms for each item (format terms)", counts)
@@ -339,21 +329,18 @@ def samples(spec: Spec) -> Metric:
     return Metric(spec.name, partial(_bind_samples, spec.name, field))
 
 
-@known_as("sigdask.metrics.label_sets:_subset")
 def _bind_subset(name: str, counts: Counts) -> BoundMetric:
     if "correct" not in counts.fields or ("tp" in counts.fields and "known" not in counts.fields):
         raise _build_no_sets_error(name, counts)
     return BoundMetric(name, ("correct", "items"), MEAN)
 
 
-@known_as("sigdask.metrics.label_sets:_samples")
 def _bind_samples(name: str, field: str, counts: Counts) -> BoundMetric:
     if field not in counts.fields:
         raise _build_no_sets_error(name, counts)
     return BoundMetric(name, (field, "items"), MEAN)
 
 
-@known_as("sigdask.metrics.label_sets:_hamming")
 def _bind_hamming(spec: Spec, counts: Counts) -> BoundMetric:
     if "known" not in counts.fields and "correct" in counts.fields and "tp" not in counts.fields:  # one label per item
         return BoundMetric(spec.name, ("correct", "items"), Ratios(((-1, 1),), ((0, 1),)), higher_is_better=False)

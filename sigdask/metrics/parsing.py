@@ -11,7 +11,6 @@ from functools import partial
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
 from sigdask.metrics.forms import MEAN
 from sigdask.metrics.labels import KINDS, build_ratio
@@ -50,7 +49,6 @@ def dependencies(spec: Spec) -> Metric:
     return Metric(spec.name, partial(_bind_words, spec, score))
 
 
-@known_as("sigdask.metrics.parsing:_bind_words")
 def _bind_words(spec: Spec, score: str, counts: Counts) -> BoundMetric:
     unit, column = WORD_METRICS[spec.base]
     correct = f"correct[{unit if unit in {'tokens', 'sentences'} else spec.base}]"
@@ -81,7 +79,6 @@ def brackets(spec: Spec) -> Metric:
     return Metric(spec.name, partial(_bind_brackets, spec.name, spec.base.removeprefix("bracket-")))
 
 
-@known_as("sigdask.metrics.parsing:_bind_brackets")
 def _bind_brackets(name: str, score: str, counts: Counts) -> BoundMetric:
     fields = ("correct[brackets]", "system[brackets]", "gold[brackets]")
     if fields[0] not in counts.fields:
@@ -95,7 +92,6 @@ def tag_accuracy(spec: Spec) -> Metric:
     return Metric(spec.name, partial(_bind_tags, spec.name))
 
 
-@known_as("sigdask.metrics.parsing:_bind_tags")
 def _bind_tags(name: str, counts: Counts) -> BoundMetric:
     if "correct[tags]" not in counts.fields:
         raise build_lacking_error(name, "bracketed trees and --gold FILE (format trees)", counts)

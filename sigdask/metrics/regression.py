@@ -22,7 +22,6 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Floats
 from sigdask.counts.precision import ExactNumbers, ScoreScale, SystemNumbers
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, BoundRanks, Metric, Spec, build_lacking_error
 from sigdask.metrics.forms import MEAN, CalibrationError, Correlation, Form, Formula, Ratios
 
@@ -31,7 +30,6 @@ Columns = dict[str, Sequence[SystemNumbers]]
 """Numbers of each system, or of all, by field."""
 
 
-@known_as("sigdask.metrics.regression:compute_rmse")
 def compute_rmse(squared_errors: Array, items: Array) -> Array:
     """Return the square root of the mean squared error from sums: squared errors, and items."""
     return np.sqrt(squared_errors / items)
@@ -62,7 +60,6 @@ def regression(spec: Spec) -> Metric:
     return Metric(spec.name, partial(_bind, spec.name, spec.base, int(bins)))
 
 
-@known_as("sigdask.metrics.regression:_bind")
 def _bind(name: str, base: str, n_bins: int, counts: Counts) -> BoundMetric | BoundRanks:
     """Compute each item's terms of the sums. Gold values are centred on the mean of all of them, even in subsets."""
     gold, predictions = read_predictions(name, counts)

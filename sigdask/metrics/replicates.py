@@ -21,7 +21,6 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Array, Bools, Integers
 from sigdask.counts.precision import ExactNumbers, Lattice, ScoreScale
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.metrics import base
 from sigdask.metrics.base import BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric, Spec
 from sigdask.metrics.forms import MEAN, Form, MeanOf, Ratios
@@ -156,7 +155,6 @@ def pass_at_k(spec: Spec) -> Metric:
     return Metric(spec.name, partial(_bind_pass, spec), takes_replicates=True)
 
 
-@known_as("sigdask.metrics.replicates:_bind_pass")
 def _bind_pass(spec: Spec, counts: Counts) -> BoundMetric:
     k = int(spec.base.partition("@")[2])
     field = _find_outcomes(spec, counts)

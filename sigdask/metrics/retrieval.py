@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.fields import Floats
 from sigdask.errors import InputError, explain_missing
-from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
 from sigdask.metrics.extraction.request import Extraction, get_statistics
 from sigdask.metrics.forms import MEAN, Form, Formula
@@ -67,7 +66,7 @@ def find_measure(name: str) -> Metric | None:
 
 
 def _build_extraction(name: str) -> Extraction:
-    return Extraction(measure_topics, {"name": name}, PACKAGES, of="topics")
+    return Extraction("topics", measure_topics, {"name": name}, PACKAGES, of="topics")
 
 
 def _parse_measure(name: str, *, may_correct: bool = True) -> tuple[str, Any]:
@@ -125,7 +124,6 @@ def _check_parameters(name: str, parsed: Any) -> None:
             raise InputError(f"metric {name!r}: {key} = {value} must lie between {lowest} and {highest}")
 
 
-@known_as("sigdask.metrics.retrieval:_bind")
 def _bind(name: str, parsed: Any, counts: Counts) -> BoundMetric:
     if not has_rankings(counts):
         raise build_lacking_error(name, "rankings and judgements (format trec, --gold QRELS)", counts)
@@ -142,12 +140,10 @@ def _bind(name: str, parsed: Any, counts: Counts) -> BoundMetric:
     return BoundMetric(name, fields, form, own={column: scores})
 
 
-@known_as("sigdask.metrics.retrieval:_total")
 def _total(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-@known_as("sigdask.metrics.retrieval:measure_topics")
 def measure_topics(systems: Sequence[list[Sequence[str]]], gold: list[Mapping[str, int]], *, name: str) -> list[Floats]:
     """Return a measure's score for each topic, one array per system of shape (n_items, 1); NaN if undefined.
 

@@ -25,7 +25,6 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
 from sigdask.errors import InputError, explain_missing
-from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, get_texts
 from sigdask.metrics.extraction.request import Extraction, get_statistics, get_version
 from sigdask.metrics.forms import MEAN, Bleu, ChrF, Form, Ratios
@@ -71,11 +70,10 @@ def _build_metric(name: str, scorer: str, options: Mapping[str, Any], form: Form
 
 
 def _build_extraction(scorer: str, options: Mapping[str, Any]) -> Extraction:
-    extraction = Extraction(count_segments, {"scorer": scorer, **options}, PACKAGES)
+    extraction = Extraction("segments", count_segments, {"scorer": scorer, **options}, PACKAGES)
     return replace(extraction, power=2, block=TER_BLOCK) if scorer == "TER" else extraction
 
 
-@known_as("sigdask.metrics.translation:_bind")
 def _bind(name: str, scorer: str, options: Mapping[str, Any], form: Form, higher: bool, counts: Counts) -> BoundMetric:
     _, gold = get_texts(name, counts)
     statistics = get_statistics(_build_extraction(scorer, options), counts)  # (n_items, n_systems, n_fields)
@@ -86,7 +84,6 @@ def _bind(name: str, scorer: str, options: Mapping[str, Any], form: Form, higher
     return BoundMetric(name, fields, form, higher, own_fields, str(tool.get_signature().format()))
 
 
-@known_as("sigdask.metrics.translation:count_segments")
 def count_segments(systems: Sequence[list[str]], gold: list[Any], *, scorer: str, **options: Any) -> list[Array]:
     """Return sacrebleu's statistics of each segment, one array per system of shape (n_items, n_fields).
 
@@ -189,10 +186,9 @@ def error_rate(spec: Spec) -> Metric:
 
 def _build_error_extraction(name: str, unit: str, lowercase: bool, punctuation: bool) -> Extraction:
     options = {"name": name, "unit": unit, "lowercase": lowercase, "punctuation": punctuation}
-    return Extraction(count_errors, options, ("jiwer", "rapidfuzz"))
+    return Extraction("errors", count_errors, options, ("jiwer", "rapidfuzz"))
 
 
-@known_as("sigdask.metrics.speech:_bind")
 def _bind_errors(name: str, unit: str, lowercase: bool, punctuation: bool, counts: Counts) -> BoundMetric:
     get_texts(name, counts)
     errors, lengths = np.moveaxis(
@@ -211,7 +207,6 @@ def _bind_errors(name: str, unit: str, lowercase: bool, punctuation: bool, count
     return BoundMetric(name, tuple(own_fields), MEAN, False, own_fields, signature)
 
 
-@known_as("sigdask.metrics.speech:count_errors")
 def count_errors(
     systems: Sequence[list[str]], gold: list[Any], *, name: str, unit: str, lowercase: bool, punctuation: bool
 ) -> list[Array]:

@@ -34,6 +34,18 @@ def get_address(function: Any) -> str | None:
     return f"{module}:{name}" if attribute is function else None
 
 
+def is_user_function(function: Any) -> bool:
+    """Return whether a function is the user's own, so that its source is part of digests, not only its name.
+
+    Examples
+    --------
+    >>> is_user_function(is_user_function), is_user_function(max)
+    (False, True)
+    """
+    inner = getattr(function, "function", getattr(function, "func", function))  # of a metric, a partial
+    return (getattr(inner, "__module__", None) or "").partition(".")[0] != "sigdask"
+
+
 def can_send_by_name(function: Any) -> bool:
     """Return whether a function or callable object can be sent as names and values alone.
 

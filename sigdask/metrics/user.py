@@ -10,7 +10,6 @@ from typing import Any, overload
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox, BoundMetric, Metric
 from sigdask.metrics.forms import Formula
@@ -63,13 +62,16 @@ def metric(
     return Metric(title, _BindFields(title, takes, function, higher_is_better))
 
 
-@known_as("_BindFields", "name fields function higher_is_better")
 @dataclass(frozen=True, slots=True)
 class _BindFields:
     name: str
     fields: tuple[str, ...]
     function: Callable[..., Any]
     higher_is_better: bool
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "fields", self.name, self.fields, self.function, self.higher_is_better
 
     def __call__(self, counts: Counts) -> BoundMetric:
         for field in self.fields:

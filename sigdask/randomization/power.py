@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE, TIE
-from sigdask.identity import known_as
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_gradient
 from sigdask.options import Alternative
@@ -470,7 +469,6 @@ class _ScoreDifference:
         return np.asarray(np.count_nonzero(beyond, axis=0))
 
 
-@known_as("Resampled", "alternative alpha rows strengths sizes", apart_from="pairs")
 @dataclass(frozen=True, eq=False)
 class PowerSamples:
     """A panel whose trials draw a sample for each point, which is a pair of systems, a tilt and a sample size.

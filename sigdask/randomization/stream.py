@@ -137,12 +137,7 @@ def fill_swap_words(
 ) -> None:
     """Fill `words`, shape (4, n_trials), with the swap bits of one column of 128 units."""
     k0, k1, c1, c2 = map(np.uint32, (*key, run << 16 | purpose << 24, column))
-    if philox.is_worth_loading(words.shape[1] // 2):  # NumPy draws two words in the time of a step in Python
-        philox(k0, k1, c1, c2, first, words)
-        return
-    trials = np.arange(first, first + words.shape[1], dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        words[:] = call_philox.__wrapped__(k0, k1, trials, c1, c2, np.uint32(0))
+    philox(k0, k1, c1, c2, first, words)
 
 
 def get_run_word(run: int, purpose: int) -> np.uint32:

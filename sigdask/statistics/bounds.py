@@ -206,7 +206,7 @@ def compute_agreement_p(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> Fl
     low, total = np.minimum(k, k_again), k + k_again
     start = np.exp(log_choose(n, low) + log_choose(n, total - low) - log_choose(2 * n, total))
     tails = np.empty(low.size)
-    sum_lower_tails.call_for_steps(int(low.sum()), low.ravel(), total.ravel(), n.ravel(), tails)
+    sum_lower_tails(low.ravel(), total.ravel(), n.ravel(), tails)
     tail = start * tails.reshape(low.shape)
     return np.asarray(np.where(k == k_again, 1.0, np.minimum(1.0, 2 * tail)))
 

@@ -70,7 +70,8 @@ def forget_module():
     from sigdask.io import addresses
 
     sys.modules.pop("only_here", None)
-    addresses.FOLDERS.folders = [folder for folder in addresses.list_folders() if not folder.endswith("hidden")]
+    for folders in (addresses.FOLDERS, sys.path):
+        folders[:] = [folder for folder in folders if not folder.endswith("hidden")]
 
 
 def test_a_module_that_workers_lack_is_the_users_error(tmp_path, monkeypatch):

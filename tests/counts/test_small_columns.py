@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigdask.counts import checks, factors, texts
-from sigdask.counts.texts import MANY_TEXTS, Texts
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 
 LETTERS = ["a", "b", "ab", "\0", "é", "e\u0301", "日本", "\U0001f600", "zzzzzzzzz", "zzzzzzzzzz"]
@@ -71,19 +71,6 @@ def test_names_that_are_equal_in_canonical_form_are_refused(few, monkeypatch):
         with pytest.raises(InputError, match="occurs twice") as caught:
             checks.check_unique(names, "item id")
         assert repr(repeated) in str(caught.value)
-
-
-def test_many_texts_are_sorted_and_framed_as_python_does():
-    texts = [f"item-{k}" for k in range(MANY_TEXTS)] + ["item-", "item-7"]
-    column = Texts.from_values(texts)
-
-    order, is_repeated = column.sorted
-    framed = b"".join(block.tobytes() for block in column[order].iter_framed())
-
-    in_order = sorted(texts)
-    assert [texts[k] for k in order.tolist()] == in_order
-    assert [in_order[k] for k in np.flatnonzero(is_repeated).tolist()] == ["item-7"]
-    assert framed == b"".join(len(text).to_bytes(8, "little") + text.encode() for text in in_order)
 
 
 @pytest.mark.parametrize("prefix", ["", "item-", "x" * 19, "ab\0"])

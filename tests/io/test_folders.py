@@ -7,7 +7,7 @@ import sys
 import pytest
 from conftest import ROOT
 
-from sigdask.io.caches import LOCK, make_private_folder
+from sigdask.io.folders import LOCK, make_private_folder
 
 
 def test_a_folder_is_its_owners_alone_and_gone_in_the_end(tmp_path):
@@ -20,7 +20,7 @@ def test_a_folder_is_its_owners_alone_and_gone_in_the_end(tmp_path):
 
 def test_what_a_killed_process_left_is_swept_and_what_lives_or_is_not_ours_stays(tmp_path):
     code = (
-        "import os, signal; from pathlib import Path; from sigdask.io.caches import make_private_folder\n"
+        "import os, signal; from pathlib import Path; from sigdask.io.folders import make_private_folder\n"
         f"with make_private_folder('run-', Path({str(tmp_path)!r})): os.kill(os.getpid(), signal.SIGKILL)"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

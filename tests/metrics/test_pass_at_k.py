@@ -8,12 +8,11 @@ from itertools import combinations
 from statistics import mean
 
 import pytest
-from command import call_sigdask
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
-from sigdask.metrics import check_name, find_metric
+from sigdask.metrics import find_metric
 from sigdask.metrics.replicates import bind_metric, compute_pass
 
 
@@ -161,20 +160,3 @@ def test_an_item_that_a_system_lacks_is_left_out_or_zero(tmp_path, missing, form
     expected = [float(mean(enumerate_pass(s.get(i, [0, 0]), 2) for i in items)) for s in outcomes.values()]
     (result,) = compare_all(counts, metrics=["pass@2"], trials=256)
     assert [result.score_a, result.score_b] == pytest.approx(expected, abs=1e-12)
-
-
-def test_names_of_plans_are_checked():
-    check_name("pass@100", of_data=False)
-    check_name("PASS@5[base]", of_data=False)
-    with pytest.raises(InputError, match="unknown metric 'pass@0'"):
-        check_name("pass@0", of_data=False)
-
-
-def test_the_command_line_and_its_results_name_pass_at_k(tmp_path):
-    write_records(tmp_path, draw_outcomes(lambda _: 6))
-    output = call_sigdask(
-        "compare", "a.jsonl", "b.jsonl", "-m", "pass@1", "-m", "pass@6", "--json", "-", "-q", cwd=tmp_path
-    )
-    results = json.loads(output.stdout)["results"]
-    assert [r["metric"] for r in results] == ["pass@1", "pass@6"]
-    assert all(r["n_units"] == 12 for r in results)

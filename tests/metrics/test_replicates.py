@@ -87,18 +87,6 @@ def test_counts_are_those_of_plain_shuffling(labelled, metric, apart):
     assert placed.panel.tally(n_trials=1000).counts[0, 0, 2] == (abs(a - b) >= abs(t) - 1e-11).sum()
 
 
-def test_replicates_of_accuracy_are_items_of_a_mean(labelled):
-    [r] = compare_all(build_counts(labelled), metrics=["accuracy"], trials=1000)
-    assert r.r12 is not None
-    assert (r.n_items, r.n_units) == (N_ITEMS, N_ITEMS)
-    [result] = compare_all(build_counts(labelled, apart=True), metrics=["accuracy"], trials=1000)
-    assert (result.n_items, result.n_units, result.difference) == (
-        3 * N_ITEMS,
-        3 * N_ITEMS,
-        pytest.approx(r.difference),
-    )
-
-
 def test_units_and_subsets_hold_all_replicates(labelled):
     gold, seeds = labelled
     groups = {"topic": [str(k % 4) for k in range(N_ITEMS)]}
@@ -113,20 +101,6 @@ def test_units_and_subsets_hold_all_replicates(labelled):
         Counts.of_replicates(replicates, apart=True), metrics=["accuracy"], unit="segment", trials=1000
     )
     assert together[0].n_units == N_ITEMS  # the segments of MultEval's items are the items of "together"
-
-
-def test_one_replicate_is_none(labelled):
-    gold, seeds = labelled
-    counts = Counts.from_labels(gold, seeds[0])
-    assert Counts.of_replicates([counts]) is counts
-
-
-def test_identical_systems_have_p_1(labelled):
-    gold, seeds = labelled
-    replicates = [Counts.from_labels(gold, {"x": s["x"], "y": s["x"]}) for s in seeds]
-    for apart in (False, True):
-        for r in compare_all(Counts.of_replicates(replicates, apart=apart), metrics=["accuracy", "macro-f1"]):
-            assert (r.p_value, r.n_discordant) == (1, 0)
 
 
 def test_missing_items_of_one_replicate_are_missing(labelled):
@@ -194,24 +168,6 @@ def test_any_format_takes_several_files_of_one_name(tmp_path):
     assert r.p_value == pytest.approx((abs(signs @ differences) >= abs(differences.sum()) - 1e-9).mean())
 
 
-def test_whole_tables_can_be_replicates(tmp_path):
-    (tmp_path / "a.csv").write_text("item,gold,x,y\na,P,P,Q\nb,Q,P,Q\nc,P,Q,P\n")
-    (tmp_path / "b.csv").write_text("item,gold,x,y\nc,P,P,P\nb,Q,P,P\na,P,P,Q\n")
-    counts = read(f"run={tmp_path}/a.csv", f"run={tmp_path}/b.csv")
-    assert counts.systems == ("x", "y")
-    [r] = compare_all(counts, metrics=["accuracy"])
-    assert (r.score_a, r.score_b) == (pytest.approx(3 / 6), pytest.approx(3 / 6))
-
-
-def test_columns_of_scores_are_found_in_replicates():
-    replicates = [
-        Counts(("x", "y"), {"score[AP]": np.array([[a, 0.5]] * 3), "items": np.ones((3, 1), np.int64)}, 3)
-        for a in (0.25, 0.75)
-    ]
-    [r] = compare_all(Counts.of_replicates(replicates), metrics=["AP"])
-    assert (r.score_a, r.score_b) == (0.5, 0.5)
-
-
 def test_replicates_that_do_not_fit_are_errors(tmp_path):
     for name, text in {
         "a": "item\tscore\ni\t1\nj\t2\n",
@@ -263,14 +219,3 @@ def test_multeval_has_its_official_scores(multeval):
     assert result.n_units == 3 * 2489
     assert result.p_value < 0.005
     assert result.difference == pytest.approx(together.difference, abs=1e-12)
-
-
-@pytest.mark.slow
-def test_each_run_of_multeval_has_its_official_scores(multeval):
-    folder, official = multeval
-    runs = list(official["scores"])
-    counts = read(*(f"{n}={folder / n}" for n in runs), gold=folder / "refs.test2010.lc.tok.en.0", options=Options())
-    for name, key in (("BLEU:tokenize=none", "BLEU_tok_none"), ("chrF", "chrF2")):
-        bound = find_metric(name).bind(counts)
-        sums = np.stack([bound.get_field(f, counts).sum(0) for f in bound.fields], axis=-1)
-        assert bound.form.score(sums).round(6).tolist() == [official["scores"][n][key] for n in runs]

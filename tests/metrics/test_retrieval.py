@@ -147,17 +147,6 @@ def test_relevance_below_0_is_not_relevant_and_for_bpref_not_judged(files, tmp_p
         find_metric("infAP", below).bind(below)
 
 
-def test_a_black_box_takes_documents_best_first_and_judgements(counts):
-    from sigdask.metrics import black_box
-
-    @black_box
-    def first_is_relevant(rankings, judgements):
-        return float(np.mean([grades.get(r[0], 0) > 0 for r, grades in zip(rankings, judgements, strict=True)]))
-
-    a, b = compare_all(counts, metrics=[first_is_relevant, "P@1"], trials=500)
-    assert (a.score_a, a.score_b) == (b.score_a, b.score_b)
-
-
 def test_a_total_is_compared_as_a_total(counts):
     total, mean = compare_all(counts, metrics=["NumRelRet", "SetR"], trials=256)
     assert total.score_a == sum(

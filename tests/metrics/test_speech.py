@@ -78,14 +78,6 @@ def test_rates_are_linear_lower_is_better_and_say_how_they_counted(counts):
     assert cer.signature.startswith("case:mixed|punct:kept|unit:characters|jiwer:")
 
 
-def test_many_utterances_are_aligned_block_by_block(monkeypatch, counts):
-    at_once = find_metric("WER").bind(counts)
-    monkeypatch.setattr("sigdask.metrics.texts.ALIGNED_BLOCK", 7)
-    in_blocks = find_metric("WER").bind(counts)
-    for name in at_once.fields:
-        assert (at_once.get_field(name, counts) == in_blocks.get_field(name, counts)).all()
-
-
 def test_rates_need_texts_of_one_reference_with_words(tmp_path):
     with pytest.raises(InputError, match="needs texts and references"):
         find_metric("WER").bind(Counts.from_labels(["A"], {"x": ["A"], "y": ["B"]}))

@@ -107,48 +107,6 @@ def test_the_partition_of_trials_changes_nothing():
     assert fewer[0].n_extreme == next(r.n_extreme for r in large_tasks if (r.a, r.b) == ("y", "z"))
 
 
-def test_identical_and_empty_systems():
-    columns = draw_term_sets(np.random.default_rng(5), 20, 1, 30, 1.5)
-    empty = np.empty(20, object)
-    empty[:] = [frozenset()] * 20
-    counts = build_counts([columns[0], columns[1], columns[1], empty, empty])
-    results = compare_all(counts, metrics=["type-f1", "type-precision"], method="both", trials=100)
-    for r in results:
-        if (r.a, r.b) in (("x", "y"), ("z", "w")):
-            assert r.p_value == 1.0
-            assert r.n_discordant == 0
-    assert any("0/0" in note for r in results for note in r.warnings)
-
-
-def test_together_with_summed_metrics_in_the_order_asked_for():
-    columns = draw_term_sets(np.random.default_rng(9), 30, 2, 30, 1.5)
-    counts = build_counts(columns)
-    sizes = [np.array([len(terms) for terms in column])[:, None] for column in columns]
-    shared = [np.array([len(a & b) for a, b in zip(columns[0], c, strict=True)])[:, None] for c in columns[1:]]
-    fields = {"tp": np.hstack(shared), "predicted": np.hstack(sizes[1:]), "gold": sizes[0]}
-    counts = build_counts(columns)
-    counts = type(counts)(systems=counts.systems, fields=fields, n_items=30, outputs=counts.outputs)
-    box = black_box(type_f1, name="box")
-    results = compare_all(counts, metrics=["type-recall", "f1", box, "type-f1", "recall"], trials=64, **PLAIN)
-    assert [r.metric for r in results] == ["type-recall", "f1", "box", "type-f1", "recall"]
-
-
-def test_data_without_sets_are_refused():
-    counts = Counts.from_labels(["a", "b"], {"x": ["a", "a"], "y": ["b", "b"]})
-    with pytest.raises(InputError, match="needs a list of terms for each item"):
-        compare_all(counts, metrics=["type-f1"])
-
-
-def test_families_are_adjusted_by_holm_and_max_t_is_refused():
-    counts = build_counts(draw_term_sets(np.random.default_rng(4), 40, 3, 30, 1.5))
-    results = compare_all(counts, metrics=["type-f1"], trials=256)
-    assert results.family.adjust == "holm"
-    with pytest.raises(
-        InputError, match="adjust max-t: type-f1 is a score of sets, which cannot be .*; use --adjust holm"
-    ):
-        compare_all(counts, metrics=["type-f1"], trials=256, adjust="max-t")
-
-
 def test_replicates_are_refused():
     columns = draw_term_sets(np.random.default_rng(4), 40, 2, 30, 1.5)
     counts = Counts.of_replicates([build_counts(columns), build_counts([columns[0], columns[2], columns[1]])])

@@ -20,14 +20,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import TIE
-from sigdask.identity import known_as
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels.differences import raise_maxima
 from sigdask.randomization.panels.digests import WholePanel
@@ -141,7 +140,6 @@ SCALING_RUN, SCALING_TRIALS = 255, 1024
 """
 
 
-@known_as("ExchangedRanks", "key orders gold pairs cutoffs", apart_from="scales")
 @dataclass(frozen=True, eq=False)
 class SwappedRanks(WholePanel):
     """Panel of the hypotheses that two measures are equally good, for each pair at each n, or by average precision.
@@ -172,6 +170,10 @@ class SwappedRanks(WholePanel):
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(FAMILY_TAILS), grain=256, timed=256)
     enumerated: ClassVar[bool] = False
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "swapped ranks", self.key, self.orders, self.gold, self.pairs, self.cutoffs
 
     @staticmethod
     def build_precision_panel(
@@ -251,7 +253,6 @@ class SwappedRanks(WholePanel):
         return out, tie
 
 
-@known_as("TiedRanks", "key orders gold pairs cutoffs used", apart_from="scales")
 @dataclass(frozen=True, eq=False)
 class TiedRanks(SwappedRanks):
     """Panel of hypotheses about lists with ties, each tested in the least favourable order of tied candidates.
@@ -263,6 +264,10 @@ class TiedRanks(SwappedRanks):
     """
 
     used: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "tied ranks", self.key, self.orders, self.gold, self.pairs, self.cutoffs, self.used
 
     @staticmethod
     def from_panel(panel: SwappedRanks, used: Integers) -> TiedRanks:
@@ -300,7 +305,6 @@ SAMPLE_SLAB_BYTES = 2**24
 """Maximum bytes of the random numbers of the samples that are drawn at a time."""
 
 
-@known_as("RandomSamples", "key orders gold cutoffs size n_samples")
 @dataclass(frozen=True, eq=False)
 class RandomSamples(WholePanel):
     """Panel of random samples of candidates, drawn without replacement; each trial draws one sample.
@@ -330,6 +334,10 @@ class RandomSamples(WholePanel):
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=2, grain=1, timed=1)
     enumerated: ClassVar[bool] = False
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "random samples", self.key, self.orders, self.gold, self.cutoffs, self.size, self.n_samples
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -17,7 +17,6 @@ from sigdask.cli.output.streams import Harmless, be_quiet, data_stream, is_json_
 from sigdask.errors import UnfinishedError
 from sigdask.formats.reading.files import report_reading
 from sigdask.io import is_present
-from sigdask.io.caches import COMPILING
 from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.text import format_count, format_duration, format_estimate, is_url
 
@@ -97,7 +96,7 @@ class ProgressStep:
             return f"{self.doing} {self.of}"
         if self.total:
             return f"{format_short(self.done)} of {format_short(self.total)} {self.of}"
-        return "compiling for this processor (only once)" if COMPILING else self.doing
+        return self.doing
 
     def __str__(self) -> str:
         """Return the step's progress as a line of text."""

@@ -27,7 +27,7 @@ from sigdask.execution.certificates import CertificateFiles, open_certificates
 from sigdask.execution.clusters.base import Cluster, get_first_line, log, silence_dask
 from sigdask.execution.clusters.description import QUEUES, ClusterDescription, check_keys
 from sigdask.execution.clusters.settings import check_versions, settings
-from sigdask.io.caches import make_private_folder
+from sigdask.io.folders import make_private_folder
 from sigdask.text import format_list
 
 CHECK_SECONDS = 2.0

@@ -19,7 +19,6 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
-from sigdask.identity import get_identity, known_as
 
 EXTRACTION_VERSION = 1
 """Increased when a correction changes counts, so that no older result is used again."""
@@ -32,13 +31,14 @@ system.
 """
 
 
-@known_as("Extraction", "counter options packages of power block")
 @dataclass(frozen=True, slots=True)
 class Extraction:
     """A function that counts statistics of outputs, for each item and system separately, with its options.
 
     Attributes
     ----------
+    name : str
+        Name of the function in digests.
     counter : callable
         `(systems, gold, **options)`, lists of outputs and a list of gold items, to int64 or float64 arrays, one per
         system, shape (n_items, n_fields). It is a function of a module, so it is sent by name.
@@ -54,6 +54,7 @@ class Extraction:
         Number of items stored together. A change costs at least one block, a killed process loses at most one.
     """
 
+    name: str
     counter: Counter
     options: Mapping[str, Any] = field(default_factory=dict)
     packages: tuple[str, ...] = ()
@@ -64,10 +65,8 @@ class Extraction:
     @property
     def key(self) -> str:
         """A digest of the counting function, its options and the versions of the packages that it uses."""
-        identity = get_identity(self.counter)
-        assert identity is not None
         versions = [(package, get_version(package)) for package in ("python", *self.packages)]
-        payload = json.dumps([EXTRACTION_VERSION, identity.tag, sorted(self.options.items()), versions])
+        payload = json.dumps([EXTRACTION_VERSION, self.name, sorted(self.options.items()), versions])
         return hashlib.blake2b(payload.encode(), digest_size=DIGEST_BYTES).hexdigest()
 
     def split_items(self, n_items: int) -> list[slice]:

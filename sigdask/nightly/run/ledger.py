@@ -17,10 +17,9 @@ from sigdask.analysis.comparison.pairs import CountedCells
 from sigdask.analysis.comparison.stopping import PartialCounts, RoundTallies, iter_missing_trials
 from sigdask.counts.factors import group_rows
 from sigdask.counts.fields import Bools, Integers
-from sigdask.identity import get_identity
 from sigdask.nightly.store import Store, StoredResults, StoredTallies
 from sigdask.randomization.panels import AnyPanel
-from sigdask.randomization.panels.digests import Digests, compute_pair_digests, pack_digests
+from sigdask.randomization.panels.digests import Digests, WholePanel, compute_pair_digests, pack_digests
 from sigdask.randomization.panels.sums import EnumeratedPairs, Panel
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import TAILS, Tally, find_round, split_rounds
@@ -324,10 +323,8 @@ def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, Integer
 
 
 def _name_kind(panel: AnyPanel) -> str:
-    if panel.is_whole:
-        identity = get_identity(type(panel))
-        assert identity is not None
-        return identity.tag.lower()
+    if isinstance(panel, WholePanel):
+        return str(panel.digest_parts()[0])
     return "all arrangements" if panel.enumerated else "pair"
 
 

@@ -27,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.identity import known_as
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import Formula, compute_gradients, compute_scores_or_nan
 from sigdask.randomization.families.deviations import get_contribution_step
@@ -126,7 +125,6 @@ class ResampledSet:
         return len(self.kinds)
 
 
-@known_as("StudentisedBootstrap", "family n_units")
 @dataclass(frozen=True, eq=False)
 class StudentisedBootstrap(ResampledPanel):
     """A family of hypotheses tested by the step-down studentised bootstrap (Romano & Wolf 2005).
@@ -144,6 +142,10 @@ class StudentisedBootstrap(ResampledPanel):
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(TAILS), timed=64)
     can_enumerate: ClassVar[bool] = False
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "studentised bootstrap", self.family, self.n_units
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
-from sigdask.identity import known_as
 from sigdask.metrics.forms import Formula
 from sigdask.randomization.families.deviations import compute_contributions, compute_resolution, compute_swap_deviations
 from sigdask.randomization.kernels.differences import raise_linear, raise_maxima, raise_scaled
@@ -45,7 +44,6 @@ MAX_NUMBERS = 2**21
 """Maximum number of unit sums of several parts that are added at a time."""
 
 
-@known_as("Family", "members parts side enumerated", added="studentised")
 @dataclass(frozen=True, eq=False)
 class MaxTFamily(WholePanel):
     """Hypotheses under max-T (Westfall & Young 1993), which all share the same swaps.
@@ -72,6 +70,10 @@ class MaxTFamily(WholePanel):
     studentised: bool = False
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(FAMILY_TAILS))
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "family", self.members, self.parts, self.side, self.enumerated, self.studentised
 
     @property
     def shape(self) -> tuple[int, int]:

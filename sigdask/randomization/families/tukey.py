@@ -11,7 +11,6 @@ import numpy as np
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
-from sigdask.identity import known_as
 from sigdask.randomization.kernels.labels import sum_relabelled
 from sigdask.randomization.panels.build import FamilyMember
 from sigdask.randomization.panels.digests import WholePanel
@@ -24,7 +23,6 @@ TILE_BYTES = 2**20
 MAX_ARRANGEMENTS = 2**ENUMERATED_UNITS
 
 
-@known_as("Relabelling", "members rows enumerated")
 @dataclass(frozen=True, eq=False)
 class Relabelling(WholePanel):
     """The randomised Tukey HSD (Carterette 2012): all systems relabelled within each unit.
@@ -47,6 +45,10 @@ class Relabelling(WholePanel):
     enumerated: bool = False
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=1, timed=256)
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "relabelling", self.members, self.rows, self.enumerated
 
     @property
     def shape(self) -> tuple[int, int]:

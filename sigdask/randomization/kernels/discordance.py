@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Integers
-from sigdask.io.caches import FunctionToCompile, cached_njit
+from sigdask.io.caches import LazyKernel, cached_njit
 
 WORD = 64
 ROOM_BYTES = 2**20
@@ -42,12 +42,12 @@ def _build_intrinsic(function: Any) -> Any:
     return intrinsic(function)
 
 
-popcount = FunctionToCompile(_generate_popcount, _build_intrinsic)
+popcount = LazyKernel(_generate_popcount, _build_intrinsic)
 
 
 @cached_njit()
 def is_zero(values):
-    """Return whether all values are zero. To load a kernel with `.any()`, a process must import scipy.linalg."""
+    """Return whether all values are zero."""
     for value in values:  # noqa: SIM110
         if value != 0:
             return False

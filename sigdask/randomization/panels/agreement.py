@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.identity import known_as
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.kernels.scored import count_scores
 from sigdask.randomization.panels import ComparedPanel
@@ -41,9 +40,6 @@ SLACK = 1e-12
 """Rounding error of a mean of correlations. Smaller differences are ties."""
 
 
-@known_as(
-    "AgreementPanel", "key metric human z index starts sets pairs enumerated", apart_from="observed n_items n_units"
-)
 @dataclass(frozen=True, eq=False)
 class AgreementPanel(ComparedPanel):
     """Metrics with pairs that share swaps of their standardised scores, under one measure of agreement.
@@ -242,11 +238,6 @@ class AgreementPanel(ComparedPanel):
             yield np.array(group), replace(self.select(group), index=enumeration.index, enumerated=True)
 
 
-@known_as(
-    "DecisionPanel",
-    "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated",
-    apart_from="contents",
-)
 @dataclass(frozen=True, eq=False)
 class DecisionPanel(Panel):
     """A panel of decisions on pairs of cells, swapped although pairs that share a cell depend on each other."""

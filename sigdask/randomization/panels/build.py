@@ -26,7 +26,6 @@ from sigdask.counts.precision import (
     compute_lost_signs,
 )
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.panels.digests import AT_ONCE, hash_columns, hash_units
 from sigdask.randomization.panels.scored_sums import PanelMetric
@@ -432,7 +431,6 @@ SIDES = {"two-sided": 0, "greater": 1, "less": -1}
 """Statistic of a family for each alternative: |T|, T or -T."""
 
 
-@known_as("Member", "panel metric weight")
 @dataclass(frozen=True, slots=True, eq=False)
 class FamilyMember:
     """One metric of one panel, and the weight of its score in the family."""
@@ -440,6 +438,10 @@ class FamilyMember:
     panel: Panel
     metric: int
     weight: float = 1.0
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "member", self.panel, self.metric, self.weight
 
 
 def iter_chunks(order: Integers, size: int) -> Iterator[Integers]:

@@ -23,18 +23,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import Factor, group_rows, number_rows
-from sigdask.counts.fields import DecimalMatrix, Integers, LazyOutputs
-from sigdask.counts.precision import MAX_DIGITS, ExactNumbers, Lattice, RoundedLattice
-from sigdask.counts.texts import Texts
+from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Integers
+from sigdask.counts.precision import MAX_DIGITS, Lattice, RoundedLattice
 from sigdask.errors import InputError
-from sigdask.identity import Identity, get_identity
 from sigdask.metrics.base import AnyBound, BlackBox
 from sigdask.metrics.forms import Form, Formula, MeanOf
+from sigdask.metrics.transport import is_user_function
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import SCHEME
 
-COUNTING_VERSION = 2
+COUNTING_VERSION = 1
 """Increased when a correction changes counts, so that no older counts are used again."""
 
 DIGEST_BYTES = 20
@@ -90,12 +89,12 @@ def _compute_alike_digests(panels: Sequence[ScoredSums], m: int) -> Digests:
 def _start_digest(
     panel: ScoredSums, m: int, lattices: Sequence[Lattice], encoded: dict[tuple[Hashable, ...], bytes]
 ) -> Any:
-    """Return a hasher of the digest of the tuple ("pair", key, enumerated, form, lattices, *marks)."""
-    form, marks = panel.metrics[m].form, mark_widened(panel, m)
-    key = id(form), *marks  # panels share forms, which may be equal although their digests differ
+    """Return a hasher of the digest of the tuple ("pair", key, enumerated, form, lattices, whether approximate)."""
+    form, is_approximate = panel.metrics[m].form, panel.is_approximate(m)
+    key = id(form), is_approximate  # panels share forms, which may be equal although their digests differ
     if key not in encoded:
-        encoded[key] = b"".join(map(_encode, (form, [identify_lattice(x) for x in lattices], *marks)))
-    start = b"<tuple>%d:" % (5 + len(marks)) + b"".join(map(_encode_plain, ("pair", panel.key, panel.enumerated)))
+        encoded[key] = b"".join(map(_encode, (form, [identify_lattice(x) for x in lattices], is_approximate)))
+    start = b"<tuple>6:" + b"".join(map(_encode_plain, ("pair", panel.key, panel.enumerated)))
     header = hashlib.blake2b(PREFIX + start + encoded[key] + b">", digest_size=DIGEST_BYTES).hexdigest()
     return hashlib.blake2b(header.encode(), digest_size=DIGEST_BYTES)
 
@@ -115,14 +114,17 @@ class WholePanel:
 
     is_whole: ClassVar[bool] = True
 
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of; the first part names the kind of panel."""
+        raise NotImplementedError
+
     def select(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None, /) -> Self:
         """Return the panel itself, because it is always counted as a whole."""
         return self
 
     def compute_digests(self) -> Digests:
         """Return the digest of the whole panel, shape (1, 1)."""
-        marks = [mark for member in getattr(self, "members", ()) for mark in mark_widened(member.panel, member.metric)]
-        return digest_values([(self, *marks) if marks else self])
+        return digest_values([self])
 
 
 class ResampledPanel(WholePanel):
@@ -172,12 +174,6 @@ def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
-
-
-def mark_widened(panel: ScoredSums, m: int) -> tuple[str, ...]:
-    """Return a mark for the digest if ties are wider than in version 0.1 (inexact or weighted sums), else nothing."""
-    plain = max((panel.lattices[f].slack for f in panel.list_compared_fields(m)), default=0)
-    return ("widened",) if panel.is_approximate(m) or panel.count_slack_steps(m) > plain else ()
 
 
 def identify_lattice(lattice: Lattice) -> tuple[Any, ...]:
@@ -240,16 +236,11 @@ def _add_value(hasher: Any, value: Any) -> None:
         text = value if isinstance(value, str) else repr(value)
         hasher.update(f"<{type(value).__name__}>{len(text)}:{text}>".encode())
         return
-    if type(value) is not tuple:
-        value = _as_hashed(value)
-    identity = _find_identity(type(value))
-    hasher.update(f"<{identity.tag if identity else type(value).__name__}>".encode())
+    value = _as_hashed(value)
+    hasher.update(f"<{type(value).__name__}>".encode())
     if isinstance(value, np.ndarray) and value.dtype != object:
         hasher.update(f"{value.dtype.str}{value.shape}".encode())
         hasher.update(np.ascontiguousarray(value).tobytes())
-    elif identity is not None or is_dataclass(value):
-        for name in identity.list_hashed_fields(value) if identity else [f.name for f in fields(value)]:
-            _add_value(hasher, getattr(value, name))
     elif isinstance(value, (tuple, list, np.ndarray)):
         hasher.update(f"{len(value)}:".encode())
         for item in value:
@@ -259,31 +250,24 @@ def _add_value(hasher: Any, value: Any) -> None:
     elif callable(value):
         hasher.update(_identify_source(value).encode())
     else:
-        text = value if isinstance(value, str) else repr(value)
+        text = repr(value)
         hasher.update(f"{len(text)}:{text}".encode())
     hasher.update(b">")
 
 
 def _as_hashed(value: Any) -> Any:
-    """Return the plain value that is hashed in place of a scalar of NumPy or a view, or otherwise the value itself."""
+    """Return the plain value that is hashed in place of NumPy's scalar or an object of sigdask, or the value itself."""
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, ExactNumbers) and not value.rounding:
-        return dict(value.fields)  # earlier versions hashed all numbers like this, before some were known to be rounded
-    if isinstance(value, DecimalMatrix):
-        return np.asarray(value)
-    return tuple(value) if isinstance(value, Texts | Factor | LazyOutputs) else value
-
-
-def _find_identity(target: Any) -> Identity | None:
-    """Return the identity of a class or function, or None for code outside sigdask that has none."""
-    identity, module = get_identity(target), getattr(target, "__module__", "") or ""
-    if identity is None and module.partition(".")[0] == "sigdask":
+    is_user_class = is_user_function(type(value))
+    if hasattr(type(value), "digest_parts"):
+        return (*value.digest_parts(), type(value)) if is_user_class else value.digest_parts()
+    if not is_user_class or not is_user_function(value):
         raise InputError(
-            f"{module}:{target.__qualname__} has no lasting name (known_as), so stored counts could not be "
-            "found again; a metric may contain plain values, functions of your own, and metrics"
+            f"{getattr(value, '__name__', type(value).__name__)} of sigdask has no digest, so stored counts could not "
+            "be found again; a metric may contain plain values, functions of your own, and metrics"
         )
-    return identity
+    return value
 
 
 def _list_parts(value: Any) -> Any:
@@ -294,6 +278,8 @@ def _list_parts(value: Any) -> Any:
         return sorted(value.items())
     if isinstance(value, functools.partial):
         return [value.func, list(value.args), value.keywords]
+    if is_dataclass(value) and not isinstance(value, type):
+        return [type(value), [getattr(value, field.name) for field in fields(value)]]
     is_named = hasattr(value, "__qualname__")
     own_names = {name for kind in type(value).__mro__[:-1] for name in vars(kind)}
     if not is_named and (callable(value) or "__repr__" not in own_names):  # whose repr is an address
@@ -305,8 +291,6 @@ def _identify_source(function: Any) -> str:
     """Return a function's name, and the hash of its code and imports if it is the user's own."""
     definition = function if hasattr(function, "__qualname__") else type(function)
     module, name = getattr(definition, "__module__", "") or "", getattr(definition, "__qualname__", "")
-    if identity := _find_identity(definition):
-        return identity.tag
     try:
         file = Path(inspect.getsourcefile(definition) or "").resolve()
         text = b"".join(hashlib.sha256(path.read_bytes()).digest() for path in _find_imports(file, module))
@@ -436,7 +420,7 @@ def hash_outputs(outputs: NDArray[Any], gold: NDArray[Any] | None, units: Intege
 def hash_code(metric: AnyBound) -> str:
     """Return a hash of the user's own code that a metric calls; empty if it has none."""
     functions = [metric.function] if isinstance(metric, BlackBox) else _list_functions(metric.form)
-    user_functions = [function for function in functions if get_identity(function) is None]
+    user_functions = [function for function in functions if is_user_function(function)]
     return format_hash(hash_content(tuple(user_functions))) if user_functions else ""
 
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats
 from sigdask.counts.precision import Lattice
-from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
-from sigdask.randomization.panels.digests import Digests, WholePanel, digest_values
+from sigdask.randomization.panels.digests import WholePanel
 from sigdask.randomization.panels.scored_sums import as_arguments
 from sigdask.randomization.tallies import CountingMethod, Tally
 from sigdask.statistics import exact
@@ -30,7 +29,6 @@ N_LIMITS, N_COUNTS = 6, 2
 """Numbers in a tally: two limits of three p-values; arrangements that reach the observed difference or exceed it."""
 
 
-@known_as("Scoring", "form lattices")
 @dataclass(frozen=True, slots=True)
 class IntegerScoring:
     """A score as a function of integer sums, for an exact problem that is sent to workers.
@@ -46,12 +44,15 @@ class IntegerScoring:
     form: Form
     lattices: tuple[Lattice, ...]
 
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "integer scoring", self.form, self.lattices
+
     def score(self, sums: NDArray[Any]) -> Floats:
         """Score integer sums, shape (..., n_fields)."""
         return self.form.score(as_arguments(sums, self.lattices, range(len(self.lattices))))
 
 
-@known_as("Exact p", "problem", apart_from="chosen")
 @dataclass(frozen=True, eq=False)
 class ExactPanel(WholePanel):
     """A panel that computes the exact p-values of one pair under one metric, in one trial or one for each part.
@@ -111,10 +112,9 @@ class ExactPanel(WholePanel):
             return self.chosen.guarantee
         return "certified" if exact.are_close(limits) else "bounds"
 
-    def compute_digests(self) -> Digests:
-        """Return the digest of the problem and method, shape (1, 1): no seed, no alternative, no names."""
-        chosen = self.chosen
-        return digest_values([("exact", VERSION, chosen.method, chosen.n_parts, *_list_contents(self.problem))])
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return the problem and method: no seed, no alternative, no names."""
+        return "exact p", VERSION, self.chosen.method, self.chosen.n_parts, *_list_contents(self.problem)
 
 
 SHIFTS, ONE = np.arange(BITS, dtype=np.uint64), np.uint64(1)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.kernels.scored import count_scores
@@ -35,7 +34,6 @@ SWAPS = 256
 """Trials whose swaps are drawn at a time."""
 
 
-@known_as("OutputsPanel", "key metric a b gold index n_units enumerated")
 @dataclass(frozen=True, eq=False)
 class OutputsPanel(ComparedPanel):
     """Two systems' whole outputs under one metric computed by a function.
@@ -70,6 +68,10 @@ class OutputsPanel(ComparedPanel):
     manner: ClassVar[CountingMethod] = CountingMethod(grain=1, timed=2, vectorised=False)
     kind: ClassVar[str] = "a metric of whole outputs"
     deviation_trials: ClassVar[int] = DEVIATION_TRIALS
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return ("outputs", self.key, self.metric, self.a, self.b, self.gold, self.index, self.n_units, self.enumerated)
 
     @staticmethod
     def from_counts(

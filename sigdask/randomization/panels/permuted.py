@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Integers
-from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
 from sigdask.randomization.kernels.labels import count_agreements
 from sigdask.randomization.panels.digests import Digests, digest, digest_values
@@ -27,7 +26,6 @@ TILE = 2**18
 """Number of agreements held at a time."""
 
 
-@known_as("Agreeing", "columns limits form fixed")
 @dataclass(frozen=True, slots=True, eq=False)
 class AgreementScore:
     """A score of the agreements of two labellings, and the thresholds from which it counts as extreme.
@@ -49,6 +47,10 @@ class AgreementScore:
     limits: tuple[Any, Any, Any, Any]
     form: Form | None
     fixed: NDArray[Any]
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "agreement score", self.columns, self.limits, self.form, self.fixed
 
     @property
     def name(self) -> str:
@@ -82,7 +84,6 @@ def group_columns(columns: NDArray[Any]) -> list[NDArray[np.intp]]:
     return [np.flatnonzero(kind == k) for k in range(kinds.shape[1]) if kinds[:, k].any()]
 
 
-@known_as("Permuted", "key starts meant given scores")
 @dataclass(frozen=True, eq=False)
 class PermutedPanel:
     """Labellings of one test set, a labelling that is permuted against them, and metrics of their agreement.

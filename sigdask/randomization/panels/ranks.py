@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.identity import known_as
 from sigdask.metrics.base import BoundRanks
 from sigdask.metrics.regression import CORRELATIONS, read_predictions
 from sigdask.randomization.kernels.ranks import score_auc, score_average_precision, score_kendall, score_spearman
@@ -36,7 +35,6 @@ FIXED = COLUMN // 4
 """Address of units that are never swapped. All addresses of swapped units are lower."""
 
 
-@known_as("RankPanel", "key metric a b gold index n_units enumerated")
 @dataclass(frozen=True, eq=False)
 class RankPanel(OutputsPanel):
     """Two systems' predicted numbers under one metric of their order; arrays as in `OutputsPanel`, of float64."""

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE, Lattice
-from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios, estimate_score_errors, may_cancel
 from sigdask.randomization.kernels.discordance import add_signs, sum_discordant_weights
 from sigdask.randomization.stream import Key
@@ -21,7 +20,6 @@ NO_WEIGHTS = np.empty(0, np.int64)
 """Weights of units that count as one each."""
 
 
-@known_as("PanelMetric", "name form fields higher_is_better")
 @dataclass(frozen=True, slots=True)
 class PanelMetric:
     """A metric within a panel: its form, its fields among the panel's, and its direction."""
@@ -30,6 +28,10 @@ class PanelMetric:
     form: Form
     fields: tuple[int, ...]
     higher_is_better: bool
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "panel metric", self.name, self.form, self.fields, self.higher_is_better
 
 
 LARGEST = np.iinfo(np.int64).max

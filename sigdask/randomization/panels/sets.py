@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Array, Bools, Floats, Integers
-from sigdask.identity import known_as
 from sigdask.metrics.base import BoundSets
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.kernels.scored import count_scores
@@ -34,7 +33,6 @@ DEVIATION_TRIALS = 4096
 """Trials that estimate the deviation of a set metric, to 1.1 %."""
 
 
-@known_as("PresencePanel", "key addresses holdings golden pairs metrics n_items enumerated", apart_from="terms")
 @dataclass(frozen=True, eq=False)
 class PresencePanel(ComparedPanel):
     """Systems of one test set with pairs and set metrics that share swaps; arrays only.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,15 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE, CoarseLattice
 from sigdask.counts.texts import FEW_SORTED, Texts
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.metrics.forms import Correlation, Ratios
 from sigdask.randomization.families.deviations import compute_swap_deviations
 from sigdask.randomization.panels.digests import Digests, build_empty, compute_pair_digests, hash_fields
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
 from sigdask.randomization.slabs import iter_slabs
-from sigdask.randomization.stream import Key, compute_stream_key, compute_stream_keys, draw_swap_bytes, philox
+from sigdask.randomization.stream import Key, compute_stream_key, compute_stream_keys
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
-from sigdask.statistics.exact.counting import count_reaching, count_reaching_in
+from sigdask.statistics.exact.counting import count_reaching
 
 Pair = tuple[int, int]
 ENUMERATED_UNITS = 20
@@ -50,9 +49,6 @@ PAIRS_AT_ONCE = 10
 SUMMING_SECONDS = 2e-4
 """Approximate seconds of all arrangements of a pair whose sums have a distribution."""
 
-FEW_SWAPS = 2**19
-"""Maximum trials, units and pairs for which NumPy counts linear scores if the process has not loaded numba."""
-
 MAX_NUMBERS = 2**22
 """Maximum number of unit sums that are processed at a time, or stored in such a panel."""
 
@@ -60,7 +56,6 @@ SUMS = "sums"
 """Kind of the panels that families consist of."""
 
 
-@known_as("Units", "key index n_units", apart_from="content")
 @dataclass(frozen=True, slots=True, eq=False)
 class SwapUnits:
     """Units in canonical order; the outputs of a unit are swapped together.
@@ -129,11 +124,6 @@ def _compute_key_and_content(seed: int, name: str, units: Sequence[str] | int) -
     return keys[0], high << 32 | low
 
 
-@known_as(
-    "Panel",
-    "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated",
-    apart_from="contents",
-)
 @dataclass(frozen=True, eq=False)
 class Panel(ScoredSums):
     """A panel of sums: systems of one test set, with pairs and metrics that share swaps.
@@ -149,6 +139,11 @@ class Panel(ScoredSums):
     manner: ClassVar[CountingMethod] = CountingMethod()
     is_whole: ClassVar[bool] = False
     kind: ClassVar[str] = SUMS
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        data = (self.addresses, self.sizes, self.values, self.totals, self.lattices)
+        return "panel", self.kind, self.key, *data, self.pairs, self.metrics, self.extent, self.enumerated
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -169,21 +164,10 @@ class Panel(ScoredSums):
         """
         _check_range(first, n_trials)
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
-        if self.is_counted_by_numpy(n_trials):
-            n_units = int(self.addresses[-1]) + 1 if len(self.addresses) else 0
-            swaps = draw_swap_bytes(self.key, run=run, first=first, n_trials=n_trials, n_units=n_units)
-            for m in range(len(self.metrics)):
-                counts[:, m] = self._count_linear(m, n_trials, partial(count_reaching_in, swaps, self.addresses))
-            return Tally(n_trials, counts)
         for slab in iter_slabs(self, run=run, first=first, n_trials=n_trials):
             for m in range(len(self.metrics)):
                 slab.kernels[m].count(slab, counts[:, m])
         return Tally(n_trials, counts)
-
-    def is_counted_by_numpy(self, n_trials: float) -> bool:
-        """Return whether so few trials are counted without compiled code, because loading it would take longer."""
-        n_swaps = n_trials * len(self.addresses) * len(self.pairs)
-        return n_swaps <= FEW_SWAPS and not (philox.is_compiled or self.enumerated) and all(self.linear)
 
     def _count_linear(self, m: int, n_trials: int, count: Callable[[Integers, Integers], Integers]) -> Integers:
         """Return the exceedances of each pair under a linear metric, shape (n_pairs, 3).
@@ -352,11 +336,6 @@ def compute_max_together(n_discordant: int, n_fields: int) -> int:
     return min(max(TOGETHER >> n_discordant, MIN_TOGETHER), MAX_TOGETHER, max(fitting, 1))
 
 
-@known_as(
-    "Arrangements",
-    "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated",
-    apart_from="contents",
-)
 @dataclass(frozen=True, eq=False)
 class EnumeratedPairs(Panel):
     """A panel whose trials are all arrangements of several pairs, which have equally many discordant units.

@@ -17,14 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
-from sigdask.identity import known_as
 from sigdask.metrics.forms import compute_scores_or_nan
 from sigdask.randomization.panels.digests import ResampledPanel
 from sigdask.randomization.panels.outputs import OutputsPanel
@@ -47,7 +46,6 @@ MAX_NUMBERS = 2**20
 """Maximum number of differences held at a time."""
 
 
-@known_as("Bootstrap", "panel widths", apart_from="origins ties")
 @dataclass(frozen=True, eq=False)
 class Bootstrap(ResampledPanel):
     """The bootstrap of a panel: resampled differences of its pairs and scores of its systems, counted in cells.
@@ -68,6 +66,10 @@ class Bootstrap(ResampledPanel):
     widths: Floats
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=N_CELLS, timed=64)
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "bootstrap", self.panel, self.widths
 
     @staticmethod
     def from_panel(panel: Panel) -> Bootstrap:
@@ -151,7 +153,6 @@ AT_ONCE = 64
 """Resamples drawn at a time."""
 
 
-@known_as("BootstrapOutputs", "panel widths", apart_from="origins ties")
 @dataclass(frozen=True, eq=False)
 class BootstrapOutputs(ResampledPanel):
     """The bootstrap of two systems under a metric of whole outputs, counted in cells.
@@ -173,6 +174,10 @@ class BootstrapOutputs(ResampledPanel):
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=N_CELLS, grain=1, timed=2, vectorised=False)
     shape: ClassVar[tuple[int, int]] = (3, 1)
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "bootstrap of outputs", self.panel, self.widths
 
     @staticmethod
     def from_panel(panel: OutputsPanel) -> BootstrapOutputs:

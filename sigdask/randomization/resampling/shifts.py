@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.identity import known_as
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.panels.digests import ResampledPanel
 from sigdask.randomization.panels.sums import Panel
@@ -36,7 +35,6 @@ NEAR = INNER // 64
 """Cells begin at a shift of 0 if it is within so many standard errors."""
 
 
-@known_as("Shifts", "panel origins widths", added="revision")
 @dataclass(frozen=True, eq=False)
 class ShiftPanel(ResampledPanel):
     """Shifts of pairs' differences at which each trial becomes as extreme as observed, counted in cells.
@@ -49,24 +47,24 @@ class ShiftPanel(ResampledPanel):
         Panel with all its units, whose metrics are means.
     origins, widths : float64 array, shape (n_rows,)
         Origins and widths of the cells.
-    revision : int
-        1 if units of weight 0 are counted as by 0.3.0. Counts of such units by 0.2.0 were wrong, and are not used.
     """
 
     panel: Panel
     origins: Floats
     widths: Floats
-    revision: int = 0
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=N_CELLS, timed=64)
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """Return what its digest is made of."""
+        return "shifts", self.panel, self.origins, self.widths
 
     @staticmethod
     def from_panel(panel: Panel) -> ShiftPanel:
         """Return the shifts of a panel, with cells chosen from the observed differences and their standard errors."""
-        origins, widths, revision = [], [], 0
+        origins, widths = [], []
         for m in range(len(panel.metrics)):
             above, below = compute_numerators_and_weights(panel, m)
-            revision |= int((below == 0).any())
             n_pairs = len(panel.pairs)
             value, total = compute_score_value(panel, m), float(below.sum())
             observed, errors = np.empty(n_pairs), np.empty(n_pairs)
@@ -78,7 +76,7 @@ class ShiftPanel(ResampledPanel):
             is_near = np.abs(observed) <= NEAR * errors
             origins += [np.where(is_near, 0.0, observed * value)] * 2
             widths += [width] * 2
-        return ShiftPanel(panel, np.concatenate(origins), np.concatenate(widths), revision)
+        return ShiftPanel(panel, np.concatenate(origins), np.concatenate(widths))
 
     @property
     def shape(self) -> tuple[int, int]:

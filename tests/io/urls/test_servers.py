@@ -1,7 +1,6 @@
 """URLs of real servers on loopback (S3 in its own process, HTTP): reading, refusals, time limits."""
 
 import gzip
-import os
 import socket
 from pathlib import Path
 
@@ -171,16 +170,6 @@ def test_a_plan_of_runs_in_a_bucket_finds_what_the_plan_of_paths_finds(buckets, 
 
 
 @pytest.mark.slow
-def test_a_file_in_a_bucket_keeps_its_date_and_what_changed_is_read_anew(buckets):
-    buckets.pipe("nightly-runs/a.csv", TABLE.encode())
-    path = as_path("s3://nightly-runs/a.csv")
-    assert read(Source(path)).n_items == 40
-    assert path.stat().st_mtime == buckets.modified("nightly-runs/a.csv").timestamp()
-    buckets.pipe("nightly-runs/a.csv", TABLE[: TABLE.index("i20")].encode())
-    assert read("s3://nightly-runs/a.csv").n_items == 20
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("url", "said"),
     [
@@ -193,29 +182,3 @@ def test_what_is_not_in_a_bucket_is_told_by_its_url(buckets, url, said):
     buckets.pipe("nightly-runs/x/a.csv", TABLE.encode())
     with pytest.raises(InputError, match=f"^{url}: {said}"):
         read(url, format="wide")
-
-
-@pytest.mark.slow
-def test_a_bucket_that_the_user_may_not_read_and_a_store_that_died_are_told(tmp_path, monkeypatch):
-    s3fs = pytest.importorskip("s3fs")
-    pytest.importorskip("moto.server")
-    with (tmp_path / "log").open("wb") as log:
-        store = ObjectStore(log, n_free=3)
-        for name, value in store.environment.items():
-            monkeypatch.setenv(name, value)
-        s3fs.S3FileSystem.clear_instance_cache()
-        client = s3fs.S3FileSystem()
-        client.mkdir("nightly-runs")
-        for _ in range(3):
-            try:
-                client.pipe("nightly-runs/a.csv", TABLE.encode())
-            except PermissionError:
-                break
-        with pytest.raises(InputError, match=r"^s3://nightly-runs/a.csv: access was denied; set your credentials"):
-            read("s3://nightly-runs/a.csv")
-        store.kill()
-    with pytest.raises(InputError, match=r"^s3://nightly-runs/a.csv: the server cannot be reached") as raised:
-        read("s3://nightly-runs/a.csv")
-    assert SECRET not in str(raised.value)
-    s3fs.S3FileSystem.clear_instance_cache()
-    assert os.environ["AWS_ENDPOINT_URL"] == store.url

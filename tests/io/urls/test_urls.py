@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sigdask.cli.output.streams import JsonLines, LogLines
 from sigdask.errors import InputError
-from sigdask.formats import Options, Source, parse_source, read
+from sigdask.formats import Source, read
 from sigdask.io import RemotePath, as_path, find_common_folder
 from sigdask.text import redact
 
@@ -151,36 +151,6 @@ def test_a_table_is_read_the_same_from_a_url_as_from_a_path_gzipped_or_not(memor
         check_same_counts(read(f"memory://t/{name}"), read(tmp_path / "a.csv"))
 
 
-def test_parquet_at_a_url_is_read(memory, tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    parquet.write_table(pyarrow.table({"id": ["x", "y"], "a": [1, 2], "b": [2, 2]}), tmp_path / "a.parquet")
-    copy_folder(memory, tmp_path, "/p")
-    check_same_counts(read("memory://p/a.parquet"), read(tmp_path / "a.parquet"))
-
-
-def test_gold_references_and_documents_may_lie_at_urls(memory, tmp_path):
-    text = {"ref.txt": "a b c\nd e\nf g h\n", "two.txt": "a b\nd e f\ng h\n", "x.txt": "a b c\nd\nf g\n"}
-    text |= {"y.txt": "a b\nd e\nf\n", "docs.txt": "one\none\ntwo\n"}
-    for name, content in text.items():
-        (tmp_path / name).write_text(content)
-    copy_folder(memory, tmp_path, "/mt")
-
-    def read_all(locate):
-        options = Options(references=(locate("two.txt"),), documents=locate("docs.txt"))
-        return read(Source(locate("x.txt")), Source(locate("y.txt")), gold=locate("ref.txt"), options=options)
-
-    check_same_counts(read_all(lambda name: as_path(f"memory://mt/{name}")), read_all(lambda name: tmp_path / name))
-
-
-def test_runs_are_named_after_their_files_and_told_apart_by_their_folders(memory):
-    memory.pipe({f"/r/{name}/test.csv": b"id,score\n1,2\n2,3\n" for name in ("bert", "base")})
-    assert read("memory://r/bert/test.csv", "memory://r/base/test.csv").systems == ("bert", "base")
-    assert parse_source("mine=https://ann:pw@host/a.tsv?x=1").name == "mine"
-    assert parse_source("https://ann:pw@host/run%201.tsv?x=1").system == "run 1"
-
-
 def test_a_folder_of_logs_at_a_url_gives_the_newest_of_each_task(memory, tmp_path):
     import json
 
@@ -197,18 +167,6 @@ def test_a_folder_of_logs_at_a_url_gives_the_newest_of_each_task(memory, tmp_pat
     assert [file.name for file in remote.files] == [file.name for file in local.files]
     assert str(remote.files[0]) == "memory://logs/base/samples_t_2024-05-02T02-00-00.123456.jsonl"
     assert [note.replace("memory://logs", str(tmp_path)) for note in remote.warnings] == list(local.warnings)
-
-
-def test_a_folder_of_annotations_at_a_url_is_read_as_one_here(memory, tmp_path):
-    for system in ("gold", "x", "y"):
-        (tmp_path / system / "sub").mkdir(parents=True)
-        (tmp_path / system / "d1.ann").write_text("T1\tPER 0 4\tAnna\n")
-        (tmp_path / system / "sub" / "d2.ann").write_text("T1\tLOC 3 8\tPrague\n" if system != "y" else "")
-    copy_folder(memory, tmp_path, "/brat")
-    check_same_counts(
-        read("memory://brat/x", "memory://brat/y", gold="memory://brat/gold", format="spans"),
-        read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="spans"),
-    )
 
 
 def test_what_is_not_there_is_an_error_that_names_the_url(memory):

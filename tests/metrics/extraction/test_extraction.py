@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,13 +13,12 @@ from counters import build_metric, build_texts, deadly, lengths
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.metrics import extraction as sources
 from sigdask.metrics import find_metric
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics, parts, request
 from sigdask.metrics.extraction import parts as progress
-from sigdask.metrics.extraction.cache import NO_CACHE, FolderCache, pack_statistics, unpack_statistics
+from sigdask.metrics.extraction.cache import FolderCache, pack_statistics, unpack_statistics
 from sigdask.metrics.extraction.parts import ExtractionLog, ExtractionProgress, LocalExtraction, ProcessExtraction
-from sigdask.metrics.extraction.request import Extraction, hash_items
+from sigdask.metrics.extraction.request import hash_items
 
 TEXT = ("BLEU", "BLEU:tokenize=char,lowercase=1", "chrF++", "TER", "WER", "CER")
 RANKED = ("AP", "nDCG@10", "Bpref", "num_rel_ret")
@@ -62,23 +60,9 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(parts, "GROUP_SECONDS", 1e-5)
 
 
-@pytest.mark.slow
-class _TakenByAnother(list):
-    """Numbers of parts of which another thread takes the last right after somebody has looked."""
-
-    def __bool__(self):
-        is_left = len(self) > 0
-        self.clear()
-        return is_left
-
-
 class _Unsendable:
     def __reduce__(self):
         raise IndexError("a fault of its own")
-
-
-def test_processes_end_where_another_took_the_last_part():
-    assert list(ProcessExtraction(1, _TakenByAnother([0]))([None], 0.0)) == []
 
 
 def test_a_part_that_cannot_be_sent_is_an_error():
@@ -122,14 +106,6 @@ def test_a_damaged_entry_is_made_anew_without_a_word(texts, tmp_path, damage):
     assert spoilt.read_bytes() == content
 
 
-def test_an_entry_under_another_name_is_no_entry(texts, tmp_path):
-    extract_statistics([(texts, [find_metric("chrF")])], StatisticsSource(FolderCache(tmp_path)))
-    first_path, second_path, *_ = sorted(tmp_path.glob("extracted/*/*"))
-    first_path.write_bytes(second_path.read_bytes())
-    [result] = extract_statistics([(texts, [find_metric("chrF")])], StatisticsSource(FolderCache(tmp_path)))
-    assert result.n_kept == 3
-
-
 def test_every_flipped_byte_and_every_length_is_told():
     packed = pack_statistics("k", np.arange(-3, 9).reshape(4, 3))
     assert unpack_statistics("k", packed).tolist() == np.arange(-3, 9).reshape(4, 3).tolist()
@@ -145,31 +121,6 @@ def test_every_flipped_byte_and_every_length_is_told():
 def test_arrays_come_back_as_they_were(array):
     unpacked = unpack_statistics("k", pack_statistics("k", array))
     assert (unpacked.dtype, unpacked.shape, unpacked.tobytes()) == (array.dtype, array.shape, array.tobytes())
-
-
-def test_a_changed_system_costs_its_own_extraction(texts, tmp_path):
-    source = StatisticsSource(FolderCache(tmp_path))
-    metrics = [find_metric("BLEU"), find_metric("chrF")]
-    extract_statistics([(texts, metrics)], source)
-    outputs = list(texts.outputs.systems)
-    outputs[2] = outputs[2].copy()
-    outputs[2][7] += " !"
-    changed = replace(texts, outputs=replace(texts.outputs, systems=tuple(outputs)))
-    [result] = extract_statistics([(changed, metrics)], source)
-    assert result.made == {"BLEU": ("s2",), "chrF": ("s2",)}
-    assert result.n_kept == 6
-    assert all(are_equal(extract_fields(m, result.counts), extract_fields(m, changed)) for m in metrics)
-
-
-def test_a_changed_reference_costs_all(texts, tmp_path):
-    source = StatisticsSource(FolderCache(tmp_path))
-    extract_statistics([(texts, [find_metric("BLEU")])], source)
-    gold = texts.outputs.gold.copy()
-    gold[0] = ("another",)
-    [result] = extract_statistics(
-        [(replace(texts, outputs=replace(texts.outputs, gold=gold)), [find_metric("BLEU")])], source
-    )
-    assert result.n_kept == 0
 
 
 @pytest.mark.parametrize(
@@ -376,48 +327,3 @@ def test_lines_come_at_the_start_and_every_half_minute(monkeypatch):
     assert lines[0] == "extracting TER: 1,000 outputs, about 16 min 40 s on 2 processes"
     assert lines[1] == "extracting TER: 300 of 1,000 outputs, about 11 min 40 s left"
     assert len(lines) == 4
-
-
-def test_what_takes_no_time_is_done_in_silence():
-    lines = []
-    tell = ExtractionLog(lines.append)
-    for n_done in (0, 5, 10):
-        tell(ExtractionProgress("BLEU", n_done, 10, 0.1, 1))
-    assert lines == []
-
-
-@pytest.mark.parametrize("slow", [1e-5, 1e-3, 1.0])
-@pytest.mark.parametrize("power", [1, 2])
-def test_the_expected_time_follows_what_a_few_items_take(monkeypatch, slow, power):
-    clock = [0.0]
-
-    def counter(systems, gold):
-        clock[0] += sum(slow * (len(text) + parts.ITEM_OVERHEAD) ** power for outputs in systems for text in outputs)
-        return [np.zeros((len(gold), 1), np.int64) for _ in systems]
-
-    monkeypatch.setattr(parts.time, "thread_time", lambda: clock[0])  # CPU time: other programs do not affect it
-    counts = build_texts(400, 3)
-    extraction = Extraction(counter, power=power, block=150)
-    blocks = tuple(
-        parts.ItemBlock(items, {f"{items.start} {s}": s for s in range(3)}) for items in extraction.split_items(400)
-    )
-    missing = parts.MissingStatistics(extraction, counts.outputs.systems, counts.outputs.gold, blocks)
-    expected, spent = missing.estimate_seconds(missing.weights), clock[0]
-    clock[0] = 0.0
-    missing.build_part(range(3), slice(None)).count()
-    assert expected == pytest.approx(clock[0])
-    assert spent < max(clock[0] / 2, 10 * parts.PROBE_MOST)
-
-
-def test_nothing_is_kept_where_nothing_is_asked_to(texts):
-    assert extract_statistics([(texts, [find_metric("WER")])], StatisticsSource(NO_CACHE))[0].made == {
-        "WER": texts.systems
-    }
-
-
-def test_kept_files_hold_no_pickles(texts, tmp_path):
-    extract_statistics([(texts, [find_metric("BLEU")])], StatisticsSource(FolderCache(tmp_path)))
-    for file in tmp_path.glob("extracted/*/*"):
-        assert file.read_bytes().startswith(b"sigdask extracted 1\n{")
-    package = Path(sources.__file__).parent
-    assert [p.name for p in package.glob("*.py") if "pickle" in p.read_text()] == []

@@ -71,7 +71,7 @@ def test_the_digests_of_many_panels_at_once_are_those_of_each_alone():
             fields = list(metric.fields)
             scales = np.array([get_factor(panel.lattices[f]) for f in fields], np.uint64)
             (a, b), totals = _hash_systems([alone], fields, scales), alone.totals[:, fields].astype("<u8") * scales
-            identity = ("pair", panel.key, panel.enumerated, metric.form, [("decimal", 0)] * len(fields))
+            identity = ("pair", panel.key, panel.enumerated, metric.form, [("decimal", 0)] * len(fields), False)
             text = digest(identity).encode() + np.concatenate([a - b, *totals]).astype("<u8").tobytes()
             assert value.tobytes() == hashlib.blake2b(text, digest_size=20).digest()
 

@@ -1,0 +1,145 @@
+"""Tests of the parts that digests are made of: every kind of object has its own, and what changes a count changes them."""
+
+import sys
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import panel_kinds
+import pytest
+
+from sigdask.errors import InputError
+from sigdask.metrics import METRICS, black_box, find_metric, metric
+from sigdask.metrics.base import Metric
+from sigdask.randomization.panels.digests import digest
+from sigdask.randomization.panels.sets import PresencePanel
+
+
+@pytest.fixture(scope="module")
+def panels(tmp_path_factory):
+    user_module = panel_kinds.import_user_module(tmp_path_factory.mktemp("own"))
+    yield {
+        **panel_kinds.build_sum_panels(),
+        **panel_kinds.build_other_panels(user_module),
+        **panel_kinds.build_families(),
+    }
+    sys.modules.pop("own_kinds")
+
+
+def test_no_two_kinds_have_the_same_digest_but_a_metric_beside_others_and_alone(panels):
+    digests = {name: panel.compute_digests().ravel().tolist() for name, panel in panels.items()}
+    counter = Counter(value for values in digests.values() for value in values)
+    repeated = {value for value, n in counter.items() if n > 1}
+    assert {name for name, values in digests.items() if repeated & {*values}} == {"accuracy", "macro-f1", "fused"}
+
+
+def total(outputs, gold):
+    return float(sum(outputs))
+
+
+def share(correct, items):
+    return correct / items
+
+
+@dataclass
+class Weighted:
+    weight: float = 1.0
+
+    def __call__(self, outputs, gold):
+        return self.weight * float(sum(outputs))
+
+
+class OwnBleu(panel_kinds.Bleu):
+    """A user's class of a form of sigdask."""
+
+
+def test_every_metric_is_told_apart_in_a_users_metric_whatever_it_is_made_of():
+    inner = [
+        *map(find_metric, METRICS),
+        metric(share),
+        metric(fields=("correct", "predicted"))(share),
+        Metric("own", share),
+        Metric("own", total),
+        black_box(total),
+        black_box(total, higher_is_better=False),
+        total,
+        partial(total, gold=[1]),
+        Weighted(),
+        Weighted(2.0),
+        panel_kinds.Bleu(),
+        OwnBleu(),
+        None,
+    ]
+    digests = [digest(black_box(partial(total, metric=part), name="own")) for part in inner]
+    assert len(set(digests)) == len(inner)
+    assert digests[0] == digest(black_box(partial(total, metric=find_metric(next(iter(METRICS)))), name="own"))
+
+
+@pytest.mark.parametrize("value", [find_metric, panel_kinds.build_scores(), {"x": [find_metric]}])
+def test_an_object_of_sigdask_without_parts_is_an_error(value):
+    with pytest.raises(InputError):
+        digest(value)
+
+
+def compute_set_digest(holdings, golden):
+    """Return the digest of a panel of sets on six units, from pairs of term and unit that each system holds."""
+    counts, n_units = panel_kinds.build_terms(), 6
+    panel = PresencePanel(
+        key=(1, 2),
+        addresses=np.arange(n_units),
+        holdings=tuple(np.array(sorted(t * n_units + u for t, u in pairs), np.int64) for pairs in holdings),
+        golden=np.array(golden, np.bool_),
+        pairs=np.array([[0, 1]]),
+        metrics=(find_metric("type-f1", counts).bind(counts),),
+        n_items=n_units,
+    )
+    return panel.compute_digests()[0, 0].tobytes()
+
+
+GOLDEN = [True, False, True, False]
+A, B = {(0, 0), (1, 1)}, {(0, 2), (2, 3)}
+
+
+def test_of_sets_each_term_that_either_system_holds_counts_with_the_units_that_hold_it():
+    changed = [
+        ([A | {(3, 4)}, B], GOLDEN),  # a term that A alone holds
+        ([A, B | {(3, 4)}], GOLDEN),  # or B alone
+        ([{(0, 0), (1, 5)}, B], GOLDEN),  # held by another unit, by A alone
+        ([A, {(0, 2), (2, 5)}], GOLDEN),
+        ([{(0, 5), (1, 1)}, B], GOLDEN),  # of a term that both hold
+        ([B, A], GOLDEN),  # systems exchanged
+        ([A, B], [True, True, True, False]),  # another term is gold
+        ([A, B], [True, True, False, False]),  # as many gold terms, and others
+        ([A, B], [*GOLDEN, True]),  # one more gold term that neither holds
+    ]
+    digests = {compute_set_digest(*arguments) for arguments in [([A, B], GOLDEN), *changed]}
+    assert len(digests) == 1 + len(changed)
+
+
+@pytest.mark.parametrize(
+    ("holdings", "golden"),
+    [
+        ([A, B], [*GOLDEN, False]),  # another system's terms
+        ([A, B, {(3, 4)}], GOLDEN),  # another system
+        ([{(1, 0), (0, 1)}, {(1, 2), (2, 3)}], [False, True, True, False]),  # terms in another order
+    ],
+)
+def test_of_sets_other_systems_and_the_order_of_terms_do_not_count(holdings, golden):
+    assert compute_set_digest(holdings, golden) == compute_set_digest([A, B], GOLDEN)
+
+
+def test_of_sums_each_contributing_unit_counts_with_its_address_and_size(panels):
+    pair = panels["decimals"].select([0])
+    differs = (pair.values[:, 0] != pair.values[:, 1]).any(axis=1)
+    k = int(np.flatnonzero(differs)[0])
+    digests = {pair.compute_digests()[0, 0].tobytes()}
+    for name, step in (("addresses", 100), ("sizes", 100), ("values", 1)):  # of both systems alike
+        array = getattr(pair, name).copy()
+        array[k] += step
+        digests.add(replace(pair, **{name: array}).compute_digests()[0, 0].tobytes())
+    assert len(digests) == 4
+    equal_unit = int(np.flatnonzero(~differs)[0])  # which both contribute alike is there for other systems' sake
+    is_kept = np.arange(len(pair.addresses)) != equal_unit
+    without = replace(pair, **{name: getattr(pair, name)[is_kept] for name in ("addresses", "values", "sizes")})
+    assert without.compute_digests()[0, 0].tobytes() in digests
