@@ -9,12 +9,12 @@ from contextlib import closing
 import pytest
 from command import call_sigdask
 from nights import write_plan
+from sigdask.nightly.store.repair import repair_store
 
 from sigdask.nightly import test_sets
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.store import history
-from sigdask.nightly.store.repair import repair_store
 from sigdask.nightly.store.status import build_report, read_status
 from sigdask.nightly.test_sets import TestSet
 

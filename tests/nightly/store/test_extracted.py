@@ -83,8 +83,9 @@ def test_a_night_that_only_looks_writes_nothing(where):
 
 
 def test_a_store_of_the_version_before_gets_the_table(tmp_path):
-    from sigdask.nightly.store.checksums import SEALED
     from sigdask.nightly.store.migrations import COLUMNAR, MIGRATIONS, read_version
+
+    from sigdask.nightly.store.checksums import SEALED
 
     path = str(tmp_path / "old.sqlite")
     database = open_to_write(path)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sigdask.nightly.store.migrations import V1, V2, _build_step
 from sqlalchemy import text
 
 from sigdask.analysis.comparison import exact
@@ -21,7 +22,6 @@ from sigdask.nightly.store.columns import (
     unpack_columns,
 )
 from sigdask.nightly.store.database import open_to_write
-from sigdask.nightly.store.migrations import V1, V2, _build_step
 from sigdask.randomization.panels.digests import pack_digests as digests
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results

@@ -21,6 +21,7 @@ import pytest
 from command import call_sigdask
 from nights import read_tallies, write_plan
 from servers import PASSWORD, forward_connections, start_postgres
+from sigdask.nightly.store.migrations import MIGRATIONS, NEWEST, V1, read_version
 from sqlalchemy import event, text
 from sqlalchemy.engine import make_url
 
@@ -42,7 +43,6 @@ from sigdask.nightly.store import status as views
 from sigdask.nightly.store.checksums import compute_keys, seal_rows
 from sigdask.nightly.store.database import find_file_system, find_lock_holder, open_to_read, open_to_write, parse_url
 from sigdask.nightly.store.lease import Lease, LeaseHolder
-from sigdask.nightly.store.migrations import MIGRATIONS, NEWEST, V1, read_version
 from sigdask.nightly.store.status import Changes, build_report, read_status
 from sigdask.randomization.panels.digests import pack_digests
 from sigdask.report.presentable import Results
