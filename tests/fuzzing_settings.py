@@ -4,33 +4,21 @@ import random
 import tomllib
 from pathlib import Path
 
-from fuzzing import NAMES, TOKENS, draw_plan_value, mutate_bytes, mutate_json, mutate_lines
+from fuzzing import TOKENS, draw_plan_value, mutate_bytes, mutate_json, mutate_lines
 from good_plan import format_toml
 
 SCORES = "item,a,b\n1,0,1\n2,1,1\n3,1,0\n"
 CLUSTERS = (
     {"class": "local", "workers": 1, "wait": "1 min", "security": "tls", "options": {"threads_per_worker": 1}},
-    {"class": "address", "options": {"address": "tls://127.0.0.1:9"}, "security": {"folder": "tls"}, "wait": 1},
+    {"class": "address", "options": {"address": "tls://127.0.0.1:9"}, "security": {"ca": "tls"}, "wait": 1},
     {"class": "json:loads", "minimum": 0, "maximum": 2, "expose": True, "options": {"s": "[]"}},
     {
         "class": "slurm",
-        "security": {"ca": "a", "cert": "b", "key": "c", "days": 3},
+        "security": {"ca": "a", "cert": "b", "key": "c"},
         "submit": {"allocation": "one", "walltime": "01:00:00", "nodes": 2, "log": "x", "restarts": 2},
     },
     *(tomllib.loads(path.read_text()) for path in sorted((Path(__file__).parents[1] / "deploy").glob("*/*.toml"))
       if "class" in path.read_text()),
-)  # fmt: skip
-TEMPLATES = [path.read_text() for path in sorted((Path(__file__).parents[1] / "deploy" / "chat").glob("*.j2"))] + [
-    '{"ok": {{ passed | tojson }}, "all": [{% for line in text.splitlines() %}{{ line | tojson }},{% endfor %} 0]}'
-]
-TEMPLATE_PARTS = (
-    *("{{ 'x' * 10 ** 9 }}", "{{ 9 ** 9 ** 9 }}", "{{ [0] * 10 ** 9 }}", "{{ '%0999999999d' | format(1) }}", "{{ text }}"),
-    *("{% for a in range(10 ** 5) %}{% for b in range(10 ** 5) %}{% endfor %}{% endfor %}", "{{ lipsum(n=10 ** 7) }}"),
-    *("{{ ''.__class__.__mro__[1].__subclasses__() }}", "{{ self._TemplateReference__context }}", "{{ cycler.__init__ }}"),
-    *("{% include '/etc/passwd' %}", "{% import 'os' as os %}", "{% extends 'x' %}", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"),
-    *("{{ text | center(10 ** 9) }}", "{{ text | replace('', text) | replace('', text) }}", "{{ none.x }}", "{{ 1 / 0 }}"),
-    *("{% raw %}", "{{", "}}", "{%", "{#", "{{ 'a' | xmlattr }}", "{{ range(10 ** 6) | list | tojson }}", "{{ passed() }}"),
-    *("{% set x = namespace() %}{{ x }}", "{{ '{0.__class__}'.format(1) }}", "{{ 'x' | e | safe }}", "{% debug %}", "[", "\\"),
 )  # fmt: skip
 
 
@@ -76,28 +64,6 @@ def format_table(table):
     return "".join(f"{format_toml(key)} = {format_toml(value)}\n" for key, value in table.items()).replace(
         "None", '"x"'
     )
-
-
-def write_template_command(number, folder):
-    """Write a plan whose web hook has a hostile template, and return the arguments that check it."""
-    dice = random.Random(f"templates {number}")
-    template = dice.choice(TEMPLATES)
-    for _ in range(dice.choice((1, 1, 2))):
-        position = dice.randint(0, len(template))
-        part = dice.choice(TEMPLATE_PARTS if dice.random() < 0.8 else (*TOKENS, *NAMES))
-        template = (
-            template[:position] + part + template[position + dice.choice((0, 0, 0, 5)) :]
-            if dice.random() < 0.3
-            else f'{{"text": "{part}"}}'
-        )
-    (folder / "body.j2").write_bytes(mutate_bytes(template.encode(errors="surrogateescape"), dice, 0.1))
-    (folder / "scores.csv").write_text(SCORES)
-    (folder / "plan.toml").write_text(
-        'name = "x"\ntrials = 64\npairs = {baseline = "a"}\n[[test_set]]\nname = "one"\nsystems = ["scores.csv"]\n'
-        '[gate]\nwebhook = "http://127.0.0.1:9/"\nwebhook_body = "body.j2"\n'
-        '[[gate.rules]]\nrule = "not-worse"\nalpha = 0.01\n'
-    )
-    return ["check", "plan.toml"]
 
 
 def write_large_plan_command(number, folder):

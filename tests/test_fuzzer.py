@@ -75,7 +75,6 @@ COMMAND_KINDS = {
     fuzzing.write_special_command: 100,
     fuzzing_results.write_results_command: 100,
     fuzzing_settings.write_cluster_command: 100,
-    fuzzing_settings.write_template_command: 40,
     fuzzing_settings.write_large_plan_command: 10,
     fuzzing_settings.write_metrics_folder_command: 60,
 }

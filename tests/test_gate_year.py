@@ -8,7 +8,6 @@ from scipy import stats
 
 from benchmarks import gate_year
 from benchmarks.gate_year import CASES, DEFAULT_RULE, FRESH, PAGE, RESULTS, RULES, SAME_ITEMS, UNCHANGED
-from sigdask.statistics import multiplicity
 
 ROWS = json.loads(RESULTS.read_text())
 
@@ -31,19 +30,6 @@ def test_p_is_that_of_scipys_binomial_test():
     p_values = gate_year.compute_p_values(wins, losses)
     assert p_values[losses > wins] == pytest.approx(np.array(expected)[losses > wins], rel=1e-12)
     assert (p_values[losses <= wins] == 1).all()
-
-
-@pytest.mark.parametrize("rule", ["lord++", "lond"])
-def test_online_rules_of_many_years_are_those_of_one(rule):
-    rng = np.random.default_rng(5)
-    wins, losses = rng.binomial(300, 0.03, (20, 60)), rng.binomial(300, 0.09, (20, 60))
-    alarms = gate_year.build_online_rule(rule, 0.05)(wins, losses)
-    for p, alarms_of_year in zip(gate_year.compute_p_values(wins, losses), alarms, strict=True):
-        assert (
-            alarms_of_year.tolist()
-            == (p <= np.array(multiplicity.compute_levels(p.tolist(), 0.05, rule)[:-1])).tolist()
-        )
-    assert alarms.sum() > 40
 
 
 def test_a_shorter_simulation_finds_the_kept_rates():

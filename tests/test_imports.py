@@ -152,7 +152,6 @@ def test_only_execution_names_dask():
     outside = {name for name in naming if not name.startswith("execution/clusters/")}
     assert outside <= {
         "execution/run.py",
-        "execution/certificates.py",
         "execution/task_window.py",
         "execution/tasks.py",
     }

@@ -23,7 +23,7 @@ from sigdask.options import (
 )
 
 ROOT = Path(sigdask.__file__).parent
-SKIPPED = ("cli/", "execution/clusters/", "execution/certificates", "nightly/store/")
+SKIPPED = ("cli/", "execution/clusters/", "nightly/store/")
 """Folders whose messages speak of commands alone."""
 
 

@@ -52,7 +52,7 @@ def _check_plan(plan: str, *, everything: bool) -> None:
         for s in shown
     ]
     n = format_count(sum(s.n_comparisons for s in sizes), "comparison")
-    texts = [f"{s.name}: {warning}" for s in shown for warning in s.warnings]
+    texts = [f"note: {s.name}: {warning}" for s in shown for warning in s.warnings]
     texts += [f"{len(shown)} of {len(sizes):,} test sets (--all lists all)"] if len(shown) < len(sizes) else []
     texts += [f"{loaded.name}: {format_count(len(sizes), 'test set')}, {n}; the plan and its files are valid"]
     print_text("\n".join([format_table(NAMES, rows, output_columns()), *map(make_printable, texts)]))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from cluster.hosts import list_sockets, start_dask_cluster
+from cluster.hosts import get_security_table, list_sockets, start_dask_cluster, write_certificates
 from cluster.slurm import wait_until
 from cluster.work import counted
 
@@ -36,7 +36,7 @@ def describe_address(address, **security):
 
 def test_a_client_with_our_certificate_counts(secured, certificates, exact):
     jobs, want = exact
-    with connect(describe_address(secured, folder=str(certificates.ca.parent))) as cluster:
+    with connect(describe_address(secured, **get_security_table(certificates))) as cluster:
         assert counted(jobs, cluster=cluster, blocks_per_task=3) == want
 
 
@@ -45,28 +45,14 @@ def test_a_client_without_a_certificate_is_told_what_it_needs(secured):
         pass
 
 
-def test_a_client_of_another_authority_is_refused(secured, tmp_path):
-    from sigdask.execution.certificates import create_certificates
-
-    other_certificates = create_certificates(tmp_path / "other")
-    with (
-        pytest.raises(InputError, match="no dask scheduler answers"),
-        connect(describe_address(secured, folder=str(other_certificates.ca.parent))),
-    ):
-        pass
-
-
-def test_a_client_that_trusts_our_authority_but_has_anothers_certificate_is_refused(secured, certificates, tmp_path):
-    from sigdask.execution.certificates import create_certificates
-
-    other_certificates = create_certificates(tmp_path / "other")
-    mixed = {
-        "ca": str(certificates.ca),
-        "cert": str(other_certificates.certs["client"]),
-        "key": str(other_certificates.keys["client"]),
-    }
-    with pytest.raises(InputError, match="no dask scheduler answers"), connect(describe_address(secured, **mixed)):
-        pass
+def test_a_client_of_another_authority_is_refused_though_it_trusts_ours(secured, certificates, tmp_path):
+    other = get_security_table(write_certificates(tmp_path))
+    for security in (other, {**other, "ca": str(certificates.ca)}):
+        with (
+            pytest.raises(InputError, match="no dask scheduler answers"),
+            connect(describe_address(secured, **security)),
+        ):
+            pass
 
 
 def test_plain_tcp_is_refused_by_a_tls_scheduler(secured):
@@ -75,7 +61,7 @@ def test_plain_tcp_is_refused_by_a_tls_scheduler(secured):
 
 
 def test_every_port_of_scheduler_nanny_and_worker_wants_a_certificate(secured, certificates):
-    with connect(describe_address(secured, folder=str(certificates.ca.parent))) as cluster:
+    with connect(describe_address(secured, **get_security_table(certificates))) as cluster:
         info = cluster.client.scheduler_info()
         ports = [secured, *info["workers"], *(worker["nanny"] for worker in info["workers"].values())]
         assert len(ports) == 3
@@ -348,21 +334,3 @@ def test_prometheus_counts_trials_beside_dasks_own_metrics(exact):
     samples = [line for line in text.splitlines() if line.startswith("sigdask_trials_total")]
     assert float(samples[0].split()[1]) >= sum(job.n_trials for job in jobs)
     assert "dask_scheduler_workers" in text
-
-
-def test_certificates_by_the_command_line_are_those_dask_takes(tmp_path, exact):
-    pytest.importorskip("cryptography")
-    from sigdask.execution.certificates import CertificateFiles
-
-    jobs, want = exact
-    subprocess.run([SIGDASK, "certificates", tmp_path / "certs", "--days", "1"], check=True, capture_output=True)
-    files = CertificateFiles.from_folder(tmp_path / "certs")
-    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
-    (tmp_path / "c.toml").write_text(
-        'class = "address"\n[options]\naddress = "ADDRESS"\n[security]\nfolder = "certs"\n'
-    )
-    with start_dask_cluster(tmp_path, files=files) as address:
-        file = tmp_path / "c.toml"
-        file.write_text(file.read_text().replace("ADDRESS", address))
-        with connect(str(file)) as cluster:
-            assert counted(jobs, cluster=cluster) == want
