@@ -4,9 +4,7 @@ import math
 
 import pytest
 
-from sigdask.execution import run
 from sigdask.execution.run import SHORTEST_SECONDS, SUSTAINED, TASKS_PER_SECOND, compute_task_seconds
-from sigdask.randomization.tallies import CountingMethod
 
 THREADS = [1, 2, 16, 100, 1000, 4000]
 WORK = [1e-3, 1.0, 60.0, 3600.0, 1e5, 1e7, 1e9]
@@ -41,27 +39,3 @@ def test_each_thread_has_several_tasks_so_that_none_waits_long_for_the_last(n_th
 
 def test_no_task_is_shorter_than_its_own_sending():
     assert compute_task_seconds(1e-9, 1) == SHORTEST_SECONDS
-
-
-class TimedPanel:
-    """A panel whose trials take ten seconds of the clock and a given time of a core."""
-
-    enumerated, is_whole, shape = False, False, (1, 1)
-
-    def __init__(self, clock, cores, *, vectorised=True):
-        self.clock, self.cores, self.manner = clock, cores, CountingMethod(vectorised=vectorised, timed=10)
-
-    def tally(self, *, n_trials, **_):
-        self.clock["wall"] += n_trials * 10.0
-        self.clock["cores"] += n_trials * self.cores
-
-
-@pytest.mark.parametrize(("cores", "vectorised", "expected"), [(2.0, True, 2.0), (0.1, True, 10.0), (2.0, False, 10.0)])
-def test_kernels_are_timed_by_what_they_take_of_a_core_and_what_waits_by_the_clock(
-    cores, vectorised, expected, monkeypatch
-):
-    clock = {"wall": 0.0, "cores": 0.0}
-    monkeypatch.setattr(run.time, "perf_counter", lambda: clock["wall"])
-    monkeypatch.setattr(run.time, "process_time", lambda: clock["cores"])
-    monkeypatch.setattr(run, "is_large", lambda _: False)
-    assert run.measure_trial_seconds(TimedPanel(clock, cores, vectorised=vectorised)) == pytest.approx(expected)

@@ -2,9 +2,6 @@
 
 import asyncio
 import logging
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
@@ -80,23 +77,6 @@ def test_the_scheduler_of_dasks_settings_is_current_and_taken_by_default(running
                 assert count_transitions(running) > n_before
 
 
-def test_who_named_a_scheduler_that_does_not_answer_is_said(counts, monkeypatch):
-    monkeypatch.setattr("sigdask.execution.clusters.existing.CONNECT_SECONDS", 0.1)
-    message = r"tcp://127\.0\.0\.1:9 .*; dask's settings name it \(scheduler-address\)"
-    with dask.config.set({"scheduler-address": "127.0.0.1:9"}), pytest.raises(InputError, match=message):
-        list_n_extreme(counts)
-
-
-@pytest.mark.parametrize("how", ["variable", "file", "neither"])
-def test_the_settings_are_read_where_dask_was_not_imported_yet(how, tmp_path):
-    (tmp_path / "own.yaml").write_text("scheduler-address: tcp://127.0.0.1:1\n")
-    variables = {"variable": {"DASK_SCHEDULER_ADDRESS": "tcp://127.0.0.1:1"}, "file": {"DASK_CONFIG": str(tmp_path)}}
-    environment = {**os.environ, "HOME": str(tmp_path), **variables.get(how, {})}
-    code = "import sys; from sigdask.execution.clusters import resolve_active; print(resolve_active('auto'), 'dask' in sys.modules)"
-    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert result.stdout.split() == (["auto", "False"] if how == "neither" else ["tcp://127.0.0.1:1", "True"])
-
-
 def test_a_function_without_a_name_travels_by_value_to_the_callers_own_session(client, counts):
     box = sigdask.black_box(lambda outputs, _: float(sum(outputs)), name="total")
     form = sigdask.metric(lambda score, items: score / items, name="own")
@@ -105,20 +85,6 @@ def test_a_function_without_a_name_travels_by_value_to_the_callers_own_session(c
             list_n_extreme(counts, 1000, metrics=metric, cluster=cluster) for cluster in (client, "none")
         )
         assert cluster_counts == local_counts
-
-
-def test_versions_are_checked_as_ever(client, counts, monkeypatch):
-    real = client.get_versions
-
-    def change_versions(**options):
-        versions = real(**options)
-        for worker in versions["workers"].values():
-            worker["packages"]["numpy"] = "1.0"
-        return versions
-
-    monkeypatch.setattr(client, "get_versions", change_versions)
-    with pytest.raises(InputError, match=r"numpy is .* here and 1\.0 at worker"):
-        list_n_extreme(counts, cluster=client)
 
 
 def run_coroutine(coroutine):
@@ -202,10 +168,3 @@ def test_a_client_that_its_owner_closes_ends_a_plan_at_once(running, plan):
         UnfinishedError, match="the given Client was closed during the run; all counts so far are stored"
     ):
         sigdask.run_plan(long, cluster=own_client, progress=lambda _n_done, _n_all: own_client.close())
-
-
-@pytest.mark.cluster
-def test_a_cluster_without_workers_that_follows_the_work_starts_one(counts):
-    with LocalCluster(**LOOPBACK | {"n_workers": 0}) as cluster:
-        cluster.adapt(minimum=0, maximum=1)
-        assert list_n_extreme(counts, cluster=cluster) == list_n_extreme(counts, cluster="none")

@@ -55,14 +55,6 @@ def test_of_0_1_scores_it_is_the_loss_that_the_sign_test_finds():
     assert compute_sign_power(300, losses, wins, 0.05, 2) == pytest.approx(0.8, abs=2e-3)
 
 
-def test_subsets_are_simulated_each_on_its_own_items():
-    groups = {"half": ["x"] * 40 + ["y"] * 40}
-    counts = Counts.from_scores({"new": NEW.round(3), "base": BASE.round(3)}, groups=groups, name="set")
-    findings = judge_counts(counts, NotWorse(0.05, detectable="simulated"), by="half").rules[0].findings
-    assert len({finding.detectable for finding in findings}) == 2
-    assert all(finding.text.endswith("(simulated)") for finding in findings)
-
-
 def test_a_night_keeps_what_it_simulated_and_the_next_counts_nothing(tmp_path):
     rows = "\n".join(f"{a:.3f},{b:.3f}" for a, b in zip(BASE, WORSE, strict=True))
     (tmp_path / "scores.csv").write_text(f"base,new\n{rows}\n")

@@ -1,6 +1,5 @@
 """`sigdask init` writes a plan of the files at hand that passes `check`, or asks what is missing."""
 
-import gzip
 import json
 import re
 import tomllib
@@ -45,20 +44,6 @@ def test_a_folder_of_scores_becomes_a_pattern(tmp_path):
     assert "next: sigdask check night.toml, then sigdask run night.toml" in output
 
 
-def test_linked_folders_are_followed_once_and_a_packed_table_loses_both_endings(tmp_path):
-    write_scores(tmp_path / "data" / "runs", ["bm25.txt", "bert.txt"])
-    (tmp_path / "plan").mkdir()
-    (tmp_path / "plan" / "runs").symlink_to(tmp_path / "data" / "runs")
-    (tmp_path / "data" / "runs" / "back").symlink_to(tmp_path / "data" / "runs")
-    _, plan = init_plan(tmp_path / "plan")
-    assert [test_set["systems"] for test_set in plan["test_set"]] == ["runs/{system}.txt"]
-    (tmp_path / "packed").mkdir()
-    with gzip.open(tmp_path / "packed" / "topics.csv.gz", "wt") as packed:
-        packed.writelines(["id,a,b\n", *(f"q{k},{k % 3},{k % 5}\n" for k in range(20))])
-    _, plan = init_plan(tmp_path / "packed")
-    assert [test_set["name"] for test_set in plan["test_set"]] == ["topics"]
-
-
 def test_systems_references_and_documents_are_told_by_their_names_and_read(tmp_path):
     write_texts(tmp_path / "systems", ["A.txt", "B.txt"])
     write_texts(tmp_path, ["en-de.refA.txt", "en-de.refB.txt", "en-de.src.txt"])
@@ -92,14 +77,6 @@ def test_each_table_of_systems_is_a_test_set_of_its_own(tmp_path):
     ]
 
 
-def test_files_whose_names_are_alike_are_named_one_by_one(tmp_path):
-    write_scores(tmp_path, ["run.opt1", "run.opt2", "base.opt1"])
-    output, plan = init_plan(tmp_path)
-    [test_set] = plan["test_set"]
-    assert test_set["systems"] == {"base.opt1": "base.opt1", "run.opt1": "run.opt1", "run.opt2": "run.opt2"}
-    assert "write NAME = [FILE, FILE]" in output
-
-
 def test_a_plan_that_is_there_is_kept_unless_told_otherwise(tmp_path):
     write_scores(tmp_path, ["a.txt", "b.txt"])
     (tmp_path / "night.toml").write_text("# mine\n")
@@ -120,13 +97,6 @@ def test_what_is_commented_out_is_right_as_well(tmp_path):
     loaded = load_plan(plan)
     assert (loaded.adjust, len(loaded.gate.rules)) == ("holm", 1)
     assert call_sigdask("run", plan, "-q", cwd=tmp_path).returncode in {0, 1}
-
-
-def test_files_by_name_are_the_systems_and_options_say_the_rest(tmp_path):
-    write_texts(tmp_path, ["one.hyp", "two.hyp", "right.txt"])
-    _, plan = init_plan(tmp_path, "one.hyp", "two.hyp", "--gold", "right.txt", "--format", "segments")
-    [test_set] = plan["test_set"]
-    assert (test_set["systems"], test_set["gold"]) == ("{system}.hyp", "right.txt")
 
 
 @pytest.mark.parametrize(

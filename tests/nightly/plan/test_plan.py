@@ -8,7 +8,7 @@ from conftest import ROOT
 from good_plan import build_good_plan, format_plan, write_plan_inputs
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate.rules import Equivalent, NonInferior, NotWorse
+from sigdask.nightly.gate.rules import NonInferior, NotWorse
 from sigdask.nightly.plan import Plan, build_schema, format_schema, load_plan
 from sigdask.nightly.run.check import check_plan_data
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
@@ -95,12 +95,6 @@ def test_systems_are_tables_lists_and_patterns(folder, systems, names):
     assert [source.name for source in load_text(folder, text).test_sets[0].sources] == names
 
 
-def test_a_file_whose_name_looks_like_a_pattern_is_that_file(folder):
-    (folder / "odd[1].csv").write_text("item,a,b\nx,1,2\n")
-    text = SMALLEST.replace("runs/{system}.csv", "odd[1].csv")
-    assert load_text(folder, text).test_sets[0].sources[0].path.name == "odd[1].csv"
-
-
 def test_stopping_brings_an_adjustment_that_it_can_serve(folder):
     sequence = load_text(folder, SMALLEST + '[stopping]\nrule = "confidence-sequence"\nepsilon = 0.01\n')
     assert sequence.stopping == ConfidenceSequence(0.05, 0.01)
@@ -136,13 +130,6 @@ def test_a_cluster_is_a_word_a_file_or_a_table(folder):
     assert load_text(folder, SMALLEST + '[cluster]\nfile = "c.toml"\n').cluster == str(folder / "c.toml")
     slurm = load_text(folder, SMALLEST + '[cluster]\nclass = "slurm"\noptions = { queue = "night" }\n').cluster
     assert (slurm.kind, slurm.options) == ("slurm", {"queue": "night"})
-
-
-def test_paths_of_a_cluster_start_at_the_plan(folder):
-    text = '[cluster]\nclass = "address"\noptions = { scheduler_file = "s.json" }\nsecurity = { ca = "ca.pem", cert = "c.pem", key = "k.pem" }\n'
-    cluster = load_text(folder, SMALLEST + text).cluster
-    assert cluster.options["scheduler_file"] == str(folder / "s.json")
-    assert cluster.transport.key == folder / "k.pem"
 
 
 def test_the_gates_rules_take_the_plans_level_and_adjustment(folder):
@@ -207,14 +194,3 @@ def test_the_schema_accepts_the_good_plan_and_refuses_a_misspelt_one():
     jsonschema.validate(build_good_plan(), build_schema())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**build_good_plan(), "metrcs": ["mean"]}, build_schema())
-
-
-def test_equivalence_is_a_rule_with_a_margin(folder):
-    plan = load_text(
-        folder, SMALLEST + '[gate]\nrules = [{ rule = "equivalent", margin = 0.01, alpha = 0.1, baseline = "base" }]\n'
-    )
-    assert plan.gate.rules == (Equivalent(0.01, 0.1, "base"),)
-    with pytest.raises(InputError, match="margin: missing; expected margin on the metric's own scale"):
-        load_text(folder, SMALLEST + '[gate]\nrules = [{ rule = "equivalent", baseline = "base" }]\n')
-    with pytest.raises(InputError, match="did you mean 'equivalent'"):
-        load_text(folder, SMALLEST + '[gate]\nrules = [{ rule = "equivalence", margin = 0.1, baseline = "base" }]\n')

@@ -1,9 +1,7 @@
 """A plan's gate at the end of `sigdask run`: exit status, files, history of p-values."""
 
 import json
-import os
 import signal
-import threading
 import time
 from xml.etree import ElementTree as ET
 
@@ -14,10 +12,9 @@ from click.testing import CliRunner
 from nights import read_tallies
 
 from sigdask.cli import commands
-from sigdask.errors import InputError
 from sigdask.nightly.gate.margin_tests import MARGIN_STEPS
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.run import count, gate, run_plan
+from sigdask.nightly.run import count, run_plan
 
 PLAN = """
 trials = 9999
@@ -153,42 +150,6 @@ def slow_when_asked(outputs, gold):
         time.sleep(0.05)
     return float(sum(outputs))
 """
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["SIGTERM", "the deadline"])
-def test_the_spread_of_a_slow_black_box_is_left_in_time(folder, how, monkeypatch):
-    write_scores(folder, 0.0)
-    (folder / "slow_when_asked.py").write_text(SLOW_WHEN_ASKED)
-    rules = 'rules = [{ rule = "not-worse" }]\n'
-    text = PLAN.partition("[report]")[0].replace("9999", "50") + f"[gate]\n{rules}"
-    (folder / "plan.toml").write_text(text.replace('"wide"', '"wide"\nmetrics = ["slow_when_asked:slow_when_asked"]'))
-    plan = load_plan(folder / "plan.toml")
-    run_plan(plan, cluster="none")
-    monkeypatch.setenv("SLOW_WHEN_ASKED", "1")
-    if how == "SIGTERM":
-        threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
-    deadline = time.time() + 2 if how == "the deadline" else None
-    start = time.monotonic()
-    outcome = run_plan(plan, cluster="none", deadline=deadline)
-    assert f"stopped by {how} before the gate was judged" in str(outcome.unjudged)
-    assert outcome.exit_status == 3
-    assert 1 < time.monotonic() - start < 10
-    monkeypatch.delenv("SLOW_WHEN_ASKED")
-    assert run_night(folder)[0] == 0
-
-
-def test_a_gate_that_raises_leaves_results_reported_and_its_reason_said(folder, monkeypatch):
-    write_scores(folder, 0.0)
-
-    def fails(*_arguments, **_options):
-        raise InputError("no such thing")
-
-    monkeypatch.setattr(gate, "judge_plan", fails)
-    status, text = run_night(folder)
-    assert status == 2
-    assert "no such thing" in text
-    assert "new" in text.partition("no such thing")[0]
 
 
 @pytest.mark.parametrize(("effect", "status"), [(0.0, 3), (-0.9, 1)])

@@ -20,7 +20,6 @@ from terminals import run_in_terminal
 
 from sigdask.api import compare_all
 from sigdask.errors import ClusterLostError, HeldError, InputError, TaskError
-from sigdask.execution.clusters import parse_description
 from sigdask.formats import Options, read
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import count, run_plan
@@ -52,19 +51,6 @@ def test_the_counts_are_those_of_compare_and_a_second_run_of_the_plan_counts_not
     second = run_plan(plan, cluster="none")
     assert (second.n_counted, second.n_changed) == (0, 0)
     assert second.results == outcome.results
-
-
-@pytest.mark.parametrize("cluster", ["local", parse_description({"class": "local", "workers": 2}, source="c")])
-def test_workers_are_not_started_for_work_that_takes_less_time(plan, monkeypatch, cluster):
-    connected, connect = [], count.clusters.connect
-    monkeypatch.setattr(
-        count.clusters, "connect", lambda cluster, workers: connected.append(cluster) or connect("none")
-    )
-    assert run_plan(plan, cluster=cluster).exit_status == 0
-    assert {*connected} == {"none"}
-    monkeypatch.setattr(count.clusters, "SHORT_SECONDS", 0.0)
-    assert run_plan(plan, cluster=cluster, store=str(plan.path.with_name("other.sqlite"))).exit_status == 0
-    assert connected[-1] is cluster
 
 
 def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_path):
@@ -186,24 +172,6 @@ def test_a_metric_that_fails_later_is_left_out_and_comes_back(tmp_path, monkeypa
     assert list(failed.results["set0"]) == [r for r in first.results["set0"] if r.metric == "mean"]
     monkeypatch.delenv("FAILS_WHEN_ASKED")
     assert run_plan(plan, cluster="none").results == first.results
-
-
-def test_a_plan_of_nothing_but_a_failing_metric_starts_no_cluster_and_ends_in_words(tmp_path, monkeypatch):
-    folder = tmp_path / "night"
-    path = write_plan(folder, sets=1)
-    (folder / "never_scores.py").write_text("def never_scores(outputs, gold):\n    raise ValueError('never')\n")
-    path.write_text(
-        path.read_text().replace("mean", "never_scores:never_scores")
-        + '[report]\njson = "a.json"\ntext = "a.txt"\nhtml = "a.html"\n'
-    )
-    monkeypatch.setattr(count.clusters, "connect", None)
-    outcome = run_plan(load_plan(path))
-    assert (outcome.exit_status, len(outcome.results["set0"])) == (3, 0)
-    result = call_sigdask("run", path, cwd=folder)
-    assert result.returncode == 3, result.stderr
-    assert "failed: ValueError: never" in result.stderr
-    assert json.loads((folder / "a.json").read_text())["results"] == []
-    assert (folder / "a.html").exists()
 
 
 class BreakingEngine:
@@ -350,26 +318,6 @@ def wait_for_tallies(folder):
     wait_for_run(folder, "tallies")
 
 
-@pytest.mark.slow
-def test_status_is_had_from_outside_while_the_plan_runs(tmp_path):
-    folder = tmp_path / "night"
-    path = write_slow_plan(folder, trials=1_000_000)
-    process = run_sigdask(
-        "run", path, "--cluster", "none", cwd=folder, start=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-    )
-    wait_for_run(folder)
-    time.sleep(3)
-    state = json.loads(call_sigdask("status", path, "--json", cwd=folder).stdout)
-    text = call_sigdask("status", folder / "night.sqlite", cwd=folder).stdout
-    process.kill()
-    process.wait()
-    assert state["state"] == "running"
-    assert 0 < state["trials"] < state["wanted"]
-    assert state["seconds_left"] > 0
-    assert "trials a second" in text
-    assert read_status(str(folder / "night.sqlite")).state == "killed"
-
-
 def test_a_run_is_followed_until_it_ends(tmp_path):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=3_000)
@@ -442,14 +390,6 @@ def test_run_plan_outside_the_main_thread_stops_at_its_deadline(plan):
     worker.start()
     worker.join(120)  # of days
     assert outcomes[0].stopped == "the deadline"
-
-
-def test_an_unknown_plan_or_run_in_a_store_is_an_error(plan):
-    run_plan(plan, cluster="none")
-    with pytest.raises(InputError, match="no run of a plan 'other'"):
-        read_status(plan.store, "other")
-    with pytest.raises(InputError, match="has no run 7"):
-        build_report(plan.store, plan.name, 7)
 
 
 @pytest.mark.slow

@@ -197,7 +197,8 @@ KINDS = {
 
 
 QUICK_KINDS = {"cut within a page", "a tree that holds itself", "a view without end", "a trigger", "impossible counts",
-               "another family", "other settings", "a block of more rows", "a bomb in a block"}  # fmt: skip
+               "other possible counts", "tallies of another comparison", "another family", "other settings",
+               "a block of more rows", "a bomb in a block"}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -25,23 +25,16 @@ from sqlalchemy.engine import make_url
 from sigdask.api import compare
 from sigdask.errors import HeldError, InputError, StoreError
 from sigdask.nightly.store import (
-    Progress,
-    StoredResults,
     StoredTallies,
     database,
-    history,
     lease,
     open_for_reading,
     open_store,
-    results,
-    tallies,
 )
-from sigdask.nightly.store.checksums import compute_keys
-from sigdask.nightly.store.database import find_file_system, find_lock_holder, open_to_read, open_to_write
+from sigdask.nightly.store.database import find_file_system, find_lock_holder, open_to_write
 from sigdask.nightly.store.lease import Lease, LeaseHolder
 from sigdask.nightly.store.status import Changes
 from sigdask.randomization.panels.digests import pack_digests
-from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
 from sigdask.results.record import Stopped
 
@@ -150,12 +143,10 @@ def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
         store.commit([StoredTallies(ids, 0, 0, 4096, first)])
         store.commit([StoredTallies(ids, 0, 4096, 16_384, second)])
         store.commit([StoredTallies(ids[1:], 0, 16_384, 20_000, third)])
-        with store.database.transaction() as connection:
-            keys = compute_keys(build_digests("a", "b").tolist())
-            starts, stops, counts = tallies.read_tallies_by_round(connection, ids, keys, 0)
-            rounds = tallies.read_rounds(connection, ids[::-1], keys[::-1], 0, np.array([16_384, 16_383]))
-            partial_rounds = tallies.read_rounds(connection, ids, keys, 0, np.array([20_000, 20_000]))
-            none = tallies.read_rounds(connection, ids, keys, 1, np.array([20_000, 20_000]))
+        starts, stops, counts = store.fetch_blocks(ids, 0)
+        rounds = store.fetch_rounds(ids[::-1], 0, np.array([16_384, 16_383]))
+        partial_rounds = store.fetch_rounds(ids, 0, np.array([20_000, 20_000]))
+        none = store.fetch_rounds(ids, 1, np.array([20_000, 20_000]))
     assert starts.tolist() == [0, 4096, 16_384]
     assert stops.tolist() == [[4096, 4096], [16_384, 16_384], [0, 20_000]]
     assert counts.tolist() == [first.tolist(), second.tolist(), [[0, 0, 0], third[0].tolist()]]
@@ -357,52 +348,6 @@ def test_commits_of_a_night_whose_answers_were_lost_count_once(losing, where, tm
     assert read_tallies(where) == read_tallies(plan.parent / "calm.sqlite")
 
 
-def build_result(a="x", p=0.25, score=1.0, **changes):
-    from sigdask.api import compare
-
-    result = compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0], names=(a, "y"))
-    return replace(result, p_value=p, score_a=score, **changes)
-
-
-def test_results_that_hold_are_kept_once_and_what_changed_is_told(where):
-    with open_store(where, "p") as store:
-        runs = []
-        for run_results in (
-            [build_result("a"), build_result("b")],
-            [build_result("a"), build_result("b")],
-            [build_result("a", p=0.5)],
-        ):
-            runs.append(store.begin_run("p.toml", {}, [Progress("s", 2, 2, 2, 0, 5, 5)]))
-            changed = store.save_results([build_stored(*run_results)])
-            store.end_run("finished", "", {})
-            assert changed == {0: 2, 1: 0, 2: 2}[len(runs) - 1]
-    with open_for_reading(where) as connection:
-        assert [r.a for r in read_stored(connection, runs[1])] == ["a", "b"]
-        first_change, second_change = Changes.from_changes(
-            results.find_changes(connection, "p", runs[1], runs[2]), 0.05
-        )
-        assert (first_change.before.p_value, first_change.now.p_value, second_change.before.a, second_change.now) == (
-            0.25,
-            0.5,
-            "b",
-            None,
-        )
-        assert len(Changes.from_changes(results.find_changes(connection, "p", runs[0], runs[1]), 0.05)) == 0
-        [restored, _] = read_stored(connection, runs[0])
-        assert restored == build_result("a")  # every field comes back, nested ones as well
-        assert [run.number for run in history.list_runs(connection, "p")] == runs[::-1]
-
-
-def build_stored(*rows):
-    """Build results as a run records them."""
-    n = len(rows)
-    return StoredResults(results_to_table(rows, 0.05), np.arange(n), np.ones(n, np.bool_))
-
-
-def read_stored(connection, run=None):
-    return list(iter_results(results.build_results_table(results.fetch_results_at(connection, "p", run), 0.05)))
-
-
 def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
     result = compare([1, 2, 3, 4], [0, 1, 1, 2])  # p = 2 / 16
     small, family = replace(result, p_value=0.05), replace(result, p_value=0.04, p_adjusted=0.06)
@@ -448,15 +393,6 @@ def test_a_store_that_cannot_be_is_an_error_in_words(tmp_path, monkeypatch, name
     with pytest.raises((InputError, StoreError), match=found) as caught:
         open_to_write(name)
     assert "secret" not in str(caught.value)
-
-
-def test_a_file_that_is_no_database_is_an_error(tmp_path):
-    (tmp_path / "x.sqlite").write_text("this is a text, not a database, and long enough to be read as one" * 20)
-    for open_ in (open_to_write, open_to_read):
-        with pytest.raises(InputError, match="not an SQLite database"):
-            open_(str(tmp_path / "x.sqlite"))
-    with pytest.raises(InputError, match="no such file"):
-        open_to_read(str(tmp_path / "none.sqlite"))
 
 
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="locks are listed in /proc/locks")
