@@ -333,7 +333,7 @@ def _parse_transport(value: Any, source: str, folder: Path) -> Transport:
     files = {key: folder / Path(path).expanduser() for key, path in paths.items() if path is not None}
     if files.keys() != {*SECURITY_KEYS}:
         raise InputError(f"{section}: ca, cert and key belong together; given: {', '.join(files) or 'none'}")
-    return Transport(**files)
+    return Transport(ca=files["ca"], cert=files["cert"], key=files["key"])
 
 
 ClusterSpec = str | Mapping[str, Any] | ClusterDescription
