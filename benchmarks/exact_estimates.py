@@ -6,7 +6,6 @@ A line a method and problem: the estimate, the time that the process took, and t
 
 from __future__ import annotations
 
-import tempfile
 import time
 from pathlib import Path
 
@@ -38,28 +37,6 @@ def iter_problems():
         )
 
 
-def measure_plan(trials: int) -> tuple[float, float]:
-    """Return the estimated and the measured CPU seconds of a plan that compares the systems of Yeh's example."""
-    from sigdask.api import compare_all
-    from sigdask.nightly.plan.load import load_plan
-    from sigdask.nightly.run.estimate import estimate_costs
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "plan.toml"
-        path.write_text(
-            f'cluster = "none"\nmethod = "randomization"\ntrials = {trials}\n'
-            f'[[test_set]]\nname = "yeh"\nsystems = "{YEH}"\n'
-        )
-        plan = load_plan(path)
-        estimated = estimate_costs(plan)[0].seconds
-        counts = plan.test_sets[0].read()
-    options = {"metrics": counts.suggested, "method": "randomization", "cluster": "none"}
-    compare_all(counts, trials=1000, **options)
-    start = time.process_time()
-    compare_all(counts, trials=trials, **options)
-    return estimated, time.process_time() - start
-
-
 def main() -> None:
     """Print a line for each problem and method, and for each plan."""
     from sigdask.statistics.exact import iter_methods, solve
@@ -76,8 +53,6 @@ def main() -> None:
             solve(problem, method)
             seconds = time.process_time() - start
             print_line(method.method, name, method.seconds, seconds)
-    for trials in (10**6, 10**7, 10**8):
-        print_line("plan", f"{trials:,} trials", *measure_plan(trials))
 
 
 def print_line(method: str, problem: str, estimated: float, measured: float) -> None:

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from scipy import special
 
 from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR
-from sigdask.statistics import multiplicity
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results-gate-year.json"
@@ -38,8 +37,8 @@ UNCHANGED, SAME_ITEMS, FRESH = CASES = ("unchanged outputs", "new outputs, same 
 BETS = (0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
 """Shares of losses among differing items that the e-values bet on."""
 
-UNSHOWN_RULES = ("e-values added up", "e-values multiplied every night", "LOND, alpha = 0.01")
-"""Rules that are not on the page: sigdask does not have the first two, and the third detects hardly anything."""
+UNSHOWN_RULES = ("e-values added up", "e-values multiplied every night")
+"""Rules that are not on the page, because sigdask does not have them."""
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -62,27 +61,6 @@ def compute_p_values(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> Floa
 def build_level_rule(level: float) -> Rule:
     """Return the rule that tests every night at one level."""
     return lambda wins, losses: compute_p_values(wins, losses) <= level
-
-
-def build_online_rule(rule: multiplicity.OnlineRule, alpha: float) -> Rule:
-    """Return the LORD++ or LOND rule, computed for all years at once."""
-
-    def alarms(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> BoolArray:
-        p = compute_p_values(wins, losses)
-        weights = np.array([multiplicity.compute_weight(j) for j in range(1, p.shape[1] + 1)])
-        share = multiplicity.FIRST_SHARE
-        is_alarm, first_alarm = np.zeros(p.shape), np.full(len(p), -1)
-        for t in range(p.shape[1]):
-            if rule == "lond":
-                level = alpha * weights[t] * (1 + is_alarm[:, :t].sum(axis=1))
-            else:
-                first_weight = np.where(first_alarm >= 0, weights[t - 1 - first_alarm], 0.0)
-                level = alpha * (share * weights[t] + is_alarm[:, :t] @ weights[:t][::-1] - share * first_weight)
-            is_alarm[:, t] = p[:, t] <= level
-            first_alarm = np.where((first_alarm < 0) & (is_alarm[:, t] > 0), t, first_alarm)
-        return is_alarm.astype(np.bool_)
-
-    return alarms
 
 
 def alarm_by_accumulation(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> BoolArray:
@@ -116,9 +94,6 @@ DEFAULT_RULE = f"false_alarms_per_year = {FALSE_ALARMS_PER_YEAR:g}"
 RULES: dict[str, Rule] = {
     DEFAULT_RULE: build_level_rule(FALSE_ALARMS_PER_YEAR / NIGHTS),
     "alpha = 0.05": build_level_rule(0.05),
-    "LORD++, alpha = 0.05": build_online_rule("lord++", 0.05),
-    "LOND, alpha = 0.05": build_online_rule("lond", 0.05),
-    "LOND, alpha = 0.01": build_online_rule("lond", 0.01),
     "e-values added up": alarm_by_accumulation,
 }
 

@@ -113,7 +113,7 @@ TARGETS = (
             "add_planes", "add_pieces", "combine_columns", "add_tables",
         ),
     ),
-    Target("sigdask/nightly/store/tallies.py", (f"{STORE}/test_store.py",)),
+    Target("sigdask/nightly/store/tallies.py", (f"{STORE}/test_store.py", f"{STORE}/test_damage.py")),
     Target("sigdask/nightly/store/lease.py", (f"{STORE}/test_store.py",)),
     Target(
         "sigdask/nightly/gate/not_worse.py",

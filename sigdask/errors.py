@@ -107,8 +107,8 @@ class DamagedError(SigdaskError):
         n_more = len(self.faults) - self.SHOWN
         details = "; ".join([*self.faults[: self.SHOWN], *([f"and {n_more:,} more"] if n_more > 0 else [])])
         super().__init__(
-            f"store {where}: damaged: {details}. `sigdask store check {where}` lists all damage; `sigdask store "
-            f"repair {where}` keeps the rows that can be read. The next run counts only the others again"
+            f"store {where}: damaged: {details}. Move the file aside (or name another store with --store), "
+            "and the next run counts again"
         )
         self.where = where
 
@@ -135,3 +135,7 @@ def check_installed(package: str, extra: str, purpose: str) -> None:
     """Raise if an optional package is not installed, without importing it."""
     if find_spec(package) is None:
         raise build_extra_error(package, extra, purpose)
+
+
+class MissingItemsError(InputError):
+    """Some systems of a table lack items, or too few items are common. An option decides what is compared."""

@@ -94,7 +94,6 @@ def build_good_plan():
         "report": {"json": "night-{date}.json", "text": "night.txt"},
         "gate": {
             "runs_per_year": 250,
-            "fdr": "lord++",
             "junit": "gate.xml",
             "json": "gate.json",
             "command": ["true"],

@@ -55,8 +55,6 @@ TITLES = {
         "Share of labellings that the test calls dependent on the gold labels.",
     ),
     "gates": ("systems", "Share of runs that fail."),
-    "nights": ("sequence of nights", "Mean share of false alarms among the alarms of a sequence of nights."),
-    "power of nights": ("sequence of nights", "Share of the nights with a loss in which there is an alarm."),
     "rankings": (
         "two measures, equally good, of 200 candidates",
         "Share of lists in which a difference is found at 0.05, with n = 20, 50 and 100.",
@@ -90,7 +88,7 @@ PAGES = {
     "diagnosis": ("diagnosis", "dependence"),
     "intervals": ("intervals", "intervals of rankings"),
     "families": ("families", "discoveries", "across sets", "power of families"),
-    "gates": ("margins", "gates", "nights", "power of nights"),
+    "gates": ("margins", "gates"),
     "others": ("power", "foretold power", "rankings", "labellings"),
 }
 """The tables of each page."""

@@ -181,11 +181,11 @@ for _command in (
         analyses.reproduce,
         analyses.cite,
     ),
-    *(plan.init, plan.check, plan.run, plan.submit, plan.status, plan.history, plan.report, plan.store),
-    *(info.demo, info.examples, info.metrics, info.formats, info.verify, info.certificates),
+    *(plan.init, plan.check, plan.run, plan.submit, plan.status, plan.history, plan.report),
+    *(info.demo, info.examples, info.metrics, info.formats, info.verify),
 ):
     commands.add_command(_command)
-for _command in (commands, *commands.commands.values(), *plan.store.commands.values()):
+for _command in (commands, *commands.commands.values()):
     _command.context_class = Context
     refuse_repeats(_command)
     complete_files(_command)

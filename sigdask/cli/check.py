@@ -13,14 +13,14 @@ from sigdask.cli.output.streams import output_columns, print_data, print_text
 from sigdask.errors import InputError
 from sigdask.execution.clusters.slurm import build_submission
 from sigdask.nightly import plan as plans
-from sigdask.nightly.report.cost import render
 from sigdask.nightly.run import parse_deadline
-from sigdask.nightly.run.estimate import count_threads, estimate_costs
-from sigdask.text import make_printable
+from sigdask.nightly.run.check import check_plan_data
+from sigdask.report.layout import format_table
+from sigdask.text import format_count, make_printable
 
 
 def check(plan_files: tuple[str, ...], *, keys: bool, schema: bool, everything: bool) -> None:
-    """Validate plans and print what each would cost."""
+    """Validate plans and print the sizes of their test sets."""
     if schema:
         click.echo(plans.format_schema(), nl=False)
         return
@@ -34,19 +34,28 @@ def check(plan_files: tuple[str, ...], *, keys: bool, schema: bool, everything: 
             _check_plan(file, everything=everything)
 
 
+NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons")
+
+MAX_LISTED = 20
+"""Number of test sets that are listed by default."""
+
+
 def _check_plan(plan: str, *, everything: bool) -> None:
-    """Validate a plan with its files and data, and print what it would cost."""
+    """Validate a plan with its files and data, and print the sizes of its test sets and the readers' notes."""
     loaded = plans.load_plan(plan)
     loaded.report.check_packages()
     with show_progress() as steps, steps.show_reading(list_plan_files(loaded)):
-        costs = estimate_costs(loaded, steps.show_extraction)
-    stops = loaded.stopping is not None
-    print_text(
-        render(
-            loaded.name, costs, count_threads(loaded),
-            gate=loaded.gate, stops=stops, everything=everything, width=output_columns(),
-        )
-    )  # fmt: skip
+        sizes = check_plan_data(loaded, steps.show_extraction)
+    shown = sizes if everything else sizes[:MAX_LISTED]
+    rows = [
+        [s.name, s.format, f"{s.n_systems:,}", f"{s.n_items:,}", s.unit, f"{s.n_units:,}", f"{s.n_comparisons:,}"]
+        for s in shown
+    ]
+    n = format_count(sum(s.n_comparisons for s in sizes), "comparison")
+    texts = [f"note: {s.name}: {warning}" for s in shown for warning in s.warnings]
+    texts += [f"{len(shown)} of {len(sizes):,} test sets (--all lists all)"] if len(shown) < len(sizes) else []
+    texts += [f"{loaded.name}: {format_count(len(sizes), 'test set')}, {n}; the plan and its files are valid"]
+    print_text("\n".join([format_table(NAMES, rows, output_columns()), *map(make_printable, texts)]))
 
 
 def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *, dry_run: bool) -> None:

@@ -11,7 +11,7 @@ import click
 
 from sigdask.analysis import reproduce as reproduction
 from sigdask.analysis.reproduce import check_signatures, read_json_results
-from sigdask.cli.output.streams import LOG, print_text
+from sigdask.cli.output.streams import print_text
 from sigdask.cli.output.write import assign_files, write_data
 from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import is_json
@@ -83,7 +83,7 @@ NAN_KEYS = ("score_a", "score_b", "difference", "p_value")
 def _read_plan_results(where: str) -> Results:
     """Return the latest results of a plan on all its test sets together."""
     from sigdask.cli.status import find_store_and_plan, is_other_file  # loads SQLAlchemy and pydantic
-    from sigdask.nightly.store import report_damage, status
+    from sigdask.nightly.store import status
 
     if is_other_file(where):
         raise InputError(
@@ -91,11 +91,8 @@ def _read_plan_results(where: str) -> Results:
             "a plan (.toml) or its store"
         )
     location, plan = find_store_and_plan(where, None, None)
-    with report_damage(location):
-        report = status.build_report(location, plan)
-        results = [*report.results.values()]
-    if lost := report.describe_lost():
-        LOG.warning(lost)
+    report = status.build_report(location, plan)
+    results = [*report.results.values()]
     if not results:
         raise InputError(f"{where}: holds no results")
     table = Table.join([test_set_results.table for test_set_results in results])

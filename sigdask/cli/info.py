@@ -1,12 +1,8 @@
-"""The commands `metrics`, `formats`, `certificates` and `verify`."""
+"""The commands `metrics`, `formats` and `verify`."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from sigdask.cli.output.streams import log_note, print_text
-from sigdask.errors import InputError
-from sigdask.execution.certificates import create_certificates
+from sigdask.cli.output.streams import print_text
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
 from sigdask.text import make_printable
@@ -31,17 +27,6 @@ def formats() -> None:
 
 def _print_entry(name: str, text: str) -> None:
     print_text(f"{name:{NAME_COLUMNS}}{text}", hang=NAME_COLUMNS)
-
-
-def certificates(folder: Path, days: float) -> None:
-    """Create a certificate authority and TLS certificates in a folder."""
-    if not 0 < days <= 398:
-        raise InputError(f"--days {days:g}: must be more than 0, at most 398")
-    files = create_certificates(folder, days=days)
-    log_note(
-        f"wrote certificates, valid for {days:g} days and readable only by their owner: "
-        f"{', '.join(path.name for path in files)}"
-    )
 
 
 def verify(cluster: str, workers: int | None) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sigdask.cli.declared.options import REPORT_FORMATS
 from sigdask.cli.output.progress import list_plan_files, show_progress
-from sigdask.cli.output.streams import LOG, clear_terminal, log_note, output_columns, print_json, print_text
+from sigdask.cli.output.streams import clear_terminal, log_note, output_columns, print_json, print_text
 from sigdask.cli.output.write import (
     assign_files,
     check_figures,
@@ -38,7 +38,6 @@ from sigdask.nightly.report.text import (
     write_report,
 )
 from sigdask.nightly.run.analyses import open_recorded
-from sigdask.nightly.store import report_damage
 from sigdask.nightly.store import status as store_status
 from sigdask.options import TableLayoutOptions, fill_options, select_options
 from sigdask.results.export import iter_csv
@@ -54,8 +53,7 @@ def status(where: str, store: str | None, name: str | None, in_json: bool, follo
     """Print the progress of a plan's latest run, once or until the run ends. Return the exit status."""
     location, plan = find_store_and_plan(where, store, name)
     while True:
-        with report_damage(location):
-            plan_status = store_status.read_status(location, plan)
+        plan_status = store_status.read_status(location, plan)
         if follow and not in_json:
             clear_terminal()
         if in_json:
@@ -81,8 +79,7 @@ def _judge_end(followed: Status) -> int:
 def history(where: str, store: str | None, name: str | None, last: int) -> None:
     """Print a list of the runs of a plan."""
     location, plan = find_store_and_plan(where, store, name)
-    with report_damage(location):
-        print_text(format_history(store_status.list_runs(location, plan, last), width=output_columns()))
+    print_text(format_history(store_status.list_runs(location, plan, last), width=output_columns()))
 
 
 def report(wheres: Sequence[str], store: str | None, name: str | None, number: int | None, **options: Any) -> None:
@@ -106,18 +103,15 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
             plan_files = {}
         check_overwriting(files, plan_files)
     location, plan = find_store_and_plan(where, store, name)
-    with report_damage(location):
-        plan_report = store_status.build_report(location, plan, number, options["grouping"])
-        if lost := plan_report.describe_lost():
-            LOG.warning(lost)
-        if is_printed(files):
-            verdict = plan_report.run.details.get("verdict")
-            print_report(plan_report, options, before="" if verdict is None else f"{format_record(verdict)}\n\n")
-        write_files(plan_report, files, options)
-        details = _open_details(where, plan_report, options) if options["open_pairs"] else ()
-        if files["html"] is not None:
-            write_report(Path(files["html"]), plan_report, details)
-        write_figures(options, plot_report(plan_report, details))
+    plan_report = store_status.build_report(location, plan, number, options["grouping"])
+    if is_printed(files):
+        verdict = plan_report.run.details.get("verdict")
+        print_report(plan_report, options, before="" if verdict is None else f"{format_record(verdict)}\n\n")
+    write_files(plan_report, files, options)
+    details = _open_details(where, plan_report, options) if options["open_pairs"] else ()
+    if files["html"] is not None:
+        write_report(Path(files["html"]), plan_report, details)
+    write_figures(options, plot_report(plan_report, details))
 
 
 def _open_details(where: str, plan_report: PlanReport, options: Mapping[str, Any]) -> tuple[ComparisonDetails, ...]:
@@ -141,8 +135,7 @@ def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str 
     """Write or update a site of some plans."""
     for where in wheres:
         location, plan = find_store_and_plan(where, store, name)
-        with report_damage(location):
-            write_stored_nights(Path(site), location, plan)
+        write_stored_nights(Path(site), location, plan)
     log_note(f"site: {Path(site) / 'index.html'}")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, Bools, Floats
 from sigdask.counts.texts import ScopeNote, Texts
-from sigdask.errors import InputError
+from sigdask.errors import InputError, MissingItemsError
 from sigdask.options import Missing
 from sigdask.text import format_count, format_list
 
@@ -220,7 +220,7 @@ def check_common_items(
     remedy = f" Then --min-items {min_common}{gaps} compares them" if min_common else ""
     remedy += ". If not, correct the ids" if common[a, b] < either[a, b] else ""
     threshold = f"{100 * MIN_COMMON_SHARE:.0f} %" if min_items is None else f"--min-items {min_items}"
-    raise InputError(
+    raise MissingItemsError(
         f"systems {systems[a]!r} and {systems[b]!r} have {n:,} of {int(either[a, b]):,} items in common, fewer "
         f"than {threshold}{suffix}{_format_examples(has, ids, a, b, systems)}{question}{remedy}"
     )
@@ -255,7 +255,7 @@ def check_complete(
         return
     item, system = (int(k) for k in np.argwhere(~present)[0])
     position = f"at position {item + 1}" if ids is None else repr(ids[item])
-    raise InputError(
+    raise MissingItemsError(
         f"system {systems[system]!r} has no {noun} for item {position} ({np.count_nonzero(~present)} missing in "
         f"total); choose --missing pairwise (compares each pair on the items that both have) or --missing zero{zero}"
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,22 +68,9 @@ def build_encoding_error(raw: bytes, path: Path) -> InputError:
 
 
 _YAML = re.compile(r"(?:---|- |[\w.-]+:(?:\s|$))")
-_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
-_OPEN_QUOTE = (
-    *(f"{words} '\\n'" for words in ("Illegal character", "Found invalid character")),
-    "Expected \"'",
-    "Unterm",
-)
-"""Beginnings of `tomllib`'s messages about an unclosed quotation mark."""
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl")
 """Endings of data files, which are sometimes given in place of a TOML file."""
-
-MAX_SHOWN_LENGTH = 80
-"""Maximum characters of a line that is shown."""
-
-MAX_PARSED = 200
-"""Number of last lines in which the beginning of an unfinished statement is searched."""
 
 
 def parse_toml(text: str, path: Path, remedy: str = "") -> dict[str, Any]:
@@ -118,30 +103,11 @@ def parse_toml(text: str, path: Path, remedy: str = "") -> dict[str, Any]:
 
 
 def _describe_toml_error(text: str, path: Path, error: str, remedy: str) -> str:
-    """Return what makes a text invalid TOML: another format, an open quote, or the parser's message, with the line."""
+    """Return that a text is of another format, or the parser's message with the line."""
     lines = text.splitlines()
     first = next((line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")), " ")
     if first[0] == "{" or _YAML.match(first):
         return f", but {'JSON' if first[0] == '{' else 'YAML'}{remedy and '; '}{remedy}"
     if remedy and path.suffix.lower() in TABLE_SUFFIXES:
         return f"; {remedy}"
-    number = int(place[1]) if (place := _AT_LINE.search(error)) else _find_unfinished_line(lines)
-    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    shown = f": {line}" if line.isprintable() and 0 < len(line) <= MAX_SHOWN_LENGTH else ""
-    if error.startswith(_OPEN_QUOTE):
-        return f": line {number} has a quotation mark that is not closed{shown}"
-    if not place and number:
-        return f": line {number} begins a list or table that is not closed ({error}){shown}"
-    hint = ""
-    if error.startswith(("Invalid value", "Unclosed")):
-        hint = "; text needs quotation marks, and a list ends with ]"
-    return f": {error}{hint}{shown}"
-
-
-def _find_unfinished_line(lines: Sequence[str]) -> int:
-    """Return the number of the line with the statement that does not end, or 0."""
-    for number in range(len(lines), max(len(lines) - MAX_PARSED, 0), -1):
-        with suppress(tomllib.TOMLDecodeError):
-            tomllib.loads("\n".join(lines[: number - 1]))
-            return number
-    return 0
+    return f": {error}; text needs quotation marks, and a list ends with ]"

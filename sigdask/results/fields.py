@@ -233,7 +233,7 @@ DOCUMENT_UNDETERMINED = {
 
 UNDETERMINED_NOTES = {
     **dict.fromkeys(("scope", "reading", "missing"), "how the files were read and chosen"),
-    **dict.fromkeys(("second-look", "earlier"), "earlier runs of a plan"),
+    "second-look": "earlier runs of a plan",
     "unused-option": "options that have no effect",
 }
 """Kinds of notes that data, settings and seed do not determine, with the reason."""

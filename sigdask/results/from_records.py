@@ -1,4 +1,4 @@
-"""Tables built from `Result` objects, such as results of a JSON file or of stores of earlier versions."""
+"""Tables built from `Result` objects, such as results of a JSON file."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _build_column(values: Sequence[Any], example: Column) -> Column:
 def results_to_table(results: Sequence[Result], alpha: float) -> Table:
     """Return a table whose rows are the given results.
 
-    Sentences of earlier versions are kept if they differ from the current ones for the same numbers.
+    Sentences that the numbers in the columns do not reproduce are kept.
     """
     undefined_a, undefined_b = (
         [_find_note_number(r, "zero-division", "score", system) for r, system in zip(results, systems, strict=True)]

@@ -38,7 +38,6 @@ NoteKind = Literal[
     "dependence",  # differences are correlated within groups that are not swapped as a whole
     # kinds of notes on either
     "permutation",  # a known limitation of swapping scores of metrics
-    "earlier",  # from a version whose notes were only texts
 ]
 """Subject of a note. The names never change."""
 
@@ -134,11 +133,3 @@ def group_by_weight(notes: Iterable[Note]) -> list[tuple[str, str, list[str]]]:
         label = next((label for label, (_, kinds) in NOTE_WEIGHTS.items() if note.kind in kinds), lightest)
         texts[label][note.text] = None
     return [(label, NOTE_WEIGHTS[label][0], [*own]) for label, own in texts.items() if own]
-
-
-def upgrade_warnings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object of results in today's form, with notes in place of the earlier texts in "warnings"."""
-    if "warnings" not in values:
-        return dict(values)
-    rest = {name: value for name, value in values.items() if name != "warnings"}
-    return {"notes": [{"kind": "earlier", "text": text} for text in values["warnings"]], **rest}

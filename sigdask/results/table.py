@@ -61,7 +61,7 @@ class CheckResults(ColumnGroup):
     why : CodedColumn of str
         Why the check is not applicable; empty if it is.
     kept : mapping of int to str
-        Sentences of earlier versions that differ from the current ones, by row.
+        Sentences that the columns do not reproduce, by row.
     """
 
     verdict: NDArray[np.int8]
@@ -240,7 +240,7 @@ class Table(ColumnGroup):
     adjusted : AdjustmentDetails or None
         Details of the adjusted p-values, or None.
     notes : mapping of int to tuple of Note
-        Texts of the notes of rows from an earlier version. Such rows get no other notes.
+        Notes of rows that the columns do not reproduce. Such rows get no other notes.
     added : mapping of str to column
         Columns of registered fields (`sigdask.results.fields`) that have no attribute here.
     """

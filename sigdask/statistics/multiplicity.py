@@ -1,23 +1,15 @@
-"""Adjusted p-values of many comparisons, replication over test sets, and online control over nights.
+"""Adjusted p-values of many comparisons, and replication over test sets.
 
 An adjusted p of at most alpha rejects at family-wise error rate alpha (Holm, Hochberg, max-T), or at false discovery
 rate alpha (BH, BY). The number of test sets in which a difference replicates is tested too.
-
-Online control gives each night a level, so that the share of false alarms stays below alpha. LORD++ (Ramdas, Yang,
-Wainwright & Jordan 2017, "Online control of the false discovery rate with decaying memory") is for p-values that are
-independent between nights. LOND (Javanmard & Montanari 2015, "On online control of false discovery rate") is also valid
-for positively dependent ones (Zrnic, Ramdas & Jordan 2021), such as those of systems that are tested on the same test
-set every night. Both hold for any weights whose sum is at most one.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
@@ -158,108 +150,3 @@ def _restore_order(order: Integers, values: Floats) -> Floats:
     out = np.empty_like(values)
     out[order] = np.minimum(values, 1.0, out=values)
     return out
-
-
-OnlineRule = Literal["lord++", "lond"]
-
-FIRST_SHARE = 0.5
-"""Share of alpha with which LORD++ starts. The first alarm adds the rest."""
-
-EXPONENT = 1.6
-"""Exponent with which the weights decrease in the number of tests."""
-
-
-def compute_weight(j: int) -> float:
-    """Return the weight of the j-th test after an alarm, j^-1.6 / zeta(1.6); all weights sum to one.
-
-    Examples
-    --------
-    >>> round(compute_weight(1), 4), round(compute_weight(2), 4)
-    (0.4375, 0.1443)
-    """
-    return math.pow(j, -EXPONENT) / float(scipy.special.zeta(EXPONENT))
-
-
-def compute_levels(
-    p_values: Sequence[float], alpha: float, rule: OnlineRule, *, recorded: Sequence[float] = ()
-) -> list[float]:
-    """Return the significance level of each night's test, and that of the next night.
-
-    Recorded levels are kept, even if they came from other weights. Later levels follow from the weights at their place
-    in the sequence. This keeps the guarantees of both rules, because the cumulated weights of version 0.2 never exceed
-    these. So earlier and later levels add up to at most alpha for each alarm. An alarm never lowers a later level.
-
-    Parameters
-    ----------
-    p_values : sequence of float
-        One per night, in order.
-    alpha : float
-        Share of false alarms among alarms, in expectation.
-    rule : {"lord++", "lond"}
-        How alarms earn later ones.
-    recorded : sequence of float
-        Levels that were used for the first tests.
-
-    Returns
-    -------
-    list of float, length len(p_values) + 1
-        Night t is an alarm if p_values[t] <= levels[t].
-
-    Examples
-    --------
-    >>> [round(level, 6) for level in compute_levels([1e-6, 0.3], 0.05, "lord++")]
-    [0.010937, 0.014545, 0.005494]
-    """
-    return _compute_levels(p_values, alpha, rule, recorded, compute_weight, FIRST_SHARE)
-
-
-def compute_old_levels(p_values: Sequence[float], alpha: float, rule: OnlineRule) -> list[float]:
-    """Return the significance levels that version 0.2 used, for stores that recorded only p-values."""
-    return _compute_levels(p_values, alpha, rule, (), _compute_old_weight, 0.1)
-
-
-def _compute_levels(
-    p_values: Sequence[float],
-    alpha: float,
-    rule: OnlineRule,
-    recorded: Sequence[float],
-    weight: Callable[[int], float],
-    first_share: float,
-) -> list[float]:
-    alarms: list[int] = []
-    levels = [*recorded]
-    for t in range(1, len(p_values) + 2):
-        if t > len(levels):
-            if rule == "lond":
-                levels.append(alpha * weight(t) * (len(alarms) + 1))
-            else:
-                shares = [1 - first_share, *[1.0] * len(alarms)]
-                earned = sum(share * weight(t - alarm) for share, alarm in zip(shares, alarms, strict=False))
-                levels.append(alpha * (first_share * weight(t) + earned))
-        if t <= len(p_values) and p_values[t - 1] <= levels[t - 1]:
-            alarms.append(t)
-    return levels
-
-
-def _compute_old_weight(j: int) -> float:
-    """Return the weight of the j-th test in version 0.2 (Javanmard & Montanari 2018, equation 31).
-
-    It is the default of the R package onlineFDR.
-    """
-    return 0.07720838 * math.log(max(j, 2)) / (j * math.exp(math.sqrt(math.log(j))))
-
-
-def bound_false_alarms(alpha: float, rule: OnlineRule, n_nights: int) -> float:
-    """Return an upper bound of the expected number of false alarms in some nights, if nothing ever gets worse.
-
-    For LORD++, each alarm adds at most alpha to the sum of all levels, which is a bound if nights are independent. For
-    LOND, valid under any dependence, the level of night t is highest if all t - 1 nights before it were alarms.
-
-    Examples
-    --------
-    >>> round(bound_false_alarms(0.05, "lord++", 365), 4), round(bound_false_alarms(0.05, "lond", 365), 2)
-    (0.0263, 0.54)
-    """
-    if rule == "lord++":
-        return FIRST_SHARE * alpha / (1 - alpha)
-    return float(alpha * (np.arange(1.0, n_nights + 1) ** (1 - EXPONENT)).sum() / scipy.special.zeta(EXPONENT))

@@ -261,13 +261,6 @@ def test_metrics_and_formats_are_listed():
     assert run("--version").stdout.startswith("sigdask")
 
 
-@pytest.mark.cluster
-def test_commands_on_stores_are_listed():
-    result = run("store")
-    assert (result.returncode, result.stderr) == (0, "")
-    assert re.findall(r"^  (check|repair) ", result.stdout, re.MULTILINE) == ["check", "repair"]
-
-
 @pytest.mark.slow  # .ci/run calls it too
 def test_the_program_verifies_itself():
     result = run_process("verify")

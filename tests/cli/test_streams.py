@@ -82,14 +82,11 @@ ALL_COMMANDS = {
     "status": ("plan.toml",),
     "history": ("plan.toml",),
     "report": ("plan.toml",),
-    "store check": ("plan.toml",),
-    "store repair": ("plan.toml",),
     "demo": ("--yes",),
     "examples": (),
     "metrics": (),
     "formats": (),
     "verify": ("--cluster", "none"),
-    "certificates": ("--help",),
 }  # by default it prints nothing
 
 

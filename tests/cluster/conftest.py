@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from cluster import slurm as slurm_room
-from cluster.hosts import start_sshd
+from cluster.hosts import start_sshd, write_certificates
 from cluster.work import counted, exact_jobs, slow_jobs
 
 FOLDER = Path(__file__).parent
@@ -72,11 +72,9 @@ def slurm(queue, monkeypatch):
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory):
-    """Certificates of the tests' own authority."""
+    """A certificate of the tests' own, and its key."""
     pytest.importorskip("cryptography")
-    from sigdask.execution.certificates import create_certificates
-
-    return create_certificates(tmp_path_factory.mktemp("tls") / "own")
+    return write_certificates(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="session")

@@ -39,9 +39,28 @@ def kill(process, signal_number=signal.SIGKILL):
         process.wait()
 
 
-def list_tls_options(files, role):
+def write_certificates(folder):
+    """Write a certificate as dask makes it and its key to a folder, and return the files."""
+    from distributed.security import Security
+
+    from sigdask.execution.clusters.tls import TlsFiles
+
+    security, files = Security.temporary(), TlsFiles.from_folder(folder)
+    contents = (security.tls_ca_file, security.tls_client_cert, security.tls_client_key)
+    for path, content in zip(files, contents, strict=True):
+        path.touch(0o600)
+        path.write_text(content)
+    return files
+
+
+def get_security_table(files):
+    """Return the table `security` of a cluster file that names the files."""
+    return {"ca": str(files.ca), "cert": str(files.cert), "key": str(files.key)}
+
+
+def list_tls_options(files):
     """Return the options of `dask scheduler` and `dask worker`."""
-    return ["--tls-ca-file", files.ca, "--tls-cert", files.certs[role], "--tls-key", files.keys[role]]
+    return ["--tls-ca-file", files.ca, "--tls-cert", files.cert, "--tls-key", files.key]
 
 
 @contextmanager
@@ -50,7 +69,7 @@ def start_dask_cluster(folder, *, files=None, n_workers=1):
     port, scheme = find_free_port(), "tls" if files else "tcp"
     address = f"{scheme}://127.0.0.1:{port}"
     host_options = ["--host", "127.0.0.1", "--no-dashboard"]
-    tls_options = {role: list_tls_options(files, role) if files else [] for role in ("scheduler", "worker")}
+    tls_options = {role: list_tls_options(files) if files else [] for role in ("scheduler", "worker")}
     protocol = ["--protocol", scheme]
     processes = [
         start(

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from cluster import network
-from cluster.hosts import DASK, is_answering, kill, list_tls_options, start
+from cluster.hosts import DASK, get_security_table, is_answering, kill, list_tls_options, start
 from cluster.slurm import wait_until
 from cluster.work import counted, exact_jobs, fast_sum, slow_jobs
 
@@ -33,7 +33,7 @@ def hosts(tmp_path, certificates, monkeypatch):
             net.address(SCHEDULER),
             "--port",
             PORT,
-            *list_tls_options(certificates, "scheduler"),
+            *list_tls_options(certificates),
             "--preload",
             "sigdask.execution.clusters.hung_workers",
         ]
@@ -59,7 +59,7 @@ def hosts(tmp_path, certificates, monkeypatch):
                 "--name",
                 host,
                 *common_options,
-                *list_tls_options(certificates, "worker"),
+                *list_tls_options(certificates),
             ]
             processes[host] = start(
                 DASK, "worker", address, *options, log=tmp_path / f"{host}.log", prefix=net.get_prefix(host)
@@ -87,7 +87,7 @@ def test_a_host_cut_off_a_slow_one_and_a_hung_one_change_no_count(hosts, certifi
     jobs = [*exact_jobs(200_000), *slow_jobs(6000)]
     want = counted([*exact_jobs(200_000), *slow_jobs(6000, function=fast_sum)], cluster="none")
     described = parse_description(
-        {"class": "address", "wait": 60, "options": {"address": address}, "security": {"folder": str(certificates.ca.parent)}},
+        {"class": "address", "wait": 60, "options": {"address": address}, "security": get_security_table(certificates)},
         source="c",
     )  # fmt: skip
     with connect(described) as cluster:

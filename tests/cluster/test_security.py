@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from cluster.hosts import list_sockets, start_dask_cluster
+from cluster.hosts import get_security_table, list_sockets, start_dask_cluster, write_certificates
 from cluster.work import counted
 
 from sigdask.errors import InputError
@@ -33,19 +33,23 @@ def describe_address(address, **security):
 
 def test_a_client_with_our_certificate_counts(secured, certificates, exact):
     jobs, want = exact
-    with connect(describe_address(secured, folder=str(certificates.ca.parent))) as cluster:
+    with connect(describe_address(secured, **get_security_table(certificates))) as cluster:
         assert counted(jobs, cluster=cluster, blocks_per_task=3) == want
 
 
-def test_a_client_of_another_authority_is_refused(secured, tmp_path):
-    from sigdask.execution.certificates import create_certificates
-
-    other_certificates = create_certificates(tmp_path / "other")
-    with (
-        pytest.raises(InputError, match="no dask scheduler answers"),
-        connect(describe_address(secured, folder=str(other_certificates.ca.parent))),
-    ):
+def test_a_client_without_a_certificate_is_told_what_it_needs(secured):
+    with pytest.raises(InputError, match="TLS needs certificates"), connect(secured):
         pass
+
+
+def test_a_client_of_another_authority_is_refused_though_it_trusts_ours(secured, certificates, tmp_path):
+    other = get_security_table(write_certificates(tmp_path))
+    for security in (other, {**other, "ca": str(certificates.ca)}):
+        with (
+            pytest.raises(InputError, match="no dask scheduler answers"),
+            connect(describe_address(secured, **security)),
+        ):
+            pass
 
 
 def test_plain_tcp_is_refused_by_a_tls_scheduler(secured):
@@ -54,7 +58,7 @@ def test_plain_tcp_is_refused_by_a_tls_scheduler(secured):
 
 
 def test_every_port_of_scheduler_nanny_and_worker_wants_a_certificate(secured, certificates):
-    with connect(describe_address(secured, folder=str(certificates.ca.parent))) as cluster:
+    with connect(describe_address(secured, **get_security_table(certificates))) as cluster:
         info = cluster.client.scheduler_info()
         ports = [secured, *info["workers"], *(worker["nanny"] for worker in info["workers"].values())]
         assert len(ports) == 3

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from cluster.hosts import write_certificates
 from cluster.slurm import wait_until
 from conftest import ROOT
 from deploy.containers import ADDRESSES, DOCKER, BuiltImages, ComposeServices, find_obstacle
@@ -37,7 +38,8 @@ def images():
 @pytest.fixture
 def prepared(tmp_path):
     """Make what deploy/docker/README.md asks for before the services are started."""
-    run_sigdask("certificates", tmp_path / "certificates")
+    (tmp_path / "certificates").mkdir(mode=0o700)
+    write_certificates(tmp_path / "certificates")
     for path in [tmp_path / "certificates", *(tmp_path / "certificates").iterdir()]:
         os.chown(path, USER_ID, USER_ID)
     (tmp_path / "postgres.password").write_text("5ecre7\n")

@@ -7,14 +7,13 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from builders import build_panel, build_rng
 
 from sigdask.api import compare_all
-from sigdask.errors import InputError, UnfinishedError
+from sigdask.errors import InputError
 from sigdask.execution.clusters import Cluster, choose_cluster, connect
 from sigdask.execution.run import count_jobs, split_jobs
 from sigdask.metrics.base import BlackBox
@@ -97,72 +96,6 @@ def test_killed_workers_change_no_count():
         assert killed
 
 
-@pytest.mark.cluster
-def test_a_scheduler_that_is_lost_ends_in_an_error_that_says_so():
-    rng = build_rng(1)
-    a, b = rng.integers(0, 9, (2, 30)).astype(object)
-    panel = OutputsPanel((1, 2), BlackBox("slow", slow_sum), a, b, None, np.arange(30), 30)
-    scheduler, worker, address = start_cluster()
-    with connect(address) as cluster:
-        threading.Timer(1.0, scheduler.kill).start()
-        with pytest.raises(UnfinishedError, match="lost|failed"):
-            count_jobs([Job(panel, 20_000)], cluster=cluster)
-    worker.kill()
-    worker.wait()
-    scheduler.wait()
-
-
-@pytest.fixture
-def running(tmp_path):
-    """Start a scheduler and a worker in processes of their own; yield address and scheduler file."""
-    file = tmp_path / "scheduler.json"
-    scheduler, worker, address = start_cluster(file)
-    yield address, file
-    for process in (worker, scheduler):
-        process.kill()
-        process.wait()
-
-
-def start_cluster(file=None):
-    port = find_free_port()
-    dask = str(Path(sys.executable).parent / "dask")
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    address_options = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
-    file_options = ["--scheduler-file", str(file)] if file else []
-    scheduler = subprocess.Popen([dask, "scheduler", *address_options, *file_options], **quiet)
-    address = f"tcp://127.0.0.1:{port}"
-    options = ["--host", "127.0.0.1", "--no-dashboard", "--nthreads", "1"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
-    worker = subprocess.Popen([dask, "worker", address, *options], env=environment, **quiet)
-    return scheduler, worker, wait_for_scheduler(address)
-
-
-def wait_for_scheduler(address):
-    host, port = address.removeprefix("tcp://").split(":")
-    import socket
-
-    for _ in range(300):
-        with socket.socket() as probe:
-            if probe.connect_ex((host, int(port))) == 0:
-                return address
-        time.sleep(0.1)
-    pytest.fail(f"no scheduler at {address}")
-
-
-def find_free_port():
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@pytest.mark.cluster
-def test_a_running_scheduler_is_reached_by_address_and_by_file(running, jobs, expected):
-    for cluster in running:
-        assert list_counts(jobs, cluster=str(cluster), blocks_per_task=3) == expected
-
-
 def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
     monkeypatch.setattr("sigdask.execution.clusters.existing.CONNECT_SECONDS", 1)
     with (
@@ -184,11 +117,6 @@ def test_tasks_cover_every_trial_once(jobs):
             ranges = sorted((p.first, p.n_trials) for task in tasks for p in task if p.job == k)
             assert sum(n for _, n in ranges) == job.n_trials
             assert all(a + n == b for (a, n), (b, _) in itertools.pairwise(ranges))
-
-
-def test_a_task_lasts_about_as_long_as_asked(jobs):
-    tasks = split_jobs(jobs[:2], [1e-4] * 2, 1.0)
-    assert all(sum(p.n_trials for p in task) * 1e-4 <= 1.0 for task in tasks)
 
 
 def test_auto_stays_in_the_process_when_the_work_is_short():

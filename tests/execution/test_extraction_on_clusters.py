@@ -9,7 +9,7 @@ from counters import build_metric, build_texts, lengths
 
 from sigdask.errors import ClusterLostError
 from sigdask.execution import extract
-from sigdask.execution.clusters import Cluster, connect, parse_description
+from sigdask.execution.clusters import Cluster, connect
 from sigdask.execution.extract import ClusterExtraction, count_packed
 from sigdask.metrics import find_metric
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics, parts
@@ -88,15 +88,6 @@ def test_a_worker_with_other_versions_counts_nothing():
     part = build_parts()[1]
     assert count_packed(pickle.dumps((1, part.extraction.key, part)))[1][0].tolist() == EXPECTED[1][0]
     assert count_packed(pickle.dumps((1, "the key with the driver's versions", part))) == (1, None)
-
-
-@pytest.mark.parametrize(
-    ("cluster", "workers", "n"),
-    [("none", None, 1), ("threads", 3, 3), ("local", 2, 2), ("auto", 2, 2), (Cluster("threads", 5), None, 5), (Cluster("none"), None, 1),
-     (parse_description({"class": "local", "workers": 4}, source="test"), None, 4)],
-)  # fmt: skip
-def test_processes_are_as_many_as_the_run_has_threads(cluster, workers, n):
-    assert ClusterExtraction(cluster, workers).n == n
 
 
 def test_threads_become_processes_and_short_work_stays_here(monkeypatch):

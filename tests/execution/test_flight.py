@@ -88,17 +88,6 @@ def test_a_thousand_threads_have_tasks_waiting_as_long_as_there_are_any(flown):
     assert under_way._completed.most <= TASKS_PER_THREAD * 1000
 
 
-def test_workers_that_join_after_the_start_have_tasks_too(flown, monkeypatch):
-    monkeypatch.setattr(task_window, "CHECK_SECONDS", -1.0)
-    client = StubClient(1)
-    under_way = flown(10_000, client, 1)
-    results = iter(under_way)
-    next(results)
-    client.n_threads = 1000
-    assert 1 + len(list(results)) == 10_000
-    assert under_way._completed.most > (TASKS_PER_THREAD - 1) * 1000
-
-
 def test_results_are_fetched_together_but_not_all_of_them(flown):
     client = StubClient(1000)
     assert len(list(flown(1000, client, 1000))) == 1000

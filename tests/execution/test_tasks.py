@@ -4,9 +4,7 @@ import math
 
 import pytest
 
-from sigdask.execution import run
 from sigdask.execution.run import SHORTEST_SECONDS, SUSTAINED, TASKS_PER_SECOND, compute_task_seconds
-from sigdask.randomization.tallies import CountingMethod
 
 THREADS = [1, 2, 16, 100, 1000, 4000]
 WORK = [1e-3, 1.0, 60.0, 3600.0, 1e5, 1e7, 1e9]
@@ -31,11 +29,6 @@ def test_short_work_is_not_split_into_more_tasks_than_a_scheduler_passes_on_whil
     assert compute_end(chosen_seconds) <= max(1.6 * best, best + 1.0)
 
 
-def test_a_thousand_workers_do_not_wait_for_four_thousand_tasks_of_a_fiftieth_of_a_second():
-    seconds = compute_task_seconds(80.0, 1000)
-    assert 80.0 / seconds / SUSTAINED < 2 * seconds < 2
-
-
 @pytest.mark.parametrize("n_threads", [1, 2, 16])
 def test_each_thread_has_several_tasks_so_that_none_waits_long_for_the_last(n_threads):
     for work in (100.0, 1e4, 1e6):
@@ -46,45 +39,3 @@ def test_each_thread_has_several_tasks_so_that_none_waits_long_for_the_last(n_th
 
 def test_no_task_is_shorter_than_its_own_sending():
     assert compute_task_seconds(1e-9, 1) == SHORTEST_SECONDS
-
-
-class TimedPanel:
-    """A panel whose trials take ten seconds of the clock and a given time of a core."""
-
-    enumerated, is_whole, shape = False, False, (1, 1)
-
-    def __init__(self, clock, cores, *, vectorised=True):
-        self.clock, self.cores, self.manner = clock, cores, CountingMethod(vectorised=vectorised, timed=10)
-
-    def tally(self, *, n_trials, **_):
-        self.clock["wall"] += n_trials * 10.0
-        self.clock["cores"] += n_trials * self.cores
-
-
-@pytest.mark.parametrize(("cores", "vectorised", "expected"), [(2.0, True, 2.0), (0.1, True, 10.0), (2.0, False, 10.0)])
-def test_kernels_are_timed_by_what_they_take_of_a_core_and_what_waits_by_the_clock(
-    cores, vectorised, expected, monkeypatch
-):
-    clock = {"wall": 0.0, "cores": 0.0}
-    monkeypatch.setattr(run.time, "perf_counter", lambda: clock["wall"])
-    monkeypatch.setattr(run.time, "process_time", lambda: clock["cores"])
-    monkeypatch.setattr(run, "is_large", lambda _: False)
-    assert run.measure_trial_seconds(TimedPanel(clock, cores, vectorised=vectorised)) == pytest.approx(expected)
-
-
-class InterruptedPanel(TimedPanel):
-    """A panel of 0.1 ms a trial. Another program has the core for 30 ms during the first call that is timed."""
-
-    def tally(self, *, n_trials, **_):
-        interruption = 0.03 if n_trials > 1 and not self.clock.setdefault("n_timed", 0) else 0.0
-        self.clock["n_timed"] = self.clock.get("n_timed", 0) + (n_trials > 1)
-        self.clock["wall"] += n_trials * 0.0001 + interruption
-        self.clock["cores"] += n_trials * 0.0001
-
-
-def test_a_short_call_that_another_program_interrupts_is_timed_again(monkeypatch):
-    clock = {"wall": 0.0, "cores": 0.0}
-    monkeypatch.setattr(run.time, "perf_counter", lambda: clock["wall"])
-    monkeypatch.setattr(run.time, "process_time", lambda: clock["cores"])
-    monkeypatch.setattr(run, "is_large", lambda _: False)
-    assert run.measure_trial_seconds(InterruptedPanel(clock, 0.0)) == pytest.approx(0.0001)

@@ -1,4 +1,4 @@
-"""Declared commands that show or check what sigdask has: demo, examples, metrics, formats, verify, certificates."""
+"""Declared commands that show or check what sigdask has: demo, examples, metrics, formats, verify."""
 
 from __future__ import annotations
 
@@ -33,17 +33,6 @@ def formats() -> None:
 @run_by("sigdask.cli.info:verify")
 def verify(**options: Any) -> None:
     """Check the program on this machine: random streams, Yeh's example, trials against exact p, and a cluster."""
-
-
-@click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--days", type=float, default=14.0, show_default=True, help="Days for which the certificates are valid.")
-@run_by("sigdask.cli.info:certificates")
-def certificates(**options: Any) -> None:
-    """Create a certificate authority and TLS certificates for scheduler, workers and clients.
-
-    Name FOLDER in a cluster file ([security] folder), and give its files to `dask scheduler` and `dask worker`.
-    """
 
 
 @click.command()

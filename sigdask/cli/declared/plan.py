@@ -54,7 +54,7 @@ PLAN_NAME = click.option("--plan", "name", help="Name of the plan, if the store 
 @declare_all("test set, note and warning")
 @run_by("sigdask.cli.check:check")
 def check(**options: Any) -> None:
-    """Validate a plan, read its data and estimate its cost. Nothing is compared."""
+    """Validate a plan and read its data. Nothing is compared."""
 
 
 @click.command()
@@ -176,27 +176,3 @@ def init(**options: Any) -> None:
     sigdask reads the files and prints how it interprets each. If something is unclear, it asks you to name it. The plan
     passes `sigdask check` and has comments for you to continue.
     """
-
-
-@click.group(invoke_without_command=True)
-@click.pass_context
-def store(context: click.Context) -> None:
-    """Check a store (the database of plans), and repair a damaged one."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
-
-
-@store.command("check")
-@add_options(*STORE)
-@declare_all("damaged row")
-@run_by("sigdask.cli.store:check")
-def check_store(**options: Any) -> None:
-    """Verify the checksums and counts of all rows. Nothing is changed."""
-
-
-@store.command("repair")
-@add_options(*STORE)
-@declare_all("damaged row")
-@run_by("sigdask.cli.store:repair")
-def repair_store(**options: Any) -> None:
-    """Remove damaged rows, so that the next run counts them again. All other rows stay."""

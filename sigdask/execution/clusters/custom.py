@@ -8,9 +8,9 @@ from functools import partial, reduce
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.lifecycle import ClusterKind
+from sigdask.execution.clusters.tls import TlsFiles
 
 PAGES = "127.0.0.1:0"
 """Default address of dashboards. dask's own default listens on all interfaces."""
@@ -27,7 +27,7 @@ def build_kind(description: ClusterDescription) -> ClusterKind:
     return ClusterKind(partial(_make_cluster, cluster_class))
 
 
-def _make_cluster(cluster_class: Any, description: ClusterDescription, files: CertificateFiles | None) -> Any:
+def _make_cluster(cluster_class: Any, description: ClusterDescription, files: TlsFiles | None) -> Any:
     options, parameters = dict(description.options), inspect.signature(cluster_class).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     if files is not None:

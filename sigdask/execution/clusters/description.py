@@ -52,7 +52,7 @@ KINDS_ON_THIS_MACHINE = ("local",)
 """Kinds whose certificates no other machine needs."""
 
 KEYS = ("class", "workers", "minimum", "maximum", "wait", "security", "expose", "options", "submit")
-SECURITY_KEYS = ("folder", "ca", "cert", "key", "days")
+SECURITY_KEYS = ("ca", "cert", "key")
 SUBMIT_KEYS = ("allocation", "walltime", "nodes", "log", "restarts", "directives", "prologue")
 
 OPTION_TYPES: Mapping[str, Any] = {
@@ -75,20 +75,14 @@ class Transport:
     ----------
     plain : bool
         Whether plain tcp was requested by name.
-    folder : Path, optional
-        Folder of certificates from `sigdask certificates`. Without it they are created for this run.
     ca, cert, key : Path, optional
-        The user's own files, for every role.
-    days : float
-        Lifetime of certificates made for this run.
+        The user's own files, for every role. Without them a certificate is made for this run.
     """
 
     plain: bool = False
-    folder: Path | None = None
     ca: Path | None = None
     cert: Path | None = None
     key: Path | None = None
-    days: float = 14.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,18 +329,11 @@ def _parse_transport(value: Any, source: str, folder: Path) -> Transport:
         raise InputError(f'{source}: security = {value!r}: must be "tls", "tcp" or a table')
     section = f"{source}: [security]"
     check_keys(value, SECURITY_KEYS, section)
-    paths = {key: _get_typed(value, key, str, section) for key in SECURITY_KEYS[:4]}
+    paths = {key: _get_typed(value, key, str, section) for key in SECURITY_KEYS}
     files = {key: folder / Path(path).expanduser() for key, path in paths.items() if path is not None}
-    if files.keys() & {"ca", "cert", "key"} not in (set(), {"ca", "cert", "key"}):
-        raise InputError(f"{section}: ca, cert and key belong together; given: {', '.join(files)}")
-    if "folder" in files and "ca" in files:
-        raise InputError(f"{section}: folder and ca exclude each other")
-    days = value.get("days", 14.0)
-    if isinstance(days, bool) or not isinstance(days, (int, float)) or not 0 < days <= 398:
-        raise InputError(f"{section}: days = {days!r}: must be a number above 0, at most 398")
-    return Transport(
-        folder=files.get("folder"), ca=files.get("ca"), cert=files.get("cert"), key=files.get("key"), days=float(days)
-    )
+    if files.keys() != {*SECURITY_KEYS}:
+        raise InputError(f"{section}: ca, cert and key belong together; given: {', '.join(files) or 'none'}")
+    return Transport(ca=files["ca"], cert=files["cert"], key=files["key"])
 
 
 ClusterSpec = str | Mapping[str, Any] | ClusterDescription

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sigdask.errors import ClusterLostError, InputError, SigdaskError
-from sigdask.execution.certificates import open_certificates
 from sigdask.execution.clusters.base import (
     Cluster,
     get_configured_address,
@@ -23,6 +22,7 @@ from sigdask.execution.clusters.base import (
 from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.lifecycle import LOOPBACK, check_options, wait_for_worker
 from sigdask.execution.clusters.settings import check_versions, describe_differences, settings
+from sigdask.execution.clusters.tls import open_tls_files
 
 CONNECT_SECONDS = 10
 
@@ -89,15 +89,15 @@ def _get_security(stack: ExitStack, description: ClusterDescription, address: st
                 ("%s: plain tcp without TLS: anyone who can reach this port can run code there; use tls://"), address
             )
         return None
-    if transport.folder is not None or transport.ca is not None:
-        files = stack.enter_context(open_certificates(description))
+    if transport.ca is not None:
+        files = stack.enter_context(open_tls_files(description))
         return files.to_security() if files is not None else None
     import dask
 
     if not dask.config.get("distributed.comm.tls.ca-file", None):
         raise InputError(
-            f"{address}: TLS needs certificates: name them in a cluster file ([security] folder, or ca, cert and "
-            "key), or in dask's settings (DASK_DISTRIBUTED__COMM__TLS__CA_FILE and so on)"
+            f"{address}: TLS needs certificates: name them in a cluster file ([security] ca, cert and key), "
+            "or in dask's settings (DASK_DISTRIBUTED__COMM__TLS__CA_FILE and so on)"
         )
     from distributed.security import Security
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import explain_missing
-from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters.base import get_first_line, join_last_lines
 from sigdask.execution.clusters.description import QUEUES, ClusterDescription, parse_duration
 from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind
 from sigdask.execution.clusters.settings import environment
+from sigdask.execution.clusters.tls import TlsFiles
 
 SAFE_TEXT = re.compile(r"[\w./+:@%=,~-]*")
 """Texts that may go into a job script. dask-jobqueue does not quote them."""
@@ -70,7 +70,7 @@ class _Queue:
         self.cluster: Any = None
         self.logs: Path | None = None
 
-    def make(self, description: ClusterDescription, files: CertificateFiles | None) -> Any:
+    def make(self, description: ClusterDescription, files: TlsFiles | None) -> Any:
         cluster_class = getattr(_import_jobqueue(description), f"{QUEUES[description.kind][0]}Cluster")
         texts = {name: self.description.options.get(name) for name in ("log_directory", "local_directory")}
         texts |= {f"certificate file {path.name}": str(path) for path in files or ()}
@@ -84,7 +84,7 @@ class _Queue:
         self.cluster = cluster_class(job_cls=job, **self._build_options(files))
         return self.cluster
 
-    def _build_options(self, files: CertificateFiles | None) -> dict[str, Any]:
+    def _build_options(self, files: TlsFiles | None) -> dict[str, Any]:
         user_options = dict(self.description.options)
         options = {"processes": 1, "death_timeout": 60, **user_options}
         options["scheduler_options"] = {"dashboard_address": "127.0.0.1:0", **user_options.get("scheduler_options", {})}

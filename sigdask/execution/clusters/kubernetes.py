@@ -22,18 +22,18 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.execution.certificates import ROLES, CertificateFiles
 from sigdask.execution.clusters.base import get_first_line, join_last_lines, log
 from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.lifecycle import ClusterKind, check_options
 from sigdask.execution.clusters.settings import environment
+from sigdask.execution.clusters.tls import TlsFiles
 
 OPTIONS = ("image", "namespace", "name", "context", "threads", "memory", "service_account", "pull_secret")
 PORT = 8786
 CERTIFICATE_FOLDER = "/certificates"
 """Folder of certificates in pods."""
 
-POD_FILES = CertificateFiles.from_folder(Path(CERTIFICATE_FOLDER))
+POD_FILES = TlsFiles.from_folder(Path(CERTIFICATE_FOLDER))
 
 
 def build_kind(description: ClusterDescription) -> ClusterKind:
@@ -50,7 +50,7 @@ class KubernetesCluster:
         Local end of the forwarded port.
     """
 
-    def __init__(self, description: ClusterDescription, files: CertificateFiles | None) -> None:
+    def __init__(self, description: ClusterDescription, files: TlsFiles | None) -> None:
         options = check_options(description, OPTIONS)
         if "image" not in options:
             raise description.build_error("[options] image is missing: an image with sigdask, see deploy/docker")
@@ -130,10 +130,10 @@ class KubernetesCluster:
         return int(match[1])
 
 
-def build_secret(name: str, files: CertificateFiles) -> dict[str, Any]:
-    """Return the Kubernetes Secret with the certificates of scheduler and workers; the client's key is not in it."""
-    paths = [files.ca, *(pair[role] for role in ROLES if role != "client" for pair in (files.certs, files.keys))]
-    data = {path.name: base64.b64encode(path.read_bytes()).decode() for path in dict.fromkeys(paths)}
+def build_secret(name: str, files: TlsFiles) -> dict[str, Any]:
+    """Return the Kubernetes Secret with the certificate and key of scheduler and workers."""
+    contents = zip(POD_FILES, files, strict=True)
+    data = {pod.name: base64.b64encode(path.read_bytes()).decode() for pod, path in contents}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "Opaque", "data": data}
 
 
@@ -142,12 +142,12 @@ def build_manifest(name: str, namespace: str, description: ClusterDescription) -
     options = description.options
     address = f"tls://{name}-scheduler.{namespace}.svc:{PORT}"
     scheduler = [
-        "dask", "scheduler", "--protocol", "tls", "--port", str(PORT), *POD_FILES.to_arguments("scheduler"),
+        "dask", "scheduler", "--protocol", "tls", "--port", str(PORT), *POD_FILES.to_arguments(),
         "--dashboard-address", "127.0.0.1:8787", "--preload", "sigdask.execution.clusters.hung_workers",
     ]  # fmt: skip
     worker = [
         "dask", "worker", address, "--name", "$(DASK_WORKER_NAME)", "--protocol", "tls",
-        *POD_FILES.to_arguments("worker"), "--nthreads", str(options.get("threads", 1)),
+        *POD_FILES.to_arguments(), "--nthreads", str(options.get("threads", 1)),
         "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
     ]  # fmt: skip
     ports = [{"name": "tcp-comm", "port": PORT, "targetPort": "tcp-comm", "protocol": "TCP"}]

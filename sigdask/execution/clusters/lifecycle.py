@@ -23,10 +23,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, UnfinishedError
-from sigdask.execution.certificates import CertificateFiles, open_certificates
 from sigdask.execution.clusters.base import Cluster, get_first_line, log, silence_dask
 from sigdask.execution.clusters.description import QUEUES, ClusterDescription, check_keys
 from sigdask.execution.clusters.settings import check_versions, settings
+from sigdask.execution.clusters.tls import TlsFiles, open_tls_files
 from sigdask.io.folders import make_private_folder
 from sigdask.text import format_list
 
@@ -174,7 +174,7 @@ class ClusterKind:
         Called after the cluster is closed.
     """
 
-    make: Callable[[ClusterDescription, CertificateFiles | None], Any]
+    make: Callable[[ClusterDescription, TlsFiles | None], Any]
     get_status: Callable[[], str] = str
     vanished: Callable[[Any], bool] | None = None
     hopeless: Callable[[], bool] = bool
@@ -201,7 +201,7 @@ def start_cluster(description: ClusterDescription, kind: ClusterKind) -> Iterato
     from sigdask.execution.clusters.hung_workers import HungWorkers
 
     with ExitStack() as stack:
-        files = stack.enter_context(open_certificates(description))
+        files = stack.enter_context(open_tls_files(description))
         tls = files.to_config() if files is not None else {}
         stack.enter_context(dask.config.set({**settings(), **tls}))
         stack.enter_context(silence_dask())
@@ -349,7 +349,7 @@ def check_options(description: ClusterDescription, allowed: tuple[str, ...]) -> 
 
 
 @contextmanager
-def _make_cluster(description: ClusterDescription, kind: ClusterKind, files: CertificateFiles | None) -> Iterator[Any]:
+def _make_cluster(description: ClusterDescription, kind: ClusterKind, files: TlsFiles | None) -> Iterator[Any]:
     try:
         cluster = _make_without_interrupts(partial(kind.make, description, files))
     except SigdaskError:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters.base import count_cores
 from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.lifecycle import ClusterKind, check_options
+from sigdask.execution.clusters.tls import TlsFiles
 
 OPTIONS = ("threads_per_worker", "memory_limit", "local_directory", "dashboard_address", "processes")
 
@@ -24,7 +24,7 @@ def build_kind(description: ClusterDescription) -> ClusterKind:
     return ClusterKind(_make_cluster, threads=threads, remote=False, scratch=True)
 
 
-def _make_cluster(description: ClusterDescription, files: CertificateFiles | None) -> Any:
+def _make_cluster(description: ClusterDescription, files: TlsFiles | None) -> Any:
     from distributed import LocalCluster
 
     options = check_options(description, OPTIONS)

@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters import ALLOCATION_PREFIX, read
 from sigdask.execution.clusters.base import join_last_lines
 from sigdask.execution.clusters.description import ClusterDescription, parse_duration
 from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind, check_options
 from sigdask.execution.clusters.settings import environment
+from sigdask.execution.clusters.tls import TlsFiles
 
 OPTIONS = ("threads", "host", "srun", "worker_args")
 
@@ -44,7 +44,7 @@ def build_kind(description: ClusterDescription) -> ClusterKind:
     return ClusterKind(_make_cluster, threads=threads, scratch=True)
 
 
-def _make_cluster(description: ClusterDescription, files: CertificateFiles | None) -> Any:
+def _make_cluster(description: ClusterDescription, files: TlsFiles | None) -> Any:
     """Start a scheduler in this process, and the srun job step that runs its workers."""
     from distributed import LocalCluster
 
@@ -83,14 +83,14 @@ def _make_cluster(description: ClusterDescription, files: CertificateFiles | Non
 def build_worker_command(
     description: ClusterDescription,
     address: str,
-    files: CertificateFiles | None,
+    files: TlsFiles | None,
     options: Mapping[str, Any],
     env: Mapping[str, str],
 ) -> list[str]:
     """Return the srun command that starts the workers, as a list of arguments."""
     n_workers = description.workers or int(env.get("SLURM_NTASKS", "1"))
     threads = str(options.get("threads", env.get("SLURM_CPUS_PER_TASK", 1)))
-    tls = [] if files is None else files.to_arguments("worker")
+    tls = [] if files is None else files.to_arguments()
     return [
         "srun", "--overlap", "--kill-on-bad-exit=0", f"--ntasks={n_workers}", *options.get("srun", []),
         sys.executable, "-m", "distributed.cli.dask_worker", address, *QUIET_WORKER, "--nthreads", threads,

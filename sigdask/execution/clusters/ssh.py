@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError, explain_missing
-from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters.base import get_first_line
 from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.lifecycle import ClusterKind, check_options
+from sigdask.execution.clusters.tls import TlsFiles
 
 OPTIONS = ("hosts", "scheduler", "python", "connect", "scheduler_options", "worker_options")
 TIMEOUT_SECONDS = 30.0
@@ -56,7 +56,7 @@ class _RemoteHosts:
                 self.connect[key] = [str(Path(path).expanduser()) for path in self.connect[key]]
         self.copied: list[tuple[str, Path]] = []
 
-    def make(self, description: ClusterDescription, files: CertificateFiles | None) -> Any:
+    def make(self, description: ClusterDescription, files: TlsFiles | None) -> Any:
         with explain_missing("asyncssh", "ssh", "class ssh"):
             import asyncssh  # noqa: F401
         from distributed import SSHCluster

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.checks import check_common_items
-from sigdask.errors import InputError
+from sigdask.errors import InputError, MissingItemsError
 from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.json_records import is_json_lines, read_head
 from sigdask.formats.reading.options import Options, Source
@@ -101,7 +101,7 @@ def apply_topic_policy(
     system = systems[int(lacking[0])]
     gap = f"system {system!r} has no topic {examples} ({len(missing)} of {len(topics)} missing){more}"
     if policy == "error":
-        raise InputError(
+        raise MissingItemsError(
             f"{gap}; choose --missing zero (it counts 0, as under trec_eval -c), --missing pairwise (each pair on the "
             "topics both have) or --format trec:missing=intersect (the topics all have)"
         )
@@ -113,7 +113,7 @@ def apply_topic_policy(
         return SettledTopics(all_topics, has, (f"{gap}; each pair is compared on the topics both have",))
     kept = np.flatnonzero(has.all(axis=1))
     if not len(kept):
-        raise InputError(f"{gap}; no topic has scores of all systems; choose --missing zero or pairwise")
+        raise MissingItemsError(f"{gap}; no topic has scores of all systems; choose --missing zero or pairwise")
     return SettledTopics(kept, None, (f"{gap}; {len(kept)} of {len(topics)} topics, which all have, are kept",))
 
 

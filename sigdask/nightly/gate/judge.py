@@ -13,7 +13,6 @@ from sigdask.nightly.gate.rules import (
     ComparisonKey,
     CoveredComparison,
     Evidence,
-    Fdr,
     GateContext,
     GateVerdict,
     NotWorse,
@@ -39,7 +38,6 @@ def judge_rules(
     evidence: Evidence,
     *,
     family: str = "test-set",
-    fdr: Fdr = "none",
     runs_per_year: float = 365,
     adjust: str | None = None,
 ) -> GateVerdict:
@@ -52,11 +50,9 @@ def judge_rules(
     table : Table
         Results of all test sets, adjusted as the plan requests.
     evidence : Evidence
-        Baselines, spreads, tests of margins, history.
+        Baselines, spreads, tests of margins, earlier failures.
     family : {"metric", "test-set", "plan"}
         Scope within which the plan adjusted p-values.
-    fdr : {"none", "lord++", "lond"}
-        Online rule for the levels of `NotWorse`.
     runs_per_year : float
         Runs per year, for the expected number of false alarms.
     adjust : str or None
@@ -67,7 +63,7 @@ def judge_rules(
     InputError
         The results are not sufficient for a rule. The message says why.
     """
-    basis = replace(GateContext.from_rules(rules, table, evidence, family, fdr, runs_per_year), adjust=adjust)
+    basis = replace(GateContext.from_rules(rules, table, evidence, family, runs_per_year), adjust=adjust)
     return GateVerdict(tuple(_judge_rule(rule, basis) for rule in rules))
 
 

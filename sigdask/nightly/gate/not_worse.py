@@ -11,19 +11,15 @@ import scipy
 from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound
 from sigdask.nightly.gate.rules import (
-    FALSE_ALARMS_PER_YEAR,
     POWER,
     ComparisonKey,
     CoveredComparison,
-    Fdr,
     GateContext,
     NotWorse,
     RuleFinding,
     RuleVerdict,
     describe_scope,
     describe_since,
-    find_largest_losses,
-    format_losses,
     format_rule_name,
     get_key,
     sort_findings,
@@ -31,12 +27,8 @@ from sigdask.nightly.gate.rules import (
 from sigdask.report.summary.sentences import describe_doubt
 from sigdask.results.columns import ScoredMetric
 from sigdask.results.record import Result
-from sigdask.statistics import multiplicity
 from sigdask.statistics.multiplicity import holm
 from sigdask.statistics.rounding import format_lower_limit, format_p_equals, format_upper_limit
-
-LOST_POWER_FACTOR = 10
-"""An online rule is reported to have lost its power if its level is so many times lower than a steady level."""
 
 
 def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> RuleVerdict:
@@ -50,10 +42,8 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
     losses = [p for c, p in zip(covered, adjusted, strict=True) if c.is_worse]
     n_levels = _count_levels(rule, covered, basis)
     name = format_rule_name(rule)
-    past, recorded = (by_rule.get(name, ()) for by_rule in (basis.evidence.history, basis.evidence.levels))
-    level = compute_run_level(rule, len(covered), basis.n_shared, basis.fdr, basis.runs_per_year, past, recorded)
-    is_shared = basis.fdr != "none" or rule.false_alarms_per_year is not None
-    family_level = level / n_levels if is_shared else level
+    level = compute_run_level(rule, len(covered), basis.n_shared, basis.runs_per_year)
+    family_level = level if rule.false_alarms_per_year is None else level / n_levels
     simulated = _simulate_losses(rule, covered, family_level, basis)
     findings = [
         _build_finding(rule, c, p, family_level, len(covered), basis, simulated.get(get_key(c.result)))
@@ -66,11 +56,9 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
         p_value=min(1.0, n_levels * min(losses, default=1.0)),
         level=level,
         findings=sort_findings(findings),
-        alarms_per_year=_compute_alarms(
-            rule, basis, family_level * (len(covered) if basis.limits_share(rule) else n_levels)
-        ),
+        alarms_per_year=basis.runs_per_year
+        * min(1.0, family_level * (len(covered) if basis.limits_share(rule) else n_levels)),
         notes=tuple(_list_notes(rule, basis, level, findings)),
-        fdr=basis.fdr,
         least_level={"holm": family_level / len(covered), "none": family_level}.get(rule.adjust),
         repeats=basis.evidence.repeats.get(name),
         n_blind=sum(f.detectable is not None and math.isinf(f.detectable) for f in findings),
@@ -85,15 +73,7 @@ def _fail_undefined(rule: NotWorse, undefined: Sequence[CoveredComparison]) -> R
     return RuleVerdict(rule, format_rule_name(rule), False, 1.0, rule.alpha, (), 0.0, (note,))
 
 
-def compute_run_level(
-    rule: NotWorse,
-    n_covered: int,
-    n_shared: int,
-    fdr: Fdr,
-    runs_per_year: float,
-    past: Sequence[float] = (),
-    recorded: Sequence[float] = (),
-) -> float:
+def compute_run_level(rule: NotWorse, n_covered: int, n_shared: int, runs_per_year: float) -> float:
     """Return the significance level of a rule in one run, for all of its comparisons together.
 
     Parameters
@@ -102,13 +82,9 @@ def compute_run_level(
         The rule.
     n_covered, n_shared : int
         Number of its comparisons, and of those of all rules that share the false alarms of a year.
-    fdr, runs_per_year
-        Settings of the gate.
-    past, recorded : sequence of float
-        The rule's p-values in earlier runs, and their levels, for an online rule.
+    runs_per_year : float
+        Expected number of runs per year.
     """
-    if fdr != "none":
-        return multiplicity.compute_levels(past, rule.alpha, fdr, recorded=recorded)[-1]
     if rule.false_alarms_per_year is None:
         return rule.alpha
     return min(rule.alpha, rule.false_alarms_per_year / runs_per_year) * n_covered / max(n_shared, n_covered, 1)
@@ -262,31 +238,11 @@ def _describe_detectable(smallest: float | None) -> str:
     return f"a loss of {format_upper_limit(smallest)} would be detected with power {POWER:g}"
 
 
-def _compute_alarms(rule: NotWorse, basis: GateContext, level: float) -> float:
-    if basis.fdr == "none":
-        return basis.runs_per_year * min(1.0, level)
-    n = basis.runs_per_year
-    return min(n, multiplicity.bound_false_alarms(rule.alpha, basis.fdr, math.ceil(n)))
-
-
 def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:
     n_blind = sum(f.detectable is not None and math.isinf(f.detectable) for f in findings)
     if (repeated := basis.evidence.repeats.get(format_rule_name(rule))) is not None:
         yield f"the outputs are the same as in run {repeated}: the two runs count as one"
-    if basis.fdr != "none":
-        n_past = len(basis.evidence.history.get(format_rule_name(rule), ()))
-        yield (
-            f"{basis.fdr}: after {n_past} earlier runs this one is judged at level {format_lower_limit(level)}, so "
-            f"that of all alarms at most {rule.alpha:g} are false"
-            f"{'' if basis.fdr == 'lond' else ', of nights with fresh items'}"
-        )
-        steady = FALSE_ALARMS_PER_YEAR / basis.runs_per_year
-        if level < steady / LOST_POWER_FACTOR:
-            yield (
-                f"{basis.fdr} has lost its power: {_describe_missed_losses(findings)}; false_alarms_per_year = "
-                f"{FALSE_ALARMS_PER_YEAR:g} instead of fdr judges every night at level {format_lower_limit(steady)}"
-            )
-    elif rule.false_alarms_per_year is not None:
+    if rule.false_alarms_per_year is not None:
         budget = f"{rule.false_alarms_per_year:g} false alarms a year over {basis.runs_per_year:g} runs"
         if rule.alpha <= rule.false_alarms_per_year / basis.runs_per_year:
             budget = f"alpha {rule.alpha:g}, which is stricter than {budget}"
@@ -321,13 +277,3 @@ def _describe_smallest_level(rule: NotWorse, level: float, n: int) -> str:
         f"; before adjustment {'the smallest' if rule.adjust == 'holm' else 'each'} p must be at most "
         f"{format_lower_limit(level / n)}"
     )
-
-
-def _describe_missed_losses(findings: Sequence[RuleFinding]) -> str:
-    """Return text on how large a loss can be and still pass the gate at this run's level."""
-    losses = find_largest_losses(findings)
-    if not losses:
-        return "losses of a usual size are not detected at this level"
-    if math.inf in losses.values():
-        return "no loss at all can be detected in some comparisons"
-    return f"a loss of less than {format_losses(losses)} passes in more than one night in five"

@@ -19,8 +19,6 @@ from sigdask.statistics.matched_proportions import MatchedProportions
 from sigdask.statistics.rounding import format_upper_limit
 from sigdask.text import as_json, format_list, to_plain
 
-Fdr = Literal["none", "lord++", "lond"]
-
 POWER = 0.8
 """Power at the smallest detectable difference."""
 
@@ -40,8 +38,7 @@ class NotWorse:
     Attributes
     ----------
     alpha : float
-        Level of the rule as a whole, or its maximum with `false_alarms_per_year`. With an online rule, the share of
-        false alarms among alarms.
+        Level of the rule as a whole, or its maximum with `false_alarms_per_year`.
     adjust : {"holm", "plan", "none"}
         How p-values of its comparisons are adjusted: by Holm over all of them, as in the plan (within each of its
         families), or not at all.
@@ -140,7 +137,7 @@ class MarginResult:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Data that rules need in addition to results, such as baselines, standard deviations and p-values of earlier runs.
+    """Data that rules need in addition to results, such as baselines, standard deviations and earlier failures.
 
     Attributes
     ----------
@@ -150,13 +147,9 @@ class Evidence:
         Swap standard deviation of each comparison.
     margin_results : mapping of (NonInferior or Equivalent, Key) to MarginResult
         Tests of non-inferiority and equivalence.
-    history : mapping of str to sequence of float
-        P-values of each rule (`format_rule_name`) in earlier runs, oldest first, without runs whose comparisons did not
-        change.
-    levels : mapping of str to sequence of float
-        Levels of each rule in those runs, and in this run if it repeats one. By default, the formula's levels.
     repeats : mapping of str to int
-        For each rule, the earlier run with the same outputs in all of its comparisons. The two are one observation.
+        For each rule (`format_rule_name`), the earlier run with the same outputs in all of its comparisons. The two are
+        one observation.
     first_failures : mapping of (str, Key) to int
         For each rule and comparison, the first run that failed and whose outputs have not changed since.
     dropped : mapping of str to sequence of Key
@@ -174,8 +167,6 @@ class Evidence:
     baselines: Mapping[str, str | None] = field(default_factory=dict)
     spreads: Mapping[ComparisonKey, float] = field(default_factory=dict)
     margin_results: Mapping[tuple[WithinMargin, ComparisonKey], MarginResult] = field(default_factory=dict)
-    history: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    levels: Mapping[str, Sequence[float]] = field(default_factory=dict)
     repeats: Mapping[str, int] = field(default_factory=dict)
     first_failures: Mapping[tuple[str, ComparisonKey], int] = field(default_factory=dict)
     dropped: Mapping[str, Sequence[ComparisonKey]] = field(default_factory=dict)
@@ -252,7 +243,7 @@ class RuleVerdict:
     passed : bool
         Whether the rule holds. A rule without comparisons does not.
     p_value : float
-        One p-value for the whole rule, for the history: P(p <= x) <= x while nothing is worse.
+        One p-value for the whole rule: P(p <= x) <= x while nothing is worse.
     level : float
         Level with which p was compared in this run.
     findings : tuple of RuleFinding
@@ -261,8 +252,6 @@ class RuleVerdict:
         Expected number of runs a year that fail though no system is worse (at most, for NotWorse).
     notes : tuple of str
         Notes on the whole gate.
-    fdr : {"none", "lord++", "lond"}
-        The online rule that gave the level.
     least_level : float or None
         Maximum of the smallest unadjusted p of all comparisons. None if the plan adjusts.
     repeats : int or None
@@ -283,7 +272,6 @@ class RuleVerdict:
     findings: tuple[RuleFinding, ...]
     alarms_per_year: float
     notes: tuple[str, ...]
-    fdr: Fdr = "none"
     least_level: float | None = None
     repeats: int | None = None
     n_blind: int = 0
@@ -387,8 +375,6 @@ class GateContext:
         Further data that rules need.
     family : {"metric", "test-set", "plan"}
         Scope within which the plan adjusted p-values.
-    fdr : {"none", "lord++", "lond"}
-        Online rule.
     runs_per_year : float
         Runs per year, for the expected number of false alarms.
     sizes : mapping of tuple of str to int
@@ -404,7 +390,6 @@ class GateContext:
     table: Table
     evidence: Evidence
     family: str
-    fdr: Fdr
     runs_per_year: float
     sizes: Mapping[tuple[str, ...], int]
     n_shared: int = 0
@@ -418,7 +403,7 @@ class GateContext:
 
     @staticmethod
     def from_rules(
-        rules: Sequence[Rule], table: Table, evidence: Evidence, family: str, fdr: Fdr, runs_per_year: float
+        rules: Sequence[Rule], table: Table, evidence: Evidence, family: str, runs_per_year: float
     ) -> GateContext:
         """Return the context for some rules, with the numbers of comparisons that their levels depend on."""
         codes = np.column_stack([table.test_set.codes, table.metric.codes])
@@ -431,7 +416,7 @@ class GateContext:
             for rule in rules
             if isinstance(rule, NotWorse) and rule.false_alarms_per_year is not None
         )
-        return GateContext(table, evidence, family, fdr, runs_per_year, sizes, n_shared, table.alpha)
+        return GateContext(table, evidence, family, runs_per_year, sizes, n_shared, table.alpha)
 
     def get_family(self, result: Result) -> tuple[str, ...]:
         """Return the key of the family of comparisons in which the plan adjusted a result's p-value."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sigdask import formats
 from sigdask.counts import Counts
-from sigdask.errors import InputError, SeveralError
+from sigdask.errors import InputError, MissingItemsError, SeveralError
 from sigdask.formats import Options, Source
 from sigdask.formats.reading.files import NOT_DATA, get_stem
 from sigdask.formats.reading.options import DEFAULTS
@@ -352,9 +352,9 @@ def _read_alone(path: Path, home: Path, hints: Hints) -> DiscoveredTestSet | Non
         test_set = _read_test_set(
             get_stem(path), _format_relative(path, home), [Source(path)], None, hints.options, hints.format
         )
-    except InputError as error:
-        if "--missing" in str(error) or "--min-items" in str(error):  # a table of systems, of which some lack items
-            raise
+    except MissingItemsError:  # a table of systems, of which some lack items
+        raise
+    except InputError:
         return None
     return test_set if test_set.counts.n_systems > 1 else None
 

@@ -1,15 +1,9 @@
-"""Error messages about plans: the line, the key, what was found and what was expected.
-
-`tomllib` does not report lines, so a small reader finds headers, keys, multi-line strings and lists. If it is not sure
-of a line, it gives none.
-"""
+"""Error messages about plans: the key, what was found and what was expected."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-import re
-import tomllib
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,103 +18,12 @@ from sigdask.text import redact, suggest_name
 PlanKey = tuple[str | int, ...]
 _T = TypeVar("_T")
 
-MAX_PARSED = 5_000_000
-"""Number of characters after which the search for lines ends, as statements of many lines are parsed at each line."""
-
-_HEADER = re.compile(r"\s*(\[\[?)(.+?)\]\]?\s*(?:#.*)?$")
-_KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*'))*)\s*=""")
-
-
-def find_key_lines(text: str, data: Mapping[str, Any]) -> dict[PlanKey, int]:
-    r"""Return the line number of each key that starts a line.
-
-    Parameters
-    ----------
-    text : str
-        Content of the plan file.
-    data : mapping
-        The parsed content.
-
-    Examples
-    --------
-    >>> text = 'seed = 1\n[[test_set]]\nname = "a"\n'
-    >>> find_key_lines(text, tomllib.loads(text))[("test_set", 0, "name")]
-    3
-    """
-    key_lines: dict[PlanKey, int] = {}
-    table: PlanKey = ()
-    tables: dict[PlanKey, int] = {}
-    for number, statement in _iter_statements(text):
-        if header := _HEADER.match(statement):
-            table = _add_indices(_parse_key(header[2]), tables)
-            if header[1] == "[[":
-                tables[table] = tables.get(table, -1) + 1
-                table = (*table, tables[table])
-            key_lines.setdefault(table, number)
-        elif key := _KEY.match(statement):
-            key_lines.setdefault((*table, *_parse_key(key[1])), number)
-    return {key: line for key, line in key_lines.items() if _has_key(key, data)}
-
-
-def _iter_statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line number and first line of each TOML statement; lists and strings may take several lines."""
-    pending = ""
-    first_number = parsed = 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not pending:
-            first_number = number
-        pending = f"{pending}\n{line}" if pending else line
-        parsed += len(pending)
-        if parsed > MAX_PARSED:
-            return
-        if _is_complete(pending):
-            yield first_number, pending.split("\n")[0]
-            pending = ""
-
-
-def _is_complete(statement: str) -> bool:
-    try:
-        tomllib.loads(statement)
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        return "at end of document" not in str(error)
-    return True
-
-
-def _parse_key(text: str) -> PlanKey:
-    try:
-        parsed: Any = tomllib.loads(f"{text} = 0")
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return (text,)
-    parts: list[str] = []
-    while isinstance(parsed, dict):
-        name, parsed = next(iter(parsed.items()))
-        parts.append(name)
-    return tuple(parts)
-
-
-def _add_indices(parts: PlanKey, tables: Mapping[PlanKey, int]) -> PlanKey:
-    """Return the key of a table header, with the index of the current entry after each list of tables in it."""
-    key: PlanKey = ()
-    for index, part in enumerate(parts):
-        key = (*key, part)
-        if index < len(parts) - 1 and key in tables:
-            key = (*key, tables[key])
-    return key
-
 
 def has_part(data: Any, part: str | int) -> bool:
     """Return whether a table or list has this key or index."""
     if isinstance(part, int):
         return isinstance(data, list) and part < len(data)
     return isinstance(data, Mapping) and part in data
-
-
-def _has_key(key: PlanKey, data: Any) -> bool:
-    for part in key:
-        if not has_part(data, part):
-            return False
-        data = data[part]
-    return True
 
 
 MAX_SHOWN = 25
@@ -177,26 +80,15 @@ def attempt(complaints: list[Complaint], key: PlanKey, call: Callable[..., _T], 
         return None
 
 
-def build_error(path: Path, complaints: Sequence[Complaint], lines: Mapping[PlanKey, int]) -> InputError:
-    """Return the error that lists all complaints in the order of the file."""
-    placed = sorted(
-        ((_find_line(c.key, lines), f"{format_key(c.key)}: {c.text}" if c.key else c.text) for c in complaints),
-        key=lambda pair: pair[0] or 0,
-    )
-    if len(placed) == 1:
-        line, text = placed[0]
-        return InputError(f"{path}{f', line {line}' if line else ''}: {text}")
-    messages = [f"  {f'line {line}: ' if line else ''}{text}" for line, text in placed[:MAX_SHOWN]]
-    if len(placed) > MAX_SHOWN:
-        messages.append(f"  and {len(placed) - MAX_SHOWN} more")
-    return SeveralError(f"{path}: {len(placed)} errors", *messages)
-
-
-def _find_line(key: PlanKey, lines: Mapping[PlanKey, int]) -> int | None:
-    """Return the line of a key, or of the nearest table around it."""
-    while key and key not in lines:
-        key = key[:-1]
-    return lines.get(key)
+def build_error(path: Path, complaints: Sequence[Complaint]) -> InputError:
+    """Return the error that lists all complaints, each with its key."""
+    texts = [f"{format_key(c.key)}: {c.text}" if c.key else c.text for c in complaints]
+    if len(texts) == 1:
+        return InputError(f"{path}: {texts[0]}")
+    shown = [f"  {text}" for text in texts[:MAX_SHOWN]]
+    if len(texts) > MAX_SHOWN:
+        shown.append(f"  and {len(texts) - MAX_SHOWN} more")
+    return SeveralError(f"{path}: {len(texts)} errors", *shown)
 
 
 def format_key(key: PlanKey) -> str:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_args
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
-from sigdask.nightly.gate.rules import Fdr
 from sigdask.nightly.test_sets import Family
 from sigdask.options import (
     FIGURE_STYLE,
@@ -305,8 +304,7 @@ class NotWorseKeys:
     alpha: Annotated[
         Share | None,
         Field(
-            description="Level of the rule in each run. By default the gate's false_alarms_per_year gives the level; "
-            "with fdr it is the plan's alpha."
+            description="Level of the rule in each run. By default the gate's false_alarms_per_year gives the level."
         ),
     ] = None
 
@@ -339,12 +337,8 @@ GATE_OPTIONS = (
     Option(
         "Expected number of runs per year in which not-worse rules fail although nothing is worse. Divided by "
         "runs_per_year, it is the level of each run over all comparisons of these rules. The level is at most alpha. "
-        "By default 4 for rules without an alpha of their own, unless fdr is given.",
+        "By default 4 for rules without an alpha of their own.",
         above=0, most=1e6, name="false_alarms_per_year", kind=float
-    ),
-    Option(
-        "Online false-discovery rule over the history of runs. Its level falls with every run without an "
-        "alarm. With false_alarms_per_year the level stays the same.", "none", name="fdr", choices=get_args(Fdr)
     ),
     Option("File for JUnit XML, for CI.", name="junit"),
     Option("File for JSON.", name="json"),
@@ -352,7 +346,6 @@ GATE_OPTIONS = (
     Option(
         "http(s) URL that the gate's JSON is posted to at the end; $NAME takes it from the environment.", name="webhook"
     ),
-    Option("File with a Jinja template of the JSON to post instead, for chat programs.", name="webhook_body"),
     Option(
         "Runs after which command and webhook are called. new: failed runs whose outputs differ from outputs that "
         "failed before.", "failed", name="when", choices=("always", "failed", "new")

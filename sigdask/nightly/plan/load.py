@@ -1,8 +1,7 @@
-"""Load a plan file; all its errors are reported before anything runs, each with line and key."""
+"""Load a plan file; all its errors are reported before anything runs, each with its key."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from sigdask.errors import InputError
 from sigdask.io import describe_url_error
 from sigdask.io.text_files import parse_toml, read_text
-from sigdask.nightly.plan.errors import Complaint, build_error, describe_validation, find_key_lines
+from sigdask.nightly.plan.errors import Complaint, build_error, describe_validation
 from sigdask.nightly.plan.keys import MAX_ENTRIES, PlanKeys
 from sigdask.nightly.plan.model import Plan
 from sigdask.nightly.plan.resolve import find_store, resolve_plan
@@ -47,19 +46,19 @@ def load_plan(path: Path | str) -> Plan:
     Raises
     ------
     InputError
-        The plan has errors. The message lists all, each with line, key, and what was found and expected.
+        The plan has errors. The message lists all, each with its key, and what was found and expected.
 
     Examples
     --------
     >>> load_plan("night.toml").name  # doctest: +SKIP
     'night'
     """
-    file, text, data = _read_plan(path)
+    file, data = _read_plan(path)
     complaints: list[Complaint] = []
     validated = _validate_keys(data, complaints)
     plan = resolve_plan(validated[0], file.absolute(), complaints, validated[1]) if validated is not None else None
     if plan is None or complaints:
-        raise build_error(file, complaints, find_key_lines(text, data))
+        raise build_error(file, complaints)
     return plan
 
 
@@ -72,11 +71,11 @@ def check_keys(path: Path | str) -> None:
     InputError
         The plan has errors. The message lists all, as that of `load_plan` does.
     """
-    file, text, data = _read_plan(path)
+    file, data = _read_plan(path)
     complaints: list[Complaint] = []
     _validate_keys(data, complaints)
     if complaints:
-        raise build_error(file, complaints, find_key_lines(text, data))
+        raise build_error(file, complaints)
 
 
 def read_store_and_name(path: Path | str) -> tuple[str, str]:
@@ -85,16 +84,6 @@ def read_store_and_name(path: Path | str) -> tuple[str, str]:
     data = parse_toml(read_text(file, EXPECTED), file, REMEDY)
     store, name = (data.get(key) if isinstance(data.get(key), str) else None for key in ("store", "name"))
     return find_store(store, file), name or file.stem
-
-
-def build_late_error(path: Path, complaints: Sequence[Complaint]) -> InputError:
-    """Return the error that lists complaints found only when the data were read, with the plan's lines."""
-    try:
-        text = read_text(path, EXPECTED)
-        lines = find_key_lines(text, parse_toml(text, path))
-    except InputError:  # the file has changed in between
-        lines = {}
-    return build_error(path, complaints, lines)
 
 
 def build_schema() -> dict[str, Any]:
@@ -110,8 +99,8 @@ def format_schema() -> str:
     return as_json(build_schema()) + "\n"
 
 
-def _read_plan(path: Path | str) -> tuple[Path, str, dict[str, Any]]:
-    """Return the file of a plan, its text, and what TOML makes of it."""
+def _read_plan(path: Path | str) -> tuple[Path, dict[str, Any]]:
+    """Return the file of a plan, and what TOML makes of it."""
     file = _check_local(path)
     text = read_text(file, EXPECTED)
     try:
@@ -125,7 +114,7 @@ def _read_plan(path: Path | str) -> tuple[Path, str, dict[str, Any]]:
         if isinstance(data.get(key), list) and len(data[key]) > MAX_ENTRIES:
             n_entries = f"{len(data[key]):,} entries of [[{key}]]"
             raise InputError(f"{file}: {n_entries}, at most {MAX_ENTRIES:,}; split it into several plans")
-    return file, text, data
+    return file, data
 
 
 def _check_local(path: Path | str) -> Path:

@@ -14,7 +14,7 @@ from sigdask.errors import check_installed
 from sigdask.execution.clusters.description import ClusterSpec
 from sigdask.formats import Source, candidates
 from sigdask.formats.candidates import CandidateColumns
-from sigdask.nightly.gate.rules import Fdr, Rule
+from sigdask.nightly.gate.rules import Rule
 from sigdask.nightly.test_sets import DataFiles, Family, HasComparison, TestSet
 from sigdask.options import (
     FigureStyleOptions,
@@ -147,8 +147,6 @@ class NotifySettings:
         Program and arguments, run without a shell. Empty for none.
     webhook : str or None
         URL to which the gate's JSON is sent.
-    body : str or None
-        Template of a text that is sent there instead of this JSON (`sigdask.nightly.gate.web_hook`).
     when : {"always", "failed", "new"}
         Runs that are reported. "new" means failures for other outputs than those that failed before.
     timeout : float
@@ -157,7 +155,6 @@ class NotifySettings:
 
     command: tuple[str, ...] = ()
     webhook: str | None = None
-    body: str | None = None
     when: Literal["always", "failed", "new"] = "failed"
     timeout: float = 30.0
 
@@ -172,8 +169,6 @@ class Gate:
         Rules, all of which must hold.
     runs_per_year : float
         Expected number of runs per year, from which the number of false alarms is estimated.
-    fdr : {"none", "lord++", "lond"}
-        Online false-discovery rule over the history of runs.
     junit, json : Path or None
         Files to write, with dates as in `ReportFiles`.
     notify : NotifySettings
@@ -182,7 +177,6 @@ class Gate:
 
     rules: tuple[Rule, ...]
     runs_per_year: float = 365.0
-    fdr: Fdr = "none"
     junit: Path | None = None
     json: Path | None = None
     notify: NotifySettings = NotifySettings()
@@ -246,44 +240,25 @@ def fill_date(path: Path, start: datetime) -> Path:
     return Path(str(path).replace("{date}", f"{start:%Y-%m-%d}").replace("{time}", f"{start:%H%M%S}"))
 
 
-CANDIDATE = "candidate"
-"""Unit in the cost of a list of candidates."""
-
-
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """Size and estimated cost of one test set.
+class PlanEntrySize:
+    """Size of a test set, a list of candidates or a test of labels.
 
     Attributes
     ----------
-    test_set, format, unit : str
-        Name of the test set, detected format and swapped unit.
+    name, format, unit : str
+        Its name, detected format and swapped unit.
     n_systems, n_items, n_units, n_comparisons : int
         Numbers of systems, items, units and comparisons.
-    n_enumerated : int
-        Number of comparisons of which all arrangements are counted.
-    n_trials : int
-        Trials of each other comparison, 0 if there is none.
-    total : int
-        Trials summed over comparisons, as `run` and `status` state them. Exact values have none.
-    seconds : float
-        Estimated seconds on one core of this machine, with the second run and max-T families.
     warnings : tuple of str
         Warnings of the reader.
-    n_gated : tuple of int
-        Number of comparisons that each rule of the gate judges.
     """
 
-    test_set: str
+    name: str
     format: str
     unit: str
     n_systems: int
     n_items: int
     n_units: int
     n_comparisons: int
-    n_enumerated: int
-    n_trials: int
-    total: int
-    seconds: float
     warnings: tuple[str, ...]
-    n_gated: tuple[int, ...] = ()

@@ -18,8 +18,6 @@ from sigdask.execution import clusters
 from sigdask.execution.clusters.description import ClusterSpec, parse_description
 from sigdask.formats import Options, Source, reads_folders
 from sigdask.formats.candidates import CandidateColumns
-from sigdask.io.text_files import read_text
-from sigdask.nightly.gate import web_hook
 from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, Equivalent, NonInferior, NotWorse, Rule
 from sigdask.nightly.plan import keys as tables
 from sigdask.nightly.plan import paths
@@ -324,20 +322,12 @@ def _build_gate(gate_keys: Any, shared: GivenOptions, location: _PlanLocation) -
     notify = NotifySettings(
         command=_find_command(gate_keys.command or (), location),
         webhook=_resolve_webhook(gate_keys.webhook, location),
-        body=_load_template(gate_keys.webhook_body, location),
         when=gate_keys.when,
         timeout=gate_keys.timeout,
     )
-    if gate_keys.fdr != "none" and gate_keys.false_alarms_per_year is not None:
-        text = (
-            f'found {gate_keys.false_alarms_per_year:g} and fdr = "{gate_keys.fdr}", expected one of the two; '
-            "each sets the level"
-        )
-        location.complain(("gate", "false_alarms_per_year"), text)
     return Gate(
         rules=tuple(_build_rule(rule, shared, gate_keys) for rule in gate_keys.rules),
         runs_per_year=gate_keys.runs_per_year,
-        fdr=gate_keys.fdr,
         junit=location.find_path(("gate", "junit"), gate_keys.junit, paths.resolve_writable),
         json=location.find_path(("gate", "json"), gate_keys.json, paths.resolve_writable),
         notify=notify,
@@ -357,7 +347,7 @@ def _build_rule(rule: Any, shared_options: GivenOptions, gate: Any) -> Rule:
         return Equivalent(margin=rule.margin, **shared)
     adjust: Literal["holm", "plan", "none"] = "holm" if shared_options.get("adjust", "none") == "none" else "plan"
     false_alarms = gate.false_alarms_per_year
-    if false_alarms is None and rule.alpha is None and gate.fdr == "none":
+    if false_alarms is None and rule.alpha is None:
         false_alarms = FALSE_ALARMS_PER_YEAR
     return NotWorse(
         adjust=rule.adjust or adjust, detectable=rule.detectable, false_alarms_per_year=false_alarms, **shared
@@ -404,15 +394,3 @@ def _resolve_webhook(url: str | None, location: _PlanLocation) -> str | None:
     if not is_url or any(c.isspace() for c in url):
         location.complain(key, f"found {found_text}, expected http://HOST/… or https://HOST/…")
     return url
-
-
-def _load_template(text: str | None, location: _PlanLocation) -> str | None:
-    """Return the template in a file, after a check that it renders valid JSON."""
-    key: PlanKey = ("gate", "webhook_body")
-    path = location.find_path(key, text)
-    if path is None:
-        return None
-    template = location.attempt(key, read_text, path, "a template of JSON")
-    if template is not None:
-        location.attempt(key, web_hook.check_template, template)
-    return template

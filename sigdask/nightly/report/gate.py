@@ -28,7 +28,7 @@ MAX_KEPT = 50
 """Maximum number of comparisons of a rule whose texts are in a run's record, failures first."""
 
 RULE_KEYS = (
-    "name", "passed", "p_value", "level", "least_level", "fdr", "repeats", "n_blind", "n_gone", "n_doubtful",
+    "name", "passed", "p_value", "level", "least_level", "repeats", "n_blind", "n_gone", "n_doubtful",
     "alarms_per_year",
 )  # fmt: skip
 FINDING_KEYS = ("system", "baseline", "gain", "p_value", "level", "passed", "since", "text")
@@ -196,8 +196,7 @@ def format_alarms(rule: RuleVerdict) -> str:
     """Return a rule's expected number of false alarms a year as text; of a `not-worse` rule it is an upper bound."""
     n = rule.alarms_per_year
     if isinstance(rule.rule, NotWorse):
-        condition = " on nights with fresh items" if rule.fdr == "lord++" else ""
-        return f"at most {format_upper_limit(n, 2) if n < 100 else f'{math.ceil(n):,}'}{condition}"
+        return f"at most {format_upper_limit(n, 2) if n < 100 else f'{math.ceil(n):,}'}"
     return f"{n:.2g}" if n < 100 else f"{n:,.0f}"
 
 

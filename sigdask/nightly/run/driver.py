@@ -37,7 +37,7 @@ from sigdask.nightly.run.work import Batch, UnreadSets, build_provenance, build_
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults, history, open_store, status
 from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set
-from sigdask.options import rename_notes
+from sigdask.options import rename_error_options, rename_notes
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.analyses import Evaluation, Independences
@@ -329,9 +329,10 @@ class _PlanRunner:
         if is_opened:
             gated = list_gated_comparisons(outcome.gate)
             try:
-                opened_details = open_details(self.batches, report, gated, files.open)
+                with rename_error_options("plan"):
+                    opened_details = open_details(self.batches, report, gated, files.open)
             except InputError as error:  # no test set compares this pair
-                problems = [UnfinishedError(f"[report] {str(error).removeprefix('--')}")]
+                problems = [UnfinishedError(f"[report] {error}")]
                 opened_details = open_details(self.batches, report, gated)
         studies = [study for batch in self.batches for study in batch.studies]
         units = (part for study in studies for part in UnitTables.from_study(study).iter_scores())

@@ -13,7 +13,7 @@ from sigdask.execution.run import count_jobs
 from sigdask.nightly.gate.evidence import gather_evidence
 from sigdask.nightly.gate.judge import judge_rules
 from sigdask.nightly.gate.margin_tests import Count
-from sigdask.nightly.gate.rules import ComparisonKey, Evidence, Fdr, GateVerdict, format_rule_name, select_rows
+from sigdask.nightly.gate.rules import ComparisonKey, Evidence, GateVerdict, format_rule_name, select_rows
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.model import fill_date
 from sigdask.nightly.report.gate import build_record, list_findings, render_junit
@@ -23,7 +23,6 @@ from sigdask.nightly.run.work import iter_missing
 from sigdask.nightly.store import PlanRun, Store
 from sigdask.report.files import write_whole_text
 from sigdask.results.table import Table
-from sigdask.statistics.multiplicity import compute_old_levels
 
 NO_EVIDENCE = Evidence()
 
@@ -79,7 +78,6 @@ def judge_plan(
         table,
         evidence,
         family=plan.family,
-        fdr=plan.gate.fdr,
         runs_per_year=plan.gate.runs_per_year,
         adjust=plan.comparison["adjust"],
     )
@@ -137,10 +135,7 @@ def judge_night(
 
 
 def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: PlanRun, table: Table) -> Evidence:
-    """Return the evidence of earlier runs: p-values and levels of each rule, and which rules see unchanged outputs.
-
-    Recorded levels are used. Versions up to 0.2 recorded none, so their levels are computed from the weights of that
-    time. Runs that were not judged by the plan's online rule are not part of its sequence.
+    """Return the evidence of earlier runs: failures, comparisons that are gone, and rules that see unchanged outputs.
 
     Parameters
     ----------
@@ -163,7 +158,7 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
     baselines = {t.name: t.comparison["baseline"] for t in plan.test_sets}
     rules = {format_rule_name(rule): rule for rule in plan.gate.rules}
     last_table = store.fetch_results_after(last_judged.number)
-    repeats, dropped, history, levels, n_runs = {}, {}, {}, {}, 1
+    repeats, dropped, n_runs = {}, {}, 1
     first_failures: dict[tuple[str, ComparisonKey], int] = {}
     for name, rule in rules.items():
         recorded = _get_rule_record(last_judged, name)
@@ -178,28 +173,16 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
             repeats[name] = recorded.get("repeats") or last_judged.number
         failed = [f for f in list_findings(recorded) if not f["passed"] and tuple(f["key"]) in unchanged]
         first_failures |= {(name, tuple(f["key"])): f.get("since") or last_judged.number for f in failed}
-        judged_runs, repeated = _list_observations(runs, this, name, is_repeated=is_repeated)
+        judged_runs = _list_observations(runs, this, name, is_repeated=is_repeated)
         oldest_start = this.started - DAYS_PER_YEAR * 86_400
         n_runs = max(n_runs, 1 + sum(run.started >= oldest_start for run in judged_runs))
-        if plan.gate.fdr != "none":
-            judged_runs = [run for run in judged_runs if _find_fdr(run, name, plan.gate.fdr) == plan.gate.fdr]
-            history[name] = [float(run.details["gate"][name]) for run in judged_runs]
-            unrecorded = compute_old_levels(history[name], rule.alpha, plan.gate.fdr)
-            if repeated is not None and _find_fdr(repeated, name, plan.gate.fdr) == plan.gate.fdr:
-                judged_runs.append(repeated)
-            levels[name] = [
-                float(_get_rule_record(run, name).get("level", level))
-                for run, level in zip(judged_runs, unrecorded, strict=False)
-            ]
-    return Evidence(
-        history=history, levels=levels, repeats=repeats, first_failures=first_failures, dropped=dropped, n_runs=n_runs
-    )
+    return Evidence(repeats=repeats, first_failures=first_failures, dropped=dropped, n_runs=n_runs)
 
 
 def _list_observations(
     runs: Sequence[PlanRun], this: PlanRun, name: str, *, is_repeated: bool = False
-) -> tuple[list[PlanRun], PlanRun | None]:
-    """Return the earlier runs whose p-values are used for a rule, and the run whose outputs this run repeats, if any.
+) -> list[PlanRun]:
+    """Return the earlier runs that judged a rule on outputs of their own.
 
     A run with the same outputs as the next one gives no new information and is omitted. So is the latest run if this
     one repeats it.
@@ -211,8 +194,8 @@ def _list_observations(
                 judged_runs.pop()
             judged_runs.append(run)
     if judged_runs and (is_repeated or _has_same_inputs(judged_runs[-1], this)):
-        return judged_runs[:-1], judged_runs[-1]
-    return judged_runs, None
+        return judged_runs[:-1]
+    return judged_runs
 
 
 def _has_same_inputs(run: PlanRun, other: PlanRun) -> bool:
@@ -223,17 +206,6 @@ def _get_rule_record(run: PlanRun, name: str) -> Mapping[str, Any]:
     """Return the record of a rule in a run, or an empty mapping."""
     rules = (run.details.get("verdict") or {}).get("rules", ())
     return next((rule for rule in rules if rule["name"] == name), {})
-
-
-def _find_fdr(run: PlanRun, name: str, default: Fdr) -> str:
-    """Return the online rule that set a run's level, from the run's record or, up to 0.2, its notes."""
-    recorded = _get_rule_record(run, name)
-    if "fdr" in recorded:
-        return str(recorded["fdr"])
-    if not recorded:
-        return default
-    words = (note.partition(":")[0] for note in recorded["notes"])
-    return next((rule for rule in words if rule in {"lord++", "lond"}), "none")
 
 
 def publish_verdict(plan: Plan, verdict: GateVerdict, start: datetime) -> Iterator[str]:

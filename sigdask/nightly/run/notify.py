@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit, urlunsplit
 
-from sigdask.errors import InputError
-from sigdask.nightly.gate import web_hook
 from sigdask.nightly.gate.rules import GateVerdict
 from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render
@@ -32,8 +30,8 @@ MAX_CHARACTERS = 300
 def send_notifications(settings: NotifySettings, verdict: GateVerdict, name: str, folder: Path) -> Iterator[str]:
     """Run the command and call the web hook of the plan; yield a message for each failure.
 
-    The command gets the verdict's JSON on its standard input and SIGDASK_GATE = passed or failed; a web
-    hook gets the same JSON by POST, with a `text` that chat programs show, or what its template makes of it.
+    The command gets the verdict's JSON on its standard input and SIGDASK_GATE = passed or failed. A web hook gets the
+    same JSON by POST, with a `text` that chat programs show.
 
     Parameters
     ----------
@@ -53,14 +51,7 @@ def send_notifications(settings: NotifySettings, verdict: GateVerdict, name: str
     body = escape_json(as_json(fields, lines=False)).encode()
     if settings.command and (trouble := _run_command(settings, body, ending, folder)):
         yield f"gate.command {settings.command[0]}: {trouble}"
-    if settings.webhook is None:
-        return
-    try:
-        payload = body if settings.body is None else web_hook.render_json(settings.body, fields)
-    except InputError as error:
-        yield f"gate.webhook_body: {error}; the gate's JSON is sent instead"
-        payload = body
-    if trouble := _post_in_thread(settings.webhook, payload, settings.timeout):
+    if settings.webhook and (trouble := _post_in_thread(settings.webhook, body, settings.timeout)):
         yield f"gate.webhook: {trouble}"
 
 

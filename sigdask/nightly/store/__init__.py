@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from sigdask.errors import DamagedError, SigdaskError, StoreError
+from sigdask.errors import DamagedError, StoreError
 from sigdask.nightly.store import history, results, tallies
 from sigdask.nightly.store.checksums import compute_keys
-from sigdask.nightly.store.database import Database, describe_location, open_to_read, open_to_write
+from sigdask.nightly.store.database import Database, open_to_read, open_to_write
 from sigdask.nightly.store.extraction_cache import StoredExtractionCache
 from sigdask.nightly.store.history import PlanRun, Progress
 from sigdask.nightly.store.lease import Lease
-from sigdask.nightly.store.repair import check_store
 from sigdask.nightly.store.results import StoredResults
 from sigdask.nightly.store.tallies import StoredPrefixes, StoredTallies
 from sigdask.report.analyses import Evaluation, Independences
@@ -228,32 +227,12 @@ def open_store(location: str, plan: str, patient: Callable[[], bool] = lambda: T
     HeldError
         Another driver uses the store.
     """
-    with (
-        report_damage(location),
-        closing(open_to_write(location)) as database,
-        closing(Store(database, plan, patient)) as store,
-    ):
+    with closing(open_to_write(location)) as database, closing(Store(database, plan, patient)) as store:
         yield store
 
 
 @contextmanager
 def open_for_reading(location: str) -> Iterator[Any]:
     """Open an existing store and yield a connection."""
-    with report_damage(location), closing(open_to_read(location)) as database, database.transaction() as connection:
+    with closing(open_to_read(location)) as database, database.transaction() as connection:
         yield connection
-
-
-@contextmanager
-def report_damage(location: str) -> Iterator[None]:
-    """Raise DamagedError for an unexpected error if the store is damaged."""
-    try:
-        yield
-    except SigdaskError:
-        raise
-    except Exception as error:
-        faults: list[str] = []
-        with suppress(SigdaskError):
-            faults = [fault.text for fault in check_store(location).faults]
-        if faults:
-            raise DamagedError(faults, describe_location(location)) from error
-        raise

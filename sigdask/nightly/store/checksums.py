@@ -29,9 +29,6 @@ KEY_BYTES = 24
 MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 SHIFTS = np.uint64(30), np.uint64(27), np.uint64(33)
 
-UNSEALED = -1
-"""Marks a row that was stored without a checksum."""
-
 
 def compute_keys(digests: Sequence[bytes]) -> Keys:
     """Return a number for each comparison from its whole digest, which enters the checksums of its rows."""
@@ -109,7 +106,7 @@ SEALED: Mapping[str, SealedTable] = {
     "progress": SealedTable(
         ("run", "position"), ("test_set", "comparisons", "reached", "finished", "kept", "counted", "wanted"), "progress"
     ),
-    "found": SealedTable(("id",), ("plan", "since", "until", "n", "earlier", "columns"), "found"),
+    "found": SealedTable(("id",), ("plan", "since", "until", "n", "columns"), "found"),
     "ended": SealedTable(("block", "run"), ("places",), "ended"),
 }
 """Columns that a checksum covers, by table. The time at which a run was last active changes each second and is not
@@ -118,8 +115,8 @@ covered. Tallies have checksums of their own.
 
 
 def is_intact(table: str, row: Any) -> bool:
-    """Return whether a row matches its checksum, or was stored without one by an earlier version."""
-    return "checksum" not in row or row["checksum"] == compute_row_checksum(table, row)
+    """Return whether a row matches its checksum."""
+    return bool(row["checksum"] == compute_row_checksum(table, row))
 
 
 def compute_row_checksum(table: str, row: Any) -> int:

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, text
 
 from sigdask.errors import DamagedError
 from sigdask.nightly.store.checksums import build_insert, build_update, insert_row, is_intact, seal_rows
-from sigdask.nightly.store.limits import decompress, unpack_json
+from sigdask.nightly.store.limits import decompress, expect_readable, unpack_json
 from sigdask.results.columns import (
     CodedColumn,
     Column,
@@ -247,8 +247,6 @@ class ResultBlock:
         Number of the block in the store.
     since : int
         Run that recorded the rows.
-    is_earlier : bool
-        Whether a version with notes as sentences stored the block.
     columns : mapping of name to column
         Columns of the table, and `STORE_COLUMNS`.
     until : int64 array, shape (n,)
@@ -257,7 +255,6 @@ class ResultBlock:
 
     number: int
     since: int
-    is_earlier: bool
     columns: Columns
     until: Integers
 
@@ -300,11 +297,12 @@ def iter_blocks(
             raise DamagedError([f"ended: what run {ended_row['run']} ended of block {ended_row['block']}"])
         ended.setdefault(ended_row["block"], []).append((ended_row["run"], ended_row["places"]))
     for row in iter_packed_blocks(connection, plan, condition):
-        columns = unpack_block(row, names)
-        until = np.full(count_rows(columns), NEVER_ENDED)
-        for run, packed_rows in ended.get(row["id"], ()):
-            until[unpack_places(packed_rows, len(until))] = run
-        yield ResultBlock(row["id"], row["since"], bool(row["earlier"]), columns, until)
+        with expect_readable(f"found: block {row['id']} of results"):
+            columns = unpack_block(row, names)
+            until = np.full(count_rows(columns), NEVER_ENDED)
+            for run, packed_rows in ended.get(row["id"], ()):
+                until[unpack_places(packed_rows, len(until))] = run
+        yield ResultBlock(row["id"], row["since"], columns, until)
 
 
 def unpack_block(row: Any, names: Container[Name] | None = None) -> Columns:
@@ -323,16 +321,12 @@ def unpack_places(packed: bytes, n_rows: int) -> Integers:
     return rows
 
 
-def save_blocks(
-    connection: Connection, plan: str, since: int, columns: Columns, *, is_earlier: bool = False
-) -> list[int]:
-    """Insert rows of results that a run recorded; return the numbers of their blocks."""
-    numbers = []
+def save_blocks(connection: Connection, plan: str, since: int, columns: Columns) -> None:
+    """Insert rows of results that a run recorded."""
     for start in range(0, count_rows(columns), MAX_ROWS):
         part = take_rows(columns, slice(start, start + MAX_ROWS))
-        values = {"since": since, "n": count_rows(part), "earlier": int(is_earlier), "columns": pack_columns(part)}
-        numbers.append(insert_row(connection, "found", plan=plan, **values))
-    return numbers
+        values = {"since": since, "n": count_rows(part), "columns": pack_columns(part)}
+        insert_row(connection, "found", plan=plan, **values)
 
 
 def end_rows(connection: Connection, number: int, block: ResultBlock, rows: Integers) -> None:
@@ -343,14 +337,12 @@ def end_rows(connection: Connection, number: int, block: ResultBlock, rows: Inte
         end_block(connection, number, block.number)
 
 
-def seal_blocks(connection: Connection, plan: str, number: int, changed: Iterable[int]) -> None:
-    """Write the checksums of blocks that a run inserted, changed or ended."""
+def seal_blocks(connection: Connection, plan: str, number: int) -> None:
+    """Write the checksums of blocks that a run inserted or ended."""
     seal_rows(
         connection, "found", "WHERE plan = :plan AND (since = :run OR until = :run)", {"plan": plan, "run": number}
     )
     seal_rows(connection, "ended", "WHERE run = :run", {"run": number})
-    for block in changed:
-        seal_rows(connection, "found", "WHERE id = :block", {"block": block})
 
 
 def end_block(connection: Connection, number: int, block: int) -> None:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import re
 import sqlite3
 import stat
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,7 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, explain_missing
 from sigdask.nightly.store.limits import MAX_CHECKED_BYTES, get_size, limit_lengths, limit_steps
-from sigdask.nightly.store.migrations import NEWEST, check_version, migrate, read_version, refuse_foreign_database
+from sigdask.nightly.store.schema import check_version, create_tables, read_version, refuse_foreign_database
 from sigdask.text import HIDDEN, VISIBLE_PARAMETERS, redact
 
 log = logging.getLogger("sigdask.nightly.store")
@@ -47,14 +46,6 @@ LOCK_ID = int.from_bytes(b"sigdask", "big")
 """Number of the lock that all drivers of a PostgreSQL database share. The server releases it if a driver dies."""
 
 STOPPED_SECONDS = 60
-
-PAGE_SIZES = frozenset({1, *(2**k for k in range(9, 16))})
-VERSIONS, FRACTIONS = (b"\x01\x01", b"\x02\x02"), b"\x40\x20\x20"
-"""Bytes in the header of every SQLite file."""
-
-
-class NoDatabaseError(InputError):
-    """A file is not a SQLite database, or no longer one."""
 
 
 class Database:
@@ -108,20 +99,18 @@ def read_clock(connection: Connection) -> float:
     return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
 
-def open_to_write(text: str, version: int = NEWEST) -> Database:
-    """Open a store and bring it to a version of the schema; a missing store is created.
+def open_to_write(text: str) -> Database:
+    """Open a store; a missing store is created.
 
     Parameters
     ----------
     text : str
         Path of a SQLite file, or a URL (sqlite:///…, postgresql://…).
-    version : int
-        Version of the schema. A later version is not changed, and 0 changes none.
 
     Raises
     ------
     InputError
-        The file is not a store, or its folder does not exist.
+        The file is not a store of this schema version, or its folder does not exist.
     StoreError
         It cannot be reached or written.
     """
@@ -129,9 +118,8 @@ def open_to_write(text: str, version: int = NEWEST) -> Database:
     notes = _check_folder(url)
     database = Database(_create_engine(url, "BEGIN IMMEDIATE"), notes)
     with _close_on_error(database), _announce_wait(url), database.write_transaction() as connection:
-        read_version(connection)
+        create_tables(connection, database.where)
         _check_pages(connection)
-        migrate(connection, database.where, version)
     return database
 
 
@@ -180,14 +168,13 @@ def open_to_read(text: str) -> Database:
     if url.get_backend_name() == "sqlite":
         _check_file(Path(url.database or ""))
     database = Database(_create_engine(url, "BEGIN"))
-    with _close_on_error(database):
-        with database.transaction() as connection:
-            version = read_version(connection)
-            _check_pages(connection)
-            if version == 0:
-                refuse_foreign_database(connection, database.where)
-                raise InputError(f"store {database.where}: no plan has been run yet")
+    with _close_on_error(database), database.transaction() as connection:
+        version = read_version(connection)
         check_version(version, database.where)
+        if version == 0:
+            refuse_foreign_database(connection, database.where)
+            raise InputError(f"store {database.where}: no plan has been run yet")
+        _check_pages(connection)
     return database
 
 
@@ -252,91 +239,69 @@ def translate_errors(where: str, secrets: Collection[str] = ()) -> Iterator[None
         raise StoreError(f"store {where}: {_get_first_line(error, secrets)}") from None
 
 
-REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("disk is full", "no space left", "could not extend file", "disk quota"), "the disk is full; free some space"),
-    (("readonly database", "read-only", "permission denied"), "it is read-only; make the file and its folder writable"),
-    (("unable to open",), "it cannot be opened; make its folder writable"),
-    (("database is locked",), f"another program held its lock for {BUSY_SECONDS} s; let it finish"),
-    (("disk i/o error",), "the file system failed; check the disk, and the store with `sigdask store check`"),
-    (("authentication failed", "no password supplied", 'role "'),
-     "the database refuses this user; give the right name and password in the URL, PGPASSWORD or ~/.pgpass"),
-    (("connect", "terminat", "closed", "server", "shutdown", "starting up", "recovery", "timeout"),
-     "the database cannot be reached; check that the server is running"),
-)  # fmt: skip
-"""Words in database errors, with an explanation. The first that occurs is used."""
+UNREACHABLE = (
+    "the database cannot be reached; check that the server runs and has this database (createdb), and the user and the "
+    "password in the URL, PGPASSWORD or ~/.pgpass"
+)
 
+SQLITE_REMEDIES: Mapping[int, str] = {
+    sqlite3.SQLITE_FULL: "the disk is full; free some space",
+    sqlite3.SQLITE_READONLY: "it is read-only; make the file and its folder writable",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; make its folder writable",
+    sqlite3.SQLITE_BUSY: f"another program held its lock for {BUSY_SECONDS} s; let it finish",
+    sqlite3.SQLITE_IOERR: "the file system failed; check the disk",
+}
+"""What is wrong and what to do, by SQLite's primary result code. Other errors come only from damaged files."""
 
-DAMAGE_WORDS = (
-    "malformed", "corrupt", "unsupported file format", "no such table", "no such column", "duplicate column",
-    "already exists", "could not decode", "datatype mismatch", "invalid page", "could not read block", "missing chunk",
-    "invalid memory alloc", "does not exist", "constraint",
-)  # fmt: skip
-"""Words in a database's errors that only damaged stores cause."""
+POSTGRESQL_REMEDIES: Mapping[str, str] = {
+    "53": "the server's disk, memory or connections are used up; free some",
+    "25006": "it is read-only; give a database that may be written",
+    "42501": "this user may not write; grant the rights",
+    "28": "the database refuses this user; give the right name and password in the URL, PGPASSWORD or ~/.pgpass",
+    "58": "the server's file system failed; check its disk",
+    **dict.fromkeys(("08", "57", "25P03"), UNREACHABLE),
+}
+"""The same by the start of PostgreSQL's SQLSTATE."""
+
+DAMAGE_STATES = ("XX", "42", "23", "22")
+"""Start of the SQLSTATE of errors that only damaged databases cause."""
 
 
 def _convert_error(where: str, error: exc.DBAPIError, secrets: Collection[str]) -> SigdaskError:
     words = _get_first_line(error.orig if error.orig is not None else error, secrets)
-    if (fault := _describe_damage(where, words)) is not None:
-        return DamagedError([fault], where)
-    if "not a database" in words:
-        return NoDatabaseError(
+    if isinstance(error.orig, sqlite3.Error):
+        return _convert_sqlite_error(where, error.orig, words)
+    state = getattr(error.orig, "sqlstate", None)
+    if state is None:  # psycopg reports none for a connection that fails
+        return _build_store_error(where, UNREACHABLE, words, lost=True)
+    remedy = next((text for start, text in POSTGRESQL_REMEDIES.items() if state.startswith(start)), None)
+    if remedy is not None:
+        is_lost = bool(error.connection_invalidated) or remedy == UNREACHABLE
+        return _build_store_error(where, remedy, words, lost=is_lost)
+    return DamagedError([words], where) if state.startswith(DAMAGE_STATES) else StoreError(f"store {where}: {words}")
+
+
+def _convert_sqlite_error(where: str, error: sqlite3.Error, words: str) -> SigdaskError:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the primary result code
+    if code == sqlite3.SQLITE_NOTADB:
+        return InputError(
             f"store {where}: the file is not an SQLite database; give a plan (.toml), or another file with --store. "
-            f"If it was a store, `sigdask store repair {where}` recovers its rows"
+            "If it was a store, move it aside, and the next run counts again"
         )
-    if re.search(r'database ".*" does not exist', words):
-        return InputError(f"store {where}: the server has no such database; create it (createdb), or give another")
-    if "database is locked" in words and (holder := find_lock_holder(Path(where))):
+    if code == sqlite3.SQLITE_INTERRUPT:
+        return DamagedError(["a statement takes more steps than a file of this size allows"], where)
+    if code == sqlite3.SQLITE_BUSY and (holder := find_lock_holder(Path(where))):
         words = f"{words} by {holder}"
-    for signs, meaning in REMEDIES:
-        if any(sign in words.lower() for sign in signs):
-            return StoreError(
-                f"store {where}: {meaning}, then run again: all committed counts are intact ({words})",
-                lost=bool(error.connection_invalidated) or "server" in meaning,
-            )
-    is_file = isinstance(error.orig, sqlite3.Error)  # intact files have no other errors
-    return DamagedError([words], where) if is_file else StoreError(f"store {where}: {words}")
+    remedy = SQLITE_REMEDIES.get(code)
+    return DamagedError([words], where) if remedy is None else _build_store_error(where, remedy, words)
 
 
-def _describe_damage(where: str, words: str) -> str | None:
-    """Return a description of the damage that a database error reports, or None if it reports none."""
-    if words == "interrupted":
-        return "a statement takes more steps than a file of this size allows"
-    if any(sign in words.lower() for sign in DAMAGE_WORDS) and 'role "' not in words and 'database "' not in words:
-        return words
-    fault = find_file_fault(Path(where))
-    return None if fault is None else f"{fault} ({words})"
-
-
-def find_file_fault(path: Path) -> str | None:
-    """Return what is wrong with a SQLite file's header or size, or None. Files of other kinds are not judged.
-
-    If there is a journal next to the file (during a transaction, or before it is rolled back), its size is meaningless.
-    """
-    try:
-        with path.open("rb") as file:
-            header = file.read(100)
-        size, is_at_rest = path.stat().st_size, not path.with_name(f"{path.name}-journal").exists()
-    except (OSError, ValueError):
-        return None
-    page, n_pages = (int.from_bytes(header[field], "big") for field in (slice(16, 18), slice(28, 32)))
-    is_named, has_page_size = header[:16] == b"SQLite format 3\0", page in PAGE_SIZES
-    signs = [is_named, has_page_size, header[18:20] in VERSIONS, header[21:24] == FRACTIONS]
-    if sum(signs) < 3:
-        return None
-    if not all(signs):
-        return "the header of the file is not what SQLite writes"
-    if is_at_rest and size < page * n_pages:
-        return f"the file has {size:,} bytes of {page * n_pages:,}"
-    return None
+def _build_store_error(where: str, remedy: str, words: str, *, lost: bool = False) -> StoreError:
+    return StoreError(f"store {where}: {remedy}, then run again: all committed counts are intact ({words})", lost=lost)
 
 
 def _get_first_line(error: BaseException, secrets: Collection[str] = ()) -> str:
     return redact((str(error).strip().splitlines() or [type(error).__name__])[0], values=secrets)
-
-
-def describe_location(text: str) -> str:
-    """Return a store's file, or its URL without secrets."""
-    return _describe_url(parse_url(text))
 
 
 def _describe_url(url: URL) -> str:

@@ -26,12 +26,11 @@ from sigdask.nightly.store.checksums import (
     is_intact,
     seal_rows,
 )
-from sigdask.nightly.store.limits import UNREADABLE, is_time, parse_json, unpack_json
+from sigdask.nightly.store.limits import UNREADABLE, expect_readable, is_time, parse_json, unpack_json
 from sigdask.options import rename_notes
 from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.presentable import Results
 from sigdask.results.columns import CodedColumn
-from sigdask.results.notes import upgrade_warnings
 from sigdask.results.table import Table
 from sigdask.text import to_plain, value_from_json
 
@@ -149,14 +148,6 @@ def amend_run(connection: Connection, number: int, added: dict[str, Any]) -> Non
     change_row(connection, "runs", number, details=pack_details({**unpack_details(stored), **added}))
 
 
-def forget_file_states(connection: Connection) -> None:
-    """Make the next run of each plan read all files, and count again what the store lacks."""
-    for number in connection.execute(text("SELECT max(id) FROM runs GROUP BY plan")).scalars().all():
-        row = connection.execute(text("SELECT * FROM runs WHERE id = :run"), {"run": number}).mappings().one()
-        if is_intact("runs", row) and unpack_details(row["details"]).get("file_states"):
-            amend_run(connection, number, {"file_states": {}})
-
-
 def list_runs(connection: Connection, plan: str, limit: int | None = None) -> list[PlanRun]:
     """Return the runs of a plan, latest first."""
     query = text("SELECT * FROM runs WHERE plan = :plan ORDER BY id DESC LIMIT :most")
@@ -187,8 +178,7 @@ def _build_run(connection: Connection, row: Any) -> PlanRun:
         raise DamagedError([f"progress: how far run {row['id']} came"])
     progress = tuple(Progress(*(progress_row[f.name] for f in fields(Progress))) for progress_row in progress_rows)
     rest = {key: row[key] for key in ("plan", "path", "started", "updated", "ended", "state", "host", "pid", "message")}
-    seconds_left = row.get("seconds_left")  # which stores of earlier versions have not
-    return PlanRun(number=row["id"], details=details, progress=progress, seconds_left=seconds_left, **rest)
+    return PlanRun(number=row["id"], details=details, progress=progress, seconds_left=row["seconds_left"], **rest)
 
 
 def is_progress(row: Any) -> bool:
@@ -228,7 +218,7 @@ def read_details(row: Any) -> dict[str, Any]:
         is_sound = (
             all(is_time(row[name]) for name in ("started", "updated"))
             and (row["ended"] is None or is_time(row["ended"]))
-            and (row.get("seconds_left") is None or is_time(abs(row["seconds_left"])))
+            and (row["seconds_left"] is None or is_time(abs(row["seconds_left"])))
             and type(row["pid"]) is int
             and all(isinstance(row[name], str) for name in ("plan", "path", "state", "host", "message"))
             and all(isinstance(details.get(name) or {}, dict) for name in DETAILS)
@@ -248,7 +238,8 @@ def build_frame(results: Results) -> dict[str, Any]:
 
 def apply_frame(values: dict[str, Any], table: Table) -> Results:
     """Return results made of a table and of the stored values that `build_frame` returned; notes name keys of plans."""
-    results: Results = value_from_json(Results, upgrade_warnings(values) | {"table": None})
+    with expect_readable("runs: results of a test set"):
+        results: Results = value_from_json(Results, {**values, "table": None})
     return replace(rename_notes(results, "plan"), table=table)
 
 
@@ -274,7 +265,7 @@ def apply_families(families: Mapping[str, Mapping[str, Sequence[str]]], table: T
     Parameters
     ----------
     families : mapping of str to mapping
-        What `list_families` returns for each test set. Runs of earlier versions have none.
+        What `list_families` returns for each test set.
     table : Table
         Results of the run.
     """
@@ -352,5 +343,6 @@ def fetch_evaluations(connection: Connection, run: PlanRun) -> dict[str, Evaluat
 
 def unpack_evaluation(kind: type[Evaluation | Independences], packed: str) -> Evaluation | Independences:
     """Return an evaluation of rankings or a test of independence from its text in a run's record."""
-    evaluation: Evaluation | Independences = value_from_json(kind, unpack_json(base64.b64decode(packed)))
+    with expect_readable("runs: rankings or tests of labels"):
+        evaluation: Evaluation | Independences = value_from_json(kind, unpack_json(base64.b64decode(packed)))
     return rename_notes(evaluation, "plan")

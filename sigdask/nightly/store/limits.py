@@ -9,9 +9,13 @@ import json
 import sqlite3
 import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
 from typing import Any
+
+from sigdask.errors import DamagedError
 
 MAX_DEPTH = 64
 """Maximum nesting of a JSON text."""
@@ -40,6 +44,15 @@ MAX_CHECKED_BYTES = 2**26
 
 MAX_TIME = 253_402_300_799
 """The last second of the year 9999."""
+
+
+@contextmanager
+def expect_readable(row: str) -> Iterator[None]:
+    """Raise DamagedError, with the name of a row, for values that sigdask did not write."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise DamagedError([f"{row} ({error})"]) from None
 
 
 def parse_json(text: str | bytes) -> Any:

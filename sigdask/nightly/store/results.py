@@ -7,7 +7,7 @@ result and records so (`ended`). So a night in which nothing changes adds only t
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, text
 
-from sigdask.nightly.store import migrations
-from sigdask.nightly.store.checksums import build_update
 from sigdask.nightly.store.columns import (
     COMPARISON,
     COMPLETE,
@@ -32,13 +30,12 @@ from sigdask.nightly.store.columns import (
     iter_blocks,
     iter_packed_blocks,
     match_rows,
-    pack_columns,
     save_blocks,
     seal_blocks,
     select_rows,
     unpack_block,
 )
-from sigdask.nightly.store.migrations import COLUMNAR, read_version
+from sigdask.nightly.store.limits import expect_readable
 from sigdask.results.columns import take_rows
 from sigdask.results.table import Name, Table, count_rows, join_columns
 
@@ -60,7 +57,7 @@ OUTCOME_COLUMNS: tuple[Name, ...] = tuple((name,) for name in (
     "complete", "score_a", "score_b", "difference", "n_items", "n_units", "n_discordant", "exact", "n_trials",
     "n_extreme", "p_value", "p_adjusted",
 ))  # fmt: skip
-"""Columns that decide whether a result changed, if its version stored notes as sentences."""
+"""Columns that decide whether the outputs of results without digests changed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,23 +99,20 @@ def save_results(connection: Connection, plan: str, number: int, run_results: Se
         [{**r.table.columns_by_path(), COMPARISON: r.comparison, COMPLETE: r.complete} for r in run_results]
     )
     current[POSITION] = np.arange(count_rows(current))
-    live = _LiveRows.from_blocks(list(iter_stored_blocks(connection, plan, "AND until IS NULL")))
+    live = _LiveRows.from_blocks(list(iter_blocks(connection, plan, "AND until IS NULL")))
     # the earlier row that each row replaces
     predecessors = match_rows(select_identity(live.columns), select_identity(current))
     rows = np.flatnonzero(predecessors >= 0)
-    old = predecessors[rows]
-    is_same = _is_unchanged(live.columns, current, old, rows)
-    is_rewritten = ~is_same & live.is_earlier[old] & are_equal(live.columns, current, OUTCOME_COLUMNS, old, rows)
-    unchanged_rows, is_changed = rows[is_same | is_rewritten], np.ones(count_rows(current), np.bool_)
+    unchanged_rows = rows[_is_unchanged(live.columns, current, predecessors[rows], rows)]
+    is_changed = np.ones(count_rows(current), np.bool_)
     is_changed[unchanged_rows] = False
     is_ended = np.ones(count_rows(live.columns), np.bool_)
     is_ended[predecessors[unchanged_rows]] = False
     gone = np.flatnonzero(is_ended)
     for block, indices in _group_by_block(live, gone):
         end_rows(connection, number, block, live.row[gone[indices]])
-    rewritten = _rewrite_rows(connection, live, old[is_rewritten], take_rows(current, rows[is_rewritten]))
     save_blocks(connection, plan, number, take_rows(current, np.flatnonzero(is_changed)))
-    seal_blocks(connection, plan, number, rewritten)
+    seal_blocks(connection, plan, number)
     return int(is_changed.sum()) + count_rows(live.columns) - len(rows)
 
 
@@ -127,7 +121,7 @@ def fetch_results_at(connection: Connection, plan: str, number: int | None) -> C
     last_run = NEVER_ENDED - 1 if number is None else number
     condition = f"AND since <= {last_run} AND (until IS NULL OR until > {last_run})"
     return _join_in_order(
-        select_rows(block.columns, block.until > last_run) for block in iter_stored_blocks(connection, plan, condition)
+        select_rows(block.columns, block.until > last_run) for block in iter_blocks(connection, plan, condition)
     )
 
 
@@ -142,7 +136,7 @@ def find_changes(connection: Connection, plan: str, from_run: int, to_run: int) 
     """Return the results that differ after run `to_run` from those after `from_run`."""
     ended_blocks = f"SELECT block FROM ended WHERE run > {from_run} AND run <= {to_run}"  # noqa: S608  # integers
     condition = f"AND (since > {from_run} AND since <= {to_run} OR id IN ({ended_blocks}))"
-    blocks = list(iter_stored_blocks(connection, plan, condition))
+    blocks = list(iter_blocks(connection, plan, condition))
     old_columns = _join_in_order(
         select_rows(b.columns, (b.until > from_run) & (b.until <= to_run)) for b in blocks if b.since <= from_run
     )
@@ -178,9 +172,7 @@ def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Colum
 
 def count_changed(connection: Connection, plan: str) -> dict[int, int]:
     """Return, for each run, how many results were new or changed."""
-    is_columnar = read_version(connection) >= COLUMNAR
-    source = "sum(n) FROM found" if is_columnar else "count(*) FROM results"
-    query = text(f"SELECT since, {source} WHERE plan = :plan GROUP BY since")
+    query = text("SELECT since, sum(n) FROM found WHERE plan = :plan GROUP BY since")
     return {int(row[0]): int(row[1]) for row in connection.execute(query, {"plan": plan})}
 
 
@@ -189,7 +181,8 @@ def find_first_looks(connection: Connection, plan: str, comparisons: Integers) -
     distinct, inverse = np.unique(comparisons, return_inverse=True)
     smallest = np.full(len(distinct) + 1, NEVER_ENDED)  # the last is for all others
     for row in iter_packed_blocks(connection, plan):
-        columns = unpack_block(row, LOOK_COLUMNS)
+        with expect_readable(f"found: block {row['id']} of results"):
+            columns = unpack_block(row, LOOK_COLUMNS)
         comparison, complete, exact, n_trials = (np.asarray(columns[name]) for name in LOOK_COLUMNS)
         positions = np.searchsorted(distinct, comparison)
         is_look = complete & ~exact & np.isin(comparison, distinct)
@@ -201,7 +194,9 @@ def build_results_table(columns: Columns, alpha: float) -> Table:
     """Return results as a table, without the columns that only the store uses."""
     if not columns:
         return Table.build_empty(0, alpha=alpha)
-    return Table.from_paths({name: column for name, column in columns.items() if name not in STORE_COLUMNS}, alpha)
+    shown = {name: column for name, column in columns.items() if name not in STORE_COLUMNS}
+    with expect_readable("found: columns of results"):
+        return Table.from_paths(shown, alpha)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,7 +207,6 @@ class _LiveRows:
     columns: Columns
     block: Integers
     row: Integers
-    is_earlier: Truths
 
     @staticmethod
     def from_blocks(blocks: list[ResultBlock]) -> _LiveRows:
@@ -223,24 +217,16 @@ class _LiveRows:
             join_columns([select_rows(block.columns, mask) for block, mask in zip(blocks, masks, strict=True)]),
             np.repeat(np.arange(len(blocks)), sizes),
             np.concatenate([np.zeros(0, np.int64), *map(np.flatnonzero, masks)]),
-            np.repeat(np.array([block.is_earlier for block in blocks], np.bool_), sizes),
         )
 
 
 def _is_unchanged(old: Columns, new: Columns, old_rows: Integers, new_rows: Integers) -> Truths:
     """Return a mask of row pairs, an old and a new result each, that are the same.
 
-    A result is the same if only its family, the program's version, or its digests (missing in earlier versions)
-    changed.
+    A result is the same if only its family or the program's version changed.
     """
     names = {*old, *new} - {POSITION} - {(*ORIGINS, name) for name in INDIRECT_INPUTS}
-    origin_names = {name for name in names if name[: len(ORIGINS)] == ORIGINS}
-    is_same = are_equal(old, new, names - origin_names, old_rows, new_rows)
-    units: Any = old.get((*ORIGINS, "units"))
-    if not origin_names or units is None:
-        return is_same
-    is_unknown = units.find(lambda value: value == "")[old_rows]
-    return np.asarray(is_same & (is_unknown | are_equal(old, new, origin_names, old_rows, new_rows)))
+    return are_equal(old, new, names, old_rows, new_rows)
 
 
 def select_identity(columns: Columns) -> Columns:
@@ -255,33 +241,8 @@ def _join_in_order(parts: Iterable[Columns]) -> Columns:
     return take_rows(columns, np.argsort(np.asarray(columns[POSITION]), kind="stable")) if columns else {}
 
 
-def iter_stored_blocks(
-    connection: Connection, plan: str, condition: str, names: Container[Name] | None = None
-) -> Iterator[ResultBlock]:
-    """Yield the blocks of a plan's results that meet a condition, from any version of the store."""
-    if read_version(connection) < COLUMNAR:
-        return migrations.iter_earlier_blocks(connection, plan)
-    return iter_blocks(connection, plan, condition, names)
-
-
 def _group_by_block(live: _LiveRows, rows: Integers) -> Iterator[tuple[ResultBlock, Integers]]:
     """Yield each block that holds some of the rows, with the indices in `rows` of those rows."""
     block_indices = live.block[rows]
     for k in np.unique(block_indices).tolist():
         yield live.blocks[k], np.flatnonzero(block_indices == k)
-
-
-def _rewrite_rows(connection: Connection, live: _LiveRows, rows: Integers, columns: Columns) -> list[int]:
-    """Write new values into current rows of blocks that an earlier version stored; return the blocks' numbers."""
-    change = build_update("found", ("columns", "earlier"), ("id",))
-    changed = []
-    for block, indices in _group_by_block(live, rows):
-        changed.append(block.number)
-        n, positions = len(block.until), live.row[rows[indices]]
-        order = np.arange(n)
-        order[positions] = n + np.arange(len(positions))
-        merged = take_rows(join_columns([block.columns, take_rows(columns, indices)]), order)
-        is_earlier = (block.until == NEVER_ENDED).sum() > len(positions)
-        row = {"columns": pack_columns(merged), "earlier": int(is_earlier), "id": block.number}
-        connection.execute(change, row)
-    return changed

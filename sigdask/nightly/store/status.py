@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from sigdask.errors import InputError
 from sigdask.nightly.store import PlanRun, Store, history, open_for_reading
-from sigdask.nightly.store.columns import COMPLETE, match_rows
+from sigdask.nightly.store.columns import COMPLETE, iter_blocks, match_rows
 from sigdask.nightly.store.lease import has_sign_of_life
 from sigdask.nightly.store.results import (
     IDENTITY,
@@ -25,7 +25,6 @@ from sigdask.nightly.store.results import (
     count_changed,
     fetch_results_at,
     find_changes,
-    iter_stored_blocks,
     select_identity,
 )
 from sigdask.options import OPTIONS, Grouping
@@ -34,7 +33,6 @@ from sigdask.report.presentable import Results
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
 from sigdask.results.table import Name, Table
-from sigdask.text import format_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,16 +231,6 @@ class PlanReport:
         """Level of the verdicts."""
         return float(self.run.details["settings"]["alpha"])
 
-    def describe_lost(self) -> str | None:
-        """Return text on results of a finished run that the store no longer has, or None if it has all."""
-        expected = sum(entry.comparisons for entry in self.run.progress)
-        if self.run.state != "finished" or len(self.table) == expected:
-            return None
-        return (
-            f"run {self.run.number} had {format_count(expected, 'result')}, but the store has {len(self.table):,}, as "
-            "after a repair or an edit: rankings and verdicts may not be those of the run; run the plan again"
-        )
-
     @property
     def noted(self) -> dict[str, Results]:
         """Results without their rows, for test sets that have notes."""
@@ -250,7 +238,7 @@ class PlanReport:
         return {
             name: history.apply_frame(frame, self.table.take(NO_ROWS))
             for name, frame in frames.items()
-            if frame.get("notes") or frame.get("warnings")
+            if frame.get("notes")
         }
 
 
@@ -295,9 +283,9 @@ def build_report(
             first_and_last = " to ".join(dict.fromkeys([numbers[-1], numbers[0]]))
             raise InputError(f"plan {name!r} has no run {number}; its runs: {first_and_last}")
         if "settings" not in run.details:
-            reason = "its record was damaged" if run.state == "damaged" else "its record names no settings"
             raise InputError(
-                f"run {run.number} of plan {name!r}: {reason}; its results cannot be shown; run the plan again"
+                f"run {run.number} of plan {name!r}: its record names no settings, so its results cannot be shown; run "
+                "the plan again"
             )
         columns = fetch_results_at(connection, name, run.number)
         previous = history.find_previous_run(connection, run)
@@ -416,7 +404,7 @@ def _fill_arrays(
     identity = select_identity(table.columns_by_path())
     numbers = np.array(runs)
     condition = f"AND since <= {runs[-1]} AND (until IS NULL OR until > {runs[0]})"
-    for block in iter_stored_blocks(connection, plan, condition, {*IDENTITY, *NUMBERS}):
+    for block in iter_blocks(connection, plan, condition, {*IDENTITY, *NUMBERS}):
         block_rows = match_rows(select_identity(block.columns), identity)
         matched = np.flatnonzero(block_rows >= 0)
         is_current = (block.since <= numbers) & (numbers < block.until[block_rows[matched], None])

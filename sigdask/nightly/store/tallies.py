@@ -275,7 +275,7 @@ def read_families(
         for row in [*held]:
             if not is_intact("arrays", row):
                 faults.append(describe_row(number, run, row["first"], row["stop"], "arrays"))
-            elif not _has_counts(row, sizes[number]):  # forged, or stored without a checksum by an earlier version
+            elif not _has_counts(row, sizes[number]):  # of another size, or forged
                 query = text("DELETE FROM arrays WHERE comparison = :c AND run = :run AND first = :first")
                 connection.execute(query, {"c": number, "run": run, "first": row["first"]})
                 held.remove(row)

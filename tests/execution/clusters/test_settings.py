@@ -1,14 +1,10 @@
 """Tests of settings and versions: what dask is told, and what is refused."""
 
-import re
-
 import dask
 import pytest
-from conftest import ROOT
 
 from sigdask.errors import InputError
 from sigdask.execution.clusters.settings import (
-    SETTINGS,
     check_driver_versions,
     check_versions,
     environment,
@@ -29,14 +25,6 @@ def test_the_environment_says_what_the_settings_say():
     collected = dask.config.collect_env(environment())
     for key, value in settings().items():
         assert dask.config.get(key, config=collected) == value, key
-
-
-def test_the_docs_give_every_setting_with_its_value():
-    table = (ROOT / "docs" / "clusters-tested.md").read_text()
-    for key, (value, _) in SETTINGS.items():
-        cell = re.search(rf"^\| `{re.escape(key.removeprefix('distributed.'))}` \| (.+?) \|", table, re.MULTILINE)
-        assert cell is not None, key
-        assert cell[1] == str(value).lower() if isinstance(value, bool) else cell[1] == str(value), key
 
 
 class StubClient:

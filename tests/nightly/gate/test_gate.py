@@ -1,14 +1,11 @@
 """The gate: what passes, what fails, what is reported with it, and who is notified."""
 
 import base64
-import http.server
 import json
 import math
-import socket
 import sys
 import threading
 import time
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, repeat
 from xml.etree import ElementTree as ET
@@ -23,12 +20,10 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import find_metric
 from sigdask.nightly.gate.not_worse import check_direction, compute_detectable_loss, compute_run_level
-from sigdask.nightly.gate.rules import Evidence, MarginResult, NonInferior, NotWorse, format_rule_name, get_key
+from sigdask.nightly.gate.rules import Evidence, MarginResult, NonInferior, NotWorse, get_key
 from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render, render_junit
-from sigdask.nightly.run import notify
 from sigdask.nightly.run.notify import send_notifications
-from sigdask.statistics.multiplicity import compute_levels
 
 
 def compare_losses(losses, *, name="set", n=60, seed=0, **options):
@@ -44,10 +39,9 @@ def compare_losses(losses, *, name="set", n=60, seed=0, **options):
     )
 
 
-def judge_losses(rule, losses, fdr="none", history=(), **options):
+def judge_losses(rule, losses, **options):
     counts, results = compare_losses(losses, **options)
-    evidence = gather(counts, results, [rule], baseline="base", trials=9999)
-    return judge([rule], results, evidence + Evidence(history={format_rule_name(rule): history}), fdr=fdr)
+    return judge([rule], results, gather(counts, results, [rule], baseline="base", trials=9999))
 
 
 def test_a_failure_names_what_makes_it_questionable():
@@ -67,15 +61,6 @@ def test_a_failure_names_what_makes_it_questionable():
     assert not any("skewed;" in finding.text or "none of" in finding.text for finding in passing.findings)
 
 
-def test_a_p_above_alpha_is_not_printed_as_alpha():
-    _, [result] = compare_losses([0.01], n=12)
-    above = replace(result, p_value=205 / 4096, p_interval=(205 / 4096,) * 2, method="exact", n_trials=4096)
-    verdict = judge([NotWorse(0.05)], [above], Evidence({"set": "base"}))
-    for text in (render(verdict), render_junit(verdict, "plan")):
-        assert "worse, but not significantly, than base by mean on set" in text
-        assert "p = 0.0501 adjusted" in text
-
-
 def test_a_worse_system_fails_and_a_better_one_does_not():
     rule = NotWorse(0.01)
     assert not judge_losses(rule, [0.0, 0.5]).passed
@@ -92,45 +77,6 @@ def test_percentages_beside_a_baseline_of_shares_are_no_gain(factor):
         assert verdict.passed == (factor == 1)
         notes = [note for note in verdict.rules[0].notes if "new scores 41.25 and base 0.3875 by mean" in note]
         assert len(notes) == (factor == 100)
-
-
-@pytest.mark.parametrize("shift", [-1.5, 0.0])
-def test_a_gain_of_z_scores_is_no_other_scale(shift):
-    """Shares are not negative, so a mean near 0 of negative and positive scores is not one."""
-    base = np.arange(31) / 10 + shift + 0.02
-    counts = Counts.from_scores({"new": base - base.mean() + 2.0, "base": base - base.mean() + 0.02})
-    if not shift:
-        counts = Counts.from_scores({"new": np.full(31, 2.0) + np.arange(31) / 1e3, "base": np.arange(31) / 750})
-    results = compare_all(counts, trials=999)
-    verdict = judge([NotWorse(0.05)], results, gather(counts, results, [NotWorse(0.05)], baseline="base"))
-    assert verdict.passed == (shift < 0)
-
-
-@pytest.mark.parametrize(
-    ("metric", "new", "base", "passes"),
-    [
-        ("latency", 0.6, 15.0, True),  # 25 times as fast
-        ("latency", 0.8, 800.0, False),  # seconds and milliseconds
-        ("WER", 0.6, 15.0, False),
-        ("WER", 0.08, 8.0, False),
-        ("WER", 0.0, 15.0, True),  # 0 is 0 on every scale
-        ("errors", 0.4, 12.0, True),
-        ("accuracy", 30.0, 0.9, False),
-        ("accuracy", 8.0, 0.08, False),
-        ("accuracy", 30.0, 0.0, True),
-        ("accuracy", 0.9, 0.03, True),
-    ],
-)
-def test_gains_that_may_be_of_another_scale(metric, new, base, passes):
-    counts = Counts.from_scores({"new": [1.0, 2.0] * 10, "base": [1.5, 1.5] * 10}, name="set")
-    [result] = compare_all(counts, baseline="base", second_run=False)
-    is_lower = metric != "accuracy"
-    result = replace(
-        result, metric=metric, score_a=new, score_b=base, difference=new - base, higher_is_better=not is_lower
-    )
-    verdict = judge([NotWorse(0.05)], [result], Evidence({"set": "base"}))
-    assert verdict.passed == passes
-    assert any("if the gain is real, make new the baseline" in n for n in verdict.rules[0].notes) != passes
 
 
 def test_lower_is_better_turns_the_direction():
@@ -198,6 +144,7 @@ def test_what_was_enumerated_is_limited_by_its_units_and_what_was_sampled_by_its
     exact = replace(few_trials, method="exact", n_units=10)
     assert math.isfinite(compute_detectable_loss(exact, 1.0, 2 / 2**10))
     assert math.isinf(compute_detectable_loss(exact, 1.0, 1.99 / 2**10))
+    assert compute_detectable_loss(exact, None, 0.5) is None
     assert math.isfinite(compute_detectable_loss(replace(exact, alternative="less"), 1.0, 1 / 2**10))
 
 
@@ -222,37 +169,6 @@ def test_a_plans_adjustment_that_lets_losses_through_is_not_said_to_be_blind():
     assert not verdict.passed
     assert "could not fail" not in render(verdict)
     assert "to detect any loss" not in render(verdict)
-
-
-@pytest.mark.parametrize("metric", ["mean", "macro-f1"])
-def test_non_inferiority_of_few_units_says_that_nothing_can_be_shown(metric):
-    gold = ["x", "y", "x"]
-    counts = Counts.from_labels(gold, {"base": gold, "new": gold}, name="t")
-    if metric == "mean":
-        counts = Counts.from_scores({"base": [0.1, 0.2, 0.3], "new": [0.1, 0.2, 0.3]}, name="t")
-    results = list(compare_all(counts, metrics=[metric], baseline="base", cluster="none"))
-    rules = [NonInferior(1e-9, 0.01)]
-    verdict = judge(rules, results, gather(counts, results, rules, baseline="base"))
-    assert not verdict.passed
-    assert "nothing can be shown" in render(verdict)
-    assert verdict.rules[0].alarms_per_year == 365
-
-
-def test_the_largest_detectable_loss_is_that_of_each_metric():
-    verdict = judge_losses(NotWorse(0.05), [0.5, 0.0, 0.0, 0.0])
-    failure, *passed = verdict.rules[0].findings
-    scales = [("AP", 0.0625), ("BLEU", 1.5), ("BLEU", 2.25)]  # no system can lose 2.25 AP
-    passed = [replace(f, key=(*f.key[:-1], name), detectable=x) for f, (name, x) in zip(passed, scales, strict=True)]
-    for findings, loss in ((passed, "0.0625 (AP), 2.25 (BLEU)"), (passed[1:], "2.25")):
-        text = render(replace(verdict, rules=(replace(verdict.rules[0], findings=(failure, *findings)),)))
-        assert f"{len(findings)} other comparisons pass. In each of them a loss of {loss} would be detected" in text
-
-
-def test_too_few_trials_cannot_detect_either():
-    _, results = compare_losses([0.0])
-    few_trials = replace(results[0], method="approximate", n_trials=50)
-    assert math.isinf(compute_detectable_loss(few_trials, 0.1, 0.01))
-    assert compute_detectable_loss(few_trials, None, 0.5) is None
 
 
 def test_non_inferiority_needs_evidence_where_not_worse_passes():
@@ -286,20 +202,16 @@ def test_the_expected_false_alarms_a_year_are_stated():
     ]
     assert alarms == pytest.approx([3.65, 3 * 3.65])
     assert "at most 3.7" in render(judge([NotWorse(0.01)], results, evidence, runs_per_year=365))
-    ruled = judge([NotWorse(0.01)], results, evidence, fdr="lord++")
-    assert ruled.rules[0].alarms_per_year == pytest.approx(0.005 / 0.99)  # half of alpha, alpha for each alarm it buys
-    assert "a year: at most 0.0051 on nights with fresh items" in render(ruled)
-    assert "a year: at most 0.11\n" in render(judge([NotWorse(0.01)], results, evidence, fdr="lond")) + "\n"
 
 
 def test_rules_that_share_the_false_alarms_of_a_year_divide_them_by_their_comparisons():
     """By hand: 2 a year in 365 runs, 3 and 9 of 12 comparisons."""
     rule = NotWorse(0.05, false_alarms_per_year=2)
-    first, second = (compute_run_level(rule, n, 12, "none", 365) for n in (3, 9))
+    first, second = (compute_run_level(rule, n, 12, 365) for n in (3, 9))
     assert (first, second) == (pytest.approx(2 / 365 / 4), pytest.approx(2 / 365 * 3 / 4))
-    assert compute_run_level(rule, 3, 0, "none", 365) == pytest.approx(2 / 365)  # it shares them with nobody
-    assert compute_run_level(rule, 3, 12, "none", 12) == pytest.approx(0.05 / 4)  # 2 in 12 runs are more than alpha
-    assert compute_run_level(NotWorse(0.05), 3, 12, "none", 365) == 0.05
+    assert compute_run_level(rule, 3, 0, 365) == pytest.approx(2 / 365)  # it shares them with nobody
+    assert compute_run_level(rule, 3, 12, 12) == pytest.approx(0.05 / 4)  # 2 in 12 runs are more than alpha
+    assert compute_run_level(NotWorse(0.05), 3, 12, 365) == 0.05
 
 
 @pytest.mark.parametrize(("adjust", "least"), [("holm", 0.01 / 4), ("none", 0.01)])
@@ -312,14 +224,6 @@ def test_a_loss_whose_p_is_the_level_itself_fails():
     for p, is_passed in ((0.05, False), (math.nextafter(0.05, 1), True)):
         exact = replace(result, p_value=p, p_interval=(p, p), method="exact", n_trials=4096)
         assert judge([NotWorse(0.05)], [exact], Evidence({"set": "base"})).passed is is_passed
-
-
-def test_an_online_rule_lowers_the_level_and_earns_it_back():
-    rule = NotWorse(0.05)
-    quiet, loud = ([0.5] * 20, [0.5] * 19 + [1e-6])
-    rule_levels = [judge_losses(rule, [0.0], fdr="lord++", history=past).rules[0].level for past in ([], quiet, loud)]
-    assert rule_levels == [compute_levels(past, 0.05, "lord++")[-1] for past in ([], quiet, loud)]
-    assert rule_levels[1] < rule_levels[0] < rule_levels[2]
 
 
 def test_a_rules_p_is_the_smallest_of_the_losses():
@@ -361,12 +265,6 @@ def test_false_alarms_a_year_are_counted_by_families_and_at_most_one_a_run(adjus
         for alpha in (0.1, 0.2)
     }
     assert alarms_by_alpha == {0.1: pytest.approx(alarms), 0.2: pytest.approx(min(2 * alarms, 365.0))}
-
-
-def test_earlier_runs_are_told_of_where_a_rule_goes_by_them():
-    assert judge_losses(NotWorse(0.05), [0.0]).rules[0].notes == ()
-    [note] = judge_losses(NotWorse(0.05), [0.0], fdr="lond", history=(0.5, 0.5)).rules[0].notes
-    assert note.startswith("lond: after 2 earlier runs this one is judged at level 0.0")
 
 
 def test_a_rule_that_speaks_of_nothing_does_not_pass():
@@ -446,53 +344,6 @@ def test_a_command_that_hangs_fails_or_is_missing_is_a_word_and_no_error(failed,
     assert "No such file" in words[2]
 
 
-def test_a_command_that_leaves_something_running_has_done_its_part(failed, tmp_path):
-    start = time.monotonic()
-    assert (
-        list(
-            send_notifications(NotifySettings(("sh", "-c", "sleep 20 & exit 0"), timeout=10), failed, "night", tmp_path)
-        )
-        == []
-    )
-    assert time.monotonic() - start < 15
-
-
-@pytest.mark.slow
-def test_a_command_that_overruns_is_ended_with_its_children(failed, tmp_path):
-    waits = "import time; time.sleep(1.5); open('late', 'w')"
-    command = ("sh", "-c", '"$0" -c "$1" & sleep 60', sys.executable, waits)
-    [word] = send_notifications(NotifySettings(command, timeout=0.5), failed, "night", tmp_path)
-    assert "did not end within 0.5 s" in word
-    time.sleep(2.5)
-    assert not (tmp_path / "late").exists()
-
-
-def test_a_command_that_does_not_read_its_input_may_end_as_it_likes(failed, tmp_path):
-    long = replace(failed, rules=failed.rules * 2000)  # more than a pipe holds
-    assert list(send_notifications(NotifySettings(("true",)), long, "night", tmp_path)) == []
-    [word] = send_notifications(NotifySettings(("sleep", "60"), timeout=0.5), long, "night", tmp_path)
-    assert "did not end" in word
-
-
-def test_a_web_hook_that_answers_drop_by_drop_has_its_time_in_all(failed, tmp_path):
-    server = socket.create_server(("127.0.0.1", 0))
-
-    def drip():
-        with suppress(OSError):
-            connection = server.accept()[0]
-            with connection:
-                for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + 300 * b"x":
-                    connection.send(bytes([byte]))
-                    time.sleep(0.1)
-
-    threading.Thread(target=drip, daemon=True).start()
-    start = time.monotonic()
-    with server:
-        settings = NotifySettings(webhook=f"http://127.0.0.1:{server.getsockname()[1]}", timeout=1.0)
-        assert list(send_notifications(settings, failed, "night", tmp_path)) == ["gate.webhook: no answer within 1 s"]
-    assert time.monotonic() - start < 25  # the server takes 32 s
-
-
 def redirect(status, location):
     return [f"HTTP/1.1 {status} Moved\r\nLocation: {location}\r\nContent-Length: 99999999\r\n\r\n".encode()]
 
@@ -501,12 +352,11 @@ OK = b"HTTP/1.1 200 OK\r\n"
 NOT_FOLLOWED = ", which is not followed; name the final URL"
 HOSTILE_ANSWERS = {
     "garbage": (lambda _: [b"\0\xff<html>\r\n\r\n"], ["the answer is not HTTP (BadStatusLine)"]),
+    "an error": (lambda _: [b"HTTP/1.1 500 No\r\n\r\n"], ["answered with status 500"]),
     "no end of headers": (lambda _: chain([OK], repeat(b"X: y\r\n")), ["the answer is not HTTP (HTTPException)"]),
     "no end of a header": (lambda _: chain([OK], repeat(b"x" * 999)), ["the answer is not HTTP (LineTooLong)"]),
     "no end of waiting": (lambda _: repeat(b"HTTP/1.1 100 Continue\r\n\r\n"), ["no answer within 4 s"]),
     "no end of body": (lambda _: chain([OK + b"\r\n"], repeat(b"x" * 999)), []),
-    "less body than promised": (lambda _: [OK + b"Content-Length: 9\r\n\r\n"], []),
-    "no chunk": (lambda _: [OK + b"Transfer-Encoding: chunked\r\n\r\nzz"], []),
     "nothing": (lambda _: [], ["no answer (Remote end closed connection without response)"]),
     "another host": (
         lambda _: redirect(307, "http://elsewhere.example/x"),
@@ -516,8 +366,6 @@ HOSTILE_ANSWERS = {
         lambda _: redirect(302, "http://127.0.0.1:9/x"),
         [f"answered with status 302, a redirect to http://127.0.0.1{NOT_FOLLOWED}"],
     ),
-    "a file": (lambda _: redirect(302, "file:///etc/passwd"), ["answered with status 302"]),
-    "no address": (lambda _: redirect(301, "http://["), ["no answer (Invalid IPv6 URL)"]),
     "round and round": (lambda _: chain(redirect(308, "/hook"), repeat(b"x" * 999)), ["answered with status 308"]),
 }
 
@@ -536,45 +384,6 @@ def test_a_web_hook_may_answer_anything(failed, tmp_path, name):
     for thread in set(threading.enumerate()) - threads:
         thread.join(60)  # it has to read what had come before
         assert not thread.is_alive()
-
-
-@pytest.mark.parametrize(
-    ("status", "request_line"),
-    [(301, "POST /b?x=1 HTTP/1.1"), (308, "POST /b?x=1 HTTP/1.1"), (303, "GET /b?x=1 HTTP/1.1")],
-)
-def test_a_redirect_of_the_same_host_is_followed_with_what_was_posted(failed, tmp_path, status, request_line):
-    with answer_requests(lambda path: redirect(status, "/b?x=1") if path == "/a" else [OK + b"\r\n"]) as (
-        port,
-        requests,
-    ):
-        settings = NotifySettings(webhook=f"http://127.0.0.1:{port}/a", timeout=5)
-        assert list(send_notifications(settings, failed, "night", tmp_path)) == []
-    assert [line for line, _, _ in requests] == ["POST /a HTTP/1.1", request_line]
-    assert (requests[1][2] == requests[0][2]) == request_line.startswith("POST")
-
-
-def test_a_redirect_without_an_address_is_posted_to_once(failed, tmp_path):
-    with answer_requests(lambda _: [b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n"]) as (port, requests):
-        settings = NotifySettings(webhook=f"http://127.0.0.1:{port}/a", timeout=5)
-        [message] = send_notifications(settings, failed, "night", tmp_path)
-    assert message.startswith("gate.webhook: answered with status 302")
-    assert len(requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "same"),
-    [
-        ("http://h/a", "https://h/b", True),
-        ("http://h:80/a", "https://H:443/b", True),
-        ("https://h/a", "http://h/b", False),
-        ("http://h:8080/a", "https://h/b", False),
-        ("http://h/a", "http://h.evil/b", False),
-        ("http://h/a", "http://h@evil/b", False),
-        ("http://h/a", "ftp://h/b", False),
-    ],
-)
-def test_a_redirect_stays_on_its_host_and_never_leaves_tls(old, new, same):
-    assert notify._is_same_host(old, new) is same
 
 
 def test_user_and_password_of_a_web_hook_are_sent_as_basic_authorization_and_never_shown(failed, tmp_path):
@@ -603,36 +412,3 @@ def test_nobody_is_told_of_a_pass_unless_always(tmp_path):
     assert not (tmp_path / "got").exists()
     list(send_notifications(NotifySettings(command, when="always"), passed, "night", tmp_path))
     assert (tmp_path / "got").exists()
-
-
-def test_a_web_hook_gets_json_and_its_failures_are_words(failed, tmp_path):
-    got = []
-
-    class Hook(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(500 if self.path == "/bad" else 204)
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    server = http.server.HTTPServer(("127.0.0.1", 0), Hook)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}"
-    try:
-        assert list(send_notifications(NotifySettings(webhook=url), failed, "night", tmp_path)) == []
-        assert "significantly worse" in got[0]["text"]
-        assert list(send_notifications(NotifySettings(webhook=f"{url}/bad"), failed, "night", tmp_path)) == [
-            "gate.webhook: answered with status 500"
-        ]
-    finally:
-        server.shutdown()
-        server.server_close()
-    assert "no answer" in next(send_notifications(NotifySettings(webhook=url, timeout=0.5), failed, "night", tmp_path))
-
-
-def test_a_rule_names_metrics_in_any_case():
-    uppercase, lowercase = (judge_losses(NotWorse(0.05, metrics=(name,)), [2.0]) for name in ("MEAN", "mean"))
-    assert not uppercase.passed
-    assert uppercase.rules[0].findings == lowercase.rules[0].findings

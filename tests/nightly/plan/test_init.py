@@ -1,19 +1,14 @@
 """`sigdask init` writes a plan of the files at hand that passes `check`, or asks what is missing."""
 
-import gzip
 import json
 import re
-import shutil
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
 from command import call_sigdask
 
 from sigdask.nightly.plan import load_plan
-
-DATA = Path(__file__).parents[3].parent / "shared" / "data"
 
 
 def write_scores(folder, names, n=30, seed=0):
@@ -49,27 +44,6 @@ def test_a_folder_of_scores_becomes_a_pattern(tmp_path):
     assert "next: sigdask check night.toml, then sigdask run night.toml" in output
 
 
-def test_linked_folders_are_followed_once_and_a_packed_table_loses_both_endings(tmp_path):
-    write_scores(tmp_path / "data" / "runs", ["bm25.txt", "bert.txt"])
-    (tmp_path / "plan").mkdir()
-    (tmp_path / "plan" / "runs").symlink_to(tmp_path / "data" / "runs")
-    (tmp_path / "data" / "runs" / "back").symlink_to(tmp_path / "data" / "runs")
-    _, plan = init_plan(tmp_path / "plan")
-    assert [test_set["systems"] for test_set in plan["test_set"]] == ["runs/{system}.txt"]
-    (tmp_path / "packed").mkdir()
-    with gzip.open(tmp_path / "packed" / "topics.csv.gz", "wt") as packed:
-        packed.writelines(["id,a,b\n", *(f"q{k},{k % 3},{k % 5}\n" for k in range(20))])
-    _, plan = init_plan(tmp_path / "packed")
-    assert [test_set["name"] for test_set in plan["test_set"]] == ["topics"]
-
-
-def test_licences_beside_systems_are_none_of_them(tmp_path):
-    write_scores(tmp_path, ["bm25.txt", "bert.txt"])
-    (tmp_path / "LICENSES.txt").write_text("no data\n")
-    _, plan = init_plan(tmp_path)
-    assert plan["test_set"][0]["systems"] == ["bert.txt", "bm25.txt"]
-
-
 def test_systems_references_and_documents_are_told_by_their_names_and_read(tmp_path):
     write_texts(tmp_path / "systems", ["A.txt", "B.txt"])
     write_texts(tmp_path, ["en-de.refA.txt", "en-de.refB.txt", "en-de.src.txt"])
@@ -103,27 +77,6 @@ def test_each_table_of_systems_is_a_test_set_of_its_own(tmp_path):
     ]
 
 
-def test_logs_of_the_harness_are_a_folder_a_system(tmp_path):
-    for model in ("small", "large"):
-        folder = tmp_path / "logs" / model
-        folder.mkdir(parents=True)
-        lines = [{"doc_id": k, "doc": {}, "target": "a", "arguments": [], "resps": [["a"]], "filtered_resps": ["a"],
-                  "acc": float((k + len(model)) % 3 > 0), "doc_hash": f"h{k}"} for k in range(20)]  # fmt: skip
-        text = "\n".join(map(json.dumps, lines)) + "\n"
-        (folder / "samples_arc_2026-01-31T12-00-00.000000.jsonl").write_text(text)
-    _, plan = init_plan(tmp_path)
-    [test_set] = plan["test_set"]
-    assert (test_set["systems"], test_set["format"], test_set["metrics"]) == ("logs/{system}", "samples", ["acc"])
-
-
-def test_files_whose_names_are_alike_are_named_one_by_one(tmp_path):
-    write_scores(tmp_path, ["run.opt1", "run.opt2", "base.opt1"])
-    output, plan = init_plan(tmp_path)
-    [test_set] = plan["test_set"]
-    assert test_set["systems"] == {"base.opt1": "base.opt1", "run.opt1": "run.opt1", "run.opt2": "run.opt2"}
-    assert "write NAME = [FILE, FILE]" in output
-
-
 def test_a_plan_that_is_there_is_kept_unless_told_otherwise(tmp_path):
     write_scores(tmp_path, ["a.txt", "b.txt"])
     (tmp_path / "night.toml").write_text("# mine\n")
@@ -146,13 +99,6 @@ def test_what_is_commented_out_is_right_as_well(tmp_path):
     assert call_sigdask("run", plan, "-q", cwd=tmp_path).returncode in {0, 1}
 
 
-def test_files_by_name_are_the_systems_and_options_say_the_rest(tmp_path):
-    write_texts(tmp_path, ["one.hyp", "two.hyp", "right.txt"])
-    _, plan = init_plan(tmp_path, "one.hyp", "two.hyp", "--gold", "right.txt", "--format", "segments")
-    [test_set] = plan["test_set"]
-    assert (test_set["systems"], test_set["gold"]) == ("{system}.hyp", "right.txt")
-
-
 @pytest.mark.parametrize(
     ("lay", "said"),
     [
@@ -171,34 +117,6 @@ def test_what_cannot_be_told_is_asked_for(tmp_path, lay, said):
     assert said in result.stderr
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "night.toml").exists()
-
-
-def test_a_table_that_lacks_items_is_taken_once_that_is_said(tmp_path):
-    (tmp_path / "t.csv").write_text("item,x,y\ni,1,\nj,1,2\nk,2,1\n")
-    _, plan = init_plan(tmp_path, "--missing", "pairwise")
-    assert plan["test_set"][0]["missing"] == "pairwise"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not DATA.exists(), reason="needs the sets of real data beside the project")
-@pytest.mark.parametrize(
-    ("name", "systems", "n_systems", "format_", "gold"),
-    [
-        ("seqlab_wnut17", "submissions/{system}", 7, "conll", "emerging.test.annotated"),
-        ("ir_trec_robust03", "runs/input.{system}.gz", 9, "trec", "robust03_qrels.txt"),
-        ("class_hans", "{system}.txt", 4, "labels", "gold.csv"),
-        ("known_results_ar", "{system}.scores", 3, "wide", None),
-        ("mt_wmt22_liv-en_xml", "wmttest2022.liv-en.all.xml", 5, "segments", None),
-    ],
-)
-def test_real_sets_are_taken_for_what_they_are(tmp_path, name, systems, n_systems, format_, gold):
-    shutil.copytree(DATA / name, tmp_path / name)
-    for path in tmp_path.rglob("*"):
-        path.chmod(0o755)
-    output, plan = init_plan(tmp_path / name)
-    [test_set] = plan["test_set"]
-    assert (test_set["systems"], test_set["format"], test_set.get("gold")) == (systems, format_, gold)
-    assert f"{n_systems} systems, " in output
 
 
 def test_a_test_set_that_is_not_read_is_for_the_plan_to_describe(tmp_path):
@@ -249,18 +167,6 @@ def test_logs_of_several_tasks_are_compared_by_task(tmp_path):
     assert 'leave out the line by = "task"' in output
 
 
-def test_the_folder_that_a_run_was_given_names_the_system_whatever_model_it_holds(tmp_path):
-    for k, system in enumerate(("baseline", "candidate")):
-        folder = tmp_path / "logs" / system / f"org__{system}-v1"  # the second folder is lm-eval's own
-        folder.mkdir(parents=True)
-        rows = [{"doc_id": i, "target": "x", "filtered_resps": ["x"], "acc": (i + k) % 2} for i in range(20)]
-        log = "".join(f"{json.dumps(row)}\n" for row in rows)
-        (folder / "samples_arc_2026-01-01T00-00-00.000000.jsonl").write_text(log)
-    _, plan = init_plan(tmp_path)
-    assert plan["test_set"][0]["systems"] == "logs/{system}"  # in which the next night finds another model, too
-    assert plan["pairs"] == {"baseline": "baseline"}
-
-
 @pytest.mark.parametrize("name", ["pred.csv", "samples_arc_2026-01-01T00-00-00.000000.jsonl"])
 def test_models_in_folders_of_organisations_are_systems_with_both_names(tmp_path, name):
     models = ["meta/llama", "mistral/large", "mistral/small"]
@@ -278,17 +184,6 @@ def test_models_in_folders_of_organisations_are_systems_with_both_names(tmp_path
     assert "meta/llama, mistral/large, mistral/small (3 files)" in output
 
 
-def test_folders_of_test_sets_with_a_gold_standard_each_are_no_organisations(tmp_path):
-    for test_set in ("news", "talks"):
-        for model in ("A", "B"):
-            (path := tmp_path / test_set / f"{test_set}-{model}" / "pred.csv").parent.mkdir(parents=True)
-            path.write_text("id,label\n" + "".join(f"{test_set}{i},{'ab'[i % 2]}\n" for i in range(20)))
-        text = "id,label\n" + "".join(f"{test_set}{i},a\n" for i in range(20))
-        (tmp_path / test_set / "gold.csv").write_text(text)
-    _, plan = init_plan(tmp_path)
-    assert [len(found["systems"]) if isinstance(found["systems"], list) else 2 for found in plan["test_set"]] == [2, 2]
-
-
 @pytest.mark.parametrize("below", ["", "systems"])
 def test_folders_with_a_gold_standard_each_are_test_sets_though_their_systems_have_the_same_names(tmp_path, below):
     for n, test_set in enumerate(("news", "talks")):
@@ -301,26 +196,6 @@ def test_folders_with_a_gold_standard_each_are_test_sets_though_their_systems_ha
         ("news", "news/gold.csv"), ("talks", "talks/gold.csv")
     ]  # fmt: skip
     assert "test set talks: 2 systems, 21 items, read as labels" in output
-
-
-def test_a_copy_of_the_gold_standard_in_the_folder_of_each_system_makes_no_test_set_of_it(tmp_path):
-    for step, system in ((2, "prod"), (3, "new")):
-        (folder := tmp_path / system).mkdir()
-        for name, every in (("predictions.csv", step), ("gold.csv", 2)):
-            (folder / name).write_text("id,label\n" + "".join(f"{i},{'ab'[i % every % 2]}\n" for i in range(20)))
-    output, plan = init_plan(tmp_path)
-    assert "test set predictions.csv: 2 systems" in output
-    assert [found["systems"] for found in plan["test_set"]] == ["{system}/predictions.csv"]
-
-
-def test_a_file_in_the_folder_of_each_organisation_is_a_system(tmp_path):
-    for organisation, model in (("openai", "gpt"), ("meta", "llama")):
-        (path := tmp_path / "runs" / organisation / f"{model}.csv").parent.mkdir(parents=True)
-        path.write_text("id,gold,prediction\n" + "".join(f"{k},{k % 3},{k % len(model) % 3}\n" for k in range(60)))
-    _, plan = init_plan(tmp_path, "runs")
-    [test_set] = plan["test_set"]
-    assert test_set["systems"] == ["runs/meta/llama.csv", "runs/openai/gpt.csv"]
-    assert "meta" not in test_set["name"]
 
 
 def test_each_folder_of_systems_with_ids_of_its_own_is_a_test_set(tmp_path):

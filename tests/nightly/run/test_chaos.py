@@ -102,16 +102,6 @@ def test_killed_workers_change_no_count(tmp_path, calm, number):
 
 
 @pytest.mark.chaos
-def test_a_stopped_worker_that_goes_on_changes_no_count(tmp_path, long_calm):
-    path = write_slow_plan(tmp_path / "night", trials=LONG_TRIALS)
-    process = start_run(path, "local", "--workers", "2")
-    wait_for_tallies(path.parent / "night.sqlite", process)
-    assert stop_for_a_while(list_workers(process.pid)[0], process)
-    assert process.wait(timeout=150) == 0
-    assert_calm(path.parent / "night.sqlite", long_calm)
-
-
-@pytest.mark.chaos
 def test_a_stopped_worker_that_was_given_up_and_goes_on_changes_no_count(tmp_path, long_calm):
     path = write_slow_plan(tmp_path / "night", trials=LONG_TRIALS)
     port = find_free_port()
@@ -257,27 +247,6 @@ def wait_for_lease_of(store, pid):
             return
         time.sleep(0.1)
     pytest.fail(f"no lease of {pid}: {holders}")
-
-
-@pytest.mark.chaos
-@pytest.mark.parametrize("number", range(5))
-def test_plans_that_share_a_killed_postgresql_server_change_no_count(tmp_path, calm, server, number):
-    rng = random.Random(400 + number)
-    clear_tables(server.url)
-    plans = []
-    for name in ("one", "two"):
-        path = write_slow_plan(tmp_path / name, trials=TRIALS)
-        plans.append(path.rename(path.with_name(f"{name}.toml")))  # a plan is called as its file
-    processes = [start_run(path, "threads", "--store", server.url) for path in plans]
-    time.sleep(rng.uniform(2, 5))
-    server.kill()
-    if number % 2:
-        processes[0].kill()
-    server.start()
-    assert {process.wait(timeout=150) for process in processes} <= {0, 3, -signal.SIGKILL}
-    for path in plans:
-        finish_run(path, "--store", server.url, cluster="none")
-    assert read_tallies(server.url) == calm[0]
 
 
 @pytest.mark.chaos

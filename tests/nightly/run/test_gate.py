@@ -10,7 +10,6 @@ import pytest
 from gate_helpers import judge_plan
 
 from sigdask.api import compare_all
-from sigdask.nightly.gate.rules import Evidence, format_rule_name
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run.gate import publish_verdict
 
@@ -31,7 +30,6 @@ by = "kind"
 junit = "gate-{date}.xml"
 json = "gate.json"
 command = ["sh", "-c", "cat > told"]
-fdr = "lord++"
 rules = [
     { rule = "not-worse", alpha = 0.05 },
     { rule = "non-inferior", margin = 0.5, test_sets = ["two"] },
@@ -73,30 +71,12 @@ def test_a_plan_is_judged_written_and_told(plan):
     assert json.loads((folder / "told").read_text())["plan"] == "plan"
 
 
-def test_the_history_moves_the_level(plan):
-    results = compare_plan(plan)
-    name = format_rule_name(plan.gate.rules[0])
-    levels = [
-        judge_plan(plan, results, past=Evidence(history=h)).rules[0].level
-        for h in ({}, {name: [0.5] * 30}, {name: [1e-9]})
-    ]
-    assert levels[1] < levels[0] < levels[2]
-
-
-def test_too_few_trials_for_the_level_of_the_night_are_said(plan):
-    sampled = {"method": "approximate", "n_trials": 99, "n_extreme": 0, "p_value": 0.01}
+def test_too_few_trials_for_the_level_are_said(plan):
+    sampled = {"method": "approximate", "n_trials": 9, "n_extreme": 0, "p_value": 0.1}
     few_trials = [replace(r, **sampled) for r in compare_plan(plan)]
     verdict = judge_plan(plan, few_trials)
     assert verdict.rules[0].passed
     assert "3 of 3 comparisons could not fail: too few units or trials" in "".join(verdict.rules[0].notes)
-
-
-def test_a_file_that_cannot_be_written_is_a_word_and_no_error(plan):
-    (plan.path.parent / "gate.json").mkdir()
-    verdict = judge_plan(plan, compare_plan(plan))
-    words = list(publish_verdict(plan, verdict, START))
-    assert len(words) == 1
-    assert "gate.json: cannot be written" in words[0]
 
 
 def test_a_plan_without_a_gate_has_no_verdict(tmp_path):

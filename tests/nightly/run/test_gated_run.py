@@ -1,9 +1,7 @@
 """A plan's gate at the end of `sigdask run`: exit status, files, history of p-values."""
 
 import json
-import os
 import signal
-import threading
 import time
 from xml.etree import ElementTree as ET
 
@@ -14,12 +12,9 @@ from click.testing import CliRunner
 from nights import read_tallies
 
 from sigdask.cli import commands
-from sigdask.errors import HeldError, InputError
 from sigdask.nightly.gate.margin_tests import MARGIN_STEPS
-from sigdask.nightly.plan import TestSet, load_plan
-from sigdask.nightly.run import count, gate, run_plan
-from sigdask.nightly.run.gate import _list_observations
-from sigdask.nightly.store import PlanRun, history, open_for_reading, open_store
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import count, run_plan
 
 PLAN = """
 trials = 9999
@@ -83,43 +78,6 @@ def test_a_gate_passes_fails_and_passes_again(folder):
     assert (status, "Nothing changed since the previous run" in text) == (1, True), text
     write_scores(folder, 0.0)
     assert run_night(folder)[0] == 0
-
-
-def list_p_values(runs, this):
-    """Return each rule's p-values in earlier runs, oldest first; runs on the same outputs as the next are left out."""
-    names = {name for run in runs if run.number < this.number for name in run.details.get("gate", ())}
-    p_values = {name: [run.details["gate"][name] for run in _list_observations(runs, this, name)[0]] for name in names}
-    return {name: values for name, values in p_values.items() if values}
-
-
-def test_the_history_of_a_rule_has_each_night_of_other_inputs_once(folder):
-    for effect in (0.0, 0.0, 0.2, 0.2, 0.1):
-        write_scores(folder, effect)
-        run_night(folder)
-    [store] = [p for p in folder.iterdir() if p.suffix not in {".toml", ".csv", ".json", ".txt", ".xml"}]
-    with open_for_reading(str(store)) as connection:
-        runs = history.list_runs(connection, history.find_plan(connection, None))[::-1]
-    assert len(runs) == 5
-    p_values = list_p_values(runs, runs[-1])
-    assert {len(p) for p in p_values.values()} == {2}
-    assert [len(next(iter(list_p_values(runs, r).values()), [])) for r in runs] == [0, 0, 1, 1, 2]
-    assert all(0 < p <= 1 for values in p_values.values() for p in values)
-
-
-def test_a_run_that_changed_nothing_gives_way_to_the_later_one():
-    def build_run(number, inputs, p=None):
-        details = {"inputs": {"t": inputs}} | ({} if p is None else {"gate": {"rule": p}})
-        return PlanRun(number, "plan", "", 0.0, 0.0, 0.0, "finished", "", 0, details, "")
-
-    runs = [
-        build_run(1, "a", 0.1),
-        build_run(2, "a", 0.2),
-        build_run(3, "b"),
-        build_run(4, "b", 0.3),
-        build_run(5, "c"),
-    ]
-    assert list_p_values(runs, runs[-1]) == {"rule": [0.2, 0.3]}
-    assert list_p_values(runs, runs[1]) == {}
 
 
 def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
@@ -192,90 +150,6 @@ def slow_when_asked(outputs, gold):
         time.sleep(0.05)
     return float(sum(outputs))
 """
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["SIGTERM", "the deadline"])
-def test_the_spread_of_a_slow_black_box_is_left_in_time(folder, how, monkeypatch):
-    write_scores(folder, 0.0)
-    (folder / "slow_when_asked.py").write_text(SLOW_WHEN_ASKED)
-    rules = 'rules = [{ rule = "not-worse" }]\n'
-    text = PLAN.partition("[report]")[0].replace("9999", "50") + f"[gate]\n{rules}"
-    (folder / "plan.toml").write_text(text.replace('"wide"', '"wide"\nmetrics = ["slow_when_asked:slow_when_asked"]'))
-    plan = load_plan(folder / "plan.toml")
-    run_plan(plan, cluster="none")
-    monkeypatch.setenv("SLOW_WHEN_ASKED", "1")
-    if how == "SIGTERM":
-        threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
-    deadline = time.time() + 2 if how == "the deadline" else None
-    start = time.monotonic()
-    outcome = run_plan(plan, cluster="none", deadline=deadline)
-    assert f"stopped by {how} before the gate was judged" in str(outcome.unjudged)
-    assert outcome.exit_status == 3
-    assert 1 < time.monotonic() - start < 10
-    monkeypatch.delenv("SLOW_WHEN_ASKED")
-    assert run_night(folder)[0] == 0
-
-
-def test_from_python_a_run_judges_its_gate_and_writes_its_reports(folder, monkeypatch):
-    write_scores(folder, -0.9)
-    names_read = []
-    reading_once = TestSet.read
-    monkeypatch.setattr(TestSet, "read", lambda test_set: names_read.append(test_set.name) or reading_once(test_set))
-    outcome = run_plan(load_plan(folder / "plan.toml"), cluster="none")
-    assert (outcome.exit_status, outcome.gate.passed, outcome.unjudged) == (1, False, None)
-    assert names_read == ["night"]  # the gate is judged on the data that the run read
-    assert outcome.report.results["night"][0] == outcome.results["night"][0]
-    assert json.loads((folder / "gate.json").read_text())["passed"] is False
-    assert (folder / "night.json").is_file()
-    assert (folder / "gate.xml").is_file()
-
-
-def test_no_other_driver_comes_between_a_run_and_its_gate(folder, monkeypatch):
-    write_scores(folder, 0.0)
-    plan = load_plan(folder / "plan.toml")
-    refused = []
-    original = gate.judge_plan
-
-    def try_to_open(*arguments, **options):
-        with pytest.raises(HeldError, match="is being run by process"), open_store(plan.store, plan.name):
-            pass
-        refused.append(True)
-        return original(*arguments, **options)
-
-    monkeypatch.setattr(gate, "judge_plan", try_to_open)
-    assert run_plan(plan, cluster="none").exit_status == 0
-    assert refused == [True]
-
-
-def test_a_plan_is_run_from_its_file_too(folder):
-    write_scores(folder, 0.1)
-    assert run_plan(folder / "plan.toml", cluster="none").exit_status == 0
-    assert run_plan(str(folder / "plan.toml"), cluster="none").n_counted == 0
-    with pytest.raises(InputError, match="plan = 3: expected a plan, as load_plan returns, or its file"):
-        run_plan(3)
-
-
-def test_the_page_of_a_plan_says_how_its_gate_ended(folder):
-    write_scores(folder, -0.9)
-    (folder / "plan.toml").write_text(PLAN.replace('text = "night.txt"', 'html = "night.html"'))
-    run_plan(load_plan(folder / "plan.toml"), cluster="none")
-    text = (folder / "night.html").read_text()
-    assert "✗ Gate FAILED" in text
-    assert "new is significantly worse than base" in text
-
-
-def test_a_gate_that_raises_leaves_results_reported_and_its_reason_said(folder, monkeypatch):
-    write_scores(folder, 0.0)
-
-    def fails(*_arguments, **_options):
-        raise InputError("no such thing")
-
-    monkeypatch.setattr(gate, "judge_plan", fails)
-    status, text = run_night(folder)
-    assert status == 2
-    assert "no such thing" in text
-    assert "new" in text.partition("no such thing")[0]
 
 
 @pytest.mark.parametrize(("effect", "status"), [(0.0, 3), (-0.9, 1)])

@@ -64,16 +64,6 @@ def test_a_night_finds_what_the_command_does_and_counts_it_once(folder, sets):
     assert read_results(folder) == before
 
 
-def test_more_trials_go_on_from_those_kept(folder):
-    run_night(folder, 300)
-    second_night = run_night(folder, 900)
-    assert "4,800 trials counted" in second_night.stderr  # 600 more of two labellings, two metrics and two runs
-    results = read_results(folder)
-    (folder / "night.sqlite").unlink()
-    run_night(folder, 900)
-    assert read_results(folder) == results
-
-
 def test_exact_tests_count_nothing(folder):
     result = run_night(folder, method="exact")
     assert " 0 trials counted" in result.stderr

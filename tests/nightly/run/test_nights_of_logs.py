@@ -2,7 +2,6 @@
 
 import json
 import re
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from nights import read_tallies
 from sigdask.cli import commands
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.run import run_plan
 
 ROOT = Path(__file__).parents[3]
 STAMPS = ("2024-05-01T02-00-00.123456", "2024-05-02T02-00-00.654321", "2024-05-03T02-00-00.000001")
@@ -60,26 +58,6 @@ def iter_records(task, scores):
                 "doc_hash": f"{task}{k}",
                 **dict.fromkeys(TASKS[task], float(score)),
             }
-
-
-def write_inspect_logs(folder, night, suffix):
-    """Write all logs of a night into one folder, as Inspect does."""
-    (folder / "logs").mkdir(exist_ok=True)
-    for system in ("production", "candidate"):
-        for task, scores in build_scores(system, night).items():
-            path = folder / "logs" / f"{STAMPS[night][:19]}+00-00_{task}_{system[:4]}{night}.{suffix}"
-            samples = [
-                {"id": k, "epoch": 1, "input": f"q{k}", "scores": {"match": {"value": "CI"[1 - s]}}}
-                for k, s in enumerate(scores.tolist())
-            ]
-            header = {"version": 2, "status": "success", "eval": {"task": task, "model": system}}
-            if suffix == "json":
-                path.write_text(json.dumps(header | {"samples": samples}))
-                continue
-            with zipfile.ZipFile(path, "w") as archive:
-                archive.writestr("header.json", json.dumps(header))
-                for sample in samples:
-                    archive.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
 
 
 def run_night(folder):
@@ -167,48 +145,6 @@ def test_logs_of_the_harness_are_found_however_they_are_written(tmp_path, system
     assert {path.name for path in counts.files} == {f"samples_{task}_{STAMPS[1]}.jsonl" for task in TASKS}
 
 
-def test_folders_of_nights_are_nights(tmp_path):
-    for k in range(2):
-        write_harness_logs(tmp_path / "x", k)
-        (tmp_path / "logs").mkdir(exist_ok=True)
-        (tmp_path / "x" / "logs").rename(tmp_path / "logs" / STAMPS[k][:10])
-    (tmp_path / "plan.toml").write_text(read_example_plan().replace("logs/{system}", "logs/*/{system}"))
-    counts = load_plan(tmp_path / "plan.toml").test_sets[0].read()
-    assert {path.name[-32:] for path in counts.files} == {f"{STAMPS[1]}.jsonl"}
-    assert {path.relative_to(tmp_path / "logs").parts[0] for path in counts.files} == {STAMPS[1][:10]}
-
-
-@pytest.mark.parametrize("suffix", ["eval", "json"])
-@pytest.mark.parametrize("systems", ['"logs"', '"logs/*"', '"logs/*.SUFFIX"'])
-def test_logs_of_inspect_in_one_folder_are_told_apart_by_model_and_night(tmp_path, systems, suffix):
-    (tmp_path / "plan.toml").write_text(
-        read_example_plan().replace('"logs/{system}"', systems.replace("SUFFIX", suffix)).replace("65536", "2000")
-    )
-    write_inspect_logs(tmp_path, 0, suffix)
-    status, first, _ = run_night(tmp_path)
-    assert (status, len(first["results"])) == (0, 3)
-    write_inspect_logs(tmp_path, 1, suffix)
-    status, second, _ = run_night(tmp_path)
-    assert status == 1
-    assert group_by_task(second)["gsm8k", "match"][0] == 0
-    assert group_by_task(second)["drop", "match"] == group_by_task(first)["drop", "match"]
-    [files] = second["run"]["inputs"].values()
-    assert len(files) == 6
-    assert all(STAMPS[1][:10] in name for name in files)
-
-
-def test_all_logs_are_averaged_where_the_plan_says_so(tmp_path):
-    text = (
-        read_example_plan().replace('by = "task"', 'by = "task"\nformat = "samples:logs=all"').replace("65536", "999")
-    )
-    (tmp_path / "plan.toml").write_text(text)
-    for k in range(2):
-        write_harness_logs(tmp_path, k)
-    _, document, _ = run_night(tmp_path)
-    half = np.mean(build_scores("candidate", 0)["gsm8k"]) / 2
-    assert group_by_task(document)["gsm8k", "exact_match,strict-match"][0] == pytest.approx(half)
-
-
 def test_a_night_that_was_cut_off_or_lacks_a_task_is_not_compared_silently(tmp_path):
     (tmp_path / "plan.toml").write_text(read_example_plan().replace("65536", "999"))
     write_harness_logs(tmp_path, 0)
@@ -247,20 +183,3 @@ def test_what_is_no_log_is_refused_where_the_plan_speaks_of_tasks(tmp_path):
         (tmp_path / "plan.toml").write_text(f'[[test_set]]\nname = "t"\nsystems = "{systems}"\n')
         with pytest.raises(InputError, match=said):
             load_plan(tmp_path / "plan.toml")
-
-
-def test_files_under_one_name_that_are_no_logs_stay_replicates(tmp_path):
-    for name in ("a1", "a2", "b1", "b2"):
-        (tmp_path / f"{name[0]}.{name[1]}.csv").write_text("item,score\n1,2\n2,3\n")
-    (tmp_path / "plan.toml").write_text('[[test_set]]\nname = "t"\nsystems = "{system}.[12].csv"\n')
-    assert len(load_plan(tmp_path / "plan.toml").test_sets[0].read().replicates) == 2
-
-
-def test_logs_that_arrive_while_a_plan_runs_are_for_the_next_night(tmp_path):
-    (tmp_path / "plan.toml").write_text(read_example_plan().replace("65536", "999"))
-    write_harness_logs(tmp_path, 0)
-    plan = load_plan(tmp_path / "plan.toml")
-    write_harness_logs(tmp_path, 1)
-    counts = plan.test_sets[0].read()
-    assert all(STAMPS[0] in path.name for path in counts.files)
-    assert run_plan(plan, cluster="none").exit_status == 0

@@ -1,8 +1,5 @@
 """A plan of translations: each night extracts what changed, in processes, and stores it."""
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 from counters import build_texts
 
@@ -11,7 +8,7 @@ from sigdask.metrics.extraction import parts
 from sigdask.metrics.extraction.parts import ProcessExtraction
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.nightly.run.estimate import estimate_costs
+from sigdask.nightly.run.check import check_plan_data
 from sigdask.nightly.store import open_store
 
 PLAN = """
@@ -80,27 +77,10 @@ def test_extraction_runs_on_two_processes(night, monkeypatch):
     assert (used, outcome.exit_status) == ([2], 0)
 
 
-def test_damaged_entries_of_a_store_are_made_anew(night, tmp_path):
-    first, _ = night()
-    with closing(sqlite3.connect(tmp_path / "night.sqlite")) as store, store:
-        store.execute("UPDATE extracted SET content = substr(content, 1, length(content) - 5) WHERE rowid <= 2")
-    second, record = night()
-    assert sum(map(len, record["news"]["made"].values())) == 2
-    assert record["news"]["kept"] == 4
-    assert list_scores(second) == list_scores(first)
-
-
-def test_a_night_says_what_it_extracts_where_that_takes_a_while(night, monkeypatch):
-    monkeypatch.setattr("sigdask.metrics.extraction.parts.MIN_SECONDS", 0.0)
-    notes = []
-    night(note=notes.append)
-    assert notes[0].startswith("extracting BLEU, chrF: 360 outputs")
-
-
 def test_what_check_has_extracted_a_run_finds(night, tmp_path, monkeypatch):
     monkeypatch.setenv("SIGDASK_CACHE", str(tmp_path / "cache"))
     (tmp_path / "p.toml").write_text(PLAN.format(cluster="none"))
-    estimate_costs(load_plan(tmp_path / "p.toml"))
+    check_plan_data(load_plan(tmp_path / "p.toml"))
     assert night()[1] == {"news": {"made": {}, "kept": 6}}
     monkeypatch.setenv("SIGDASK_CACHE", "off")
     assert night()[1] == {"news": {"made": {}, "kept": 6}}

@@ -7,9 +7,6 @@ import pytest
 from command import call_sigdask
 from nights import write_plan, write_scores
 
-from sigdask.cli.status import write_files
-from sigdask.nightly.store import status
-
 N_SETS = 30
 
 
@@ -54,25 +51,6 @@ def test_rows_agree_with_the_results(night):
         assert rows[name].split()[1] == best
         assert ("better than all others" in rows[name]) == (len(beaten) == 2), rows[name]
     assert f"{sum(r['p_adjusted'] <= 0.05 for r in document['results'])} significant at 0.05" in second
-
-
-def test_the_changed_test_set_is_marked(night):
-    folder, _, second = night
-    assert [name for name, line in list_rows(second).items() if line.endswith("yes")] == ["set7"]
-    folded = call_sigdask("report", folder / "night.toml", cwd=folder).stdout
-    assert "set7" in list_rows(folded)  # changed rows come first where rows are left out
-
-
-def test_results_of_test_sets_are_built_only_for_files_that_show_them(night, tmp_path, monkeypatch):
-    built, build = [], status._build_set_results
-    monkeypatch.setattr(status, "_build_set_results", lambda *args: built.append(args[1]) or build(*args))
-    report = status.build_report(str(night[0] / "night.sqlite"))
-    files = defaultdict(lambda: None)
-    write_files(report, files, {})
-    assert built == []
-    files["parquet"] = str(tmp_path / "results.parquet")
-    write_files(report, files, {})
-    assert len(built) == N_SETS
 
 
 def test_one_test_set_is_opened_by_name(night):

@@ -3,20 +3,15 @@
 import gzip
 import json
 from dataclasses import replace
-from threading import Event
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from nights import read_tallies
 
-from sigdask.errors import InputError, UnfinishedError
+from sigdask.errors import InputError
 from sigdask.metrics.extraction import StatisticsSource
-from sigdask.metrics.extraction.parts import ProcessExtraction, _Process
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.run import count, run_plan, work
-from sigdask.nightly.store import tallies
-from sigdask.randomization.families.max_t import MaxTFamily
+from sigdask.nightly.run import run_plan, work
 
 CSV = "item,x,y,z\n" + "".join(f"i{k},{k * k % 7},{k * 3 % 5},{k % 3}\n" for k in range(12))
 FILES = {
@@ -75,29 +70,6 @@ def in_processes(monkeypatch):
     return prepared
 
 
-def describe_sets(path, workers):
-    """Read a plan; return all that its test sets hold, and the jobs to count."""
-    batches, extracted = work.read_batches(load_plan(path), StatisticsSource(), (), states := {}, workers)
-    sets = {
-        name: (counts.systems, list(counts.ids or ()), counts.notices, counts.suggested, counts.n_items, counts.unit,
-               {field: counts.field(field).tolist() for field in counts.fields}, sorted(counts.groups))
-        for batch in batches
-        for name, counts in batch.counts.items()
-    }  # fmt: skip
-    jobs = [(job.panel.shape, job.n_trials, job.run, job.label) for batch in batches for job in batch.jobs]
-    digests = [job.panel.compute_digests().tolist() for batch in batches for job in batch.jobs
-               if hasattr(job.panel, "compute_digests")]  # fmt: skip
-    return sets, jobs, digests, extracted, list(states)
-
-
-def test_test_sets_read_in_processes_are_those_read_in_one(night, in_processes):
-    alone = describe_sets(night, 1)
-    assert in_processes == []
-    assert describe_sets(night, 2) == alone
-    assert len(in_processes) == len(FILES) + 2 - 2 - 1  # without the first two, and that with code of the user's own
-    assert sum(p.study is None for p in in_processes) == 1  # whose statistics are extracted from outputs
-
-
 def test_a_run_that_reads_in_processes_writes_the_same_report_and_counts(night, in_processes):
     reports, tallies = [], []
     for workers in (1, 2):
@@ -125,49 +97,6 @@ def test_the_first_error_is_that_of_reading_in_one_process(night, in_processes, 
     assert f"{next(name for name in FILES if name in broken)}.csv" in errors[0]
 
 
-def test_what_processes_do_not_return_is_read_here(night, in_processes, monkeypatch):
-    def fail(parts, seconds):
-        yield from ProcessExtraction(1)(parts[:1], seconds)
-        raise UnfinishedError("a worker process was ended twice")
-
-    alone = describe_sets(night, 1)
-    monkeypatch.setattr(work, "ProcessExtraction", lambda *_: fail)
-    assert describe_sets(night, 2) == alone
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_this_process_reads_too_and_no_test_set_is_read_twice(night, monkeypatch, n):
-    alone, read = describe_sets(night, 1), []
-    monkeypatch.setattr(work, "PROBED_SETS", 2)
-    monkeypatch.setattr(work, "WORTH_SECONDS", 0.0)
-    monkeypatch.setattr(work, "count_cores", lambda: n)
-    prepare, load = work.PlanPart.read, work.pickle.loads
-
-    def prepare_part(part):
-        if not read:
-            waiting_for_process.wait(60)
-        read.extend(test_set.name for test_set in part.test_sets)
-        return prepare(part)
-
-    def load_sets(content):
-        loaded = load(content)
-        read.extend(p.counts.name for p in loaded if isinstance(p, work.PreparedSet))
-        return loaded
-
-    waiting_for_process, receive = Event(), _Process.receive_result
-
-    def receive_result(process):
-        result = receive(process)
-        waiting_for_process.set()
-        return result
-
-    monkeypatch.setattr(work.PlanPart, "read", prepare_part)
-    monkeypatch.setattr(_Process, "receive_result", receive_result)
-    monkeypatch.setattr(work, "pickle", SimpleNamespace(loads=load_sets, dumps=work.pickle.dumps))
-    assert describe_sets(night, n) == alone
-    assert len(read) == len(set(read)) == len(FILES) + 2 - 2 - 1
-
-
 @pytest.mark.parametrize("n_probed", [50, 0])
 @pytest.mark.parametrize("metric", ["maen", "f1"])
 def test_a_metric_that_a_test_set_lacks_is_reported_before_further_files_are_read(night, monkeypatch, n_probed, metric):
@@ -181,26 +110,3 @@ def test_a_metric_that_a_test_set_lacks_is_reported_before_further_files_are_rea
     with pytest.raises(InputError, match=f"metric '{metric}'"):
         work.read_batches(load_plan(night), StatisticsSource(), (), {}, 2)
     assert set(read) == {"scores", "swapped", "alike"}
-
-
-def test_small_families_that_look_alike_are_timed_once_and_written_together(tmp_path, monkeypatch):
-    rng, text = np.random.default_rng(1), "trials = 512\n"
-    for k in range(6):
-        rows = "".join(f"i{i},{','.join(map(str, row))}\n" for i, row in enumerate(rng.permuted(SCORES, axis=0)))
-        (tmp_path / f"s{k}.csv").write_text("item,x,y,z\n" + rows)
-        text += f'[[test_set]]\nname = "s{k}"\nsystems = "s{k}.csv"\n'
-    (tmp_path / "plan.toml").write_text(text)
-    timed, written = [], []
-    measure, write = count.measure_trial_seconds, tallies._write_families
-    monkeypatch.setattr(
-        count,
-        "measure_trial_seconds",
-        lambda panel, *_, **__: timed.append(type(panel)) or measure(panel, 512, share=1),
-    )
-    monkeypatch.setattr(tallies, "_write_families", lambda c, f: written.append(len(f)) or write(c, f))
-    assert run_plan(tmp_path / "plan.toml").exit_status == 0
-    assert timed.count(MaxTFamily) <= 2  # one for each size of the panels
-    assert written == [6]
-
-
-SCORES = np.column_stack([np.arange(40) % 2, np.arange(40) // 2 % 2, np.arange(40) // 4 % 2])

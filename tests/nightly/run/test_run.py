@@ -1,6 +1,5 @@
 """A plan is counted once, whatever happens, with the counts of `sigdask compare`."""
 
-import csv
 import json
 import os
 import re
@@ -20,16 +19,13 @@ from nights import read_tallies, run_sigdask, write_plan, write_scores, write_sl
 from terminals import run_in_terminal
 
 from sigdask.api import compare_all
-from sigdask.errors import ClusterLostError, HeldError, InputError, StoreError, TaskError
-from sigdask.execution.clusters import parse_description
+from sigdask.errors import ClusterLostError, HeldError, InputError, TaskError
 from sigdask.formats import Options, read
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import count, run_plan
-from sigdask.nightly.store import Store, open_store
+from sigdask.nightly.store import open_store
 from sigdask.nightly.store.status import build_report, list_runs, read_status
-from sigdask.randomization.tallies import find_round
 from sigdask.results.notes import Note
-from sigdask.statistics import classical
 
 
 @pytest.fixture
@@ -57,19 +53,6 @@ def test_the_counts_are_those_of_compare_and_a_second_run_of_the_plan_counts_not
     assert second.results == outcome.results
 
 
-@pytest.mark.parametrize("cluster", ["local", parse_description({"class": "local", "workers": 2}, source="c")])
-def test_workers_are_not_started_for_work_that_takes_less_time(plan, monkeypatch, cluster):
-    connected, connect = [], count.clusters.connect
-    monkeypatch.setattr(
-        count.clusters, "connect", lambda cluster, workers: connected.append(cluster) or connect("none")
-    )
-    assert run_plan(plan, cluster=cluster).exit_status == 0
-    assert {*connected} == {"none"}
-    monkeypatch.setattr(count.clusters, "SHORT_SECONDS", 0.0)
-    assert run_plan(plan, cluster=cluster, store=str(plan.path.with_name("other.sqlite"))).exit_status == 0
-    assert connected[-1] is cluster
-
-
 def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_path):
     without = load_plan(write_plan(tmp_path / "night", trials=4096))
     first = run_plan(without, cluster="none")
@@ -87,40 +70,6 @@ def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_p
     assert {name: [r.tests for r in set_results] for name, set_results in stored.items()} == {
         name: [r.tests for r in set_results] for name, set_results in outcome.results.items()
     }
-
-
-def test_a_night_reports_from_the_store_that_it_has_open(tmp_path, monkeypatch):
-    path = write_plan(tmp_path / "night", trials=4096)
-    with path.open("a") as file:
-        file.write('[report]\njson = "r.json"\nhtml = "r.html"\n')
-    opened = []
-    monkeypatch.setattr("sigdask.nightly.store.open_to_read", opened.append)
-    outcome = run_plan(load_plan(path), cluster="none")
-    assert "set1" in (path.parent / "r.html").read_text()
-    assert (opened, outcome.report.store) == ([], str(path.parent / "night.sqlite"))
-
-
-def test_a_test_set_has_classical_tests_of_its_own(tmp_path):
-    path = write_plan(tmp_path / "night", trials=4096, settings='tests = "all"')
-    with path.open("a") as file:
-        file.write('tests = "t"\n[report]\ncsv = "r.csv"\njson = "r.json"\nhtml = "r.html"\n')
-    outcome = run_plan(load_plan(path), cluster="none")
-    assert [len(results[0].tests) for results in outcome.results.values()] == [8, 1]
-    stored = build_report(load_plan(path).store, "night").results
-    assert [[t.name for t in results[0].tests] for results in stored.values()] == [[*classical.NAMES], ["t"]]
-    header, *rows = (path.parent / "r.csv").read_text().splitlines()
-    assert "chi2_statistic,chi2_p_value" in header
-    assert {row.count(",") for row in rows} == {header.count(",")}
-    assert [len(r["tests"]) for r in json.loads((path.parent / "r.json").read_text())["results"]] == [8] * 15 + [1] * 15
-    assert "Classical tests" in (path.parent / "r.html").read_text()
-
-
-def test_the_store_keeps_each_comparison_once(plan):
-    run_plan(plan, cluster="threads", workers=2)
-    rows = read_tallies(plan.path.parent / "night.sqlite")
-    assert len(rows) == 2 * 15 * 2 + 2  # sets, pairs, runs; and a family a set
-    assert {row[3] for row in rows} == {20_000}
-    assert {row[-1] for row in rows if len(row) == 9} == {3}  # rounds: to 4,096, to 16,384, to 20,000
 
 
 @pytest.mark.parametrize("adjust", ["max-t", "none"])
@@ -181,16 +130,6 @@ def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
     assert {kinds[0] for kinds in changes.kinds} == {"scores"}
 
 
-def test_a_new_metric_or_system_counts_what_is_new(tmp_path):
-    folder = tmp_path / "night"
-    path = write_plan(folder, sets=1, systems=4, settings=NO_ADJUSTMENT)
-    run_plan(load_plan(path), cluster="none")
-    lines = (folder / "set0.csv").read_text().splitlines()
-    wider = [f"{line},{'new' if k == 0 else k % 7 / 10}" for k, line in enumerate(lines)]
-    (folder / "set0.csv").write_text("\n".join(wider) + "\n")
-    assert run_plan(load_plan(path), cluster="none").n_counted == 4 * 2 * 20_000
-
-
 def test_the_same_comparison_under_two_names_is_counted_once(tmp_path):
     folder = tmp_path / "night"
     path = write_plan(folder, sets=1, systems=3, settings=NO_ADJUSTMENT)
@@ -203,56 +142,6 @@ def test_the_same_comparison_under_two_names_is_counted_once(tmp_path):
     data = read(folder / "set0.csv", options=Options(name="set0"))
     compared = compare_all(data, metrics=["mean"], seed=3, trials=20_000, method="randomization")
     assert by_pair == {(r.a, r.b): r.n_extreme for r in compared}
-
-
-def test_breadth_first_gives_every_comparison_a_bound_before_any_has_its_last(plan, monkeypatch):
-    commits = []
-    commit = Store.commit
-
-    def record_commit(self, tallies, *arguments):
-        commits.append([(k.run, k.first) for k in tallies])
-        commit(self, tallies, *arguments)
-
-    monkeypatch.setattr(Store, "commit", record_commit)
-    monkeypatch.setattr(count, "FLUSH_SECONDS", 0.0)
-    monkeypatch.setattr(count, "FLUSH_SHARE", 0.0)
-    monkeypatch.setattr(count, "compute_task_seconds", lambda *_: 1e-9)
-    run_plan(plan, cluster="none")
-    firsts = [find_round(first)[0] for tallies in commits for _, first in tallies]
-    assert firsts == sorted(firsts)
-
-
-def test_enumerated_pairs_are_kept_and_resumed_like_the_others(tmp_path):
-    folder = tmp_path / "night"
-    folder.mkdir()
-    write_scores(folder / "set0.csv", 3, n_items=10)
-    path = write_plan(folder, sets=1, method="auto")
-    outcome = run_plan(load_plan(path), cluster="none")
-    assert {r.method for r in outcome.results["set0"]} == {"exact"}
-    assert run_plan(load_plan(path), cluster="none").n_counted == 0
-
-
-@pytest.mark.slow
-def test_a_metric_that_fails_on_one_set_leaves_the_others_counted(tmp_path):
-    folder = tmp_path / "night"
-    path = write_plan(folder, sets=2)
-    (folder / "my.py").write_text("def fails(outputs, gold):\n    raise ValueError('no score today')\n")
-    path.write_text(
-        path.read_text().replace('["mean"]', '["mean", "my:fails"]', 1).replace("20000", "20000\nsecond_run = false")
-    )
-    result = run_sigdask("run", path, "--json", "-", cwd=folder)
-    assert result.returncode == 3
-    assert result.stderr.count("no score today") == 2  # when it is left out, and at the end
-    assert "Traceback" not in result.stderr
-    rows = json.loads(result.stdout)["results"]
-    assert {(r["test_set"], r["metric"], r["n_trials"]) for r in rows} == {(f"set{k}", "mean", 20_000) for k in (0, 1)}
-    assert len(rows) == 30
-    state = read_status(str(folder / "night.sqlite"))
-    assert (state.state, [p.finished for p in state.run.progress]) == ("failed", [15, 15])
-    assert "no score today" in state.run.message
-    compared = run_sigdask("compare", "set0.csv", "--metric", "mean", "--metric", "my:fails", cwd=folder)
-    assert (compared.returncode, compared.stdout) == (2, "")
-    assert "no score today" in compared.stderr
 
 
 FAILS_WHEN_ASKED = """
@@ -285,24 +174,6 @@ def test_a_metric_that_fails_later_is_left_out_and_comes_back(tmp_path, monkeypa
     assert run_plan(plan, cluster="none").results == first.results
 
 
-def test_a_plan_of_nothing_but_a_failing_metric_starts_no_cluster_and_ends_in_words(tmp_path, monkeypatch):
-    folder = tmp_path / "night"
-    path = write_plan(folder, sets=1)
-    (folder / "never_scores.py").write_text("def never_scores(outputs, gold):\n    raise ValueError('never')\n")
-    path.write_text(
-        path.read_text().replace("mean", "never_scores:never_scores")
-        + '[report]\njson = "a.json"\ntext = "a.txt"\nhtml = "a.html"\n'
-    )
-    monkeypatch.setattr(count.clusters, "connect", None)
-    outcome = run_plan(load_plan(path))
-    assert (outcome.exit_status, len(outcome.results["set0"])) == (3, 0)
-    result = call_sigdask("run", path, cwd=folder)
-    assert result.returncode == 3, result.stderr
-    assert "failed: ValueError: never" in result.stderr
-    assert json.loads((folder / "a.json").read_text())["results"] == []
-    assert (folder / "a.html").exists()
-
-
 class BreakingEngine:
     """A stand-in for the engine that loses the cluster now and then."""
 
@@ -326,15 +197,6 @@ def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, m
     outcome = run_plan(plan, cluster="none", note=notes.append)
     assert outcome.results == expected.results
     assert sum("gone; continuing from the store" in note for note in notes) == 3
-
-
-@pytest.mark.parametrize("cluster", ["none", "threads"])
-def test_an_unforeseen_error_of_counting_here_is_no_lost_cluster(plan, monkeypatch, cluster):
-    monkeypatch.setattr(count, "run_tasks", BreakingEngine(count.run_tasks, 1, ZeroDivisionError("a defect")))
-    notes = []
-    with pytest.raises(ZeroDivisionError, match="a defect"):
-        run_plan(plan, cluster=cluster, note=notes.append)
-    assert not any("continuing" in note for note in notes)
 
 
 def test_what_kills_every_worker_is_left_out_and_the_rest_is_counted(plan, monkeypatch):
@@ -404,35 +266,6 @@ def run_as_nobody(folder, tmp_path, *arguments):
     )
 
 
-@pytest.mark.slow
-def test_a_full_disk_loses_nothing_committed_and_the_run_goes_on_when_there_is_room(tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", disk], capture_output=True, check=False
-    ).returncode:
-        pytest.skip("no rights to mount a small file system")
-    try:
-        plan = load_plan(write_plan(tmp_path / "night", sets=1, systems=40, trials=300_000))
-        plan = replace(plan, store=str(disk / "night.sqlite"))
-        with pytest.raises(StoreError, match="the disk is full; free some space"):
-            run_plan(plan, cluster="none")
-        partial = read_tallies(disk / "night.sqlite")
-        result = run_sigdask("run", plan.path, "--store", plan.store, cwd=tmp_path)
-        assert (result.returncode, "Traceback" in result.stderr) == (3, False)
-        assert "the disk is full" in result.stderr
-        after = read_tallies(disk / "night.sqlite")
-        assert [row[:2] for row in partial] <= [row[:2] for row in after]
-        subprocess.run(["mount", "-o", "remount,size=50m", disk], check=True)
-        assert run_plan(plan, cluster="none").exit_status == 0
-        complete = read_tallies(disk / "night.sqlite")
-    finally:
-        subprocess.run(["umount", disk], check=False)
-    calm = replace(plan, store=str(tmp_path / "calm.sqlite"))
-    run_plan(calm, cluster="none")
-    assert complete == read_tallies(tmp_path / "calm.sqlite")
-
-
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", pytest.param("deadline", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "cluster",
@@ -485,27 +318,6 @@ def wait_for_tallies(folder):
     wait_for_run(folder, "tallies")
 
 
-@pytest.mark.slow
-def test_status_is_had_from_outside_while_the_plan_runs(tmp_path):
-    folder = tmp_path / "night"
-    path = write_slow_plan(folder, trials=1_000_000)
-    process = run_sigdask(
-        "run", path, "--cluster", "none", cwd=folder, start=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-    )
-    wait_for_run(folder)
-    time.sleep(3)
-    state = json.loads(call_sigdask("status", path, "--json", cwd=folder).stdout)
-    text = call_sigdask("status", folder / "night.sqlite", cwd=folder).stdout
-    process.kill()
-    process.wait()
-    assert state["state"] == "running"
-    assert 0 < state["trials"] < state["wanted"]
-    assert state["seconds_left"] > 0
-    assert "trials a second" in text
-    assert read_status(str(folder / "night.sqlite")).state == "killed"
-
-
-@pytest.mark.slow
 def test_a_run_is_followed_until_it_ends(tmp_path):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=3_000)
@@ -520,59 +332,6 @@ def test_a_run_is_followed_until_it_ends(tmp_path):
     shown = run_in_terminal("status", str(path), "--follow", columns=100)
     assert shown.written.startswith("\x1b[H\x1b[2J")
     assert shown.screen[0] == last  # nothing of the control sequence is printed
-
-
-@pytest.mark.slow
-def test_following_ends_as_the_run_ended(tmp_path):
-    folder = tmp_path / "night"
-    path = write_slow_plan(folder, trials=1_000_000)
-    options = {"cwd": folder, "start": True, "stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
-    process = run_sigdask("run", path, "--cluster", "none", **options)
-    wait_for_run(folder)
-    process.kill()
-    process.wait()
-    followed = call_sigdask("status", path, "--follow", cwd=folder)
-    assert followed.returncode == 3
-    assert "run 1 of plan night was not finished: it is killed" in followed.stderr
-    assert call_sigdask("status", path, cwd=folder).returncode == 0
-
-
-def test_following_a_run_ends_with_1_if_its_gate_failed(tmp_path):
-    path = write_plan(tmp_path / "night", sets=1)
-    settings = '[pairs]\nbaseline = "s0"\n[gate]\nrules = [{ rule = "equivalent", margin = 1e-9 }]\n'
-    path.write_text(f"{path.read_text()}{settings}")
-    assert call_sigdask("run", path, "--cluster", "none", cwd=tmp_path).returncode == 1
-    assert call_sigdask("status", path, "--follow", cwd=tmp_path).returncode == 1
-
-
-def test_an_estimate_that_has_run_out_is_no_estimate(tmp_path):
-    path = write_plan(tmp_path / "night", sets=1)
-    run_plan(load_plan(path), cluster="none")
-    status = read_status(str(tmp_path / "night" / "night.sqlite"))
-    progress = tuple(replace(p, counted=0, kept=0, finished=0) for p in status.run.progress)
-    for seconds, expected in ((9.0, 4.0), (4.0, None)):
-        run = replace(status.run, progress=progress, seconds_left=seconds)
-        assert replace(status, run=run, seconds_ago=5.0).seconds_left == expected
-
-
-def test_a_report_is_written_as_its_ending_says(tmp_path):
-    folder = tmp_path / "night"
-    path = write_plan(folder, sets=1)
-    run_plan(load_plan(path), cluster="none")
-    for command in ("report", "run"):
-        files = [f"{command}.{ending}" for ending in ("json", "csv", "tex", "txt", "html")]
-        written = call_sigdask(command, path, *(word for file in files for word in ("-o", file)), cwd=folder)
-        assert written.returncode == 0, written.stderr
-        as_json, as_csv, as_latex, as_text, page = [(folder / file).read_text() for file in files]
-        p_values = [result["p_value"] for result in json.loads(as_json)["results"]]
-        assert len(p_values) == 15
-        assert [float(row["p_value"]) for row in csv.DictReader(as_csv.splitlines())] == p_values
-        assert "\\begin{tabular}" in as_latex
-        assert "== set0 ==" in as_text
-        assert "<html" in page
-    refused = call_sigdask("report", path, "-o", "r.docx", cwd=folder)
-    assert refused.returncode == 2
-    assert "-o r.docx: expected a file that ends in .json, .csv, .parquet, .md" in refused.stderr
 
 
 GATE_WITH_JSON = """pairs = { baseline = "s0" }
@@ -621,69 +380,6 @@ def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     assert "15 with other scores" in call_sigdask("report", path, "--run", "2", cwd=folder).stdout
 
 
-def test_history_counts_what_changed_as_the_run_did_what_is_gone_included(tmp_path):
-    folder = tmp_path / "night"
-    path = write_plan(folder, sets=1, settings=NO_ADJUSTMENT)
-    first = run_plan(load_plan(path), cluster="none")
-    rows = [line.rpartition(",")[0] for line in (folder / "set0.csv").read_text().splitlines()]
-    (folder / "set0.csv").write_text("\n".join(rows) + "\n")
-    second = run_plan(load_plan(path), cluster="none")
-    assert (first.n_changed, second.n_changed) == (15, 5)
-    assert [changed for _, changed in list_runs(str(folder / "night.sqlite"))] == [5, 15]
-    assert "5 gone" in call_sigdask("report", path, cwd=folder).stdout
-
-
-def test_a_change_that_no_number_shows_is_told_as_one_of_details(tmp_path):
-    folder = tmp_path / "night"
-    path = write_plan(folder, sets=1, settings=NO_ADJUSTMENT)
-    run_plan(load_plan(path), cluster="none")
-    path.write_text(path.read_text().replace("seed", "second_run = false\nseed", 1))
-    assert run_plan(load_plan(path), cluster="none").n_changed == 15
-    assert "Changed since the previous run: 15 with other details." in call_sigdask("report", path, cwd=folder).stdout
-    output = call_sigdask("report", path, "--all", cwd=folder).stdout
-    assert output.count(": other details\n") == 15
-
-
-def test_a_report_gives_the_warnings_of_reading_once(tmp_path):
-    folder = tmp_path / "night"
-    folder.mkdir()
-    (folder / "gold.csv").write_text("id,label\n" + "".join(f"{k},{k % 2}\n" for k in range(30)))
-    for name, order in (("a", range(30)), ("b", range(29, -1, -1))):
-        (folder / f"{name}.csv").write_text("id,label\n" + "".join(f"{k},{k % 3 % 2}\n" for k in order))
-    sets = "".join(
-        f'[[test_set]]\nname = "{name}"\nsystems = ["a.csv", "b.csv"]\ngold = "gold.csv"\n' for name in ("one", "two")
-    )
-    (folder / "night.toml").write_text(f"trials = 100\nadjust = 'holm'\nfamily = 'plan'\n{sets}")
-    text = call_sigdask("run", "night.toml", cwd=folder).stdout
-    assert text.count("ids stand in another order") == 1
-    assert "warning: " in text.partition("== one ==")[2].partition("== two ==")[0]
-
-
-def test_run_writes_the_json_of_compare(tmp_path):
-    folder = tmp_path / "night"
-    path = write_plan(folder, sets=1, method="auto")
-    result = call_sigdask("run", path, "--json", "-", cwd=folder)
-    options = ("--name", "set0", "--seed", "3", "--trials", "20000", "--interval", "none")
-    compared = call_sigdask("compare", folder / "set0.csv", *options, "--json", "-", cwd=folder)
-    plan_json, compare_json = json.loads(result.stdout), json.loads(compared.stdout)
-    assert plan_json["results"] == compare_json["results"]
-    assert plan_json["families"] == {"set0": compare_json["family"]}
-    assert plan_json["family"] == compare_json["family"]
-
-
-def test_json_tells_the_family_of_each_test_set(tmp_path):
-    test_sets = []
-    for number, n_systems in enumerate((3, 4)):
-        header = ",".join(f"s{k}" for k in range(n_systems))
-        rows = [",".join(str((7 * i + 3 * k) % 5) for k in range(n_systems)) for i in range(30)]
-        (tmp_path / f"{number}.csv").write_text(f"id,{header}\n" + "".join(f"{i},{r}\n" for i, r in enumerate(rows)))
-        test_sets.append(f'[[test_set]]\nname = "set{number}"\nsystems = "{number}.csv"\n')
-    (tmp_path / "night.toml").write_text("trials = 5000\n" + "".join(test_sets))
-    document = json.loads(call_sigdask("run", "night.toml", "--json", "-", cwd=tmp_path).stdout)
-    assert {name: family["n_comparisons"] for name, family in document["families"].items()} == {"set0": 3, "set1": 6}
-    assert document["family"] is None
-
-
 @pytest.mark.slow
 def test_run_plan_outside_the_main_thread_stops_at_its_deadline(plan):
     outcomes = []
@@ -694,14 +390,6 @@ def test_run_plan_outside_the_main_thread_stops_at_its_deadline(plan):
     worker.start()
     worker.join(120)  # of days
     assert outcomes[0].stopped == "the deadline"
-
-
-def test_an_unknown_plan_or_run_in_a_store_is_an_error(plan):
-    run_plan(plan, cluster="none")
-    with pytest.raises(InputError, match="no run of a plan 'other'"):
-        read_status(plan.store, "other")
-    with pytest.raises(InputError, match="has no run 7"):
-        build_report(plan.store, plan.name, 7)
 
 
 @pytest.mark.slow

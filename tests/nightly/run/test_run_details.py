@@ -85,15 +85,6 @@ def test_a_second_run_opens_them_again_from_what_is_kept(folder):
     assert after == before
 
 
-def test_a_page_of_the_store_says_where_comparisons_are_opened(folder):
-    run_command("run", str(folder / "plan.toml"), "--cluster", "none")
-    run_command("report", str(folder / "plan.toml"), "--html", str(folder / "later.html"))
-    text = (folder / "later.html").read_text()
-    assert "they are on the page that `sigdask run` writes" in text
-    assert "`sigdask report PLAN.toml --html FILE --open A B`" in text
-    assert "data-details" not in text
-
-
 def test_a_plan_opens_pairs_that_it_names_and_says_which_are_not_compared(folder):
     plan = folder / "plan.toml"
     plan.write_text(PLAN.replace("[report]", '[report]\nopen = [["t3", "t0"]]'))

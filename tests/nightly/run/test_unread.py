@@ -1,10 +1,7 @@
 """Test sets whose files have not changed are not read again, and each change is noticed."""
 
-import hashlib
 import json
 import os
-import sqlite3
-from contextlib import closing
 
 import pytest
 from command import call_sigdask
@@ -13,8 +10,6 @@ from nights import write_plan
 from sigdask.nightly import test_sets
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.nightly.store import history
-from sigdask.nightly.store.repair import repair_store
 from sigdask.nightly.store.status import build_report, read_status
 from sigdask.nightly.test_sets import TestSet
 
@@ -60,49 +55,6 @@ def test_a_night_without_changes_reads_nothing_and_has_the_results_of_one_that_r
     for document in documents:
         del document["run"]["number"], document["run"]["started"], document["run"]["ended"]
     assert documents[0] == documents[1] == documents[2]
-
-
-def test_long_details_of_a_run_are_compressed_and_read_as_plain_ones(tmp_path, read_names, monkeypatch):
-    path = write_plan(tmp_path / "night")
-    store = str(path.with_suffix(".sqlite"))
-    first, _ = run_again(path, read_names)  # plain, as earlier versions stored them all
-    monkeypatch.setattr(history, "MAX_PLAIN_LENGTH", 0)
-    second, read_again = run_again(path, read_names)
-    assert read_again == []
-    assert dict(first.results) == dict(second.results)
-    plain, packed = _fetch_texts(store)
-    assert {*json.loads(plain)} > {"inputs", "frames"}
-    assert {*json.loads(packed)} == {"packed"}
-    plain_details, details = (history.unpack_details(text) for text in (plain, packed))
-    assert details == plain_details | {"changed": 0}
-    documents = [
-        json.loads(call_sigdask("report", store, "--run", n, "--json", "-", cwd=tmp_path).stdout) for n in "12"
-    ]
-    assert documents[0]["run"]["inputs"] == documents[1]["run"]["inputs"] == details["inputs"]
-    assert documents[0]["results"] == documents[1]["results"]
-    repair_store(store)
-    assert history.unpack_details(_fetch_texts(store)[1]) == details | {"file_states": {}}
-
-
-def test_compressed_details_take_less_than_half_the_space():
-    names = [f"set-{k}" for k in range(1000)]
-    frames = {name: {"seed": 1, "alpha": 0.05, "notes": [], "family": {"adjust": "holm"}} for name in names}
-    inputs = {name: {f"/{name}.csv": hashlib.sha256(name.encode()).hexdigest()} for name in names}
-    details = {"inputs": inputs, "frames": frames}
-    packed = history.pack_details(details)
-    assert 2 * len(packed) < len(json.dumps(details))
-    assert history.unpack_details(packed) == details
-
-
-def _fetch_texts(store):
-    with closing(sqlite3.connect(store)) as connection:
-        return [text for (text,) in connection.execute("SELECT details FROM runs ORDER BY id")]
-
-
-def test_a_metric_with_options_is_no_code_that_may_have_changed(tmp_path, read_names):
-    path = write_plan(tmp_path / "night", settings='metrics = ["mean:better=lower"]')
-    assert run_again(path, read_names)[1]
-    assert run_again(path, read_names)[1] == []
 
 
 @pytest.mark.parametrize("family", ["test-set", "plan"])
@@ -158,19 +110,6 @@ def test_files_that_changed_just_now_other_settings_and_pages_are_read(tmp_path,
 
 
 GATED = 'gate = { rules = [{ rule = "not-worse", baseline = "s0" }] }\n'
-
-
-def test_a_repaired_store_reads_all(tmp_path, read_names):
-    path = write_plan(tmp_path / "night")
-    store = path.with_suffix(".sqlite")
-    first, names = run_again(path, read_names)
-    with closing(sqlite3.connect(store)) as connection, connection:
-        connection.execute("UPDATE tallies SET greater = greater + 1")
-    repair_store(str(store))
-    second, read_again = run_again(path, read_names)
-    assert read_again == names
-    assert second.n_counted > 0
-    assert dict(first.results) == dict(second.results)
 
 
 def test_the_command_line_reads_all_when_asked(tmp_path):

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 from servers import start_postgres
-from sqlalchemy import text
 
 from sigdask.metrics.extraction.cache import pack_statistics, unpack_statistics
-from sigdask.nightly.store import extraction_cache, open_for_reading, open_store
-from sigdask.nightly.store.database import open_to_write
+from sigdask.nightly.store import extraction_cache, open_store
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +20,9 @@ def where(request, tmp_path):
     if request.param == "sqlite":
         return str(tmp_path / "night.sqlite")
     url = request.getfixturevalue("server").url
-    database = open_to_write(url)
-    with database.transaction() as connection:
-        connection.execute(text("DELETE FROM extracted"))
-    database.close()
+    with open_store(url, "p") as store:  # remove what other tests have left
+        store.extraction_cache.most_bytes = 0
+        store.extraction_cache.put({"x": b"x"})
     return url
 
 
@@ -49,53 +46,34 @@ def test_many_keys_are_many_entries(where):
     assert entries == {f"{k}": b"x" * k for k in range(0, 1200, 2)}
 
 
-def read_use_times(connection):
-    return {row[0]: row[1] for row in connection.execute(text("SELECT digest, used FROM extracted"))}
+@pytest.fixture
+def clock(monkeypatch):
+    """Return the time of the cache, which tests set."""
+    clock = {"now": 0.0}
+    monkeypatch.setattr(extraction_cache, "read_clock", lambda _: clock["now"])
+    return clock
 
 
-def test_what_no_night_used_for_longest_makes_room(where):
+def test_entries_that_were_not_used_for_longest_make_room(where, clock):
+    keys = [str(k) for k in range(10)]
     with open_store(where, "p") as store:
         store.extraction_cache.most_bytes = 1000
-        store.extraction_cache.put({f"{k}": bytes(100) for k in range(10)})
-        with store.database.transaction() as connection:
-            for k in range(10):
-                connection.execute(text("UPDATE extracted SET used = :u WHERE digest = :d"), {"u": k, "d": str(k)})
+        for key in keys:
+            clock["now"] += 1
+            store.extraction_cache.put({key: bytes(100)})
+        clock["now"] += 2 * extraction_cache.FRESH_SECONDS
         assert store.extraction_cache.get(["0"])  # used again
         store.extraction_cache.put({"x": bytes(100)})
-    with open_for_reading(where) as connection:
-        assert read_use_times(connection).keys() == {"0", "x", *map(str, range(3, 10))}
+        assert store.extraction_cache.get([*keys, "x"]).keys() == {"0", "x", *keys[3:]}
 
 
-def test_a_night_that_only_looks_writes_nothing(where):
+def test_a_use_within_a_day_is_not_recorded(where, clock):
     with open_store(where, "p") as store:
-        store.extraction_cache.put({"a": b"1"})
-        with store.database.transaction() as connection:
-            before = read_use_times(connection)
+        store.extraction_cache.most_bytes = 200
+        for key in "ab":
+            clock["now"] += 1
+            store.extraction_cache.put({key: bytes(100)})
+        clock["now"] += 1
         store.extraction_cache.get(["a"])
-        with store.database.transaction() as connection:
-            assert read_use_times(connection) == before
-            connection.execute(
-                text("UPDATE extracted SET used = used - :day"), {"day": 2 * extraction_cache.FRESH_SECONDS}
-            )
-        store.extraction_cache.get(["a"])
-        with store.database.transaction() as connection:
-            assert read_use_times(connection)["a"] >= before["a"]
-
-
-def test_a_store_of_the_version_before_gets_the_table(tmp_path):
-    from sigdask.nightly.store.checksums import SEALED
-    from sigdask.nightly.store.migrations import COLUMNAR, MIGRATIONS, read_version
-
-    path = str(tmp_path / "old.sqlite")
-    database = open_to_write(path)
-    with database.transaction() as connection:
-        connection.execute(text("DROP TABLE extracted"))
-        for table in ("tallies", *SEALED):
-            connection.execute(text(f"ALTER TABLE {table} DROP COLUMN checksum"))
-        connection.execute(text("ALTER TABLE runs DROP COLUMN seconds_left"))
-        connection.execute(text("UPDATE schema_version SET version = :v"), {"v": COLUMNAR})
-    database.close()
-    with open_store(path, "p") as store:
-        store.extraction_cache.put({"a": b"1"})
-        with store.database.transaction() as connection:
-            assert read_version(connection) == len(MIGRATIONS)
+        store.extraction_cache.put({"c": bytes(50)})
+        assert "a" not in store.extraction_cache.get(["a", "b", "c"])

@@ -1,36 +1,24 @@
 """Tests of stored results, in blocks of columns: a night adds little to a store when little changes."""
 
-import shutil
-import sqlite3
 import zlib
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import text
 
-from sigdask.analysis.comparison import exact
-from sigdask.nightly.plan import load_plan
-from sigdask.nightly.run import run_plan
-from sigdask.nightly.store import StoredResults, StoredTallies, database, open_for_reading, open_store, results, status
+from sigdask.nightly.store import StoredResults, StoredTallies, open_for_reading, open_store, results, status
 from sigdask.nightly.store.columns import (
     match_rows,
     pack_columns,
     unpack_columns,
 )
-from sigdask.nightly.store.database import open_to_write
-from sigdask.nightly.store.migrations import V1, V2, _build_step
 from sigdask.randomization.panels.digests import pack_digests as digests
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
 from sigdask.results.notes import Note
 from sigdask.results.record import Result
-from sigdask.results.table import Table, join_columns
-
-KEPT_FOLDER = Path(__file__).parents[2] / "data" / "kept"
+from sigdask.results.table import Table
 
 
 def build_row(a, b, p=0.5, **changes):
@@ -71,30 +59,19 @@ def record_night(store, table):
     return number, changed
 
 
-def measure_results(store):
-    """Return the rows and bytes that hold results."""
-    with open_for_reading(store) as connection:
-        tables = {"found": "columns", "ended": "places"}
-        return [
-            connection.execute(text(f"SELECT count(*), coalesce(sum(length({column})), 0) FROM {name}")).one()
-            for name, column in tables.items()
-        ]
-
-
 def test_a_night_adds_what_it_changed_alone(tmp_path):
-    store_path, rng = str(tmp_path / "n.sqlite"), np.random.default_rng(0)
+    file, rng = tmp_path / "n.sqlite", np.random.default_rng(0)
     p = rng.random(4950)
-    with open_store(store_path, "p") as store:
+    with open_store(str(file), "p") as store:
         assert record_night(store, build_table(100, p))[1] == 4950
-        [(_, n_first_bytes), _] = size = measure_results(store_path)
-        assert record_night(store, build_table(100, p))[1] == 0
-        assert measure_results(store_path) == size
-        p[rng.choice(4950, 25, replace=False)] = 0.01
-        assert record_night(store, build_table(100, p))[1] == 25
-    [(blocks, n_bytes), (ended, n_ended_bytes)] = measure_results(store_path)
-    assert (blocks, ended) == (2, 1)
-    assert n_bytes - n_first_bytes + n_ended_bytes < 25 * 100
-    assert [len(c) for c in (status.list_runs(store_path), status.build_report(store_path).results["s"])] == [3, 4950]
+        n_bytes = [file.stat().st_size]
+        for n_changed in (0, 25):
+            p[rng.choice(4950, n_changed, replace=False)] = 0.01
+            assert record_night(store, build_table(100, p))[1] == n_changed
+            n_bytes.append(file.stat().st_size)
+    assert n_bytes[1] == n_bytes[0]
+    assert n_bytes[2] - n_bytes[1] <= 2 * 4096  # of pages; a block of all results has more than ten
+    assert [len(c) for c in (status.list_runs(str(file)), status.build_report(str(file)).results["s"])] == [3, 4950]
 
 
 def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
@@ -124,7 +101,7 @@ def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
 def test_columns_come_back_from_bytes_as_they_were_all_or_some():
     rows = [
         build_row("a", "b", subset={"column": "kind", "value": "x"}, signature="v:2", r12=0.5, p_adjusted=1.0,
-            p_adjusted_interval=(0.5, 1.0), notes=(Note("earlier", "äöü"),)),
+            p_adjusted_interval=(0.5, 1.0), notes=(Note("few-units", "äöü"),)),
         build_row("b", "c", p=float("nan"), n_items=2**40, metric="other", higher_is_better=False, alternative="less"),
     ]  # fmt: skip
     columns = results_to_table(rows * 3, 0.05).columns_by_path()
@@ -166,14 +143,6 @@ def test_what_is_asked_twice_is_matched_in_its_order():
     assert matches.tolist() == [2, 0, 1, -1]
 
 
-def test_tables_with_other_checks_and_rules_stand_below_each_other():
-    from sigdask.statistics.bounds import Check
-
-    rows = [build_row("a", "b", checks=(Check("one", "not applicable", None, "for a reason"),)), build_row("a", "c")]
-    joined = join_columns([results_to_table([r], 0.05).columns_by_path() for r in rows])
-    assert list(iter_results(Table.from_paths(joined, 0.05))) == rows
-
-
 def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):
     store_path, n = tmp_path / "n.sqlite", 19_900
     rng = np.random.default_rng(0)
@@ -189,63 +158,3 @@ def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):
         store.save_results([build_stored(build_table(200, rng.random(n)))])
         store.end_run("finished", "", {})
     assert store_path.stat().st_size / n < 250  # 400 with all columns full of noise
-
-
-@pytest.mark.parametrize("part", ["gaps", "segments"])
-@pytest.mark.parametrize("version", ["store_0_1_0", "store_before_rooms"])
-def test_what_an_earlier_version_found_holds_and_is_told_anew(version, part, tmp_path, monkeypatch):
-    from test_identity import MAKE
-
-    MAKE.write(tmp_path)
-    with closing(sqlite3.connect(tmp_path / "kept.sqlite")) as connection:
-        connection.executescript((KEPT_FOLDER / f"{version}.sql").read_text())
-    shutil.copy(tmp_path / "kept.sqlite", tmp_path / "before.sqlite")
-    before = list_results(status.build_report(str(tmp_path / "before.sqlite"), part))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(exact, "MAX_OPERATIONS", -1)  # such versions had no exact values but by enumeration
-    outcome = run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none")
-    assert outcome.n_changed == outcome.n_counted == 0
-    after = list_results(status.build_report(str(tmp_path / "kept.sqlite"), part))
-    assert [r.warnings for r in after] == [r.warnings for r in before]
-    assert not [note for r in after for note in r.notes if note.kind == "earlier"]
-    assert run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none").n_changed == 0
-
-
-def list_results(report):
-    return [r for results in report.results.values() for r in results]
-
-
-def test_a_postgresql_store_of_an_earlier_version_is_brought_to_columns(tmp_path):
-    from servers import start_postgres
-
-    server = start_postgres()
-    try:
-        old = database.Database(database._create_engine(database.parse_url(server.url), "BEGIN"))
-        with old.transaction() as connection:
-            connection.execute(text("CREATE TABLE schema_version (version INTEGER NOT NULL)"))
-            connection.execute(text("INSERT INTO schema_version VALUES (2)"))
-            for script in (V1, V2):
-                _build_step(script)(connection)
-            with closing(sqlite3.connect(":memory:")) as old_store:
-                old_store.executescript((KEPT_FOLDER / "store_before_rooms.sql").read_text())
-                for name in ("comparisons", "tallies", "runs", "results"):
-                    rows = old_store.execute(f"SELECT * FROM {name}")
-                    names = [column[0] for column in rows.description]
-                    marks = ", ".join(f":{column}" for column in names)
-                    insert = text(f"INSERT INTO {name} ({', '.join(names)}) VALUES ({marks})")
-                    connection.execute(insert, [dict(zip(names, values, strict=True)) for values in rows])
-        old.close()
-        with open_for_reading(server.url) as connection:
-            before = list(
-                iter_results(results.build_results_table(results.fetch_results_at(connection, "gaps", None), 0.05))
-            )
-        open_to_write(server.url).close()
-        with open_for_reading(server.url) as connection:
-            after = list(
-                iter_results(results.build_results_table(results.fetch_results_at(connection, "gaps", None), 0.05))
-            )
-            assert connection.execute(text("SELECT octet_length(digest) FROM comparisons LIMIT 1")).scalar_one() == 20
-        assert before == after
-        assert len(after) == 9
-    finally:
-        server.close()

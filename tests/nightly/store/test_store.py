@@ -1,12 +1,10 @@
 """Tests of the store: each trial is kept once, one driver writes at a time, errors are explained."""
 
-import errno
 import json
 import math
 import os
 import re
 import socket
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -25,30 +23,19 @@ from sqlalchemy import event, text
 from sqlalchemy.engine import make_url
 
 from sigdask.api import compare
-from sigdask.errors import HeldError, InputError, SigdaskError, StoreError
+from sigdask.errors import HeldError, InputError, StoreError
 from sigdask.nightly.store import (
-    Progress,
-    StoredResults,
     StoredTallies,
     database,
-    history,
     lease,
     open_for_reading,
     open_store,
-    results,
-    tallies,
 )
-from sigdask.nightly.store import status as views
-from sigdask.nightly.store.checksums import compute_keys, seal_rows
-from sigdask.nightly.store.database import find_file_system, find_lock_holder, open_to_read, open_to_write, parse_url
+from sigdask.nightly.store.database import find_file_system, find_lock_holder, open_to_write
 from sigdask.nightly.store.lease import Lease, LeaseHolder
-from sigdask.nightly.store.migrations import MIGRATIONS, NEWEST, V1, read_version
-from sigdask.nightly.store.status import Changes, build_report, read_status
+from sigdask.nightly.store.status import Changes
 from sigdask.randomization.panels.digests import pack_digests
-from sigdask.report.presentable import Results
-from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
-from sigdask.results.notes import Note
 from sigdask.results.record import Stopped
 
 
@@ -127,17 +114,6 @@ def test_no_trial_is_kept_twice_and_none_left_out(where, again):
         assert prefixes.before.tolist() == draw_tallies(1).tolist()
 
 
-def test_of_a_transaction_that_fails_nothing_is_kept(where):
-    with open_store(where, "p") as store:
-        ids = store.fetch_ids(build_digests("a"), ["pair"])
-        store.begin_run("p.toml", {}, [])
-        with pytest.raises(SigdaskError, match="constraint"):
-            store.commit(
-                [StoredTallies(ids, 0, 0, 4096, draw_tallies(1)), StoredTallies(ids, 1, 4096, 4096, draw_tallies(1))]
-            )
-        assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [0]
-
-
 def test_trials_that_are_kept_beyond_a_gap_are_told_apart(where):
     with open_store(where, "p") as store:
         ids = store.fetch_ids(build_digests("a", "b"), ["pair", "pair"])
@@ -167,12 +143,10 @@ def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
         store.commit([StoredTallies(ids, 0, 0, 4096, first)])
         store.commit([StoredTallies(ids, 0, 4096, 16_384, second)])
         store.commit([StoredTallies(ids[1:], 0, 16_384, 20_000, third)])
-        with store.database.transaction() as connection:
-            keys = compute_keys(build_digests("a", "b").tolist())
-            starts, stops, counts = tallies.read_tallies_by_round(connection, ids, keys, 0)
-            rounds = tallies.read_rounds(connection, ids[::-1], keys[::-1], 0, np.array([16_384, 16_383]))
-            partial_rounds = tallies.read_rounds(connection, ids, keys, 0, np.array([20_000, 20_000]))
-            none = tallies.read_rounds(connection, ids, keys, 1, np.array([20_000, 20_000]))
+        starts, stops, counts = store.fetch_blocks(ids, 0)
+        rounds = store.fetch_rounds(ids[::-1], 0, np.array([16_384, 16_383]))
+        partial_rounds = store.fetch_rounds(ids, 0, np.array([20_000, 20_000]))
+        none = store.fetch_rounds(ids, 1, np.array([20_000, 20_000]))
     assert starts.tolist() == [0, 4096, 16_384]
     assert stops.tolist() == [[4096, 4096], [16_384, 16_384], [0, 20_000]]
     assert counts.tolist() == [first.tolist(), second.tolist(), [[0, 0, 0], third[0].tolist()]]
@@ -228,40 +202,6 @@ def test_the_lease_of_a_dead_process_is_taken_over_at_once(where):
     write_lease(db, replace(LeaseHolder.from_this_process(), pid=process.pid, born="1"), beat=time.time())
     Lease(db, "" if db.is_sqlite else "p").release()
     db.close()
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
-def test_a_driver_that_ended_and_is_not_waited_for_holds_nothing(where):
-    db = open_to_write(where)
-    process = subprocess.Popen([sys.executable, "-c", "pass"])
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # its number stays taken
-    born = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    write_lease(db, replace(LeaseHolder.from_this_process(), pid=process.pid, born=born), beat=time.time())
-    Lease(db, "" if db.is_sqlite else "p").release()
-    db.close()
-    process.wait()
-
-
-def test_a_killed_plan_is_told_to_be_one_while_another_runs_in_the_same_store(where):
-    process = subprocess.Popen([sys.executable, "-c", "pass"])
-    process.wait()
-    with open_store(where, "one") as store:
-        number = store.begin_run("one.toml", {}, [])
-        with store.database.transaction() as connection:
-            connection.execute(text("UPDATE runs SET pid = :pid WHERE id = :id"), {"pid": process.pid, "id": number})
-            seal_rows(connection, "runs")
-    with open_store(where, "two") as store:
-        store.begin_run("two.toml", {}, [])
-        assert [read_status(where, plan).state for plan in ("one", "two")] == ["killed", "running"]
-    assert [read_status(where, plan).state for plan in ("one", "two")] == ["killed", "killed"]
-
-
-def test_a_killed_run_is_called_so_in_the_history_too_whatever_ran_later(where):
-    for _ in range(3):
-        with open_store(where, "one") as store:
-            store.begin_run("one.toml", {}, [])
-            assert [run.state for run, _ in views.list_runs(where, "one")][:1] == ["running"]
-    assert [run.state for run, _ in views.list_runs(where, "one")] == ["killed", "killed", "killed"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
@@ -348,18 +288,6 @@ def test_a_driver_that_lost_its_lease_cannot_commit(where):
         assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [0]
 
 
-@pytest.mark.slow
-def test_a_lease_shows_signs_of_life(where, monkeypatch):
-    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05)
-    with open_store(where, "p") as store:
-        beats = set()
-        for _ in range(40):
-            time.sleep(0.05)
-            with store.database.transaction() as connection:
-                beats.add(connection.execute(text("SELECT beat FROM leases")).scalar_one())
-        assert len(beats) > 3
-
-
 def test_a_lease_is_given_up_only_after_its_last_sign_of_life(where, monkeypatch):
     # a connection that is in use while the others are closed stays open until it is collected
     asleep, read_clock = threading.Event(), lease.read_clock
@@ -375,24 +303,6 @@ def test_a_lease_is_given_up_only_after_its_last_sign_of_life(where, monkeypatch
     with open_store(where, "p"):
         assert asleep.wait(10)
     assert "sigdask lease" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_a_commit_whose_answer_was_lost_is_not_made_twice(where, monkeypatch):
-    with open_store(where, "p") as store:
-        ids = store.fetch_ids(build_digests("a"), ["pair"])
-        store.begin_run("p.toml", {}, [])
-        transaction = store.database.transaction
-        lost = []
-
-        def transaction_without_answer():
-            return _LostCommit(transaction(), lost)
-
-        monkeypatch.setattr(store.database, "transaction", transaction_without_answer)
-        store.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(1))])
-        assert lost
-        assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [4096]
-        store.commit([StoredTallies(ids, 0, 4096, 8192, draw_tallies(1))])
-        assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [8192]
 
 
 @pytest.fixture
@@ -438,89 +348,6 @@ def test_commits_of_a_night_whose_answers_were_lost_count_once(losing, where, tm
     assert read_tallies(where) == read_tallies(plan.parent / "calm.sqlite")
 
 
-class _LostCommit:
-    """A transaction that commits and then, once, loses the connection."""
-
-    def __init__(self, inner, lost):
-        self.inner, self.lost = inner, lost
-
-    def __enter__(self):
-        return self.inner.__enter__()
-
-    def __exit__(self, *error):
-        self.inner.__exit__(*error)
-        if not self.lost:
-            self.lost.append(1)
-            raise StoreError("the server went away", lost=True)
-
-
-def build_result(a="x", p=0.25, score=1.0, **changes):
-    from sigdask.api import compare
-
-    result = compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0], names=(a, "y"))
-    return replace(result, p_value=p, score_a=score, **changes)
-
-
-def test_results_that_hold_are_kept_once_and_what_changed_is_told(where):
-    with open_store(where, "p") as store:
-        runs = []
-        for run_results in (
-            [build_result("a"), build_result("b")],
-            [build_result("a"), build_result("b")],
-            [build_result("a", p=0.5)],
-        ):
-            runs.append(store.begin_run("p.toml", {}, [Progress("s", 2, 2, 2, 0, 5, 5)]))
-            changed = store.save_results([build_stored(*run_results)])
-            store.end_run("finished", "", {})
-            assert changed == {0: 2, 1: 0, 2: 2}[len(runs) - 1]
-    with open_for_reading(where) as connection:
-        assert [r.a for r in read_stored(connection, runs[1])] == ["a", "b"]
-        first_change, second_change = Changes.from_changes(
-            results.find_changes(connection, "p", runs[1], runs[2]), 0.05
-        )
-        assert (first_change.before.p_value, first_change.now.p_value, second_change.before.a, second_change.now) == (
-            0.25,
-            0.5,
-            "b",
-            None,
-        )
-        assert len(Changes.from_changes(results.find_changes(connection, "p", runs[0], runs[1]), 0.05)) == 0
-        [restored, _] = read_stored(connection, runs[0])
-        assert restored == build_result("a")  # every field comes back, nested ones as well
-        assert [run.number for run in history.list_runs(connection, "p")] == runs[::-1]
-
-
-def build_stored(*rows):
-    """Build results as a run records them."""
-    n = len(rows)
-    return StoredResults(results_to_table(rows, 0.05), np.arange(n), np.ones(n, np.bool_))
-
-
-def read_stored(connection, run=None):
-    return list(iter_results(results.build_results_table(results.fetch_results_at(connection, "p", run), 0.05)))
-
-
-def test_what_stands_around_results_comes_back_with_them(where):
-    around = Results(results_to_table([build_result()], 0.05), 0, 0.05, notes=(Note("few-units", "few", {"n": 6}),))
-    frame = json.loads(json.dumps(history.build_frame(around)))
-    assert history.apply_frame(frame, around.table) == around
-
-
-@pytest.mark.parametrize("version", ["store_0_1_0", "store_before_rooms"])
-def test_a_kept_store_of_an_older_version_says_the_notes_that_it_kept(tmp_path, version):
-    file = tmp_path / "old.sqlite"
-    old = sqlite3.connect(file)
-    old.executescript((Path(__file__).parents[2] / "data" / "kept" / f"{version}.sql").read_text())
-    [caveat] = [row[0] for row in old.execute("SELECT plan FROM runs WHERE details LIKE '%Tukey%'")]
-    old.close()
-    [results] = build_report(str(file), caveat).results.values()
-    [note] = results.notes
-    assert (note.kind, note.numbers) == ("earlier", {})
-    assert note.text.startswith("Tukey's HSD tests that all systems are exchangeable: ")
-    assert results.to_dict()["warnings"] == [note.text]
-    assert all(r.warnings == () for r in results)
-
-
 def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
     result = compare([1, 2, 3, 4], [0, 1, 1, 2])  # p = 2 / 16
     small, family = replace(result, p_value=0.05), replace(result, p_value=0.04, p_adjusted=0.06)
@@ -543,47 +370,6 @@ def compare_results(earlier, later):
     """Compare two results of one comparison, either of which may be missing."""
     sides = [results_to_table([result] if result else [], 0.05) for result in (earlier, later)]
     return Changes(*sides, *(np.array([len(table) - 1]) for table in sides))
-
-
-def test_a_store_of_an_older_version_is_brought_to_the_newest_with_all_it_kept(tmp_path):
-    # written by version 1 of the schema, kept as it was
-    file = tmp_path / "old.sqlite"
-    old = sqlite3.connect(file)
-    old.executescript((Path(__file__).parents[2] / "data" / "store_v1.sql").read_text())
-    old.close()
-    with open_store(str(file), "p") as store, store.database.transaction() as connection:
-        assert read_version(connection) == NEWEST
-        ids = np.array([1, 2])
-        digests = connection.execute(text("SELECT digest FROM comparisons ORDER BY id")).scalars()
-        keys = compute_keys(list(digests))
-        assert tallies.read(connection, ids, keys, 0).n_trials.tolist() == [16_384, 4096]
-        assert tallies.read(connection, ids, keys, 0).counts.tolist() == [[15, 16_374, 21], [4096, 4096, 4096]]
-        assert connection.execute(text("SELECT count(*) FROM arrays")).scalar_one() == 0
-        [run] = history.list_runs(connection, "night")
-        assert (run.state, run.progress[0].test_set) == ("finished", "dev")
-
-
-def test_a_released_migration_is_never_edited():
-    import hashlib
-
-    assert hashlib.sha256(V1.encode()).hexdigest()[:16] == "5bd280132aff38d3"
-    assert len(MIGRATIONS) == NEWEST
-
-
-def test_a_store_of_a_newer_version_is_refused(where):
-    db = open_to_write(where)
-    with db.transaction() as connection:
-        connection.execute(text("UPDATE schema_version SET version = 99"))
-    db.close()
-    try:
-        for open_ in (open_to_write, open_to_read):
-            with pytest.raises(InputError, match="newer sigdask .schema 99"):
-                open_(where)
-    finally:
-        db = database.Database(database._create_engine(parse_url(where), "BEGIN"))
-        with db.transaction() as connection:
-            connection.execute(text(f"UPDATE schema_version SET version = {NEWEST}"))
-        db.close()
 
 
 @pytest.mark.parametrize(
@@ -609,31 +395,6 @@ def test_a_store_that_cannot_be_is_an_error_in_words(tmp_path, monkeypatch, name
     assert "secret" not in str(caught.value)
 
 
-def test_a_database_that_the_server_lacks_is_bad_input_and_no_server_that_is_down(server):
-    url = server.url.removesuffix("postgres") + "absent"
-    for open_ in (open_to_write, open_to_read):
-        with pytest.raises(InputError, match=r"/absent: the server has no such database; create it \(createdb\)"):
-            open_(url)
-
-
-def test_a_database_without_an_encoding_serves_too(server):
-    psycopg = pytest.importorskip("psycopg")
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
-    db = open_to_write(server.url.removesuffix("postgres") + "plain")
-    Lease(db, "Grüße").release()
-    db.close()
-
-
-def test_a_file_that_is_no_database_is_an_error(tmp_path):
-    (tmp_path / "x.sqlite").write_text("this is a text, not a database, and long enough to be read as one" * 20)
-    for open_ in (open_to_write, open_to_read):
-        with pytest.raises(InputError, match="not an SQLite database"):
-            open_(str(tmp_path / "x.sqlite"))
-    with pytest.raises(InputError, match="no such file"):
-        open_to_read(str(tmp_path / "none.sqlite"))
-
-
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="locks are listed in /proc/locks")
 def test_the_process_that_holds_the_lock_of_a_file_is_named(tmp_path):
     store = tmp_path / "x.sqlite"
@@ -646,14 +407,6 @@ def test_the_process_that_holds_the_lock_of_a_file_is_named(tmp_path):
         holder = find_lock_holder(store)
         process.communicate(b"\n")
     assert holder.startswith(f"process {process.pid} (")
-
-
-def test_sqlite_runs_with_a_rollback_journal_and_full_synchronisation(tmp_path):
-    db = open_to_write(str(tmp_path / "x.sqlite"))
-    with db.engine.connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "delete"
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == 2
-    db.close()
 
 
 def test_shared_file_systems_are_known_and_said(tmp_path, monkeypatch):
@@ -693,25 +446,12 @@ def test_a_killed_server_loses_nothing_and_is_waited_for(server):
         server.start()
 
 
-def test_a_plan_runs_and_is_judged_behind_a_password_that_is_never_shown(server, tmp_path):
-    gate = 'pairs = { baseline = "s0" }\n[gate]\nrules = [{ rule = "not-worse" }]\n'
-    path = write_plan(tmp_path / "night", sets=1, settings=gate)
-    results = [
-        call_sigdask(command, path, "--store", server.url, cwd=path.parent) for command in ("run", "run", "report")
-    ]
-    assert [run.returncode for run in results] == [0, 0, 0], results[0].stderr
-    assert "gate: passed" in results[0].stdout
-    output = "".join(run.stdout + run.stderr for run in results)
-    assert "sec:ret" not in output
-    assert quote("sec:ret/%@word", safe="") not in output
-
-
 def test_no_message_or_file_has_a_secret_from_the_query_of_a_store_url(server, tmp_path):
     path = write_plan(tmp_path, sets=1, systems=2, trials=500, settings='[report]\njson = "r.json"\nhtml = "r.html"')
     url = f"postgresql://sigdask@127.0.0.1:{server.port}/postgres?password={quote(PASSWORD, safe='')}"
     runs = [call_sigdask("--log-json", "run", path, "--store", url, cwd=tmp_path),
             call_sigdask("status", path, "--store", url, cwd=tmp_path),
-            call_sigdask("store", "check", url, cwd=tmp_path),
+            call_sigdask("history", url, cwd=tmp_path),
             call_sigdask("run", path, "--store", f"{url}&options=-c%20a%3Dhush", cwd=tmp_path),
             call_sigdask("run", path, "--store", f"{url}&options=hushhush", cwd=tmp_path),
             call_sigdask("run", path, f"{url}&token=hush", cwd=tmp_path)]  # fmt: skip
@@ -721,71 +461,3 @@ def test_no_message_or_file_has_a_secret_from_the_query_of_a_store_url(server, t
     assert len(texts) == 8
     for secret in (PASSWORD, quote(PASSWORD, safe=""), "hush"):
         assert not any(secret in words for words in texts)
-
-
-def test_a_store_is_found_by_a_service_file_and_its_password_in_a_password_file(server, tmp_path, monkeypatch):
-    service, passwords = tmp_path / "service.conf", tmp_path / "pgpass"
-    service.write_text(f"[night]\nhost=127.0.0.1\nport={server.port}\ndbname=postgres\nuser=sigdask\n")
-    passwords.touch(0o600)
-    passwords.write_text(f"127.0.0.1:{server.port}:*:sigdask:{PASSWORD.replace(':', chr(92) + ':')}\n")
-    monkeypatch.setenv("PGSERVICEFILE", str(service))
-    monkeypatch.setenv("PGPASSFILE", str(passwords))
-    db = open_to_write("postgresql://?service=night")
-    assert db.where == "postgresql+psycopg://?service=night"
-    db.close()
-
-
-def test_a_wrong_password_is_said_to_be_one(server):
-    with pytest.raises(StoreError, match="refuses this user; give the right name and password"):
-        open_to_write(server.url.replace("sec", "oth"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_comparisons_is_at_hand(kind, tmp_path, request):
-    # the requirement is 5,000 a second, and 2 s; a busy machine is given room
-    from sigdask.nightly.store import status as views
-
-    store_url = str(tmp_path / "m.sqlite") if kind == "sqlite" else request.getfixturevalue("server").url
-    n, batch = 1_000_000 if kind == "sqlite" else 50_000, 5000
-    with open_store(store_url, "million") as store:
-        store.begin_run("", {"settings": {}}, [Progress("s", n, n, n, 0, 4096 * n, 4096 * n)])
-        ids = store.fetch_ids(pack_digests(k.to_bytes(20) for k in range(n)), ["pair"] * n)
-        counts = draw_tallies(batch)
-        start = time.perf_counter()
-        for batch_start in range(0, n, batch):
-            store.commit(
-                [StoredTallies(ids[batch_start : batch_start + batch], 0, 0, 4096, counts)],
-                [(0, Progress("s", n, batch_start, 0, 0, batch_start, n))],
-            )
-        rate = n / (time.perf_counter() - start)
-        start = time.perf_counter()
-        assert views.read_status(store_url, "million").run.progress[0].comparisons == n
-        seconds = time.perf_counter() - start
-    assert rate > 2500
-    assert seconds < 4
-
-
-@pytest.mark.parametrize("command", ["status", "history", "report"])
-def test_a_store_in_a_folder_that_may_not_be_entered_is_the_users_error(tmp_path, monkeypatch, command):
-    original_stat = Path.stat
-
-    def stat(path, **options):
-        if path.name == "night.sqlite":
-            raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return original_stat(path, **options)
-
-    monkeypatch.setattr(Path, "stat", stat)  # root may enter any folder
-    result = call_sigdask(command, tmp_path / "night.sqlite", cwd=tmp_path)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert f"store {tmp_path}/night.sqlite: cannot be read (Permission denied)" in result.stderr
-    with pytest.raises(InputError, match="cannot be read .Permission denied."):
-        open_to_write(str(tmp_path / "night.sqlite"))
-
-
-def test_a_store_that_may_not_be_read_is_the_users_error(tmp_path, monkeypatch):
-    path = tmp_path / "night.sqlite"
-    open_to_write(str(path)).close()
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(InputError, match=r"night.sqlite: cannot be read \(Permission denied\)"):
-        open_to_read(str(path))
