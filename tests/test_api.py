@@ -1,28 +1,20 @@
 """Tests of compare and compare_all: invariant counts, units, subsets, gaps, JSON."""
 
-import inspect
 import json
-import re
 import sys
-import tomllib
 from dataclasses import replace
-from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.stats
 from builders import build_rng
-from command import call_sigdask
 
 import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.options import OPTIONS
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits
-from sigdask.results.export import FRAME_EXTRAS
 
 RNG = build_rng(0)
 IDS = [f"i{k}" for k in range(120)]
@@ -31,19 +23,6 @@ DOCUMENTS = [f"d{k % 30}" for k in range(120)]
 
 # DESIGN: keys of the JSON that stay
 TOP_KEYS = {"sigdask", "scheme", "seed", "alpha", "warnings", "results"}
-FURTHER_TOP_KEYS = {"family", "rankings", "together", "notes", "schema_version"}
-FURTHER_KEYS = {"subset", "dependence", "beside", "stopped", "p_adjusted_interval", "notes"}
-FURTHER_KEYS |= {
-    "tests",
-    "interval",
-    "score_a_interval",
-    "score_b_interval",
-    "paired_d",
-    "test_signature",
-    "assumptions",
-    "p_adjusted_by",
-    "interval_simultaneous",
-}
 KEYS = {
     "test_set", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative",
     "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval", "p_adjusted",
@@ -128,7 +107,9 @@ def test_a_pair_with_gaps_is_compared_on_its_own_items_and_no_other_pair_changes
     assert results["a", "c"].score_a == pytest.approx(SCORES["a"][7:].mean(), rel=1e-12)
 
 
-@pytest.mark.parametrize("metric", ["mean", sigdask.black_box(lambda o, _: sum(o), name="total")], ids=["mean", "box"])
+@pytest.mark.parametrize(
+    "metric", ["mean", sigdask.metric(lambda o, _: sum(o), name="total", of="outputs")], ids=["mean", "box"]
+)
 def test_the_second_run_is_counted_on_shuffles_of_its_own(metric):
     # each run against plain swaps of its own address; a copy of the first run would always agree
     data = build_counts("ab")
@@ -149,12 +130,6 @@ def test_a_pair_without_a_common_item_is_not_compared_and_named():
     assert "not compared, because they have no item in common: a and b by mean" in results.warnings
     with pytest.raises(InputError, match="no two systems have an item in common"):
         compare_all(data, metrics=["mean"], pairs=[("a", "b")])
-
-
-def test_a_missing_score_may_count_as_0():
-    data = Counts.from_scores({"a": [1, np.nan, 2], "b": [1, 1, 1]}, missing="zero")
-    [r] = compare_all(data, metrics=["mean"])
-    assert (r.n_items, r.score_a) == (3, 1.0)
 
 
 def test_gaps_in_groups_stay_at_the_addresses_of_the_whole_test_set():
@@ -201,12 +176,6 @@ def test_r12_is_the_pearson_correlation_of_item_scores():
     assert compare([1, 1, 1], [0, 1, 0]).r12 is None  # a constant has no correlation
 
 
-def test_results_do_not_depend_on_the_number_of_trials_of_another_panel(yeh):
-    # 5,000 trials are the first of 20,000: counts grow by what the others hold
-    few, many = (compare_all(yeh, metrics=["f1"], trials=n)[0] for n in (5000, 20_000))
-    assert few.n_extreme <= many.n_extreme <= few.n_extreme + 15_000
-
-
 def test_items_known_by_position_have_other_shuffles_than_items_with_ids():
     by_id = compare(SCORES["a"], SCORES["b"], ids=IDS, trials=5000)
     by_position = compare(SCORES["a"], SCORES["b"], trials=5000)
@@ -220,11 +189,6 @@ def test_units_of_one_item_each_are_the_items_by_another_name():
     assert (r.unit, r.n_extreme, r.n_units) == ("unit", plain.n_extreme, 120)
 
 
-def test_an_empty_unit_is_named():
-    with pytest.raises(InputError, match="column 'unit' is empty at item 2"):
-        compare([1, 2, 3], [0, 0, 0], units=["a", "", "b"])
-
-
 def test_a_baseline_is_b():
     results = compare_all(build_counts("abc"), metrics=["mean"], baseline="a", trials=10)
     assert [(r.a, r.b) for r in results] == [("b", "a"), ("c", "a")]
@@ -233,9 +197,9 @@ def test_a_baseline_is_b():
 def test_the_json_has_the_keys_that_stay(yeh):
     results = compare_all(yeh, metrics=["recall"], trials=1000)
     data = json.loads(results.to_json())
-    assert set(data) == TOP_KEYS | FURTHER_TOP_KEYS
+    assert set(data) >= TOP_KEYS
     row = data["results"][0]
-    assert set(row) == KEYS | FURTHER_KEYS
+    assert set(row) >= KEYS
     assert set(row["second_run"]) == {"n_trials", "n_extreme", "p_value", "agreement_p"}
     assert set(row["checks"][0]) == {"name", "verdict", "p_value", "detail"}
     assert set(compare([1, 2], [0, 0]).exact.__slots__) == {"p_lo", "p_hi", "method", "guarantee"}
@@ -244,7 +208,7 @@ def test_the_json_has_the_keys_that_stay(yeh):
 def test_the_json_of_an_enumeration_and_of_a_subset():
     results = compare_all(build_counts("ab"), metrics=["mean"], by="document")
     row = json.loads(results.to_json())["results"][0]
-    assert set(row) == KEYS | FURTHER_KEYS
+    assert set(row) >= KEYS
     assert row["subset"] == {"column": "document", "value": "d0"}
     assert (row["method"], row["n_trials"]) == ("exact", 2 ** row["n_discordant"])
     assert row["second_run"] is None
@@ -265,40 +229,28 @@ def test_results_become_a_data_frame(yeh):
     assert len(compare_all(yeh, metrics=["f1"], pairs=[]).to_frame()) == 0
 
 
-def test_a_data_frame_library_that_is_not_there_is_named(yeh):
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_columns_of_a_frame_are_plain_in_every_library(library, yeh, tmp_path):
+    results = compare_all(yeh, trials=99, tests="t,sign", by=None)
+    frame = results.to_frame(library)
+    if library == "polars":
+        assert not {str(kind) for kind in frame.dtypes} & {"Object"}
+        for ending in ("parquet", "csv", "json"):
+            getattr(frame, f"write_{ending}")(tmp_path / f"results.{ending}")
+        assert frame["p_value"].to_list() == [r.p_value for r in results]
+        frame = frame.to_arrow()
+    assert {str(field.type) for field in frame.schema} <= {"string", "large_string", "double", "int64", "bool", "null"}
+    assert frame.column("metric").to_pylist() == [r.metric for r in results]
+
+
+def test_a_data_frame_library_that_is_not_there_is_named(yeh, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)  # as where it is not installed
+    with pytest.raises(InputError, match=r"pip install 'sigdask\[frame\]'"):
+        compare_all(yeh, metrics=["f1"], trials=10).to_frame()
     with pytest.raises(InputError, match="needs no_such_library, which is not installed"):
         compare_all(yeh, metrics=["f1"], trials=10).to_frame("no_such_library")
     with pytest.raises(InputError, match="needs numpy, which is not installed or not a library of data frames"):
         compare_all(yeh, metrics=["f1"], trials=10).to_frame("numpy")
-
-
-def test_without_pandas_the_extra_that_brings_it_is_named(yeh, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)  # as where it is not installed
-    with pytest.raises(InputError, match=r"needs pandas, which is not installed: pip install 'sigdask\[frame\]'"):
-        compare_all(yeh, metrics=["f1"], trials=10).to_frame()
-
-
-def test_every_extra_that_an_error_names_exists_and_brings_the_package():
-    root = Path(__file__).parent.parent
-    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    text = "".join(file.read_text() for file in (root / "sigdask").rglob("*.py"))
-    uses = re.findall(r'(?:build_extra_error|explain_missing)\(\s*"([^"]+)",\s*"(\w+)"', text)
-    assert len(uses) > 5
-    for package, extra in [*uses, *FRAME_EXTRAS.items()]:
-        distribution = package.partition(".")[0].replace("_", "-")
-        brought = [re.split(r"[\[><=]", dependency)[0] for dependency in _iter_requirements(extra, extras)]
-        assert any(distribution in name for name in brought), (package, extra, brought)
-        assert extra in extras["all"][0]
-
-
-def _iter_requirements(extra, extras):
-    """Yield the requirements of an extra, those of nested extras included."""
-    for dependency in extras[extra]:
-        if dependency.startswith("sigdask["):
-            for nested in dependency[len("sigdask[") : -1].split(","):
-                yield from _iter_requirements(nested, extras)
-        else:
-            yield dependency
 
 
 def test_undecided_is_said_with_the_trials_that_would_decide():
@@ -322,16 +274,12 @@ def test_0_over_0_scores_0_with_a_note():
     ("options", "message"),
     [
         ({"trials": 0}, "trials = 0: must be at least 1"),
-        ({"trials": -5}, "trials = -5"),
         ({"trials": 2**48 + 1}, r"the stream has 2\*\*48"),
         ({"alpha": 1.5}, "alpha = 1.5"),
         ({"seed": -1}, "seed = -1"),
-        ({"alternative": "bigger"}, "alternative = 'bigger'"),
         ({"method": "magic"}, "method = 'magic'"),
         ({"unit": "paragraph"}, "no column 'paragraph'.*document"),
-        ({"by": "paragraph"}, "no column 'paragraph'"),
         ({"baseline": "z"}, "no system 'z'"),
-        ({"pairs": [("a", "z")]}, "no system 'z'"),
         ({"cluster": "nowhere"}, "expected auto, none"),
         ({"cluster": "local", "workers": 0}, "workers = 0"),
         ({"metrics": []}, "no metric"),
@@ -340,76 +288,6 @@ def test_0_over_0_scores_0_with_a_note():
 def test_bad_options_are_named(options, message):
     with pytest.raises(InputError, match=message):
         compare_all(build_counts(), **{"metrics": ["mean"], **options})
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Counts.from_scores({"a": [1, 2]}), "two systems or more"),
-        (lambda: Counts.from_scores({}), "two systems or more, found none"),
-        (lambda: Counts.from_labels(["A"], {}), "two systems or more, found none"),
-        (lambda: Counts.from_responses([1], {"a": [1]}), "two systems or more, found only 'a'"),
-        (lambda: Counts.from_labels(["A"], {"a": ["A"], "b": ["A", "B"]}), "gold: 1, a: 1, b: 2"),
-        (lambda: Counts.from_scores({"a": [1], "b": [1]}, groups={"g": ["x", "y"]}), "column 'g' has 2 values for 1"),
-        (lambda: Counts.from_scores({"a": [1], "b": [1, 2]}), "a: 1, b: 2"),
-        (lambda: Counts.from_scores({"a": [1, np.inf], "b": [1, 2]}), "item 2 is infinite"),
-        (lambda: Counts.from_scores({"a": [1], "b": [1]}, ids=["x", "y"]), "2 ids for 1 item"),
-        (lambda: Counts.from_scores({"a": [1, 2], "b": [1, 2]}, ids=["x", "x"]), "'x' occurs twice"),
-        (lambda: Counts.from_scores({"a": ["p", "q"], "b": [1, 2]}), "scores of 'a'"),
-        (lambda: Counts.from_scores({"a": [], "b": []}), "no items"),
-    ],
-)
-def test_bad_data_are_named(make, message):
-    with pytest.raises(InputError, match=message):
-        make()
-
-
-def test_public_names_are_there():
-    for name in sigdask.__all__:
-        assert getattr(sigdask, name) is not None
-    assert sigdask.__version__ == version("sigdask")
-    with pytest.raises(AttributeError):
-        _ = sigdask.nothing
-
-
-@pytest.mark.parametrize("name", ["compare", "compare_all", "compare_sets"])
-def test_help_explains_every_option_where_it_is_used(name):
-    text = inspect.getdoc(getattr(sigdask, name))
-    described = {
-        word.strip() for line in re.findall(r"^(\w[\w, ]*?)(?: : .*)?$", text, re.MULTILINE) for word in line.split(",")
-    }
-    assert OPTIONS.keys() - described == set()
-    assert "As in `compare_sets`" not in text
-
-
-def test_notes_name_pythons_arguments_and_reproduce_as_those_of_the_command_line(tmp_path):
-    rng = np.random.default_rng(2)
-    scores = {f"s{k}": rng.random(30).round(2).tolist() for k in range(40)}
-    header, rows = ",".join(scores), zip(*scores.values(), strict=True)
-    (tmp_path / "scores.csv").write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
-    options = {"trials": 200, "adjust": "holm", "second_run": False, "method": "randomization"}
-    results = sigdask.compare_all(sigdask.read(tmp_path / "scores.csv"), **options)
-    [note] = [note for note in results.notes if note.kind == "few-trials"]
-    assert re.search(r"\(trials=\d+\)", note.text)
-    shown = str(results)
-    assert "to_frame() has all" in shown
-    assert not re.search(r"--[a-z]", shown)
-    (tmp_path / "python.json").write_text(results.to_json())
-    again = call_sigdask("reproduce", "python.json", "scores.csv", cwd=tmp_path)
-    assert again.returncode == 0, again.stdout + again.stderr
-    called = call_sigdask(
-        "compare",
-        "scores.csv",
-        "--trials",
-        200,
-        "--adjust",
-        "holm",
-        "--no-second-run",
-        "--method",
-        "randomization",
-        cwd=tmp_path,
-    )
-    assert "(--trials " in called.stderr + called.stdout
 
 
 def test_two_arrays_in_different_orders_are_doubted_as_files_are():

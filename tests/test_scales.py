@@ -140,9 +140,9 @@ def zeros(outputs, _):
 
 def test_a_black_box_sees_the_zero_of_what_is_missing():
     counts = Counts.from_scores({"a": [1.0, math.nan, 0.0], "b": [1.0, 1.0, 1.0]}, missing="zero")
-    [r] = compare_all(counts, metrics=[sigdask.black_box(zeros)], cluster="none")
+    [r] = compare_all(counts, metrics=[sigdask.metric(zeros, of="outputs")], cluster="none")
     assert (r.score_a, r.score_b) == (2.0, 0.0)
-    with pytest.raises(InputError, match="black_box"):
+    with pytest.raises(InputError, match="sigdask.metric"):
         compare_all(counts, metrics=[zeros], cluster="none")
 
 

@@ -16,7 +16,6 @@ from browser import find_violations
 
 import sigdask
 from docs import conf, from_code
-from sigdask import api
 from sigdask.cli import commands
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
@@ -99,7 +98,6 @@ def test_every_public_name_stands_in_the_reference():
     plot_functions = [name for name in plots.__all__ if callable(getattr(plots, name))]
     module_names = {
         "sigdask": sigdask.__all__,
-        "sigdask.api": api.RANKING_NAMES,
         "sigdask.report.plots": plot_functions,
     }
     for module, names in module_names.items():

@@ -105,14 +105,18 @@ def test_a_black_box_counts_as_the_vectorised_metric():
     def share_right(outputs, right):
         return sum(o == r for o, r in zip(outputs, right, strict=True)) / len(right)
 
-    box = compare(a, b, gold=gold, metric=sigdask.black_box(share_right), method="randomization", trials=3000)
+    box = compare(
+        a, b, gold=gold, metric=sigdask.metric(share_right, of="outputs"), method="randomization", trials=3000
+    )
     fast = compare(a, b, gold=gold, metric="accuracy", method="randomization", trials=3000)
     assert box.n_extreme == fast.n_extreme
     assert box.score_a == fast.score_a
 
 
 def test_a_black_box_of_13_units_is_sampled_10_000_times():
-    result = compare(np.arange(1, 14), np.zeros(13), metric=sigdask.black_box(lambda o, _: sum(o)), second_run=False)
+    result = compare(
+        np.arange(1, 14), np.zeros(13), metric=sigdask.metric(lambda o, _: sum(o), of="outputs"), second_run=False
+    )
     assert (result.method, result.n_trials) == ("approximate", 10_000)
     # 13 differences of one sign: 2 of 8,192 arrangements are as extreme
     assert compute_fit_p(result.n_extreme, 10_000, 2 / 2**13) > 1e-4
@@ -126,15 +130,15 @@ def test_a_black_box_that_fails_or_returns_nan_is_the_users_error():
     with pytest.raises(
         InputError, match=rf"fails' failed: TypeError: .*test_names.py, line {line + 1}\); it was called"
     ):
-        compare([1, 2], [0, 0], metric=sigdask.black_box(fails))
+        compare([1, 2], [0, 0], metric=sigdask.metric(fails, of="outputs"))
     with pytest.raises(
         InputError, match=r"takes 1 positional argument .*test_names.py, line \d+\).* and None, as there"
     ):
-        compare([1, 2], [0, 0], metric=sigdask.black_box(lambda outputs: 1.0, name="one"))
+        compare([1, 2], [0, 0], metric=sigdask.metric(lambda outputs: 1.0, name="one", of="outputs"))
     with pytest.raises(InputError, match="'text' returned 'high', expected a number"):
-        compare([1, 2], [0, 0], metric=sigdask.black_box(lambda o, _: "high", name="text"))
+        compare([1, 2], [0, 0], metric=sigdask.metric(lambda o, _: "high", name="text", of="outputs"))
     with pytest.raises(InputError, match="returned nan"):
-        compare([1, 2], [0, 0], metric=sigdask.black_box(lambda o, _: float("nan")))
+        compare([1, 2], [0, 0], metric=sigdask.metric(lambda o, _: float("nan"), of="outputs"))
 
 
 def test_a_metric_asked_for_twice_is_an_error():
@@ -155,7 +159,7 @@ def test_lower_is_better_where_the_user_says_so():
 
 
 def test_a_black_box_enumerates_up_to_12_units():
-    result = compare([1, 2, 3.5], [0, 0, 0], metric=sigdask.black_box(lambda o, _: max(o)))
+    result = compare([1, 2, 3.5], [0, 0, 0], metric=sigdask.metric(lambda o, _: max(o), of="outputs"))
     assert (result.method, result.n_trials) == ("exact", 8)
 
 

@@ -124,11 +124,6 @@ def test_an_unknown_ending_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(InputError, match=r"results.xyz: expected a file that ends in .json"):
         results.write(tmp_path / "results.json", tmp_path / "results.xyz")
     assert not any(tmp_path.iterdir())
-    for method in (results.to_latex, results.to_markdown):
-        with pytest.raises(TypeError, match=r"returns the text of a table, and results.write\('table.tex'"):
-            method("x.tex")
-    with pytest.raises(TypeError, match=r"plot_forest: .* sigdask.report.plots.save writes"):
-        results.plot_forest("x.svg")
     with pytest.raises(InputError, match=r"to_json returns text; write\('x.json'\) writes it"):
         results.to_json("x.json")
 

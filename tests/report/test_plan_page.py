@@ -489,16 +489,17 @@ NIGHTS = """
 import sys, time
 from pathlib import Path
 import sigdask
+from sigdask.nightly.report.site import write_site
 
 folder, other, site = map(Path, sys.argv[1:])
 (folder / "ready").touch()
 while not (other / "ready").exists():
     time.sleep(0.01)
-plan = sigdask.load_plan(folder / "plan.toml")
+plan = sigdask.Plan.load(folder / "plan.toml")
 for night in range(3):
     outcome = sigdask.run_plan(plan, cluster="none")
     assert not outcome.unwritten, outcome.unwritten
-    sigdask.write_site(site, plan)
+    write_site(site, plan)
 """
 
 

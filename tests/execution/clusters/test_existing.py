@@ -123,7 +123,7 @@ def test_the_settings_are_read_where_dask_was_not_imported_yet(how, tmp_path):
 
 
 def test_a_function_without_a_name_travels_by_value_to_the_callers_own_session(client, counts):
-    box = sigdask.black_box(lambda outputs, _: float(sum(outputs)), name="total")
+    box = sigdask.metric(lambda outputs, _: float(sum(outputs)), name="total", of="outputs")
     form = sigdask.metric(lambda score, items: score / items, name="own")
     for metric in (box, form):
         cluster_counts, local_counts = (
@@ -209,7 +209,7 @@ def plan(tmp_path):
     (tmp_path / "scores.csv").write_text("id,a,b\n" + "".join(f"{k},{k % 7},{k % 5}\n" for k in range(300)))
     text = 'cluster = "current"\ntrials = 8192\n[[test_set]]\nname = "t"\nsystems = "scores.csv"\n'
     (tmp_path / "plan.toml").write_text(text)
-    return sigdask.load_plan(tmp_path / "plan.toml")
+    return sigdask.Plan.load(tmp_path / "plan.toml")
 
 
 def test_a_plan_is_run_on_a_client_that_is_given_or_current(running, client, plan, tmp_path):
@@ -264,8 +264,8 @@ def own(score, items):
     return score / items
 
 if __name__ == "__main__":
-    counts = sigdask.as_counts({"a": [k % 7 for k in range(60)], "b": [k % 5 for k in range(60)]})
-    ask = {"metrics": [own, sigdask.black_box(total)], "trials": 2000}
+    counts = sigdask.read({"a": [k % 7 for k in range(60)], "b": [k % 5 for k in range(60)]})
+    ask = {"metrics": [own, sigdask.metric(total, of="outputs")], "trials": 2000}
     with LocalCluster(n_workers=1, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
         there = sigdask.compare_all(counts, cluster=client, **ask)
     assert [r.n_extreme for r in there] == [r.n_extreme for r in sigdask.compare_all(counts, cluster="none", **ask)]
