@@ -93,7 +93,7 @@ NIGHTS = 365
 
 def write_nights(folder: Path) -> tuple[int, float, Path]:
     """Run a plan of 105 comparisons for a year of nights; return their number, CPU seconds and page of its site."""
-    from sigdask import Plan, run_plan
+    from sigdask import load_plan, run_plan
     from sigdask.nightly.report.site import update_site
 
     plan = folder / "night.toml"
@@ -106,7 +106,7 @@ def write_nights(folder: Path) -> tuple[int, float, Path]:
     for _ in range(NIGHTS):
         scores = np.round(rng.normal(np.arange(15) / 9, 2, (30, 15)), 2)
         np.savetxt(folder / "scores.csv", scores, "%.2f", ",", header=",".join(names), comments="")
-        outcome = run_plan(Plan.load(plan), cluster="none")
+        outcome = run_plan(load_plan(plan), cluster="none")
     start = time.process_time()
     update_site(folder / "site", outcome.report)
     return len(outcome.report.table), time.process_time() - start, folder / "site" / "night" / "index.html"

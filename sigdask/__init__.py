@@ -7,7 +7,7 @@
 - `independence` tests whether two labellings agree more than by chance, `rankings` evaluates rankings of candidates,
   and `meta` compares metrics by their agreement with people.
 - `metric` makes a metric of your own function.
-- `Plan` and `run_plan` are for plans: files that describe a nightly evaluation.
+- `load_plan` and `run_plan` are for plans: files that describe a nightly evaluation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sigdask.counts import Counts
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
     from sigdask.metrics import metric
-    from sigdask.nightly.plan import Plan
+    from sigdask.nightly.plan import Plan, load_plan
     from sigdask.nightly.run import run_plan
     from sigdask.report.analyses import independence, power, rankings
     from sigdask.report.load import load_results
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Counts", "InputError", "Plan", "Result", "Results", "SigdaskError", "UnfinishedError", "compare", "compare_all",
-    "compare_sets", "independence", "load_results", "meta", "metric", "power", "rankings", "read", "run_plan",
+    "compare_sets", "independence", "load_plan", "load_results", "meta", "metric", "power", "rankings", "read",
+    "run_plan",
 ]  # fmt: skip
 
 _PUBLIC_HOMES = {
@@ -39,7 +40,7 @@ _PUBLIC_HOMES = {
         "counts": ("Counts",),
         "errors": ("InputError", "SigdaskError", "UnfinishedError"),
         "metrics": ("metric",),
-        "nightly.plan": ("Plan",),
+        "nightly.plan": ("Plan", "load_plan"),
         "nightly.run": ("run_plan",),
         "report.analyses": ("independence", "power", "rankings"),
         "report.load": ("load_results",),

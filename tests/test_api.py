@@ -21,13 +21,11 @@ IDS = [f"i{k}" for k in range(120)]
 SCORES = {name: RNG.integers(0, 5, 120) / 4 for name in "abcd"}
 DOCUMENTS = [f"d{k % 30}" for k in range(120)]
 
-# DESIGN: keys of the JSON that stay
 TOP_KEYS = {"sigdask", "scheme", "seed", "alpha", "warnings", "results"}
 KEYS = {
     "test_set", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative",
     "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval", "p_adjusted",
-    "r12", "second_run", "exact", "checks", "warnings",
-    "signature",
+    "r12", "second_run", "exact", "checks", "warnings", "signature",
 }  # fmt: skip
 
 

@@ -495,7 +495,7 @@ folder, other, site = map(Path, sys.argv[1:])
 (folder / "ready").touch()
 while not (other / "ready").exists():
     time.sleep(0.01)
-plan = sigdask.Plan.load(folder / "plan.toml")
+plan = sigdask.load_plan(folder / "plan.toml")
 for night in range(3):
     outcome = sigdask.run_plan(plan, cluster="none")
     assert not outcome.unwritten, outcome.unwritten

@@ -353,7 +353,7 @@ def test_files_of_results_have_signatures(tmp_path):
 def run_night(folder):
     result = call_sigdask("run", "night.toml", "-q", cwd=folder)
     assert result.returncode == 0, result.stderr
-    plan = sigdask.Plan.load(folder / "night.toml")
+    plan = sigdask.load_plan(folder / "night.toml")
     return {(r.a, r.b): r.test_signature for r in build_report(plan.store, plan.name).results["set0"]}
 
 

@@ -234,31 +234,6 @@ class Plan(HasComparison):
     rankings: tuple[RankedCandidates, ...] = ()
     independence: tuple[TestedLabels, ...] = ()
 
-    @staticmethod
-    def load(path: Path | str) -> Plan:
-        """Read and validate a plan.
-
-        Files that the plan names must exist, but are not read. `sigdask check` reads them.
-
-        Parameters
-        ----------
-        path : Path or str
-            A TOML file, with the keys that docs/plans.md describes.
-
-        Raises
-        ------
-        InputError
-            The plan has errors. The message lists all, each with line, key, and what was found and expected.
-
-        Examples
-        --------
-        >>> Plan.load("night.toml").name  # doctest: +SKIP
-        'night'
-        """
-        from sigdask.nightly.plan.load import load_plan  # imports this module
-
-        return load_plan(path)
-
 
 def fill_date(path: Path, start: datetime) -> Path:
     """Return a path with the date and time in place of `{date}` and `{time}`.

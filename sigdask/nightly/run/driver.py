@@ -146,7 +146,7 @@ def run_plan(
     Parameters
     ----------
     plan : Plan, Path or str
-        A plan that `Plan.load` returned, or its file.
+        A plan from `load_plan`, or its file.
     store : str, optional
         Path of a SQLite file, or URL of a database, to use instead of the plan's.
     cluster : str, distributed.Client or cluster object, optional

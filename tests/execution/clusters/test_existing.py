@@ -209,7 +209,7 @@ def plan(tmp_path):
     (tmp_path / "scores.csv").write_text("id,a,b\n" + "".join(f"{k},{k % 7},{k % 5}\n" for k in range(300)))
     text = 'cluster = "current"\ntrials = 8192\n[[test_set]]\nname = "t"\nsystems = "scores.csv"\n'
     (tmp_path / "plan.toml").write_text(text)
-    return sigdask.Plan.load(tmp_path / "plan.toml")
+    return sigdask.load_plan(tmp_path / "plan.toml")
 
 
 def test_a_plan_is_run_on_a_client_that_is_given_or_current(running, client, plan, tmp_path):
