@@ -99,6 +99,7 @@ def test_printed_results_have_intervals_and_a_page_is_had_as_text(tmp_path):
     [warning] = results.warnings
     assert str(results) == render(results)
     assert str(results).splitlines()[1] == f"warning: {warning}"
+    assert HTMLCells(results._repr_html_()).words[2] == f"warning: {warning}"
     with pytest.raises(InputError, match=r"'page.html': to_html returns the page as text"):
         results.to_html("page.html")
     results.write(tmp_path / "page.htm")
