@@ -17,7 +17,7 @@ import click
 from numpydoc.docscrape import NumpyDocString
 
 import sigdask
-from sigdask import api, errors
+from sigdask import errors
 from sigdask.cli import commands as all_commands
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
@@ -265,11 +265,6 @@ def render_python() -> str:
     return "\n\n".join(iter_sections("sigdask", sigdask.__all__))
 
 
-def render_python_rankings() -> str:
-    """Render the public names for rankings."""
-    return "\n\n".join(iter_sections("sigdask.api", api.RANKING_NAMES))
-
-
 def render_python_figures() -> str:
     """Render the public names for figures."""
     return "\n\n".join(iter_sections("sigdask.report.plots", [n for n in plots.__all__ if callable(getattr(plots, n))]))
@@ -329,7 +324,6 @@ MAKERS: dict[str, Callable[[], str]] = {
     "statuses": render_statuses,
     "json-keys": render_json_keys,
     "python": render_python,
-    "python-rankings": render_python_rankings,
     "python-figures": render_python_figures,
 }
 """Of a place to what fills it."""

@@ -1,12 +1,13 @@
 """sigdask: is a difference in score real? Approximate-randomization tests at any scale, on dask.
 
-- `read` reads the outputs of systems from files. `as_counts` takes scores held in Python.
-- `compare_all` compares all systems of a test set, `compare` two arrays or the systems of a data frame, and
-  `compare_sets` systems on several test sets.
-- `metric` and `black_box` make metrics of your own functions.
+- `read` reads the outputs of systems from files or from a data frame.
+- `compare` compares two sequences, `compare_all` all systems of a test set, and `compare_sets` systems on several test
+  sets. `load_results` reads their results from JSON.
 - `power` computes how many units are needed to detect a difference.
-- `independence` and `independence_all` test whether two labellings agree more than by chance.
-- `load_plan`, `run_plan` and `write_site` are for plans: files that describe a nightly evaluation.
+- `independence` tests whether two labellings agree more than by chance, `rankings` evaluates rankings of candidates,
+  and `meta` compares metrics by their agreement with people.
+- `metric` makes a metric of your own function.
+- `load_plan` and `run_plan` are for plans: files that describe a nightly evaluation.
 """
 
 from __future__ import annotations
@@ -15,36 +16,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sigdask.api import compare, compare_all, compare_sets, independence, independence_all, power
+    from sigdask.api import compare, compare_all, compare_sets, meta, read
     from sigdask.counts import Counts
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
-    from sigdask.formats import read
-    from sigdask.formats.frames import as_counts
-    from sigdask.metrics import black_box, metric
+    from sigdask.metrics import metric
     from sigdask.nightly.plan import Plan, load_plan
-    from sigdask.nightly.report.site import write_site
     from sigdask.nightly.run import run_plan
+    from sigdask.report.analyses import independence, power, rankings
+    from sigdask.report.load import load_results
     from sigdask.report.presentable import Results
     from sigdask.results.record import Result
 
 __all__ = [
-    "Counts", "InputError", "Plan", "Result", "Results", "SigdaskError", "UnfinishedError", "as_counts", "black_box",
-    "compare", "compare_all", "compare_sets", "independence", "independence_all", "load_plan", "metric", "power",
-    "read", "run_plan", "write_site",
+    "Counts", "InputError", "Plan", "Result", "Results", "SigdaskError", "UnfinishedError", "compare", "compare_all",
+    "compare_sets", "independence", "load_plan", "load_results", "meta", "metric", "power", "rankings", "read",
+    "run_plan",
 ]  # fmt: skip
 
 _PUBLIC_HOMES = {
     name: home
     for home, names in {
-        "api": ("compare", "compare_all", "compare_sets", "independence", "independence_all", "power"),
+        "api": ("compare", "compare_all", "compare_sets", "meta", "read"),
         "counts": ("Counts",),
         "errors": ("InputError", "SigdaskError", "UnfinishedError"),
-        "formats": ("read",),
-        "formats.frames": ("as_counts",),
-        "metrics": ("black_box", "metric"),
+        "metrics": ("metric",),
         "nightly.plan": ("Plan", "load_plan"),
-        "nightly.report.site": ("write_site",),
         "nightly.run": ("run_plan",),
+        "report.analyses": ("independence", "power", "rankings"),
+        "report.load": ("load_results",),
         "report.presentable": ("Results",),
         "results.record": ("Result",),
     }.items()
@@ -52,7 +51,9 @@ _PUBLIC_HOMES = {
 }
 
 _NAMES_OPTIONS: dict[str, Any] = {
-    **dict.fromkeys(["as_counts", "read", *(name for name, home in _PUBLIC_HOMES.items() if home == "api")], "python"),
+    **dict.fromkeys(
+        ["compare", "compare_all", "compare_sets", "independence", "meta", "power", "rankings", "read"], "python"
+    ),
     "run_plan": "plan",
 }
 """Functions whose errors and notes call options by their Python or plan names, not by those of the command line."""
@@ -65,10 +66,7 @@ def __getattr__(name: str) -> Any:
 
         return version("sigdask")
     if name not in _PUBLIC_HOMES:
-        from sigdask.options import suggest_instead
-
-        hint = "" if name.startswith("_") else suggest_instead("sigdask", name, __all__)
-        raise AttributeError(f"module 'sigdask' has no attribute {name!r}{hint}")
+        raise AttributeError(f"module 'sigdask' has no attribute {name!r}")
     value = getattr(import_module(f"sigdask.{_PUBLIC_HOMES[name]}"), name)
     if name in _NAMES_OPTIONS:
         from sigdask.options import name_arguments

@@ -1,15 +1,18 @@
-"""The Python API: functions that take aligned counts and return results."""
+"""The Python API: functions that read aligned data, compare systems and return results."""
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Unpack, cast, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from numpy.typing import NDArray
 
+from sigdask import formats
+from sigdask.analysis.agreement import build_format, find_unit, name_metric, sort_by_agreement
 from sigdask.analysis.comparison.pairs import AnyMetric, look_up_numbers
 from sigdask.analysis.comparison.stopping import (
     EarlyStopping,
@@ -27,17 +30,29 @@ from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import Progress, connect_once, count_with_options
-from sigdask.formats.frames import as_counts, move_index
+from sigdask.formats.frames import as_counts, move_index, translate_columns
+from sigdask.formats.reading.options import Source
 from sigdask.formats.tables.scores import describe_uncorrelated
+from sigdask.io import as_path
 from sigdask.metrics import takes_numbers, takes_texts
 from sigdask.options import (
-    FRAME_READING,
     OPTIONS,
-    ComparisonOptions,
-    FrameOptions,
+    Adjust,
+    AgreementGroup,
+    AgreementOptions,
+    Align,
+    Alternative,
+    Grouping,
+    IntervalKind,
+    Level,
+    Method,
+    Missing,
+    Permute,
     SelectionOptions,
+    Statistic,
+    check_options,
     fill_options,
-    take_positions,
+    list_options,
 )
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
@@ -51,125 +66,213 @@ from sigdask.results.record import Result
 from sigdask.statistics.stopping import Stopping, parse_rule
 
 if TYPE_CHECKING:
-    from sigdask.analysis.candidate_rankings.evaluation import RepeatedSamples, validate
     from sigdask.analysis.details import ComparisonDetails
-    from sigdask.counts.candidates import Candidates
-    from sigdask.report.analyses import Evaluation, evaluate, independence, independence_all, power
+    from sigdask.report.analyses import independence, independence_all, power, rankings
 
 __all__ = [
-    "Candidates", "Evaluation", "RepeatedSamples", "compare", "compare_all", "compare_opened", "compare_sets",
-    "evaluate", "independence", "independence_all", "power", "validate",
+    "compare", "compare_all", "compare_opened", "compare_sets", "compare_with_options", "independence",
+    "independence_all", "meta",
+    "power", "rankings", "read",
 ]  # fmt: skip
 
-_OTHER_ANALYSES = {
-    "Candidates": "counts.candidates",
-    "Evaluation": "report.analyses",
-    "RepeatedSamples": "analysis.candidate_rankings.evaluation",
-    "evaluate": "report.analyses",
-    "independence": "report.analyses",
-    "independence_all": "report.analyses",
-    "power": "report.analyses",
-    "validate": "analysis.candidate_rankings.evaluation",
-}
-"""Modules of names that comparisons do not need. They are imported when a name is first used."""
-
-RANKING_NAMES = ("Candidates", "Evaluation", "RepeatedSamples", "evaluate", "validate")
-"""Names about rankings of candidates, which are in `sigdask.rankings`."""
+_ANALYSES = ("independence", "independence_all", "power", "rankings")
+"""Functions of `sigdask.report.analyses`, which comparisons do not need. They are imported when first used."""
 
 
-@overload
-def compare(
-    a: Sequence[Any] | NDArray[Any],
-    b: Sequence[Any] | NDArray[Any],
-    *,
-    gold: Sequence[Any] | NDArray[Any] | None = None,
-    metric: AnyMetric | None = None,
-    names: Sequence[str] | None = None,
-    ids: Sequence[str] | None = None,
-    units: Sequence[str] | None = None,
-    **options: Unpack[ComparisonOptions],
-) -> Result: ...
-@overload
-def compare(
-    a: Any,
-    *,
-    gold: Sequence[Any] | NDArray[Any] | None = None,
-    metric: AnyMetric | Sequence[AnyMetric] | None = None,
-    names: Sequence[str] | None = None,
-    **options: Unpack[FrameOptions],
-) -> Results: ...
-@take_positions(
-    2,
-    "write compare(a, b, gold=references, metric='BLEU') for two sequences, compare(frame, pairs=[('new', 'old')]) for "
-    "a data frame",
-)
-def compare(
-    a: Any,
-    b: Sequence[Any] | NDArray[Any] | None = None,
-    *,
-    gold: Sequence[Any] | NDArray[Any] | None = None,
-    metric: Any = None,
-    names: Sequence[str] | None = None,
-    units: Sequence[str] | None = None,
-    **options: Unpack[FrameOptions],
-) -> Result | Results:
-    """Compare two systems given as arrays, or all systems of a data frame.
+def read(
+    *systems: Source | Path | str | list[Any] | tuple[Any, ...] | Any,
+    gold: Path | str | None = None,
+    format: str = "auto",  # noqa: A002  # as on the command line
+    columns: Mapping[str, str] | None = None,
+    groups: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    label_map: Mapping[str, Sequence[str]] | None = None,
+    align: Align = "auto",
+    missing: Missing | None = None,
+    references: Sequence[Path | str] = (),
+    documents: Path | str | None = None,
+    group_file: Path | str | None = None,
+    metrics: Sequence[str] = (),
+    name: str = "",
+) -> Counts:
+    """Read system outputs or scores into aligned counts, from files or from a data frame.
 
     Parameters
     ----------
-    a : sequence of length n_items, or data frame
-        Item scores of the first system, on any scale. With `gold` they are labels, predicted numbers (for MAE,
-        pearson, AUC, ...) or texts (for BLEU, chrF, TER, WER, CER). Without `b`, all systems: a data frame of any
-        library, a mapping of names to scores, an array of shape (n_items, n_systems), or Counts. With `gold` a
-        mapping has the labels, numbers or texts of each system. A frame has a column for each system, or rows of
-        `system`, `item` and `score`. Instead of `score` it may have a column for each metric. A named index of pandas
-        is read like columns.
-    b : sequence of length n_items, optional
-        The same for the second system.
-    gold : sequence, length n_items, optional
-        The gold labels, numbers or reference texts, if `a` and `b` are sequences or `a` is a mapping. If texts have
-        several references, give a list of such sequences, as in sacrebleu.
-    metric : str, Metric or BlackBox, optional
-        How systems are scored. By default the mean of scores, or accuracy of labels. For a data frame or a mapping
-        also a sequence of these, by default the metrics that fit the data.
-    names : sequence of str, optional
-        Names of the two systems, by default "A" and "B", or of the columns of an array. Data frames and mappings have
-        names of their own.
-    units : sequence of str, optional
-        Unit of each item that is swapped as a whole (document, topic), if `a` and `b` are sequences.
-    ids : sequence of str, or str, optional
-        Item ids, by default positions. For a data frame also the name of their column.
-    groups : str, sequence of str, or mapping, optional
-        Columns of a data frame that hold groups of items, such as documents. Columns in `unit` and `by` need not be
-        named.
+    *systems : Path or "NAME=PATH", or lists of these; or one data frame, mapping or array
+        Files of one or more systems, such as TSV, CSV, JSON lines or Parquet, also gzipped. A path may be a URL that
+        fsspec supports, such as s3://BUCKET/FILE. Several files under one NAME are replicates of a system (optimizer
+        runs, seeds), whose scores are averaged. `compare_all` describes data frames.
+    gold : Path or str, optional
+        Gold-standard file.
     format : str
-        How a data frame is laid out: "auto", "wide", "long", "labels", "responses" or "numbers".
-    system_column, score_column, gold_column : str, optional
-        Columns of a data frame. By default they are found by their usual names.
+        A format that `sigdask list formats` shows, or "auto". Options of a format follow its name, such as
+        "conll:scheme=IOBES". Name your own reader as MODULE:FUNCTION.
+    columns : mapping of str to str, optional
+        Columns by their roles "id", "gold", "prediction", "system" and "score", such as {"score": "f1"}. By default
+        they are found by their usual names.
+    groups : sequence of str
+        Columns that hold groups of items, such as documents, for `unit` and `by`.
     ignore : sequence of str
-        Columns of a data frame to leave out.
+        Columns to leave out.
+    label_map : mapping of str to sequence of str, optional
+        Labels to replace: {"new": ["old", "older"]}.
+    align : {"auto", "id", "position"}
+        How rows of several files are matched. "auto" takes ids if every file has them, else positions.
     missing : {"error", "pairwise", "zero"}, optional
-        How missing scores (NaN or None) are handled. "error", the default, raises InputError. "pairwise" compares each
-        pair on the items that both have. "zero" counts them as the score 0.
-    min_items : int, optional
-        Number of common items that two systems need; by default 5 % of all items of the two.
+        How missing scores are handled, as in `compare_all`. By default "error", and "zero" for TREC runs, SQuAD 1.1,
+        and lists of spans or terms.
+    references : sequence of Path or str
+        Further reference files, in addition to the gold file.
+    documents : Path or str, optional
+        File with the document of each segment, one on each line, or a table of item and document.
+    group_file : Path or str, optional
+        Table of items and of the groups that they belong to.
+    metrics : sequence of str
+        Metrics that you will use. A metric that only one format has determines the format.
     name : str
-        Name of the test set in a data frame. It also determines the random stream.
-    **options
-        As in `compare_sets`.
+        Name of the test set. It also determines the random stream.
 
     Returns
     -------
-    Result or Results
-        One result of two sequences, all comparisons of a data frame or mapping.
+    Counts
+        The systems, aligned item by item. Give it to `compare_all`, `compare_sets` or `power`.
+
+    Raises
+    ------
+    InputError
+        The files cannot be read. The message names the file, the line or id, and what was found and expected.
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> counts = read(files("sigdask.examples") / "yeh2000.tsv")
+    >>> counts.systems, counts.n_items
+    (('I', 'II'), 160)
+    >>> read({"a": [4, 5, None], "b": [1, 1, 2]}, missing="pairwise", name="news").name
+    'news'
+    """
+    if len(systems) == 1 and not isinstance(systems[0], Source | os.PathLike | str | list | tuple):
+        for_files: dict[str, Any] = {
+            "gold": gold, "label_map": label_map, "references": references, "documents": documents,
+            "group_file": group_file,
+        }  # fmt: skip
+        if wrong := next((option for option, value in for_files.items() if value), None):
+            raise TypeError(f"{wrong}= is for files; leave it out for data in memory")
+        return _build_counts(
+            systems[0], format=format, columns=columns, groups=groups, ignore=ignore, missing=missing,
+            metrics=metrics, name=name,
+        )  # fmt: skip
+    options = formats.Options(
+        **translate_columns(columns or {}),
+        groups=tuple(groups),
+        ignore=tuple(ignore),
+        label_map=tuple((label, tuple(replaced)) for label, replaced in (label_map or {}).items()),
+        align=align,
+        missing=missing,
+        references=tuple(map(as_path, references)),
+        documents=None if documents is None else as_path(documents),
+        group_file=None if group_file is None else as_path(group_file),
+        metrics=tuple(metrics),
+        name=name,
+    )
+    return formats.read(*systems, gold=gold, format=format, options=options)
+
+
+def compare(
+    a: Sequence[Any] | NDArray[Any],
+    b: Sequence[Any] | NDArray[Any] | None = None,
+    *,
+    gold: Sequence[Any] | NDArray[Any] | None = None,
+    metric: AnyMetric | None = None,
+    names: Sequence[str] = ("A", "B"),
+    ids: Sequence[str] | None = None,
+    units: Sequence[str] | None = None,
+    missing: Missing | None = None,
+    alternative: Alternative = "two-sided",
+    method: Method = "auto",
+    exact_limit: float | None = None,
+    trials: int | None = None,
+    seed: int = 0,
+    alpha: float = 0.05,
+    tests: str | Sequence[str] | None = None,
+    interval: IntervalKind | None = None,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    second_run: bool = True,
+    beside: bool = True,
+    cluster: Any = "auto",
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    blocks_per_task: int | None = None,
+    cache: bool = True,
+) -> Result:
+    """Compare two systems given as sequences: scores, labels, numbers or texts. `compare_all` takes data frames.
+
+    Parameters
+    ----------
+    a, b : sequence, length n_items
+        Item scores of the two systems, on any scale. With `gold` they are labels, predicted numbers (for MAE, pearson,
+        AUC, ...) or texts (for BLEU, chrF, TER, WER, CER).
+    gold : sequence, length n_items, optional
+        The gold labels, numbers or reference texts. If texts have several references, give a list of such sequences,
+        as in sacrebleu.
+    metric : str, Metric or BlackBox, optional
+        How systems are scored. By default the mean of scores, or accuracy of labels.
+    names : sequence of str
+        Names of the two systems, by default "A" and "B".
+    ids : sequence of str, optional
+        Item ids, by default positions.
+    units : sequence of str, optional
+        Unit of each item that is swapped as a whole (document, topic). By default items are swapped.
+    missing : {"error", "pairwise", "zero"}, optional
+        How missing scores (NaN or None) are handled, by default "error". "pairwise" leaves these items out, "zero"
+        counts the scores as 0.
+    alternative : {"two-sided", "greater", "less"}
+        Alternative hypothesis about score_a - score_b.
+    method : {"auto", "randomization", "exact", "both"}
+        Random trials, exact p-values, or both. The options from here on are explained in `compare_all`.
+    exact_limit : float, optional
+        Limit of the estimated time of an exact p-value, in seconds of one core.
+    trials : int, optional
+        Number of random trials, by default 1,048,576, and fewer for costly metrics.
+    seed : int
+        Seed of the random stream.
+    alpha : float
+        Significance level.
+    tests : str or sequence of str, optional
+        Classical tests to show next to p, such as "t,wilcoxon".
+    interval : {"auto", "bootstrap", "inversion", "conditional-exact", "none"}, optional
+        Kind of confidence interval, by default "auto".
+    confidence : float
+        Confidence level of the interval.
+    resamples : int, optional
+        Number of resamples for the interval.
+    second_run : bool
+        Check p by a second, independent run.
+    beside : bool
+        With `units`, also show p if items are swapped.
+    cluster : str, distributed.Client or cluster object
+        Where trials are counted.
+    workers : int, optional
+        Number of threads or processes to start, by default one for each core.
+    progress : callable, optional
+        Called with the number of finished trials and the number of all trials.
+    blocks_per_task : int, optional
+        Size of tasks in blocks of 4,096 trials.
+    cache : bool
+        Use the extraction cache.
+
+    Returns
+    -------
+    Result
+        The result of the comparison.
 
     Raises
     ------
     InputError
         The data do not allow the comparison: lengths differ, a score is missing or is a text, or the metric is unknown
         or does not fit the data. The message says which and what to do.
-    TypeError
-        There is no such option, or it does not apply to data of this kind.
     UnfinishedError
         The cluster was lost.
 
@@ -187,68 +290,52 @@ def compare(
     >>> new, old = ["The cat sat on the mat.", "It rains."], ["A cat sat.", "It rains."]
     >>> compare(new, old, gold=references, metric="WER", names=["new", "old"])
     Result(new - old, WER 0.2222 - 0.7778 = -0.5556, p = 1)
-    >>> [r.metric for r in compare({"new": new, "old": old}, gold=references, metric=["BLEU", "chrF"])]
-    ['BLEU', 'chrF']
-
-    A long data frame with a column for each metric:
-
-    >>> import pandas
-    >>> rows = {"system": [*"aaabbb"], "item": [1, 2, 3] * 2, "f1": [1, 1, 1, 0, 1, 0], "recall": [1, 1, 0, 0, 1, 0]}
-    >>> [(r.a, r.b, r.metric, r.p_value) for r in compare(pandas.DataFrame(rows))]
-    [('a', 'b', 'f1', 0.5), ('a', 'b', 'recall', 1.0)]
     """
-    if b is None and isinstance(a, Mapping) and gold is not None:
-        return _compare_outputs(a, gold, metric, {"names": names, "units": units}, options)
+    arguments = locals()
     if b is None:
-        return _compare_frame(a, metric=metric, names=names, gold=gold, units=units, options=options)
-    taken = {"ids"} if gold is not None else {"ids", "missing", "min_items"}
-    if wrong := next((name for name in options if name in {*FRAME_READING, *FRAME_SELECTION} - taken), None):
-        remedy = FRAME_SELECTION.get(wrong, "give a data frame, or a mapping to sigdask.as_counts")
-        raise TypeError(f"{wrong}= does not apply to two sequences; {remedy}")
-    names, ids = ("A", "B") if names is None else names, options.pop("ids", None)
-    gaps: dict[str, Any] = {name: value for name, value in options.items() if name in {"missing", "min_items"}}
-    options = cast("FrameOptions", {name: value for name, value in options.items() if name not in gaps})
+        raise TypeError(
+            "compare takes two sequences, a and b; for a data frame, or a mapping or array of all systems, write "
+            "compare_all(data)"
+        )
     if isinstance(names, str) or len(names) != 2:
         raise InputError(f"names = {names!r}: expected the names of two systems")
-    systems = {name: list_values(column, repr(name)) for name, column in zip(names, (a, b), strict=True)}
+    systems = dict(zip(names, (a, b), strict=True))
     groups = {"unit": units} if units is not None else None
     if gold is None:
-        check_indices(systems)
-        for name, column in systems.items():
-            if text := next((value for value in column if isinstance(value, str)), None):
-                raise InputError(
-                    f"{name!r} holds texts such as {text[:60]!r}, not scores; to compare labels give gold=, to compare "
-                    "texts with references give gold= and a metric such as BLEU"
-                )
-        counts = Counts.from_scores(systems, ids=cast("Any", ids), groups=groups, **gaps)
-        assert counts.outputs is not None
-        columns = {name: counts.outputs.systems[k].astype(float) for k, name in enumerate(names)}
-        doubts = describe_uncorrelated(columns, by_position=ids is None)
-        counts = replace(counts, warnings=(*counts.warnings, *doubts))
+        counts = _build_score_counts(systems, ids, groups, missing)
     else:
+        if missing is not None:
+            raise TypeError("missing= is for scores; with gold= all outputs must be there")
         counts = _build_gold_counts(systems, gold, [metric] if metric else [], ids=ids, groups=groups)
-    metric_to_use = metric or ("mean" if gold is None else "accuracy")
-    unit = "item" if units is None else "unit"
-    selection = cast("SelectionOptions", {**options, "metrics": [metric_to_use], "unit": unit})
-    results = compare_all(counts, **selection)
+    chosen = {"metrics": [metric or ("mean" if gold is None else "accuracy")], "unit": "unit" if units else "item"}
+    results = compare_with_options([counts], _fill_selection(arguments | chosen))
     notes = [note for note in results.notes if note.kind in {"scope", "reading"}]
     return replace(results[0], notes=(*results[0].notes, *notes)) if notes else results[0]
 
 
-def _compare_outputs(
-    systems: Mapping[Any, Any], gold: Any, metric: Any, others: Mapping[str, Any], options: FrameOptions
-) -> Results:
-    """Compare all systems of a mapping by their texts, numbers or labels beside the gold standard."""
-    given: dict[str, Any] = {**options} | {name: value for name, value in others.items() if value is not None}
-    if metric is not None:
-        given["metrics"] = metric
-    own = {name: given.pop(name, default) for name, default in (("ids", None), ("groups", None), ("name", ""))}
-    if wrong := next((name for name in given if name in {*FRAME_READING, *others}), None):
-        raise TypeError(f"{wrong}= does not apply to a mapping with gold=; each of its keys names a system")
-    metrics = given.get("metrics") or ()
-    metrics = metrics if isinstance(metrics, list | tuple) else (metrics,)
-    counts = _build_gold_counts({str(name): column for name, column in systems.items()}, gold, metrics, **own)
-    return compare_all(counts, **given)
+def _fill_selection(arguments: Mapping[str, Any]) -> SelectionOptions:
+    """Return the options of a comparison among a function's arguments, checked, with defaults for the others."""
+    given = {name: arguments[name] for name in OPTIONS if name in arguments}
+    return fill_options(SelectionOptions, given)
+
+
+def _build_score_counts(
+    given: Mapping[str, Any], ids: Sequence[str] | None, groups: Any, missing: Missing | None
+) -> Counts:
+    """Return the counts of two sequences of scores, with a warning if their order seems to differ."""
+    systems = {name: list_values(column, repr(name)) for name, column in given.items()}
+    check_indices(systems)
+    for name, column in systems.items():
+        if text := next((value for value in column if isinstance(value, str)), None):
+            raise InputError(
+                f"{name!r} holds texts such as {text[:60]!r}, not scores; to compare labels give gold=, to compare "
+                "texts with references give gold= and a metric such as BLEU"
+            )
+    counts = Counts.from_scores(systems, ids=ids, groups=groups, missing=missing or "error")
+    assert counts.outputs is not None
+    columns = {name: counts.outputs.systems[k].astype(float) for k, name in enumerate(systems)}
+    doubts = describe_uncorrelated(columns, by_position=ids is None)
+    return replace(counts, warnings=(*counts.warnings, *doubts))
 
 
 def _build_gold_counts(
@@ -276,52 +363,44 @@ def _build_gold_counts(
     return Counts.from_labels(gold_labels, system_labels, warnings=warnings, **shared)
 
 
-FRAME_SELECTION = {
-    "unit": "give units=, the unit of each item",
-    "by": "give a data frame with this column",
-    "metrics": "give metric=, or a data frame for several metrics",
-    "pairs": "there is only one pair",
-    "baseline": "the second sequence is the baseline",
-    "together": "there is only one test set",
-}
-"""Options that choose systems, metrics and subsets of a data frame, and what to pass instead for two sequences."""
-
-
-def _compare_frame(
-    data: Any, *, metric: Any, names: Sequence[str] | None, gold: Any, units: Any, options: FrameOptions
+def compare_all(
+    data: Counts | Any,
+    *,
+    gold: Sequence[Any] | NDArray[Any] | None = None,
+    metrics: str | Sequence[AnyMetric] | AnyMetric | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    baseline: str | None = None,
+    unit: str | Sequence[str] | None = None,
+    by: str | None = None,
+    together: bool = False,
+    names: Sequence[str] | None = None,
+    ids: str | Sequence[str] | None = None,
+    groups: str | Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    columns: Mapping[str, str] | None = None,
+    format: str = "auto",  # noqa: A002  # as of `read`
+    ignore: Sequence[str] = (),
+    missing: Missing | None = None,
+    name: str = "",
+    alternative: Alternative = "two-sided",
+    method: Method = "auto",
+    exact_limit: float | None = None,
+    trials: int | None = None,
+    seed: int = 0,
+    alpha: float = 0.05,
+    adjust: Adjust | None = None,
+    grouping: Grouping = "auto",
+    tests: str | Sequence[str] | None = None,
+    interval: IntervalKind | None = None,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    second_run: bool = True,
+    beside: bool = True,
+    cluster: Any = "auto",
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    blocks_per_task: int | None = None,
+    cache: bool = True,
 ) -> Results:
-    """Compare all systems of a data frame or of other aligned data."""
-    for name, value, remedy in (("gold", gold, "gold_column="), ("units", units, "unit=")):
-        if value is not None:
-            raise TypeError(f"{name}= is for two sequences; for a data frame give {remedy}, the name of a column")
-    if metric is not None and options.get("metrics") is not None:
-        raise TypeError("give either metric= or metrics=")
-    reading: dict[str, Any] = {name: value for name, value in options.items() if name in FRAME_READING}
-    rest: dict[str, Any] = {name: value for name, value in options.items() if name not in FRAME_READING}
-    if metric is not None:
-        rest["metrics"] = metric
-    fill_options(SelectionOptions, cast("SelectionOptions", rest))  # a wrong one before data are read
-    if isinstance(data, Counts):
-        if wrong := next(iter(reading), None):
-            raise TypeError(f"{wrong}= is for data frames; these are Counts already")
-        return compare_all(data, **rest)
-    metrics = rest.get("metrics") or ()
-    metrics = metrics if isinstance(metrics, list | tuple) else (metrics,)
-    units_named = rest.get("unit") or ()
-    levels = (units_named,) if isinstance(units_named, str) else tuple(units_named)
-    groups, frame, index = reading.pop("groups", None), *move_index(data)
-    if not isinstance(groups, Mapping):
-        named = (groups,) if isinstance(groups, str) else tuple(groups or ())
-        groups = [*dict.fromkeys(name for name in (*named, *levels, rest.get("by")) if name not in {None, "item"})]
-    if reading.get("ids") is None:
-        reading["ids"] = index
-    asked = [name for name in metrics if isinstance(name, str)]
-    counts = as_counts(frame, groups=groups, names=names, metrics=asked, **reading)
-    return compare_all(counts, **rest)
-
-
-@take_positions(1, "write compare_all({'new': a, 'old': b}, metrics='mean')")
-def compare_all(counts: Counts | Any, **options: Unpack[SelectionOptions]) -> Results:
     """Compare any number of systems by any number of metrics, on the same random swaps.
 
     The same data, seed and number of trials give the same counts on any machine and cluster. If you add a system,
@@ -329,69 +408,16 @@ def compare_all(counts: Counts | Any, **options: Unpack[SelectionOptions]) -> Re
 
     Parameters
     ----------
-    counts : Counts, mapping, data frame, or array of shape (n_items, n_systems)
-        The data, from `sigdask.read` or a constructor of `Counts`, or item scores in a form that `sigdask.as_counts`
-        takes.
-    **options
-        As in `compare_sets`.
-
-    Returns
-    -------
-    Results
-        One `Result` for each comparison, in the order of subsets, pairs and metrics. `print` shows a report.
-
-    Raises
-    ------
-    InputError
-        The data do not allow a requested analysis. The message says which and why.
-    TypeError
-        There is no such option.
-    UnfinishedError
-        The cluster was lost.
-
-    Examples
-    --------
-    >>> scores = {"a": [4, 5, 4], "b": [1, 1, 2], "c": [4, 4, 4]}
-    >>> results = compare_all(scores)
-    >>> results
-    Results: 3 comparisons, alpha 0.05
-    A  B  metric  score A  score B    A - B  unadjusted p  adjusted p
-    a  b  mean     4.3333   1.3333  +3.0000          0.25        0.25  not significant
-    a  c  mean     4.3333   4.0000  +0.3333             1           1  not significant
-    b  c  mean     1.3333   4.0000  -2.6667          0.25        0.25  not significant
-    >>> [(r.a, r.b, r.p_value, r.p_adjusted) for r in results]
-    [('a', 'b', 0.25, 0.25), ('a', 'c', 1.0, 1.0), ('b', 'c', 0.25, 0.25)]
-
-    A data frame, an array and `Counts` give the same:
-
-    >>> import numpy, pandas
-    >>> compare_all(pandas.DataFrame(scores)) == results
-    True
-    >>> compare_all(numpy.array([*scores.values()]).T)[0].p_value
-    0.25
-    >>> compare_all(Counts.from_scores(scores)) == results
-    True
-
-    Metrics are those that the data suggest, or one or several by name:
-
-    >>> found = Counts.from_responses([1, 1, 1, 0], {"new": [1, 1, 1, 0], "old": [0, 0, 0, 1]})
-    >>> [r.metric for r in compare_all(found)], [r.metric for r in compare_all(found, metrics="recall")]
-    (['recall', 'precision', 'f1'], ['recall'])
-    """
-    return compare_sets([counts], **options)
-
-
-def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionOptions]) -> Results:
-    """Compare systems on several test sets, judged as one family.
-
-    By default p is adjusted over all comparisons of all test sets.
-
-    Parameters
-    ----------
-    test_sets : sequence of Counts, or of what `compare_all` takes
-        Test sets with different names. Each has its own random swaps.
-    metrics : str, or sequence of str, Metric or BlackBox, optional
-        Names that `sigdask metrics` lists, `module:attribute`, or metric objects. By default those that fit the data.
+    data : Counts, data frame, mapping, or array of shape (n_items, n_systems)
+        All systems. `read` returns Counts. A data frame of any library has a column for each system; or rows of
+        `system`, `item` and `score`, or a column for each metric instead of `score`; or labels with a column `gold`. A
+        named index of pandas is read like columns. A mapping has the scores of each system, or with `gold` its labels,
+        numbers or texts.
+    gold : sequence, length n_items, optional
+        The gold labels, numbers or reference texts, if `data` is a mapping. See `compare`.
+    metrics : str, Metric or BlackBox, or sequence of these, optional
+        Names that `sigdask list metrics` shows, `module:attribute`, or metric objects. By default those that fit the
+        data.
     pairs : sequence of (str, str), optional
         Systems to compare; by default all pairs.
     baseline : str, optional
@@ -401,6 +427,29 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
         several nested units, the coarsest is swapped, and the results for the finer ones are shown next to it.
     by : str, optional
         Compare within each value of this grouping column.
+    together : bool
+        Also judge each pair over all test sets or subsets: by the mean of its differences, and by the number of sets in
+        which it replicates. By default False.
+    names : sequence of str, optional
+        Names of the systems of an array, by default "system 1" and so on.
+    ids : sequence of str, or str, optional
+        Item ids, by default positions; or the name of their column.
+    groups : str, sequence of str, or mapping of str to sequence, optional
+        Columns of a data frame that hold groups of items, such as documents; or such groups by name. Columns in `unit`
+        and `by` need not be named.
+    columns : mapping of str to str, optional
+        Columns of a data frame by their roles "id", "gold", "system" and "score", such as {"score": "f1"}. By default
+        they are found by their usual names.
+    format : str
+        How a data frame is laid out: "auto", "wide", "long", "labels", "responses" or "numbers". "wide:systems=new+old"
+        names the columns of systems.
+    ignore : sequence of str
+        Columns of a data frame to leave out.
+    missing : {"error", "pairwise", "zero"}, optional
+        How missing scores (NaN or None) are handled. "error", the default, raises InputError. "pairwise" compares each
+        pair on the items that both have. "zero" counts them as the score 0.
+    name : str
+        Name of the test set. It also determines the random stream.
     alternative : {"two-sided", "greater", "less"}
         Alternative hypothesis about score_a - score_b, by default "two-sided". "greater" is that it is above 0, also
         for metrics of which lower values are better.
@@ -431,17 +480,6 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
         How rankings, tables, pages and figures mark systems that are not significantly different. letters: they share
         a letter. clusters: clusters of ranks that do not overlap. tied: "=" for ties with the best. ranks: ranges of
         ranks. auto, the default: letters if eight are enough, else ranks.
-    stop : str, BesagClifford or ConfidenceSequence, optional
-        Rule that ends the trials of a comparison early. "besag-clifford" stops at the h-th exceedance
-        ("besag-clifford:h=20", by default 10) and gives a valid p. "confidence" ("confidence:epsilon=0.01", by default
-        0.001) only decides whether p is at most alpha, with an error of probability epsilon at most. By default all
-        trials are counted. With a rule, `adjust` is by default "holm" (besag-clifford) or "none" (confidence).
-    together : bool
-        Also judge each pair over all test sets or subsets: by the mean of its differences, and by the number of sets in
-        which it replicates. By default False.
-    beside : bool
-        Also show p if finer units are swapped, and if coarser ones are within which differences are correlated. By
-        default True.
     tests : str or sequence of str, optional
         Classical tests to show next to p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
         "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which treat
@@ -461,6 +499,9 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
         a function. For "inversion" the number of trials, by default that of the test (for "auto" 10,000 to 131,072).
     second_run : bool
         Check p by a second, independent run with the same number of trials. By default True.
+    beside : bool
+        Also show p if finer units are swapped, and if coarser ones are within which differences are correlated. By
+        default True.
     cluster : str, distributed.Client or cluster object
         Where trials are counted: the name of a cluster ("auto", "threads", "local", ...), an address, or a cluster
         file. Or a dask client or cluster (LocalCluster, SLURMCluster, KubeCluster, ...), which is left running. "auto",
@@ -479,15 +520,12 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
     Returns
     -------
     Results
-        One `Result` for each comparison, in the order of test sets, subsets, pairs and metrics.
+        One `Result` for each comparison, in the order of subsets, pairs and metrics. `print` shows a report.
 
     Raises
     ------
     InputError
-        The data do not allow a requested analysis, two test sets have the same name, or options contradict each other.
-        The message says which and why.
-    TypeError
-        There is no such option.
+        The data do not allow a requested analysis, or options contradict each other. The message says which and why.
     UnfinishedError
         The cluster was lost.
 
@@ -499,11 +537,310 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
 
     Examples
     --------
-    >>> news = as_counts({"new": [4, 5, 4, 3], "old": [1, 1, 2, 3]}, name="news")
-    >>> law = as_counts({"new": [3, 5], "old": [2, 2]}, name="law")
+    >>> scores = {"a": [4, 5, 4], "b": [1, 1, 2], "c": [4, 4, 4]}
+    >>> results = compare_all(scores)
+    >>> results
+    Results: 3 comparisons, alpha 0.05
+    A  B  metric  score A  score B    A - B  unadjusted p  adjusted p
+    a  b  mean     4.3333   1.3333  +3.0000          0.25        0.25  not significant
+    a  c  mean     4.3333   4.0000  +0.3333             1           1  not significant
+    b  c  mean     1.3333   4.0000  -2.6667          0.25        0.25  not significant
+    >>> [(r.a, r.b, r.p_value, r.p_adjusted) for r in results]
+    [('a', 'b', 0.25, 0.25), ('a', 'c', 1.0, 1.0), ('b', 'c', 0.25, 0.25)]
+
+    A data frame, an array and `Counts` give the same:
+
+    >>> import numpy, pandas
+    >>> compare_all(pandas.DataFrame(scores)) == results
+    True
+    >>> compare_all(numpy.array([*scores.values()]).T)[0].p_value
+    0.25
+    >>> compare_all(Counts.from_scores(scores)) == results
+    True
+
+    A long data frame with a column for each metric:
+
+    >>> rows = {"system": [*"aaabbb"], "item": [1, 2, 3] * 2, "f1": [1, 1, 1, 0, 1, 0], "recall": [1, 1, 0, 0, 1, 0]}
+    >>> [(r.a, r.b, r.metric, r.p_value) for r in compare_all(pandas.DataFrame(rows))]
+    [('a', 'b', 'f1', 0.5), ('a', 'b', 'recall', 1.0)]
+
+    Texts and their references:
+
+    >>> texts = {"new": ["The cat sat on the mat.", "It rains."], "old": ["A cat sat.", "It rains."]}
+    >>> [r.metric for r in compare_all(texts, gold=["The cat sat.", "It is raining."], metrics=["BLEU", "chrF"])]
+    ['BLEU', 'chrF']
+    """
+    arguments = locals()
+    options = _fill_selection(arguments)  # a wrong one before data are read
+    if not isinstance(data, Counts):
+        listed = metrics if isinstance(metrics, list | tuple) else [metrics] if metrics is not None else []
+        levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
+        data = _build_counts(
+            data, gold=gold, names=names, ids=ids, groups=groups, columns=columns, format=format, ignore=ignore,
+            missing=missing, name=name, metrics=listed, further_groups=[*levels, by],
+        )  # fmt: skip
+        return compare_with_options([data], options)
+    given = {**arguments, "format": None if format == "auto" else format}
+    if wrong := next((option for option in _READING if given[option] is not None and len(given[option])), None):
+        raise TypeError(f"{wrong}= is for data frames and mappings, but these are Counts; give it to sigdask.read")
+    return compare_with_options([data], options)
+
+
+_READING = ("gold", "names", "ids", "groups", "columns", "format", "ignore", "missing", "name")
+"""Arguments of `compare_all` that say how data in memory are read."""
+
+
+def _build_counts(
+    data: Any,
+    *,
+    gold: Any = None,
+    names: Sequence[str] | None = None,
+    ids: str | Sequence[str] | None = None,
+    groups: Any = None,
+    columns: Mapping[str, str] | None = None,
+    format: str = "auto",  # noqa: A002
+    ignore: Sequence[str] = (),
+    missing: Missing | None = None,
+    name: str = "",
+    metrics: Sequence[Any] = (),
+    further_groups: Sequence[str | None] = (),
+) -> Counts:
+    """Return the counts of a data frame, mapping or array of all systems."""
+    if gold is not None:
+        if not isinstance(data, Mapping):
+            raise TypeError("gold= is for a mapping of systems; of a data frame name it by columns={'gold': NAME}")
+        if columns or format != "auto" or ignore or missing or names:
+            raise TypeError("gold= goes with a mapping of systems alone; leave out how a data frame is read")
+        systems = {str(system): column for system, column in data.items()}
+        return _build_gold_counts(systems, gold, metrics, ids=ids, groups=groups, name=name)
+    frame, index = move_index(data)
+    if not isinstance(groups, Mapping):
+        named = (groups,) if isinstance(groups, str) else tuple(groups or ())
+        groups = [*dict.fromkeys(column for column in (*named, *further_groups) if column not in {None, "item"})]
+    return as_counts(
+        frame,
+        ids=index if ids is None else ids,
+        groups=groups,
+        names=names,
+        metrics=[metric for metric in metrics if isinstance(metric, str)],
+        format=format,
+        columns=columns,
+        ignore=ignore,
+        missing=missing,
+        name=name,
+    )
+
+
+def compare_sets(
+    test_sets: Sequence[Counts | Any],
+    *,
+    metrics: str | Sequence[AnyMetric] | AnyMetric | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    baseline: str | None = None,
+    unit: str | Sequence[str] | None = None,
+    by: str | None = None,
+    together: bool = False,
+    alternative: Alternative = "two-sided",
+    method: Method = "auto",
+    exact_limit: float | None = None,
+    trials: int | None = None,
+    seed: int = 0,
+    alpha: float = 0.05,
+    adjust: Adjust | None = None,
+    grouping: Grouping = "auto",
+    tests: str | Sequence[str] | None = None,
+    interval: IntervalKind | None = None,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    second_run: bool = True,
+    beside: bool = True,
+    cluster: Any = "auto",
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    blocks_per_task: int | None = None,
+    cache: bool = True,
+) -> Results:
+    """Compare systems on several test sets, judged as one family.
+
+    By default p is adjusted over all comparisons of all test sets. `compare_all` explains the options in full.
+
+    Parameters
+    ----------
+    test_sets : sequence of Counts, data frame, mapping or array
+        Test sets with different names. Each has its own random swaps. `read` gives a test set its name.
+    metrics : str, Metric or BlackBox, or sequence of these, optional
+        How systems are scored, by default by the metrics that fit the data.
+    pairs : sequence of (str, str), optional
+        Systems to compare, by default all pairs.
+    baseline : str, optional
+        Compare all other systems only with this one.
+    unit : str or sequence of str, optional
+        Unit that is swapped as a whole, by default "item".
+    by : str, optional
+        Compare within each value of this grouping column.
+    together : bool
+        Also judge each pair over all test sets.
+    alternative : {"two-sided", "greater", "less"}
+        Alternative hypothesis about score_a - score_b.
+    method : {"auto", "randomization", "exact", "both"}
+        Random trials, exact p-values, or both.
+    exact_limit : float, optional
+        Limit of the estimated time of exact p-values, in seconds of one core.
+    trials : int, optional
+        Number of random trials, by default 1,048,576, and fewer for costly metrics.
+    seed : int
+        Seed of the random stream.
+    alpha : float
+        Significance level.
+    adjust : str, optional
+        Adjustment of p for all comparisons, by default max-t for three or more systems, else none.
+    grouping : {"auto", "letters", "clusters", "tied", "ranks"}
+        How rankings mark systems that are not significantly different.
+    tests : str or sequence of str, optional
+        Classical tests to show next to p.
+    interval : {"auto", "bootstrap", "inversion", "conditional-exact", "none"}, optional
+        Kind of confidence interval, by default "auto" for 100 comparisons or fewer, else "none".
+    confidence : float
+        Confidence level of the intervals.
+    resamples : int, optional
+        Number of resamples for intervals.
+    second_run : bool
+        Check p by a second, independent run.
+    beside : bool
+        Also show p for finer units, and for coarser ones within which differences are correlated.
+    cluster : str, distributed.Client or cluster object
+        Where trials are counted.
+    workers : int, optional
+        Number of threads or processes to start, by default one for each core.
+    progress : callable, optional
+        Called with the number of finished trials and the number of all trials.
+    blocks_per_task : int, optional
+        Size of tasks in blocks of 4,096 trials.
+    cache : bool
+        Use the extraction cache.
+
+    Returns
+    -------
+    Results
+        One `Result` for each comparison, in the order of test sets, subsets, pairs and metrics.
+
+    Raises
+    ------
+    InputError
+        As in `compare_all`, or two test sets have the same name.
+    UnfinishedError
+        The cluster was lost.
+
+    Examples
+    --------
+    >>> news = read({"new": [4, 5, 4, 3], "old": [1, 1, 2, 3]}, name="news")
+    >>> law = read({"new": [3, 5], "old": [2, 2]}, name="law")
     >>> [(r.test_set, r.p_value) for r in compare_sets([news, law], interval="none")]
     [('news', 0.25), ('law', 0.5)]
     """
+    return compare_with_options(test_sets, _fill_selection(locals()))
+
+
+def meta(
+    *files: Path | str,
+    statistic: Statistic = "pearson",
+    level: Level | None = None,
+    group: AgreementGroup = "none",
+    undefined: Literal["omit", "zero"] = "omit",
+    permute: Permute = "scores",
+    threshold: float | None = None,
+    signs: int = 1000,
+    columns: Mapping[str, str] | None = None,
+    ignore: Sequence[str] = (),
+    language_pair: str | None = None,
+    scores: Sequence[str] = (),
+    lower: Sequence[str] = (),
+    name: str = "",
+    pairs: Sequence[tuple[str, str]] | None = None,
+    baseline: str | None = None,
+    alternative: Alternative = "two-sided",
+    method: Method = "auto",
+    trials: int | None = None,
+    seed: int = 0,
+    alpha: float = 0.05,
+    adjust: Adjust | None = None,
+    interval: IntervalKind | None = None,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    second_run: bool = True,
+    cluster: Any = "auto",
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Results:
+    """Compare evaluation metrics by their agreement with human judgements, as `sigdask meta` does.
+
+    Parameters
+    ----------
+    *files : Path or str
+        Table with rows of system, segment, human score and a column for each metric; or a folder of mt-metrics-eval.
+    statistic : {"pearson", "spearman", "kendall", "accuracy", "acc-eq", "spa"}
+        Agreement with people: a correlation, the accuracy of pairs (acc-eq calibrates ties), or soft pairwise accuracy.
+    level : {"segment", "system"}, optional
+        Correlate scores of segments, or means of systems. By default segments; systems for spa.
+    group : {"none", "item", "system"}
+        Correlate all scores together, or within each segment or system, and average.
+    undefined : {"omit", "zero"}
+        Whether groups with an undefined correlation are left out of the average, or count as 0.
+    permute : {"scores", "pairs", "segments", "systems"}
+        What two metrics swap, after standardisation.
+    threshold : float, optional
+        Differences of metrics up to this size are ties, for accuracy that permutes pairs. By default 0.
+    signs : int
+        Number of random sign flips for each p-value of spa.
+    columns : mapping of str to str, optional
+        Columns by their roles "id" (the segment), "gold" (the human score) and "system".
+    ignore : sequence of str
+        Columns to leave out.
+    language_pair : str, optional
+        Language pair of a folder, such as "en-de".
+    scores : sequence of str
+        Metrics of a folder, by default all.
+    lower : sequence of str
+        Metrics of which lower values are better.
+    name : str
+        Name of the test set. It also determines the random stream.
+    pairs : sequence of (str, str), optional
+        Metrics to compare, by default all pairs.
+    baseline : str, optional
+        Compare all other metrics only with this one.
+    alternative, method, trials, seed, alpha, adjust, interval, confidence, resamples, second_run
+        The test, as in `compare_all`.
+    cluster, workers, progress
+        Where trials are counted, as in `compare_all`.
+
+    Returns
+    -------
+    Results
+        One `Result` for each pair of metrics, which are its systems `a` and `b`. The best metric is the first.
+
+    Raises
+    ------
+    InputError
+        The files cannot be read, or options contradict each other.
+    UnfinishedError
+        The cluster was lost.
+
+    Examples
+    --------
+    >>> meta("scores.tsv", statistic="kendall")[0].p_value  # doctest: +SKIP
+    0.031
+    """
+    arguments = locals()
+    check_options(AgreementOptions, {key: arguments[key] for key in list_options(AgreementOptions)})
+    metric, unit = name_metric(arguments), find_unit(arguments)
+    options = _fill_selection(arguments | {"metrics": [metric], "unit": unit})
+    format_ = build_format(language_pair, scores, lower)
+    counts = read(*files, format=format_, columns=columns, ignore=ignore, metrics=[metric], name=name)
+    return compare_with_options([sort_by_agreement(metric, counts)], options)
+
+
+def compare_with_options(test_sets: Sequence[Counts | Any], options: SelectionOptions) -> Results:
+    """Return all comparisons of some test sets with options in a mapping, as `compare_sets` does."""
     all_options = fill_options(SelectionOptions, options)
     rule = _build_stopping_rule(all_options)
     return _compute_results(_build_study(test_sets, all_options, rule), all_options, rule)
@@ -631,44 +968,9 @@ def _build_stopping_rule(options: SelectionOptions) -> Stopping | None:
     return rule
 
 
-def _share_documentation(source: Callable[..., Any], *functions: Callable[..., Any]) -> None:
-    """Write what one function's docstring says of parameters into others, where they say "As in" that function.
-
-    An entry `**options` stands for all parameters that a docstring does not describe itself.
-    """
-    if not source.__doc__:  # python -OO
-        return
-    entries = _split_parameters(source.__doc__)
-    known = {name.strip(): head for head in entries for name in head.split(" :")[0].split(",")}
-    for function in functions:
-        own = _split_parameters(function.__doc__ or "")
-        described = {name.strip() for head in own for name in head.split(" :")[0].split(",")}
-        for head, text in own.items():
-            if f"As in `{source.__name__}`" in text:
-                names = [name.strip() for name in head.split(",")]
-                if head == "**options":
-                    names = [name for name in known if name in OPTIONS and name not in described]
-                shared = [entries[key] for key in dict.fromkeys(known[name] for name in names if name in known)]
-                function.__doc__ = (function.__doc__ or "").replace(text, "".join(shared))
-
-
-def _split_parameters(doc: str) -> dict[str, str]:
-    """Return the entries of the parameters of a docstring, by their first lines."""
-    section = re.search(r"^( *)Parameters\n +-+\n(.*?)\n\n", doc, re.DOTALL | re.MULTILINE)
-    if section is None:
-        return {}
-    parts = re.split(rf"^(?={section[1]}\S)", f"{section[2]}\n", flags=re.MULTILINE)
-    return {part.split("\n", 1)[0].strip(): part for part in parts if part}
-
-
-_share_documentation(compare_sets, compare, compare_all, compare_opened)
-
-
 def __getattr__(name: str) -> Any:
-    """Import a name of another analysis when it is used, so that comparisons start sooner."""
-    if name not in _OTHER_ANALYSES:
+    """Import a function of another analysis when it is used, so that comparisons start sooner."""
+    if name not in _ANALYSES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"sigdask.{_OTHER_ANALYSES[name]}"), name)
-    if name == "power":
-        _share_documentation(compare_sets, value)
+    value = globals()[name] = getattr(import_module("sigdask.report.analyses"), name)
     return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
@@ -18,7 +18,6 @@ from typing import (
     Annotated,
     Any,
     Literal,
-    NoReturn,
     ParamSpec,
     TypedDict,
     TypeVar,
@@ -153,18 +152,8 @@ class Option:
             raise InputError(f"{name} = {value}: must be at most {self.most:,}{self.why}")
 
 
-VALUE_GUESSES = {
-    "bonferroni": "holm", "sidak": "holm", "fdr_bh": "bh", "fdr": "bh", "benjamini-hochberg": "bh", "fdr_by": "by",
-    "larger": "greater", "smaller": "less", "two_sided": "two-sided", "bca": "bootstrap", "percentile": "bootstrap",
-    "permutation": "randomization", "monte-carlo": "randomization",
-}  # fmt: skip
-"""Values that other libraries use, and the nearest ones of sigdask."""
-
-
 def suggest_choice(value: str, choices: Sequence[str]) -> str:
     """Return the end of an error message about a wrong value: the nearest choice, or the option that has this value."""
-    if (nearest := VALUE_GUESSES.get(value.lower())) in choices:
-        return f"; write {nearest!r}" + (", which is never less powerful" if value.lower() == "bonferroni" else "")
     owner = next((name for name, option in list_all_options().items() if value in option.choices), None)
     return f"; it is a value of {owner}" if owner else suggest_name(value, choices)
 
@@ -473,27 +462,6 @@ class SelectionOptions(ComparisonOptions, ChoiceOptions, total=False):
     ]
 
 
-class FrameOptions(SelectionOptions, total=False):
-    """Options of `compare` for a data frame: those of comparisons, and how the frame is read."""
-
-    ids: str | Sequence[str] | None
-    groups: str | Sequence[str] | Mapping[str, Sequence[str]] | None
-    format: str
-    system_column: str | None
-    score_column: str | None
-    gold_column: str | None
-    ignore: Sequence[str]
-    missing: Missing | None
-    min_items: int | None
-    name: str
-
-
-FRAME_READING = (
-    "ids", "groups", "format", "system_column", "score_column", "gold_column", "ignore", "missing", "min_items", "name",
-)  # fmt: skip
-"""Options of `compare` for reading a data frame."""
-
-
 class AgreementOptions(TypedDict, total=False):
     """How metrics are compared by their agreement with people: options of `sigdask meta`."""
 
@@ -629,14 +597,6 @@ class CanvasOptions(TypedDict, total=False):
         float, FigureOption("Font size of figures in points.", 8.0, least=4, most=24, metavar="POINTS")
     ]
     dpi: Annotated[int, FigureOption("Dots per inch of PNG figures.", 200, least=50, most=1200, metavar="N")]
-
-
-class GroupFigureOptions(CanvasOptions, total=False):
-    """Which comparisons a figure shows, and its size and type."""
-
-    test_set: str | None
-    subset: str | None
-    metric: str | None
 
 
 class FigureStyleOptions(FigureKindOptions, CanvasOptions, total=False):
@@ -936,110 +896,6 @@ def list_all_options() -> Mapping[str, Option]:
 
 Declaration = TypeVar("Declaration")
 
-GUESSES = {
-    (owner, name): instead
-    for owner, names_by_remedy in {
-        "option": {
-            "adjust": "correction p_adjust padjust padj multitest fwer",
-            "baseline": "control reference_system",
-            "by": "groupby group_by stratify",
-            "gold": "references reference refs ref r y_true labels",
-            "interval": "ci",
-            "metric or metrics": "score scorer measure measures statistic",
-            "seed": "random_state rng random_seed",
-            "trials": "n_permutations permutations n_perm num_permutations n_trials iterations n_iter reps",
-            "trials (of the test) or resamples (of bootstrap intervals)": "n_resamples n_boot",
-            "units, the document of each item; for a data frame unit, the name of a column": "documents",
-            "workers": "n_jobs n_workers num_workers jobs threads",
-            "nothing: outputs of one item are always compared as a pair": "paired",
-            "a metric made by sigdask.metric(..., higher_is_better=False)": "higher_is_better lower_is_better",
-        },
-        "Results": {
-            "print(results)": "summary show print describe",
-            "to_frame()": "to_pandas to_dataframe to_df df dataframe frame head tail sort_values columns shape query",
-            "to_frame('polars')": "to_polars pl",
-            "to_frame('pyarrow')": "to_arrow to_pyarrow arrow",
-            "to_frame(index=True).loc": "loc iloc",
-            "to_frame().to_excel(path)": "to_excel",
-            "to_markdown() or print(results)": "to_string to_text",
-            "rankings()": "ranking rank best winner letters clusters",
-            "results['new', 'old']": "get pair filter select",
-            "results[0].p_value, or to_frame()['p_value']": "p_value p_values pvalue pvalues pval pvals p",
-            "results[0].p_adjusted, or to_frame()['p_adjusted']": "p_adjusted padj p_adj p_corr pvals_corrected",
-            "results[0].difference, or to_frame()['difference']": "difference differences diff delta statistic effect",
-            "results[0].interval, or to_frame()[['interval_low', 'interval_high']]": "interval ci conf_int "
-            "confidence_interval confidence_intervals",
-            "results[0].paired_d, or to_frame()['paired_d']": "effect_size cohen_d cohens_d d",
-            "results[0].decision(results.alpha)": "significant is_significant reject rejected verdict decision",
-            "results[0].test_signature": "signature signatures test_signature",
-            "write('results.json'), or another ending": "save export dump to_file",
-            "cite().bibtex": "bibtex to_bibtex references",
-            "cite().text": "methods",
-            "plot_forest()": "plot forest",
-            "unit_table('new', 'old')": "items per_item",
-        },
-        "Result": {
-            "p_value": "pvalue p pval p_val p_unc",
-            "p_adjusted": "padj p_adj p_corr p_corrected pvalue_adjusted",
-            "difference": "diff delta statistic effect mean_difference",
-            "interval.low and interval.high": "ci ci95 conf_int confidence_interval interval_low interval_high ci_low",
-            "paired_d": "effect_size cohen_d cohens_d d",
-            "decision(0.05)": "significant is_significant reject rejected",
-            "better()": "winner best",
-            "n_items": "n nobs",
-            "score_a and score_b": "mean_a mean_b scores score",
-            "dataclasses.asdict(result)": "to_dict asdict",
-            "results.to_frame()": "to_frame to_pandas df summary",
-            "results.plot_null": "null_distribution plot",
-        },
-        "sigdask": {
-            **{f"sigdask {name} in a terminal": name for name in ("check", "init", "meta", "reproduce", "verify")},
-            "compare": "permutation_test approximate_randomization randomization_test bootstrap paired_bootstrap test",
-            "compare(a, b, tests='t,wilcoxon')": "ttest ttest_rel wilcoxon sign_test mcnemar",
-            "compare_all": "compare_systems compare_many pairwise",
-            "compare_all(sigdask.read('new.txt', 'old.txt', gold='ref.txt'))": "compare_files",
-            "read": "load read_csv read_files load_files",
-            "results.cite()": "cite",
-        },
-    }.items()
-    for instead, names in names_by_remedy.items()
-    for name in names.split()
-}
-"""What to write instead of names that users of SciPy, pandas, statsmodels and other libraries try first."""
-
-
-def suggest_instead(owner: str, name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return the end of an error message about an unknown name: what to write instead, or a similar known name.
-
-    Examples
-    --------
-    >>> suggest_instead("option", "random_state", ["seed"]), suggest_instead("option", "sede", ["seed"])
-    ('; write seed', "; did you mean 'seed'?")
-    """
-    remedy = GUESSES.get((owner, name))
-    return f"; write {remedy}" if remedy else suggest_name(name, known, otherwise)
-
-
-def suggest_flag(flag: str) -> str:
-    """Return the flag to write instead of one that other programs have, or "".
-
-    Examples
-    --------
-    >>> suggest_flag("--n-permutations"), suggest_flag("--colour")
-    ('--trials', '')
-    """
-    remedy = GUESSES.get(("option", flag.lstrip("-").replace("-", "_")), "").partition(" ")[0]
-    flags = {name: flag for flag, name in list_flag_names().items()} | {"gold": "gold"}
-    return f"--{flags.get(remedy, remedy)}" if remedy in {*list_all_options(), "gold"} else ""
-
-
-def refuse_attribute(self: Any, name: str) -> NoReturn:
-    """Raise that an object has no such attribute, and name the right one: `__getattr__` of results."""
-    owner = type(self).__name__
-    known = [] if name.startswith("_") else [word for word in dir(type(self)) if not word.startswith("_")]
-    hint = suggest_instead(owner, name, known) if known else ""
-    raise AttributeError(f"{owner!r} object has no attribute {name!r}{hint}")
-
 
 def fill_options(declaration: type[Declaration], values: Mapping[str, Any]) -> Declaration:
     """Return all options of a declaration, with defaults for options that are not given.
@@ -1068,11 +924,11 @@ def check_options(declaration: Any, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         if name not in options and name in READING_OPTIONS:
             raise TypeError(
-                f"no option {name!r} here: it says how data are read. Give it to sigdask.as_counts(data, {name}=...) "
-                "or sigdask.read, and compare what that returns"
+                f"no option {name!r} here: it says how data are read. Give it to sigdask.read(data, {name}=...), "
+                "and compare what that returns"
             )
         if name not in options:
-            hint = suggest_instead("option", name, options)
+            hint = suggest_name(name, options)
             raise TypeError(
                 f"no option {name!r}{hint}{' Options' if hint[-1:] == '?' else '; options'}: {', '.join(options)}"
             )

@@ -1,5 +1,7 @@
 """Tests of compare and compare_all: invariant counts, units, subsets, gaps, JSON."""
 
+import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +20,13 @@ RNG = build_rng(0)
 IDS = [f"i{k}" for k in range(120)]
 SCORES = {name: RNG.integers(0, 5, 120) / 4 for name in "abcd"}
 DOCUMENTS = [f"d{k % 30}" for k in range(120)]
+
+TOP_KEYS = {"sigdask", "scheme", "seed", "alpha", "warnings", "results"}
+KEYS = {
+    "test_set", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative",
+    "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval", "p_adjusted",
+    "r12", "second_run", "exact", "checks", "warnings", "signature",
+}  # fmt: skip
 
 
 def build_counts(names="abc", order=None, **options):
@@ -96,7 +105,9 @@ def test_a_pair_with_gaps_is_compared_on_its_own_items_and_no_other_pair_changes
     assert results["a", "c"].score_a == pytest.approx(SCORES["a"][7:].mean(), rel=1e-12)
 
 
-@pytest.mark.parametrize("metric", ["mean", sigdask.black_box(lambda o, _: sum(o), name="total")], ids=["mean", "box"])
+@pytest.mark.parametrize(
+    "metric", ["mean", sigdask.metric(lambda o, _: sum(o), name="total", of="outputs")], ids=["mean", "box"]
+)
 def test_the_second_run_is_counted_on_shuffles_of_its_own(metric):
     # each run against plain swaps of its own address; a copy of the first run would always agree
     data = build_counts("ab")
@@ -157,6 +168,19 @@ def test_r12_of_items_of_different_sizes_is_not_that_of_their_sizes():
     assert abs(r.r12) < 0.1
 
 
+def test_r12_is_the_pearson_correlation_of_item_scores():
+    for r in compare_all(build_counts("abc"), metrics=["mean"], trials=10):
+        assert r.r12 == pytest.approx(np.corrcoef(SCORES[r.a], SCORES[r.b])[0, 1], rel=1e-9)
+    assert compare([1, 1, 1], [0, 1, 0]).r12 is None  # a constant has no correlation
+
+
+def test_items_known_by_position_have_other_shuffles_than_items_with_ids():
+    by_id = compare(SCORES["a"], SCORES["b"], ids=IDS, trials=5000)
+    by_position = compare(SCORES["a"], SCORES["b"], trials=5000)
+    assert by_id.score_a == by_position.score_a
+    assert by_id.n_extreme != by_position.n_extreme
+
+
 def test_units_of_one_item_each_are_the_items_by_another_name():
     r = compare(SCORES["a"], SCORES["b"], units=IDS, trials=5000)
     plain = compare(SCORES["a"], SCORES["b"], ids=IDS, trials=5000)
@@ -168,40 +192,100 @@ def test_a_baseline_is_b():
     assert [(r.a, r.b) for r in results] == [("b", "a"), ("c", "a")]
 
 
+def test_the_json_has_the_keys_that_stay(yeh):
+    results = compare_all(yeh, metrics=["recall"], trials=1000)
+    data = json.loads(results.to_json())
+    assert set(data) >= TOP_KEYS
+    row = data["results"][0]
+    assert set(row) >= KEYS
+    assert set(row["second_run"]) == {"n_trials", "n_extreme", "p_value", "agreement_p"}
+    assert set(row["checks"][0]) == {"name", "verdict", "p_value", "detail"}
+    assert set(compare([1, 2], [0, 0]).exact.__slots__) == {"p_lo", "p_hi", "method", "guarantee"}
+
+
+def test_the_json_of_an_enumeration_and_of_a_subset():
+    results = compare_all(build_counts("ab"), metrics=["mean"], by="document")
+    row = json.loads(results.to_json())["results"][0]
+    assert set(row) >= KEYS
+    assert row["subset"] == {"column": "document", "value": "d0"}
+    assert (row["method"], row["n_trials"]) == ("exact", 2 ** row["n_discordant"])
+    assert row["second_run"] is None
+    assert row["p_adjusted"] is None
+    assert row["p_interval"] == [row["p_value"]] * 2
+    assert row["exact"] == {
+        "p_lo": row["p_value"], "p_hi": row["p_value"], "method": "enumeration", "guarantee": "exact"
+    }  # fmt: skip
+
+
+def test_results_become_a_data_frame(yeh):
+    results = compare_all(yeh, metrics=["recall", "f1"], trials=1000)
+    frame = results.to_frame()
+    assert list(frame["metric"]) == ["recall", "f1"]
+    assert frame["p_value"].tolist() == [r.p_value for r in results]
+    assert frame["p_low"].tolist() == [r.p_interval[0] for r in results]
+    assert frame["second_run_p_value"].tolist() == [r.second_run.p_value for r in results]
+    assert len(compare_all(yeh, metrics=["f1"], pairs=[]).to_frame()) == 0
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_columns_of_a_frame_are_plain_in_every_library(library, yeh, tmp_path):
+    results = compare_all(yeh, trials=99, tests="t,sign", by=None)
+    frame = results.to_frame(library)
+    if library == "polars":
+        assert not {str(kind) for kind in frame.dtypes} & {"Object"}
+        for ending in ("parquet", "csv", "json"):
+            getattr(frame, f"write_{ending}")(tmp_path / f"results.{ending}")
+        assert frame["p_value"].to_list() == [r.p_value for r in results]
+        frame = frame.to_arrow()
+    assert {str(field.type) for field in frame.schema} <= {"string", "large_string", "double", "int64", "bool", "null"}
+    assert frame.column("metric").to_pylist() == [r.metric for r in results]
+
+
+def test_a_data_frame_library_that_is_not_there_is_named(yeh, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)  # as where it is not installed
+    with pytest.raises(InputError, match=r"pip install 'sigdask\[frame\]'"):
+        compare_all(yeh, metrics=["f1"], trials=10).to_frame()
+    with pytest.raises(InputError, match="needs no_such_library, which is not installed"):
+        compare_all(yeh, metrics=["f1"], trials=10).to_frame("no_such_library")
+    with pytest.raises(InputError, match="needs numpy, which is not installed or not a library of data frames"):
+        compare_all(yeh, metrics=["f1"], trials=10).to_frame("numpy")
+
+
+def test_undecided_is_said_with_the_trials_that_would_decide():
+    rng = build_rng(3)
+    for shift in np.linspace(0.1, 0.4, 30):
+        a = np.round(rng.normal(shift, 1, 60), 2)
+        r = compare(a, np.zeros(60), trials=300, method="randomization")
+        if r.is_undecided(0.05):
+            assert any("undecided at 0.05" in w and "trials would decide" in w for w in r.warnings)
+            return
+    pytest.fail("no shift was undecided")
+
+
+def test_0_over_0_scores_0_with_a_note():
+    r = compare(["A", "A"], ["B", "B"], gold=["A", "B"], metric="precision[B]")
+    assert r.score_a == 0.0
+    assert "A: its score is undefined (0/0), and counts as 0" in r.warnings
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"trials": 0}, "trials = 0: must be at least 1"),
         ({"trials": 2**48 + 1}, r"the stream has 2\*\*48"),
-        ({"alternative": "bigger"}, "alternative = 'bigger'"),
+        ({"alpha": 1.5}, "alpha = 1.5"),
+        ({"seed": -1}, "seed = -1"),
         ({"method": "magic"}, "method = 'magic'"),
         ({"unit": "paragraph"}, "no column 'paragraph'.*document"),
         ({"baseline": "z"}, "no system 'z'"),
         ({"cluster": "nowhere"}, "expected auto, none"),
+        ({"cluster": "local", "workers": 0}, "workers = 0"),
         ({"metrics": []}, "no metric"),
     ],
 )
 def test_bad_options_are_named(options, message):
     with pytest.raises(InputError, match=message):
         compare_all(build_counts(), **{"metrics": ["mean"], **options})
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Counts.from_scores({"a": [1, 2]}), "two systems or more"),
-        (lambda: Counts.from_labels(["A"], {"a": ["A"], "b": ["A", "B"]}), "gold: 1, a: 1, b: 2"),
-        (lambda: Counts.from_scores({"a": [1], "b": [1]}, groups={"g": ["x", "y"]}), "column 'g' has 2 values for 1"),
-        (lambda: Counts.from_scores({"a": [1, np.inf], "b": [1, 2]}), "item 2 is infinite"),
-        (lambda: Counts.from_scores({"a": [1], "b": [1]}, ids=["x", "y"]), "2 ids for 1 item"),
-        (lambda: Counts.from_scores({"a": [1, 2], "b": [1, 2]}, ids=["x", "x"]), "'x' occurs twice"),
-        (lambda: Counts.from_scores({"a": ["p", "q"], "b": [1, 2]}), "scores of 'a'"),
-        (lambda: Counts.from_scores({"a": [], "b": []}), "no items"),
-    ],
-)
-def test_bad_data_are_named(make, message):
-    with pytest.raises(InputError, match=message):
-        make()
 
 
 def test_two_arrays_in_different_orders_are_doubted_as_files_are():
@@ -217,3 +301,9 @@ def test_two_arrays_in_different_orders_are_doubted_as_files_are():
     assert compare(a, b).notes == compare(a, other_order, ids=[*map(str, range(60))]).notes == ()
     with_gap = np.concatenate([[np.nan], other_order[1:]])
     assert any(n.text == note.text for n in compare(a, with_gap, missing="pairwise").notes)
+
+
+def test_notes_on_reading_two_sequences_are_those_of_the_result():
+    labels = compare(["a"] * 40, ["c"] * 39 + ["a"], gold=["a", "b"] * 20)
+    assert any("do not occur in the gold standard" in n.text for n in labels.notes)
+    assert any("0.3 for 0.30000000000000004" in n.text for n in compare([1.0, 2], [0.1 + 0.2, 1]).notes)

@@ -1,27 +1,37 @@
 """Tests that errors name options as the user's interface does: command line, Python, plan."""
 
 import pytest
-from command import call_sigdask
 
 import sigdask
+from sigdask.counts import Counts
 from sigdask.errors import InputError
 
 
-def test_options_of_reading_are_refused_with_the_function_that_has_them():
-    frame = {"id": [1, 2, 3], "a": [0.1, 0.2, 0.3], "b": [0.3, None, 0.2]}
-    with pytest.raises(TypeError, match=r"sigdask\.as_counts\(data, missing=\.\.\.\)"):
-        sigdask.compare_all(frame, missing="pairwise")
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "no_id.csv").write_text("system,score\na,1\nb,2\n")
+    return tmp_path
+
+
+def test_python_names_its_arguments(folder):
+    with pytest.raises(InputError, match=r"name it with id_column="):
+        sigdask.read(folder / "no_id.csv", format="long")
+
+
+def test_a_plan_names_its_keys(folder):
+    plan = folder / "plan.toml"
+    plan.write_text('[[test_set]]\nname = "t"\nsystems = "no_id.csv"\nformat = "long"\n')
+    with pytest.raises(InputError, match=r"name it with `id`"):
+        sigdask.load_plan(plan).test_sets[0].read()
 
 
 @pytest.mark.parametrize(
     ("metric", "needed"),
     [
-        ("COMET", "needs scores per segment"),
-        ("bertscore", "bert-score -s"),
+        ("COMET", "only these scores, one on each line.* metric mean"),
         ("nDCG", "needs runs and judgements"),
-        ("meteor", "is computed by other tools"),
         ("pearson", "predictions that are numbers"),
-        ("pr-auc", "function of whole outputs"),
+        ("mqm", "people's ratings"),
     ],
 )
 def test_a_metric_of_other_data_is_answered_by_what_it_needs(metric, needed):
@@ -32,9 +42,8 @@ def test_a_metric_of_other_data_is_answered_by_what_it_needs(metric, needed):
 
 SCORES = {"item": ["q1", "q2", "q3", "q4"], "document": [*"xxyy"], "a": [1.0, 0, 1, 1], "b": [0.0, 0, 1, 0]}
 GAPS = {**SCORES, "b": [0.0, None, 1, 0]}
-LONG = {"system": [*"aabbb"], "item": [1, 2, 1, 2, 2], "score": [1, 2, 3, 4, 5]}
-UNUSUAL = {"who": [*"aaabbb"], "item": [1, 2, 3] * 2, "val": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}
 PAIR = ([1, 0, 1], [0, 0, 1])
+COUNTS = Counts.from_scores({"a": [1, 2], "b": [2, 1]})
 
 
 def test_gaps_of_two_sequences_are_left_out_as_those_of_a_mapping():
@@ -44,27 +53,12 @@ def test_gaps_of_two_sequences_are_left_out_as_those_of_a_mapping():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--n-permutations", "100"], "Did you mean '--trials'?"),
-        (["--adjust", "fdr_bh"], "'tukey'; write 'bh'"),
-        (["-m", "bleu", "chrf"], "chrf: no such file. If it is a metric, write it with an option of its own: -m chrf"),
-        (["-m", "BLEU,chrF"], "these are several metrics; give BLEU, chrF each by itself"),
-    ],
-)
-def test_the_command_line_answers_the_options_of_other_programs(options, message, tmp_path):
-    (tmp_path / "scores.csv").write_text("id,new,old\na,4,1\nb,5,1\nc,4,2\n")
-    result = call_sigdask("compare", "scores.csv", *options, cwd=tmp_path)
-    assert result.returncode == 2
-    assert message in result.stderr
-
-
-@pytest.mark.parametrize(
     ("names", "message"),
     [
         (("old", "new"), "compar.* is new - old; write results.'new', 'old'."),
         (("new", "old"), "2 comparisons; add one of 'BLEU', 'chrF'"),
         (("new", "old", "TER"), "0 comparisons; add one of 'BLEU', 'chrF'"),
+        (("now", "old"), "no system 'now'; did you mean 'new'"),
         ("new", "expected a position, or two systems"),
     ],
 )
@@ -76,7 +70,7 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
         "BLEU": [3, 1, 2, 2, 2, 1],
         "chrF": [*range(6)],
     }
-    results = sigdask.compare(pandas.DataFrame(rows))
+    results = sigdask.compare_all(pandas.DataFrame(rows))
     assert results["new", "old", "chrF"] == results[1]
     with pytest.raises(InputError, match=message):
         results[names]
@@ -86,32 +80,46 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
     ("arguments", "options", "error", "message"),
     [
         ((GAPS,), {}, InputError, "missing='pairwise'"),
-        ((SCORES,), {"unit": "documant"}, InputError, "no column 'documant'.*did you mean 'document'"),
-        ((SCORES,), {"pairs": ("a", "b")}, InputError, r"pairs: 'a' is no pair.*\[\('new', 'old'\)\]"),
-        ((SCORES,), {"metric": "acc"}, InputError, "unknown metric 'acc'"),
-        ((SCORES,), {"metric": "mean", "metrics": "mean"}, TypeError, "either metric= or metrics="),
-        ((SCORES,), {"trails": 100}, TypeError, "no option 'trails'; did you mean 'trials'"),
-        ((SCORES,), {"trials": 99.5}, InputError, "trials = 99.5: must be a whole number"),
-        (
-            (UNUSUAL,),
-            {},
-            InputError,
-            "only 'val'; columns: who, item, val. Are systems named in 'who'.*call that column 'system'",
-        ),
-        ((LONG,), {}, InputError, "id '2' of system 'b' is on line 4 already"),
-        (({"a": [1, 2, 3], "b": [1, 2]},), {}, InputError, r"different numbers of items \(a: 3, b: 2\)"),
-        (("scores.csv",), {}, InputError, "str holds no scores.*sigdask.read reads files"),
-        (PAIR, {"unit": "document"}, TypeError, "unit= does not apply to two sequences; give units="),
-        (PAIR, {"missing": "zero", "gold": [1, 1, 1]}, TypeError, "missing= does not apply"),
-        (([1, None, 1], [0, 0, 1]), {}, InputError, "missing='pairwise'"),
-        ((SCORES,), {"random_state": 1}, TypeError, "no option 'random_state'; write seed; options"),
-        ((*PAIR, [1, 1, 1]), {}, TypeError, r"compare\(a, b, gold=references, metric='BLEU'\) for two sequences"),
-        (PAIR, {"names": ["a"]}, InputError, "expected the names of two systems"),
+        ((SCORES,), {"pairs": ("a", "b")}, InputError, "pairs: 'a'"),
+        ((SCORES,), {"metrics": "acc"}, InputError, "'acc'"),
+        ((SCORES,), {"trails": 100}, TypeError, "trails"),
+        ((SCORES,), {"alpha": "0.05"}, InputError, "alpha"),
+        ((SCORES,), {"trials": 99.5}, InputError, "trials"),
+        ((SCORES,), {"format": "tall"}, InputError, "format.*auto, wide, long"),
+        ((SCORES,), {"columns": {"id": "name"}}, InputError, "no column 'name'"),
+        ((SCORES,), {"columns": {"ids": "item"}}, InputError, "columns.*'ids'.*'id'"),
+        ((SCORES,), {"gold": [1, 0, 1, 1]}, TypeError, "gold=.*columns={'gold'"),
+        (([[1, 2]],), {}, InputError, "list holds no scores"),
+        (({"a": [1, 2, 3], "b": [1, 2]},), {}, InputError, r"\(a: 3, b: 2\)"),
+        (("scores.csv",), {}, InputError, "sigdask.read"),
+        ((SCORES, "new", "old"), {}, TypeError, "positional"),
+        ((COUNTS,), {"missing": "zero"}, TypeError, "missing=.*Counts"),
     ],
 )
-def test_mistakes_of_a_call_are_named_by_pythons_arguments(arguments, options, error, message):
+def test_mistakes_of_compare_all_are_named_by_pythons_arguments(arguments, options, error, message):
     pandas = pytest.importorskip("pandas")
     if isinstance(arguments[0], dict) and "item" in arguments[0]:
         arguments = (pandas.DataFrame(arguments[0]), *arguments[1:])
+    with pytest.raises(error, match=message) as raised:
+        sigdask.compare_all(*arguments, **options)
+    assert "--" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((SCORES,), {}, TypeError, "compare_all"),
+        (PAIR, {"unit": "document"}, TypeError, "unit"),
+        (PAIR, {"missing": "zero", "gold": [1, 1, 1]}, TypeError, "missing="),
+        (PAIR, {"missing": "all"}, InputError, "missing = 'all'"),
+        (([1, None, 1], [0, 0, 1]), {}, InputError, "missing='pairwise'"),
+        (("new.csv", "old.csv"), {}, InputError, "'A'.*sigdask.read"),
+        (PAIR, {"names": ["a"]}, InputError, "names"),
+        ((["x", "y"], ["x", "x"]), {}, InputError, "'A' holds texts such as 'x'.*gold="),
+        ((["x"], ["x"]), {"gold": ["x", "y"]}, InputError, r"\(gold: 2, A: 1, B: 1\)"),
+        (([1, 2, 3], [1, 2]), {}, InputError, r"\(A: 3, B: 2\)"),
+    ],
+)
+def test_mistakes_of_compare_are_named(arguments, options, error, message):
     with pytest.raises(error, match=message):
         sigdask.compare(*arguments, **options)

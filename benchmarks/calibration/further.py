@@ -10,7 +10,7 @@ from benchmarks.calibration.compared import build_score_counts, draw_seed, list_
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.pairs import compute_t_power
 from benchmarks.calibration.scenarios import Rng, to_thousandths
-from sigdask import independence_all, power
+from sigdask.api import independence_all, power
 from sigdask.counts import Counts
 
 ALPHA, N_TRIALS = 0.05, 999

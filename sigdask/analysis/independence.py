@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -472,139 +472,16 @@ class Labellings:
         return list(counts.reshape(-1, n).tolist())
 
 
-def independence(
-    a: Sequence[Any] | NDArray[Any],
-    b: Sequence[Any] | NDArray[Any],
-    *,
-    metric: AnyMetric = "accuracy",
-    names: tuple[str, str] = ("A", "B"),
-    ids: Sequence[str] | None = None,
-    within: Sequence[str] | None = None,
-    **options: Unpack[IndependenceOptions],
-) -> Independence:
-    """Test whether one labelling is independent of another, both given as arrays.
-
-    Parameters
-    ----------
-    a, b : sequence of str, length n_items
-        The labelling, and the one with which it is compared. Precision is a share of the labels of `a`, recall of
-        those of `b`.
-    metric : str or Metric
-        A score of labels, by default "accuracy".
-    names : tuple of str
-        Names of the two labellings, by default "A" and "B".
-    ids : sequence of str, optional
-        Item ids, by default positions.
-    within : sequence of str, optional
-        Group of each item. Labels are permuted only within groups.
-    **options
-        As in `independence_all`.
-
-    Returns
-    -------
-    Independence
-        One result, with the attributes `score`, `expected` (the score of independent labellings) and `p_value`.
-
-    Raises
-    ------
-    InputError
-        The labellings differ in length, or the metric is unknown or is not a metric of labels.
-    TypeError
-        There is no such option.
-
-    References
-    ----------
-    Van Asch, "Approximate randomization"; Noreen 1989, "Computer-intensive methods for testing hypotheses".
-
-    Examples
-    --------
-    An expert says what four glasses hold (Van Asch). 2 of 4 answers are right.
-
-    >>> contents, expert = ["Polish", "Premium", "Russian", "Budget"], ["Polish", "Premium", "Budget", "Russian"]
-    >>> found = independence(expert, contents)
-    >>> found
-    Independence(A - B, accuracy 0.5000, 0.2500 by chance, p = 0.292)
-    >>> found.n_extreme, found.n_trials, found.exact.guarantee
-    (7, 24, 'exact')
-    """
-    groups = None if within is None else {"within": within}
-    counts = Counts.from_labels(b, {names[0]: a}, ids=ids, groups=groups)
-    column = None if within is None else "within"
-    return independence_all(counts, metrics=[metric], reference=names[1], within=column, **options)[0]
-
-
-def independence_all(
+def compute_independence(
     counts: Counts,
-    *,
-    metrics: str | Sequence[AnyMetric] = "accuracy",
-    reference: str = "gold",
-    within: str | None = None,
-    **options: Unpack[IndependenceOptions],
+    metrics: str | Sequence[AnyMetric],
+    reference: str,
+    within: str | None,
+    options: IndependenceOptions,
 ) -> IndependenceResults:
     """Test whether labellings are independent of the gold labels, under any number of metrics.
 
-    The gold labels are permuted over the items. All labellings and metrics share the permutations. The same data,
-    seed and number of trials give the same counts on any machine and cluster.
-
-    Parameters
-    ----------
-    counts : Counts
-        Labelled items, from `sigdask.read` or `Counts.from_labels`.
-    metrics : str, or sequence of str or Metric
-        Scores of labels, by default "accuracy".
-    reference : str
-        Name of the gold labels in the results, by default "gold".
-    within : str, optional
-        A grouping column. Labels are permuted only within each of its values.
-    alternative : {"greater", "less", "two-sided"}
-        Alternative hypothesis about the score, by default "greater": labels agree more than by chance. "two-sided"
-        counts arrangements at least as far from the score that is expected under independence.
-    method : {"auto", "randomization", "exact", "both"}
-        auto, the default: the exact p if it takes seconds, else random permutations. randomization: random
-        permutations. exact: the exact p. both: random permutations and the exact p.
-    adjust : {"holm", "hochberg", "bh", "by", "none"}, optional
-        Adjustment of p for the number of tests. By default Holm's procedure over all labellings and metrics if there
-        are several labellings, else none.
-    trials : int, optional
-        Number of random permutations, by default 1,048,576.
-    seed : int
-        Seed of the random stream, at least 0, by default 0.
-    alpha : float
-        Significance level, between 0 and 1, by default 0.05.
-    second_run : bool
-        Check p by a second, independent run with the same number of permutations. By default True.
-    cluster : str, distributed.Client or cluster object
-        Where permutations are counted, as in `compare_sets`. By default "auto".
-    workers : int, optional
-        Number of threads or processes to start, by default one for each core.
-    progress : callable, optional
-        Called with the number of finished permutations and the number of all permutations.
-    blocks_per_task : int, optional
-        Size of tasks in blocks of 4,096 permutations. By default it depends on the measured speed.
-
-    Returns
-    -------
-    Independences
-        One `Independence` for each labelling and metric, with `score`, `expected` and `p_value`.
-
-    Raises
-    ------
-    InputError
-        The data are not labels, a metric is not a metric of labels, or an exact p is too costly.
-    TypeError
-        There is no such option.
-    UnfinishedError
-        The cluster was lost.
-
-    References
-    ----------
-    Van Asch, "Approximate randomization"; Noreen 1989, "Computer-intensive methods for testing hypotheses".
-
-    Examples
-    --------
-    >>> counts = Counts.from_labels([*"xxyyy"], {"a": [*"xxyyy"], "b": [*"xyxyy"]})
-    >>> [(found.a, found.p_value) for found in independence_all(counts, metrics="accuracy")]
-    [('a', 0.1), ('b', 0.7)]
+    `sigdask.independence` describes the options.
     """
     settings = fill_options(IndependenceOptions, options)
     tests = IndependenceTests.from_counts(

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import scipy
@@ -25,7 +25,7 @@ from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import connect_once, count_with_options
 from sigdask.metrics.base import BoundMetric
-from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options, take_positions
+from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options
 from sigdask.randomization.kernels.dense import limit_blas_threads
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
@@ -743,69 +743,15 @@ def _iter_notes(powers: Sequence[Power], options: PowerOptions, level: float) ->
         )
 
 
-@take_positions(1, "write power({'new': a, 'old': b}, difference=0.01)")
-def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> PowerResults:
+def compute_powers(counts: Counts | Any, options: PowerOptions) -> PowerResults:
     """Compute how many units are needed to detect a difference, or which difference some units detect.
-
-    Samples are drawn from the observed units, reweighted so that the systems differ by the given amount (exponential
-    tilting). Each sample is tested by the randomization test. The same data and seed give the same answer on any
-    machine and cluster.
 
     Parameters
     ----------
     counts : Counts, or what `compare_all` takes
         The data of the systems.
-    difference : float, optional
-        Difference of scores for which the number of units is computed, on the metric's own scale: 0.01 is one point of
-        accuracy. In a two-sided test the system that is ahead in the data is the better one. In a one-sided test the
-        alternative decides.
-    units : int, optional
-        Number of units for which the detectable difference is computed, at least 2, by default that of the data. Not
-        with `difference`.
-    power : float
-        Probability with which the difference should be detected, by default 0.8. It must be above alpha.
-    metrics, pairs, baseline, alternative, alpha, seed
-        As in `compare_sets`.
-    unit : str or sequence of str, optional
-        Unit that is swapped as a whole: "item" (the default) or a grouping column, such as "document". Of several
-        nested units, the coarsest is swapped.
-    adjust : {"none", "holm"}
-        "none", the default, tests each comparison at alpha, "holm" at the level of the first step of Holm's procedure,
-        alpha divided by the number of comparisons.
-    samples : int, optional
-        Number of samples for each power, at least 100. By default 2,000, and 500 for more than 100 comparisons.
-    cluster, workers, cache
-        As in `compare_sets`.
-    progress : callable, optional
-        Called with the number of finished samples and the number of all samples.
-
-    Returns
-    -------
-    Powers
-        A sequence with one `Power` for each comparison. Its attribute `needed` is the number of units that detect the
-        difference, and `detectable` the difference that `n_asked` units detect. Both have a `value` and the limits
-        `low` and `high`.
-
-    Raises
-    ------
-    InputError
-        No comparison can be answered: the systems are alike, or no tilt of the units reaches the difference. Also if
-        the metric is not computed from sums over items.
-    TypeError
-        There is no such option.
-    UnfinishedError
-        The cluster was lost.
-
-    References
-    ----------
-    Efron 1981, "Nonparametric standard errors and confidence intervals"; Davison & Hinkley 1997, sections 4.4 and 5.3.
-
-    Examples
-    --------
-    >>> right = {"new": [1] * 70 + [0] * 30, "old": [1] * 50 + [0] * 40 + [1] * 10}
-    >>> [found] = power(right, difference=0.1)
-    >>> found.method, found.n_units, found.needed.value, round(found.detectable.value, 3)
-    ('exact', 100, 249.0, 0.164)
+    options : PowerOptions
+        The options of `sigdask.power`, which describes them.
     """
     all_options = fill_options(PowerOptions, options)
     if all_options["difference"] is not None and all_options["units"] is not None:

@@ -16,7 +16,6 @@ from sigdask.cli.declared.options import HELP_NAMES, complete_files
 from sigdask.cli.output import streams
 from sigdask.cli.output.streams import LOG, WORDS, log_to_stderr, terminal_columns
 from sigdask.errors import SigdaskError, UnfinishedError
-from sigdask.options import suggest_flag
 from sigdask.report.layout import wrap_lines
 
 INTERRUPTED = 3
@@ -76,9 +75,6 @@ def _run_command() -> int:
         return _log_error("interrupted", INTERRUPTED)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)  # click gives none where an option lacks its argument
-        known = [name for option in context.command.params for name in option.opts] if context else []
-        if isinstance(error, click.NoSuchOption) and (flag := suggest_flag(error.option_name)) in known:
-            error = click.UsageError(f"No such option {error.option_name!r}. Did you mean {flag!r}?", context)
         named = next((f"sigdask {word}" for word in sys.argv[1:] if word in commands.commands), "sigdask")
         return _log_error(f"{error.format_message()} (see {context.command_path if context else named} --help)", 2)
     except Exception as error:  # the last resort: a line instead of a traceback

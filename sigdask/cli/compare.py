@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigdask import formats
-from sigdask.api import compare_all, compare_opened
+from sigdask.api import compare_opened, compare_with_options
 from sigdask.cli.declared.options import FORMAT_BY_ENDING
 from sigdask.cli.output import write
 from sigdask.cli.output.progress import ProgressSteps, list_source_paths, show_analysis
@@ -112,7 +112,7 @@ def _read_and_compare(
             if is_opened:
                 results, details = compare_opened([counts], open_pairs=options["open_pairs"], **spec)
             else:
-                results, details = compare_all(counts, **spec), ()
+                results, details = compare_with_options([counts], spec), ()
     except InputError:
         for warning in counts.notices:  # otherwise they are logged with the results
             LOG.warning(warning)

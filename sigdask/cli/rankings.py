@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sigdask import api
 from sigdask.analysis import candidate_rankings
 from sigdask.analysis.candidate_rankings import RepeatedSamples
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
-from sigdask.api import evaluate
 from sigdask.cli.output import write
 from sigdask.cli.output.progress import show_analysis
 from sigdask.cli.output.streams import be_quiet, log_note, output_columns, print_text
@@ -60,7 +60,7 @@ def _evaluate(options: dict[str, Any]) -> Evaluation:
     RankingSpec.from_options(**{name: value for name, value in settings.items() if name not in {"cluster", "workers"}})
     with show_analysis(quiet=options["quiet"]) as steps:
         settings["progress"] = steps
-        evaluation = evaluate(
+        evaluation = api.rankings(
             candidates.read(options["files"][0], _build_columns(options), name=options["name"]), **settings
         )
     for text in evaluation.notes:

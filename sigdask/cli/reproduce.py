@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, InvalidOperation, localcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sigdask.analysis.reproduce import RecordedResult, RecordedResults, list_finer_units, read, reproduce_results
-from sigdask.api import compare_all
+from sigdask.api import compare_with_options
 from sigdask.cli.compare import read_systems
 from sigdask.cli.output.progress import show_analysis
 from sigdask.cli.output.streams import print_text
@@ -23,6 +23,9 @@ from sigdask.text import format_count, make_printable
 
 if TYPE_CHECKING:
     from sigdask.analysis.reproduce import RepeatedResult, ReproduceOutcome
+    from sigdask.counts import Counts
+    from sigdask.options import SelectionOptions
+    from sigdask.report.presentable import Results
 
 MAX_SHOWN = 20
 """Maximum number of differing results that are named."""
@@ -44,13 +47,17 @@ def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
         }
         with connect_once(execution.get("cluster", "auto"), execution.get("workers")) as cluster:
             execution["cluster"] = cluster
-            outcome = reproduce_results(recorded, counts, partial(compare_all, **execution))
+            outcome = reproduce_results(recorded, counts, partial(_compare, execution))
     is_expected = expected is None or all(
         _rounds_to(expected, repeated.result.p_value) for repeated in outcome.repeated
     )
     for line in _describe_outcome(outcome, expected if not is_expected else None):
         print_text(make_printable(line), hang=2)
     return 0 if outcome.is_reproduced and is_expected else 1
+
+
+def _compare(execution: Mapping[str, Any], counts: Counts, **options: Any) -> Results:
+    return compare_with_options([counts], cast("SelectionOptions", {**execution, **options}))
 
 
 def _read_recorded(what: str, name: str | None) -> RecordedResults:

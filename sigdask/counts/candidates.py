@@ -93,7 +93,7 @@ class Candidates:
         Returns
         -------
         Candidates
-            Give them to `sigdask.api.evaluate`.
+            Give them to `sigdask.rankings`.
 
         Raises
         ------

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,7 +29,8 @@ from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.bookkeeping import list_unnamed_scores, select_scores
 from sigdask.formats.tables.notation import holds_scores, read_score_table
 from sigdask.formats.tables.scores import find_group_columns
-from sigdask.options import rename_options
+from sigdask.options import Missing, rename_options
+from sigdask.text import suggest_name
 
 FRAME_PATH = Path("data frame")
 """Path in messages if the data come from a data frame."""
@@ -48,7 +49,10 @@ def as_counts(
     names: Sequence[str] | None = None,
     metrics: Sequence[str] = (),
     format: str = "auto",  # noqa: A002  # as of `sigdask.read`
-    **options: Any,
+    columns: Mapping[str, str] | None = None,
+    ignore: Sequence[str] = (),
+    missing: Missing | None = None,
+    name: str = "",
 ) -> Counts:
     """Return counts of item scores, or of labels.
 
@@ -67,31 +71,15 @@ def as_counts(
         Item ids, or the column that holds them.
     groups : mapping, or sequence of str, optional
         Grouping columns (documents, topics) by name, or names of such columns of the data.
-    names : sequence of str, optional
-        Names for the systems of an array, by default "system 1" and so on.
     metrics : sequence of str
         Metrics that you will use. They may decide how a data frame is read.
-    format : str
-        How a data frame is laid out: "wide", "long", "labels", "responses" or "numbers", with options as on the
-        command line ("wide:systems=new+old" names the columns of systems). "auto", the default, detects it.
-    name : str
-        Name of the test set, by default empty. It also determines the random stream.
-    missing : {"error", "pairwise", "zero"}
-        How missing scores (NaN or None) are handled. "error", the default, raises InputError. "pairwise" compares each
-        pair on the items that both have. "zero" counts them as the score 0.
-    min_items : int, optional
-        Smallest number of items that two systems must have in common, by default 5 % of all items of the two.
-    warnings : sequence of str
-        Warnings to show with results.
-    system_column, score_column, gold_column : str, optional
-        Columns of a data frame. By default they are found by their usual names.
-    ignore : sequence of str
-        Columns of a data frame to leave out.
+    names, format, columns, ignore, missing, name
+        As in `sigdask.compare_all`.
 
     Returns
     -------
     Counts
-        The systems, aligned item by item. Give it to `compare_all`, `compare_sets` or `power`.
+        The systems, aligned item by item.
 
     Raises
     ------
@@ -112,31 +100,59 @@ def as_counts(
     """
     if hasattr(scores, "__dask_graph__"):
         scores = scores.compute()
-    columns = _extract_columns(scores, names)
+    cells = _extract_columns(scores, names)
     are_columns = not isinstance(groups, Mapping) and (ids is None or isinstance(ids, str))
-    if format != "auto" or (are_columns and _is_frame(scores, columns)):
+    if format != "auto" or columns or (are_columns and _is_frame(scores, cells)):
         if not are_columns:
-            raise InputError("format= needs ids and groups as columns of the data frame; name them in ids= and groups=")
-        ignored = {*options.pop("ignore", ())}
-        notes = [*options.pop("warnings", ()), *tables.describe_unknown_columns(ignored, columns)]
-        columns = {name: column for name, column in columns.items() if name not in ignored}
-        group_names = (groups,) if isinstance(groups, str) else tuple(groups or ())
-        table_options = Options(id_column=ids, groups=group_names, metrics=tuple(metrics))  # type: ignore[arg-type]
-        return _read_frame_table(_build_table(columns), format, table_options, warnings=notes, **options)
+            raise InputError(
+                "format= and columns= need ids and groups as columns of the data frame; name the column of ids as "
+                "columns={'id': NAME}, and those of groups in groups="
+            )
+        notes = tables.describe_unknown_columns({*ignore}, cells)
+        cells = {column: values for column, values in cells.items() if column not in ignore}
+        reading = Options(
+            **translate_columns(({} if ids is None else {"id": cast("str", ids)}) | {**(columns or {})}),
+            groups=(groups,) if isinstance(groups, str) else tuple(groups or ()),
+            metrics=tuple(metrics),
+            missing=missing,
+            name=name,
+        )
+        return _read_frame_table(_build_table(cells), format, reading, notes)
     if ids is None:
         grouping = {groups} if isinstance(groups, str) else {*(groups or ())}
-        ids = _find_id_column({name: column for name, column in columns.items() if name not in grouping})
-    item_ids = _format_cells(_pop_column(columns, ids)) if isinstance(ids, str) else ids
+        ids = _find_id_column({column: values for column, values in cells.items() if column not in grouping})
+    item_ids = _format_cells(_pop_column(cells, ids)) if isinstance(ids, str) else ids
     if isinstance(groups, str):
         groups = (groups,)
     if not isinstance(groups, Mapping):
-        groups = {name: _format_cells(_pop_column(columns, name)) for name in groups or ()}
-    repeated = [name for name, column in columns.items() if _is_group_column(column)]
-    groups = {**groups, **{name: _format_cells(columns.pop(name)) for name in repeated}}
-    warnings = [f"column {name!r} holds no numbers: taken as groups of items" for name in repeated]
-    for name, column in columns.items():
-        _check_score_column(name, column)
-    return Counts.from_scores(columns, ids=item_ids, groups=groups, **{"warnings": warnings, **options})
+        groups = {column: _format_cells(_pop_column(cells, column)) for column in groups or ()}
+    cells = {column: values for column, values in cells.items() if column not in ignore}
+    repeated = [column for column, values in cells.items() if _is_group_column(values)]
+    groups = {**groups, **{column: _format_cells(cells.pop(column)) for column in repeated}}
+    warnings = [f"column {column!r} holds no numbers: taken as groups of items" for column in repeated]
+    for column, values in cells.items():
+        _check_score_column(column, values)
+    return Counts.from_scores(
+        cells, ids=item_ids, groups=groups, name=name, missing=missing or "error", warnings=warnings
+    )
+
+
+def translate_columns(columns: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options of reading that name columns by their roles.
+
+    Examples
+    --------
+    >>> translate_columns({"score": "f1"})
+    {'score_column': 'f1'}
+    """
+    for role in columns:
+        if role not in COLUMN_ROLES:
+            raise InputError(f"columns: no role {role!r}{suggest_name(role, COLUMN_ROLES, f'; {COLUMN_ROLES}')}")
+    return {f"{role}_column": column for role, column in columns.items()}
+
+
+COLUMN_ROLES = ("id", "gold", "prediction", "system", "score")
+"""Roles of columns that a user can name."""
 
 
 def move_index(frame: Any) -> tuple[Any, str | None]:
@@ -255,13 +271,12 @@ def _has_truths(column: Array) -> bool:
     return bool(kinds) and kinds <= {bool, np.bool_}
 
 
-def _read_frame_table(table: FileTable, format_: str, options: Options, **settings: Any) -> Counts:
+def _read_frame_table(table: FileTable, format_: str, options: Options, notes: Sequence[str]) -> Counts:
     """Read a table in the given layout, or in the detected one for "auto"."""
     layout, format_options = parse_format(format_)
     if layout not in {"auto", *FRAME_FORMATS}:
         raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(FRAME_FORMATS)}")
-    warnings = tuple(settings.pop("warnings", ()))
-    options = replace(options, own=format_options, is_detected=layout == "auto", **settings)
+    options = replace(options, own=format_options, is_detected=layout == "auto")
     try:
         with tables.provide_table(table):
             unnamed = list_unnamed_scores(table, options, holds_scores) if layout in {"auto", "long"} else []
@@ -280,7 +295,7 @@ def _read_frame_table(table: FileTable, format_: str, options: Options, **settin
         tuple(rename_options(_convert_message(text), "python") for text in texts)
         for texts in (counts.scope, counts.warnings)
     )
-    return replace(counts, name=options.name, scope=scope, warnings=(*warnings, *noticed))
+    return replace(counts, name=options.name, scope=scope, warnings=(*notes, *noticed))
 
 
 def _check_scores(table: FileTable, options: Options) -> None:
@@ -429,6 +444,6 @@ def _check_score_column(name: str, column: Array) -> None:
 
 def _build_no_scores_error(name: str, kind: str) -> InputError:
     return InputError(
-        f"column {name!r} holds {kind}, not scores. Name it in ids= or groups= of sigdask.as_counts, or leave it out. "
-        "Labels and texts are compared with gold=, as in sigdask.compare(systems, gold=references, metric='BLEU')"
+        f"column {name!r} holds {kind}, not scores. Name it in groups= or columns={{'id': NAME}}, or leave it out. "
+        "Labels and texts are compared with gold=, as in compare_all(systems, gold=references, metrics='BLEU')"
     )

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -16,27 +16,57 @@ from sigdask.metrics.forms import Formula
 
 
 @overload
-def metric(function: Callable[..., Any], /) -> Metric: ...
+def metric(
+    function: Callable[..., Any],
+    /,
+    *,
+    of: Literal["sums"] = "sums",
+    fields: tuple[str, ...] | None = None,
+    name: str | None = None,
+    higher_is_better: bool = True,
+) -> Metric: ...
 @overload
 def metric(
-    *, fields: tuple[str, ...] | None = None, name: str | None = None, higher_is_better: bool = True
-) -> Callable[[Callable[..., Any]], Metric]: ...
+    function: Callable[..., Any],
+    /,
+    *,
+    of: Literal["outputs"],
+    name: str | None = None,
+    higher_is_better: bool = True,
+) -> BlackBox: ...
+@overload
+def metric(
+    *,
+    of: Literal["sums", "outputs"] = "sums",
+    fields: tuple[str, ...] | None = None,
+    name: str | None = None,
+    higher_is_better: bool = True,
+) -> Callable[[Callable[..., Any]], Any]: ...
 def metric(
     function: Callable[..., Any] | None = None,
     /,
     *,
+    of: Literal["sums", "outputs"] = "sums",
     fields: tuple[str, ...] | None = None,
     name: str | None = None,
     higher_is_better: bool = True,
 ) -> Any:
-    """Make a metric from a vectorised function of summed counts.
+    """Make a metric from a function, of summed counts or of whole outputs.
+
+    A function of outputs works for any score, but is slow: it is called twice for each trial and pair. If it raises an
+    exception or returns no finite number, the comparison raises InputError.
 
     Parameters
     ----------
     function : callable
-        Takes one array for each field: sums over items, of any shape. Returns scores of the same shape, as float.
+        Of sums: takes one array for each field, sums over items, of any shape, and returns scores of the same shape.
+        Of outputs: takes a list of a system's outputs and a list of the gold standard (None without gold data), with
+        one entry for each item, and returns a number, always the same one for the same outputs.
+    of : {"sums", "outputs"}
+        What the function takes, by default "sums".
     fields : tuple of str, optional
-        Fields that the function takes, by default the names of its parameters. `Counts.fields` lists those of data.
+        Fields that a function of sums takes, by default the names of its parameters. `Counts.fields` lists those of
+        data.
     name : str, optional
         By default `module:function`. The command line and workers import the function by this name.
     higher_is_better : bool
@@ -44,8 +74,8 @@ def metric(
 
     Returns
     -------
-    Metric
-        Give it to `compare_all` in a list: `metrics=[my_metric]`. If data lack a field, this raises InputError.
+    Metric or BlackBox
+        Give it to `compare_all`: `metrics=[my_metric]`. If data lack a field, this raises InputError.
 
     Examples
     --------
@@ -54,9 +84,17 @@ def metric(
     ...     return tp / (predicted * gold) ** 0.5
     >>> fowlkes_mallows.name
     'sigdask.metrics.user:fowlkes_mallows'
+    >>> metric(max, of="outputs", name="best").name
+    'best'
     """
+    if of not in {"sums", "outputs"}:
+        raise InputError(f"of = {of!r}: must be one of sums, outputs")
     if function is None:
-        return partial(metric, fields=fields, name=name, higher_is_better=higher_is_better)
+        return partial(metric, of=of, fields=fields, name=name, higher_is_better=higher_is_better)
+    if of == "outputs":
+        if fields is not None:
+            raise TypeError("fields= is for a metric of sums; a metric of outputs takes outputs and gold")
+        return black_box(function, name=name, higher_is_better=higher_is_better)
     title = name or f"{function.__module__}:{function.__qualname__}"
     takes = fields or tuple(inspect.signature(function).parameters)
     return Metric(title, _BindFields(title, takes, function, higher_is_better))
@@ -85,31 +123,7 @@ class _BindFields:
 
 
 def black_box(function: Callable[..., float], *, name: str | None = None, higher_is_better: bool = True) -> BlackBox:
-    """Make a metric from a function `f(outputs, gold) -> float` of whole outputs.
-
-    This works for any score, but is slow: the function is called twice for each trial and pair. If it raises an
-    exception or returns no finite number, the comparison raises InputError.
-
-    Parameters
-    ----------
-    function : callable
-        Gets a list of a system's outputs and a list of the gold standard, with one entry for each item. Without gold
-        data, the second argument is None. It must return the same number for the same outputs.
-    name : str, optional
-        By default `module:function`. The command line and workers import the function by this name.
-    higher_is_better : bool
-        Whether a higher score is better, by default True.
-
-    Returns
-    -------
-    BlackBox
-        Give it to `compare_all` in a list: `metrics=[my_metric]`.
-
-    Examples
-    --------
-    >>> black_box(max, name="best").name
-    'best'
-    """
+    """Make a metric from a function of whole outputs, as `metric(function, of="outputs")` does."""
     title = name or f"{function.__module__}:{getattr(function, '__qualname__', function)}"
     return BlackBox(title, function, higher_is_better)
 

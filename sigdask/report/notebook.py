@@ -6,9 +6,11 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
+from sigdask.options import rename_options
 from sigdask.report.summary.headline import build_verdict
 from sigdask.report.tables.comparisons import build_tables, get_default_layout
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
+from sigdask.report.terminal.remarks import iter_warnings
 from sigdask.text import make_printable
 
 if TYPE_CHECKING:
@@ -22,18 +24,20 @@ MAX_ROWS = 10
 
 
 def build_summary_table(results: ComparisonResults) -> PaperTable:
-    """Return a short table with the verdict's headline above and the checks below."""
+    """Return a short table as `print` shows the results: the answer, warnings, rows, and the checks below."""
     verdict = build_verdict(results)
-    title = " ".join([*verdict.scope, verdict.headline])
+    doubt = (verdict.headline,) if verdict.sentences and not verdict.is_checked else ()
+    title = " ".join([*doubt, *(verdict.sentences or (verdict.headline,))])
     if not len(results):
         return PaperTable(title, ())
     layout = get_default_layout(results.table)
-    more_notes = []
+    below = [f"Checks: {verdict.checks}.", *verdict.scope]
     if layout == "pairs" and (n_more := len(results) - MAX_ROWS) > 0:
         results = replace(results, table=results.table.take(slice(MAX_ROWS)))
-        more_notes = [f"{n_more:,} more comparisons are not shown."]
+        below.insert(0, f"{n_more:,} more comparisons are not shown.")
     table = shorten_table(build_tables(results, layout, percent=False)[0])
-    return replace(table, title=title, method=(*table.method, *more_notes, f"Checks: {verdict.checks}."))
+    warnings = tuple(rename_options(text, "python") for text in iter_warnings(results))
+    return replace(table, title=title, method=(*table.method, *below), warnings=warnings)
 
 
 def shorten_table(table: PaperTable) -> PaperTable:
@@ -52,6 +56,7 @@ def shorten_table(table: PaperTable) -> PaperTable:
 def as_html(table: PaperTable) -> str:
     """Return a table as HTML for notebooks; every name is escaped."""
     parts = [f"<p><strong>{_escape_text(table.title)}</strong></p>"]
+    parts += [f"<p>warning: {_escape_text(text)}</p>" for text in table.warnings]
     for section in table.sections:
         parts += [f"<p><em>{_escape_text(section.heading)}</em></p>"] if section.heading else []
         head = '<th scope="col"{}>{}</th>'.format
@@ -70,7 +75,9 @@ def as_rich(table: PaperTable) -> Group:
     from rich.text import Text
 
     below = (Text(make_printable(" ".join(texts)), style="dim") for texts in (table.legend, table.method) if texts)
-    return Group(Text(make_printable(table.title), style="bold"), *map(_build_rich_table, table.sections), *below)
+    title = Text(make_printable(table.title), style="bold")
+    warnings = (Text(make_printable(f"warning: {text}")) for text in table.warnings)
+    return Group(title, *warnings, *map(_build_rich_table, table.sections), *below)
 
 
 def _escape_text(text: str) -> str:

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError
-from sigdask.options import (
-    CanvasOptions,
-    FigureStyleOptions,
-    GroupFigureOptions,
-    check_options,
-    rename_options,
-    take_positions,
-)
+from sigdask.options import FigureStyleOptions, check_options, rename_options
 from sigdask.report import notebook, plots
 from sigdask.report.files import write_parquet, write_whole_text
 from sigdask.report.methods.text import Facts, Methods, build_methods
 from sigdask.report.page import render_page
 from sigdask.report.plots import results as result_figures
+from sigdask.report.plots.results import FigureStyle
 from sigdask.report.tables import comparisons, latex, markdown
 from sigdask.report.tables.model import PaperTable
 from sigdask.report.terminal import render_with_warnings
@@ -33,30 +25,17 @@ from sigdask.report.terminal.comparisons import ALL_HINT, TESTS_HINT
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.export import iter_csv
 from sigdask.results.ranking import SystemRanking, build_rankings
-from sigdask.results.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 Kind = TypeVar("Kind")
-Options = ParamSpec("Options")
 
 
 def convert_results(plain: Any, kind: type[Kind]) -> Kind:
     """Return plain results as an object of the class that can display them."""
     return kind(**{field.name: getattr(plain, field.name) for field in fields(plain)})
-
-
-def wrap_analysis(analyse: Callable[Options, Any], kind: type[Kind]) -> Callable[Options, Kind]:
-    """Return an analysis function that returns its results as the class that can display them."""
-
-    @wraps(analyse)
-    def analyse_and_present(*args: Options.args, **options: Options.kwargs) -> Kind:
-        return convert_results(analyse(*args, **options), kind)
-
-    analyse_and_present.__annotations__ = {**analyse.__annotations__, "return": kind.__name__}
-    return analyse_and_present
 
 
 HINTS = {
@@ -67,16 +46,13 @@ HINTS = {
 """Hints of the terminal's report that name command-line options, and their replacements in Python."""
 
 
-returns_text = take_positions(
-    1, "it returns the text of a table, and results.write('table.tex', 'table.md') writes files"
-)
-returns_figure = take_positions(1, "write metric='f1'; it returns a figure, which sigdask.report.plots.save writes")
-
-
-def use_style(style: CanvasOptions) -> AbstractContextManager[None]:
-    """Return a context that draws figures with options of size and type."""
-    check_options(CanvasOptions, style)
-    return plots.apply_style(result_figures.FigureStyle.from_options(cast("FigureStyleOptions", style)).canvas)
+def build_style(
+    figure_width: str | None, font: str | None, font_size: float, kinds: str | None = None, dpi: int = 200
+) -> FigureStyle:
+    """Return the style of figures that options describe, after checking them."""
+    options = FigureStyleOptions(figure_kinds=kinds, figure_width=figure_width, font=font, font_size=font_size, dpi=dpi)
+    check_options(FigureStyleOptions, options)
+    return FigureStyle.from_options(options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +195,16 @@ class Results(ComparisonResults):
         """
         return build_methods(Facts.from_results(self))
 
-    @returns_figure
-    def plot_forest(self, **options: Unpack[GroupFigureOptions]) -> Figure:
+    def plot_forest(
+        self,
+        *,
+        test_set: str | None = None,
+        subset: str | None = None,
+        metric: str | None = None,
+        figure_width: str | None = None,
+        font: str | None = None,
+        font_size: float = 8.0,
+    ) -> Figure:
         """Draw the differences with their intervals: a forest plot (Lewis & Clarke 2001).
 
         A filled mark is a significant difference. Next to it is p, or the adjusted p if there is one. With more than
@@ -230,9 +214,12 @@ class Results(ComparisonResults):
         ----------
         test_set, subset, metric : str, optional
             Selection, if the results have several. A subset is named by its value.
-        **options
-            `figure_width` ("3.3in", "84mm", "8.4cm"; by default what the labels need), `font` (a family) and
-            `font_size` (8 points). For PNG see `dpi` of `sigdask.report.plots.save`.
+        figure_width : str, optional
+            Width such as "3.3in", "84mm" or "8.4cm", by default what the labels need.
+        font : str, optional
+            Font family, by default DejaVu Sans.
+        font_size : float
+            Size in points, by default 8.
 
         Returns
         -------
@@ -244,28 +231,27 @@ class Results(ComparisonResults):
         InputError
             The selection is ambiguous, or matplotlib (`sigdask[report]`) is not installed.
         """
-        return self._draw_group(result_figures.forest, **options)
+        table = result_figures.select_group(self.table, test_set, subset, metric)
+        with plots.apply_style(build_style(figure_width, font, font_size).canvas):
+            return result_figures.forest(table)
 
-    def _draw_group(
+    def plot_matrix(
         self,
-        draw: Callable[[Table], Figure],
+        *,
         test_set: str | None = None,
         subset: str | None = None,
         metric: str | None = None,
-        **style: Unpack[CanvasOptions],
+        figure_width: str | None = None,
+        font: str | None = None,
+        font_size: float = 8.0,
     ) -> Figure:
-        with use_style(style):
-            return draw(result_figures.select_group(self.table, test_set, subset, metric))
-
-    @returns_figure
-    def plot_matrix(self, **options: Unpack[GroupFigureOptions]) -> Figure:
         """Draw a matrix of all pairs of systems: which one is better, and its p (the adjusted p if there is one).
 
         All pairs must have been compared, two-sided.
 
         Parameters
         ----------
-        **options
+        test_set, subset, metric, figure_width, font, font_size
             As in `plot_forest`.
 
         Returns
@@ -278,10 +264,20 @@ class Results(ComparisonResults):
         InputError
             As in `plot_forest`, or not all pairs were compared.
         """
-        return self._draw_group(result_figures.matrix, **options)
+        table = result_figures.select_group(self.table, test_set, subset, metric)
+        with plots.apply_style(build_style(figure_width, font, font_size).canvas):
+            return result_figures.matrix(table)
 
-    @returns_figure
-    def plot_critical_difference(self, **options: Unpack[GroupFigureOptions]) -> Figure:
+    def plot_critical_difference(
+        self,
+        *,
+        test_set: str | None = None,
+        subset: str | None = None,
+        metric: str | None = None,
+        figure_width: str | None = None,
+        font: str | None = None,
+        font_size: float = 8.0,
+    ) -> Figure:
         """Draw the systems on an axis of scores. Bars join systems that are not significantly different.
 
         The diagram of Demšar 2006 ("Statistical comparisons of classifiers over multiple data sets", JMLR 7), with the
@@ -290,7 +286,7 @@ class Results(ComparisonResults):
 
         Parameters
         ----------
-        **options
+        test_set, subset, metric, figure_width, font, font_size
             As in `plot_forest`.
 
         Returns
@@ -303,16 +299,25 @@ class Results(ComparisonResults):
         InputError
             As in `plot_forest`, or not all pairs were compared.
         """
-        return self._draw_group(result_figures.critical_difference, **options)
+        table = result_figures.select_group(self.table, test_set, subset, metric)
+        with plots.apply_style(build_style(figure_width, font, font_size).canvas):
+            return result_figures.critical_difference(table)
 
-    def plot_null(self, opened: ComparisonDetails, **style: Unpack[CanvasOptions]) -> Figure:
+    def plot_null(
+        self,
+        opened: ComparisonDetails,
+        *,
+        figure_width: str | None = None,
+        font: str | None = None,
+        font_size: float = 8.0,
+    ) -> Figure:
         """Draw the distribution of differences with outputs swapped, and the observed difference.
 
         Parameters
         ----------
         opened : ComparisonDetails
             Details of one comparison, as `sigdask.api.compare_opened` returns them with the results.
-        **style
+        figure_width, font, font_size
             As in `plot_forest`.
 
         Returns
@@ -320,17 +325,24 @@ class Results(ComparisonResults):
         matplotlib.figure.Figure
             Differences that count as extreme are shaded.
         """
-        with use_style(style):
+        with plots.apply_style(build_style(figure_width, font, font_size).canvas):
             return result_figures.plot_null(self.table, opened.row, opened.null)
 
-    def plot_units(self, opened: ComparisonDetails, **style: Unpack[CanvasOptions]) -> Figure:
+    def plot_units(
+        self,
+        opened: ComparisonDetails,
+        *,
+        figure_width: str | None = None,
+        font: str | None = None,
+        font_size: float = 8.0,
+    ) -> Figure:
         """Draw what the units contribute to the difference of one comparison, sorted by size.
 
         Parameters
         ----------
         opened : ComparisonDetails
             Details of one comparison, as `sigdask.api.compare_opened` returns them with the results.
-        **style
+        figure_width, font, font_size
             As in `plot_forest`.
 
         Returns
@@ -345,16 +357,21 @@ class Results(ComparisonResults):
         """
         if opened.units is None:
             raise InputError("there is nothing to draw: units have no contributions under this metric")
-        with use_style(style):
+        with plots.apply_style(build_style(figure_width, font, font_size).canvas):
             return result_figures.plot_units(self.table, opened.row, opened.units)
 
-    @returns_figure
-    def plot_achieved_significance(self, **style: Unpack[CanvasOptions]) -> Figure:
+    def plot_achieved_significance(
+        self,
+        *,
+        figure_width: str | None = None,
+        font: str | None = None,
+        font_size: float = 8.0,
+    ) -> Figure:
         """Draw the achieved-significance curves of all metrics: unadjusted p of all pairs, the largest first.
 
         Parameters
         ----------
-        **style
+        figure_width, font, font_size
             As in `plot_forest`.
 
         Returns
@@ -366,7 +383,7 @@ class Results(ComparisonResults):
         ----------
         Sakai 2006, "Evaluating evaluation metrics based on the bootstrap", SIGIR, figure 1.
         """
-        with use_style(style):
+        with plots.apply_style(build_style(figure_width, font, font_size).canvas):
             return result_figures.achieved_significance(self.table)
 
     def write_figures(
@@ -375,7 +392,11 @@ class Results(ComparisonResults):
         *,
         formats: str | Sequence[str] = ("svg", "pdf"),
         details: Sequence[ComparisonDetails] = (),
-        **style: Unpack[FigureStyleOptions],
+        figure_kinds: str | None = None,
+        figure_width: str | None = None,
+        font: str | None = None,
+        font_size: float = 8.0,
+        dpi: int = 200,
     ) -> list[Path]:
         """Draw all figures that fit the results into a folder, as `sigdask compare --figures` does.
 
@@ -388,9 +409,12 @@ class Results(ComparisonResults):
         details : sequence of ComparisonDetails
             Details that `sigdask.api.compare_opened` returns with the results. Their null distributions and the
             contributions of their units are drawn too.
-        **style
-            `figure_kinds` (such as "forest,cd"; by default all), `figure_width` ("3.3in", "84mm", "8.4cm"), `font` (a
-            family), `font_size` (8 points) and `dpi` of PNG (200).
+        figure_kinds : str, optional
+            Kinds of figures, such as "forest,cd", by default all that fit.
+        figure_width, font, font_size
+            As in `plot_forest`.
+        dpi : int
+            Dots per inch of PNG files, by default 200.
 
         Returns
         -------
@@ -404,13 +428,12 @@ class Results(ComparisonResults):
         UnfinishedError
             A file cannot be written.
         """
-        check_options(FigureStyleOptions, style)
         names = result_figures.parse_formats(formats if isinstance(formats, str) else ",".join(formats), "formats =")
         pictures = [
             *result_figures.iter_result_pictures([self]),
             *result_figures.iter_detail_pictures(self.table, details),
         ]
-        chosen = result_figures.FigureStyle.from_options(style)
+        chosen = build_style(figure_width, font, font_size, figure_kinds, dpi)
         return result_figures.write_figures(Path(folder), pictures, names, chosen)[0]
 
     def paper_tables(
@@ -430,7 +453,6 @@ class Results(ComparisonResults):
         """
         return comparisons.build_tables(self, layout, digits, percent=percent)
 
-    @returns_text
     def to_markdown(self, *, layout: str | None = None, digits: int | None = None, percent: bool = True) -> str:
         """Return a table for a paper or a page as Markdown, with its caption and notes.
 
@@ -453,7 +475,6 @@ class Results(ComparisonResults):
         """
         return "".join(markdown.iter_document_parts(self.paper_tables(layout=layout, digits=digits, percent=percent)))
 
-    @returns_text
     def to_latex(
         self,
         *,

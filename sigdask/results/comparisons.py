@@ -9,10 +9,10 @@ from functools import cache
 from importlib.metadata import version
 from operator import eq
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import Any, Protocol, overload
 
 from sigdask.errors import InputError
-from sigdask.options import JSON_OPTIONS, JsonLayout, refuse_attribute
+from sigdask.options import JSON_OPTIONS, JsonLayout
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import (
     UnitScores,
@@ -159,9 +159,6 @@ class ComparisonResults(Sequence[Result]):
             known = format_list([*dict.fromkeys(repr(word) for words in labels for word in words if word)], 20)
             raise InputError(f"{what}: {len(chosen)} comparisons" + (f"; add one of {known}" if known else ""))
         return get_result(self.table, range(len(self))[index])
-
-    if not TYPE_CHECKING:  # type checkers know the attributes
-        __getattr__ = refuse_attribute
 
     def __len__(self) -> int:
         return len(self.table)

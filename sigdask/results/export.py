@@ -98,14 +98,21 @@ def build_dataset(table: Table, attributes: Mapping[str, Any]) -> Any:
 
 
 def build_frame_from_columns(columns: Mapping[str, Values], library: str) -> Any:
-    """Return columns as a data frame of the given library, with None or, for pandas, NaN if missing."""
-    takes_none = library != "pandas"  # only pandas uses NaN for missing values
+    """Return columns as a data frame of the given library, with null or, for pandas, NaN if missing.
+
+    Columns are lists of plain values or arrays of numbers, so that no library takes them for objects.
+    """
     return _get_frame_maker(library)(
         {
-            name: list_values(values) if takes_none and isinstance(values, Nullable) else to_array(values)
+            name: to_array(values) if library == "pandas" or _is_numeric(values) else list_values(values)
             for name, values in columns.items()
         }
     )
+
+
+def _is_numeric(values: Values) -> bool:
+    """Return whether a column is an array of numbers or truth values without gaps."""
+    return isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
 
 
 def build_frame_from_rows(rows: Sequence[Mapping[str, Any]], library: str) -> Any:

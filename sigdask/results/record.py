@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sigdask.options import refuse_attribute
 from sigdask.results.columns import Assumption, format_short_doubt
 from sigdask.results.notes import Note, list_texts
 from sigdask.statistics.bounds import Check
@@ -300,9 +299,6 @@ class Result:
 
     def __repr__(self) -> str:
         return format_line(self)
-
-    if not TYPE_CHECKING:  # type checkers know the attributes
-        __getattr__ = refuse_attribute
 
     @property
     def warnings(self) -> tuple[str, ...]:

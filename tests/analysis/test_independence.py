@@ -14,6 +14,7 @@ from sklearn import metrics as scikit
 
 import sigdask
 from sigdask.analysis.independence import Labellings, score_labels
+from sigdask.api import independence_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution.run import count_jobs
@@ -172,7 +173,7 @@ def test_samples_fit_the_exact_p():
     counts = Counts.from_labels(b, {"a": a, "shifted": np.roll(a, 1)}, groups={"part": np.arange(90) // 30})
     for side in SIDES:
         for within in (None, "part"):
-            results = sigdask.independence_all(
+            results = independence_all(
                 counts, metrics=["accuracy", "f1[a]", "mcc", "micro-f1(labels=a+b)"], method="both", trials=20_000,
                 alternative=side, within=within, cluster="none",
             )  # fmt: skip
@@ -296,14 +297,14 @@ def test_a_users_function_without_an_address_is_not_sent_to_other_machines():
 def test_what_cannot_be_tested_is_refused():
     labels = Counts.from_labels(list("ab"), {"a": list("ab")})
     with pytest.raises(InputError, match="one label per item"):
-        sigdask.independence_all(Counts.from_scores({"a": [1, 2], "b": [2, 1]}))
+        independence_all(Counts.from_scores({"a": [1, 2], "b": [2, 1]}))
     with pytest.raises(InputError, match="metrics that sum counts of labels"):
-        sigdask.independence_all(labels, metrics=[sigdask.black_box(lambda outputs, gold: 0.0)])
+        independence_all(labels, metrics=[sigdask.metric(lambda outputs, gold: 0.0, of="outputs")])
     a, b = draw_labels(600, "abcdefgh")
     with pytest.raises(InputError, match="too many arrangements for an exact p"):
         sigdask.independence(a, b, metric="macro-f1", method="exact")
     with pytest.raises(InputError, match="no column 'part'"):
-        sigdask.independence_all(labels, within="part")
+        independence_all(labels, within="part")
     with pytest.raises(InputError, match="must be one of two-sided, greater, less"):
         sigdask.independence(list("ab"), list("ab"), alternative="more")
 
@@ -379,7 +380,7 @@ def draw_labellings(n=30, seed=2):
 def test_p_of_several_labellings_is_adjusted_by_default(adjust, by):
     """BH and BY against SciPy's; Holm's by its definition: the k-th smallest of m times m - k + 1, never falling."""
     options = {} if adjust is None else {"adjust": adjust}
-    results = sigdask.independence_all(draw_labellings(), metrics=["accuracy", "kappa"], **options)
+    results = independence_all(draw_labellings(), metrics=["accuracy", "kappa"], **options)
     p = np.array([result.p_value for result in results])
     if by == "holm":
         order = np.argsort(p)
@@ -396,16 +397,16 @@ def test_p_of_several_labellings_is_adjusted_by_default(adjust, by):
 
 def test_p_of_one_labelling_is_not_adjusted_by_default_nor_where_that_is_not_wanted():
     counts = draw_labellings()
-    plain = sigdask.independence_all(counts, adjust="none")
+    plain = independence_all(counts, adjust="none")
     assert {result.p_adjusted for result in plain} == {None}
     result = sigdask.independence(["a", "b"] * 5, ["a", "b"] * 5)
     assert (result.p_adjusted, result.verdict(0.05)) == (None, "significant")
     with pytest.raises(InputError, match="adjust"):
-        sigdask.independence_all(counts, adjust="max-t")
+        independence_all(counts, adjust="max-t")
 
 
 def test_a_verdict_of_an_adjusted_p_is_of_its_adjusted_interval():
-    sampled = sigdask.independence_all(draw_labellings(), method="randomization", trials=2000)
+    sampled = independence_all(draw_labellings(), method="randomization", trials=2000)
     for result in sampled:
         low, high = result.p_adjusted_interval
         assert low <= result.p_adjusted <= high or result.p_adjusted == pytest.approx(high)

@@ -425,7 +425,7 @@ def test_a_prediction_column_beside_several_systems_is_named(tmp_path):
 
 def test_a_frame_without_an_ignored_column_says_so():
     rows = {"system": [*"aabb"], "item": [1, 2, 1, 2], "score": [1, 2, 3, 1]}
-    notes = sigdask.compare(rows, ignore=["speed"]).notes
+    notes = sigdask.compare_all(rows, ignore=["speed"]).notes
     assert "ignore='speed' has no effect: there is no such column; leave it out" in [note.text for note in notes]
 
 

@@ -10,7 +10,7 @@ import reference
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.counts.precision import ScoreScale, choose_lattice
-from sigdask.metrics import black_box, metric
+from sigdask.metrics import metric
 
 TENTHS = np.array([1, 2, 3, 4, 5, 6, 7, -1, -2, 3, -4, 2])
 
@@ -152,7 +152,7 @@ def test_a_black_box_of_floats_misses_no_tie_either(alternative):
     # the same tenths, added up as floats: no lattice, only the tolerance of 64 eps (|A| + |B|)
     b = np.array([4, 5, 7, 9, 0, 1, 8, 9, 2, 3, 8, 4])
     d = np.array([5, 3, 2, 9, -4, 9, 6, 5, -7, -8, -8, 8])
-    box_metric = black_box(lambda o, _: sum(o))
+    box_metric = metric(lambda o, _: sum(o), of="outputs")
     options = {"alternative": alternative, "interval": "none", "cluster": "none"}
     box = compare((b + d) / 10, b / 10, metric=box_metric, **options)
     sums = (1 - 2 * (np.arange(4096)[:, None] >> np.arange(12) & 1)) @ d

@@ -9,9 +9,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sigdask import as_counts, compare_all
+from sigdask import compare_all, read
 from sigdask.errors import InputError
-from sigdask.formats import Options, read
 
 N_ITEMS = 40
 RNG = np.random.default_rng(20)
@@ -64,7 +63,7 @@ def test_a_frame_and_its_csv_file_are_read_alike(tmp_path: Path, layout: str, li
         frame.to_csv(path, index=False)
     else:
         frame.write_csv(path)
-    file_counts, frame_counts = read(path), as_counts(frame)
+    file_counts, frame_counts = read(path), read(frame)
     assert frame_counts.systems == file_counts.systems
     assert (frame_counts.ids is None) == (file_counts.ids is None)
     assert frame_counts.ids is None or list(frame_counts.ids) == list(file_counts.ids)
@@ -95,7 +94,7 @@ def test_a_frame_is_refused_for_the_reason_of_its_file(tmp_path: Path, what: str
     with pytest.raises(InputError, match=message):
         read(tmp_path / "t.csv")
     with pytest.raises(InputError, match=message) as error:
-        as_counts(frame)
+        read(frame)
     assert "--" not in str(error.value).replace("--gold", "")
 
 
@@ -121,20 +120,20 @@ def test_the_seed_of_a_long_frame_is_no_score() -> None:
 
 
 def test_a_mapping_of_long_columns_is_long_too_and_other_mappings_name_their_systems() -> None:
-    assert as_counts(LAYOUTS["long"]).systems == ("a", "b")
-    assert as_counts({"step": range(N_ITEMS), "seed": [42] * N_ITEMS}).systems == ("step", "seed")
+    assert read(LAYOUTS["long"]).systems == ("a", "b")
+    assert read({"step": range(N_ITEMS), "seed": [42] * N_ITEMS}).systems == ("step", "seed")
 
 
 def test_the_layout_of_a_frame_may_be_said() -> None:
     frame = pd.DataFrame(LAYOUTS["wide with bookkeeping"])
-    assert as_counts(frame, format="wide:systems=a+seed").systems == ("a", "seed")
-    assert as_counts(pd.DataFrame(REFUSED["a regression"][0]), format="labels").systems == ("a", "b")
+    assert read(frame, format="wide:systems=a+seed").systems == ("a", "seed")
+    assert read(pd.DataFrame(REFUSED["a regression"][0]), format="labels").systems == ("a", "b")
     with pytest.raises(InputError, match="must be one of auto, wide, long, labels, responses"):
-        as_counts(frame, format="conll")
+        read(frame, format="conll")
 
 
 def test_what_is_left_out_of_a_frame_is_told_in_the_words_of_python() -> None:
-    [note] = [w for w in as_counts(pd.DataFrame(LAYOUTS["wide with bookkeeping"])).notices if "left out" in w]
+    [note] = [w for w in read(pd.DataFrame(LAYOUTS["wide with bookkeeping"])).notices if "left out" in w]
     assert 'format="wide:systems=A+B"' in note
     assert "--" not in note
 
@@ -143,7 +142,7 @@ def test_what_is_left_out_of_a_frame_is_told_in_the_words_of_python() -> None:
 def test_numbers_of_a_frame_keep_their_kind(kind: type) -> None:
     """Compare with the same columns as arrays, which are not searched for systems."""
     columns = {"a": (A * 100).astype(kind), "b": (B * 100).astype(kind)}
-    frame_counts, array_counts = as_counts(pd.DataFrame(columns)), as_counts(columns)
+    frame_counts, array_counts = read(pd.DataFrame(columns)), read(columns)
     assert all(np.array_equal(frame_counts.field(name), array_counts.field(name)) for name in array_counts.fields)
     assert all(frame_counts.field(name).dtype == array_counts.field(name).dtype for name in array_counts.fields)
     assert frame_counts.notices == array_counts.notices
@@ -170,7 +169,7 @@ LOGS = [
     ("model,task_id,sample,passed", ("False", "True"), {}),
     ("model,example_id,seed,em,latency_s,tokens", ("0", "1"), {}),
     ("model,item,seed,correct,prediction,target", ("0", "1"), {}),
-    ("checkpoint,idx,temperature_seed,resolved", ("False", "True"), {"system_column": "checkpoint"}),
+    ("checkpoint,idx,temperature_seed,resolved", ("False", "True"), {"system": "checkpoint"}),
 ]
 
 
@@ -192,8 +191,7 @@ def test_logs_of_repeated_evaluations_are_averaged_by_item(header, words, named,
     k = len([name for name in names if name in {"model", "checkpoint", "task"}])
     frame["numbers"] = [float(row[k + 2]) if words[0] in "0-0.252" else float(row[k + 2] == words[1]) for row in rows]
     means = frame.groupby(names[: k + 1]).numbers.mean().groupby(names[0]).mean()
-    options = Options(**named)
-    counts = read(path, options=options) if from_file else as_counts(frame.drop(columns="numbers"), **named)
+    counts = read(path if from_file else frame.drop(columns="numbers"), columns=named)
     [result] = compare_all(counts, trials=100, second_run=False)
     assert (result.score_a, result.score_b) == pytest.approx((means["gpt"], means["llama"]))
     assert any(f"{names[k + 2]!r} is compared" in text for text in (*counts.scope, *counts.warnings))
@@ -204,7 +202,7 @@ def test_the_number_of_a_sample_is_never_compared(tmp_path):
     rows = [f"{model},{item},{trial},C" for model in "ab" for item in range(12) for trial in range(3)]
     (path := tmp_path / "log.csv").write_text("\n".join(["model,question,trial,grade", *rows]))
     frame = pd.read_csv(path)
-    for read_log in (partial(read, path), partial(as_counts, frame)):
+    for read_log in (partial(read, path), partial(read, frame)):
         with pytest.raises(InputError, match=r"1 column \('trial'\) of numbers; choose the score"):
             read_log()
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from builders import build_rng
 
-from sigdask import InputError, as_counts, compare, compare_all, compare_sets, read
+from sigdask import InputError, compare, compare_all, compare_sets, read
 from sigdask.counts import Counts
+from sigdask.formats.frames import as_counts
 
 polars = pytest.importorskip("polars")
 
@@ -94,7 +95,7 @@ def test_a_column_of_numbered_documents_groups_items_and_is_no_system(name, tmp_
         assert [*counts.groups] == [name]
         assert f"column {name!r}: taken as groups of items" in counts.warnings
     with pytest.raises(InputError, match=f"no column '{name}s'; .*did you mean '{name}'. Name one of these columns$"):
-        compare(frame, unit=f"{name}s")
+        compare_all(frame, unit=f"{name}s")
 
 
 def test_columns_of_numbers_are_ids_and_groups_where_they_are_named():
@@ -145,7 +146,7 @@ DATES = [dt.date(2026, 1, k) for k in (1, 2)]
         ({"a": [1], "b": [2]}, {"names": ["x", "y"]}, "names are of an array's systems"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, "this data frame cannot be read: .*'a' 2 times"),
         (pd.DataFrame([[1, 2]], columns=[1, "1"]), {}, "system name '1' occurs twice"),
-        ({"a": [1, 2], "b": [2, 3], "who": ["x", "y"]}, {}, r"column 'who' holds texts, not scores.*ids="),
+        ({"a": [1, 2], "b": [2, 3], "who": ["x", "y"]}, {}, r"column 'who' holds texts, not scores.*columns="),
         ({"a": [1, 2], "b": [2, 3], "when": np.array(DATES, "M8[D]")}, {}, r"column 'when' holds values of type date"),
         ({"a": [1, 2], "b": [2, "x"]}, {}, "scores of 'b': could not convert string to float: 'x'"),
         ({"a": [[1], [2]], "b": [1, 2]}, {}, "scores of 'a': 2 dimensions, expected one number per item"),
@@ -189,14 +190,14 @@ def test_compare_takes_wide_frames_and_long_ones_with_a_column_for_each_metric(l
         build({name: LONG[name] for name in ("system", "item")} | {"score": LONG["mine"]}),
     ):
         expected = compare_all(Counts.from_scores(SCORES, ids=ids), metrics=["mean"], **options)
-        assert [(r.a, r.b, r.n_extreme, r.difference) for r in compare(frame, **options)] == [
+        assert [(r.a, r.b, r.n_extreme, r.difference) for r in compare_all(frame, **options)] == [
             (r.a, r.b, r.n_extreme, r.difference) for r in expected
         ]
-    results = compare(build(LONG), baseline="a", **options)
+    results = compare_all(build(LONG), baseline="a", **options)
     assert [(r.metric, r.a, r.b) for r in results] == [(m, a, "a") for a in "bcd" for m in ("mine", "BLEU")]
     for metric, scores in (("mine", SCORES), ("BLEU", BLEU)):
         expected = compare_all(Counts.from_scores(scores, ids=ids), metrics=["mean"], baseline="a", **options)
-        chosen = compare(build(LONG), metric=metric, baseline="a", **options)
+        chosen = compare_all(build(LONG), metrics=metric, baseline="a", **options)
         assert [r.n_extreme for r in chosen] == [r.n_extreme for r in expected]
         assert [r.n_extreme for r in results if r.metric == metric] == [r.n_extreme for r in expected]
 
@@ -204,19 +205,19 @@ def test_compare_takes_wide_frames_and_long_ones_with_a_column_for_each_metric(l
 def test_an_index_of_pandas_is_columns_of_ids_systems_and_groups():
     options = {"trials": 500, "second_run": False}
     long = pd.DataFrame(LONG)
-    expected = [r.n_extreme for r in compare(long, **options)]
-    assert [r.n_extreme for r in compare(long.set_index(["system", "item"]), **options)] == expected
+    expected = [r.n_extreme for r in compare_all(long, **options)]
+    assert [r.n_extreme for r in compare_all(long.set_index(["system", "item"]), **options)] == expected
     series = long.set_index(["item", "system"])["BLEU"]
-    assert [r.n_extreme for r in compare(series, **options)] == expected[1::2]
+    assert [r.n_extreme for r in compare_all(series, **options)] == expected[1::2]
     wide = long.pivot_table("BLEU", "item", "system")
     for frame in (wide, wide.rename_axis("segment_name"), wide.rename_axis(None)):
-        results = compare(frame, **options)
+        results = compare_all(frame, **options)
         assert [r.score_a for r in results] == pytest.approx([np.mean(BLEU[r.a]) for r in results])
         assert {*results.unit_table("a", "b")["id"]} == {*LONG["item"]}
     documents = pd.DataFrame({**SCORES, "document": [f"d{k % 7}" for k in range(60)]}).set_index(
         "document", append=True
     )
-    assert {r.unit for r in compare(documents.reset_index("document"), unit="document", **options)} == {"document"}
+    assert {r.unit for r in compare_all(documents.reset_index("document"), unit="document", **options)} == {"document"}
 
 
 def test_samples_in_a_column_of_a_metric_have_the_exact_p_of_all_swaps():
@@ -239,7 +240,7 @@ def test_samples_in_a_column_of_a_metric_have_the_exact_p_of_all_swaps():
 def test_several_samples_of_an_item_are_averaged_in_every_column_of_a_metric():
     rows = [(s, k, k * (e + n) % 3, float((k + e) % 2)) for n, s in enumerate("ab") for k in range(9) for e in range(2)]
     frame = pd.DataFrame(rows, columns=["system", "item", "grade", "right"])
-    results = compare(frame)
+    results = compare_all(frame)
     assert "2 replicates of each of 9 items" in results.warnings[0]
     assert [(r.metric, r.score_a) for r in results] == [
         (name, pytest.approx(frame[frame.system == "a"][name].mean())) for name in ("grade", "right")
@@ -250,13 +251,15 @@ def test_missing_scores_of_one_metric_are_handled_as_asked():
     frame = pd.DataFrame(LONG)
     frame.loc[3, "BLEU"] = np.nan  # system a, item i3
     with pytest.raises(InputError, match="system 'a' has no score 'BLEU' for item 'i3'.*missing='pairwise'"):
-        compare(frame)
-    results = compare(frame, missing="pairwise", pairs=[("a", "b")], trials=99)
+        compare_all(frame)
+    results = compare_all(frame, missing="pairwise", pairs=[("a", "b")], trials=99)
     assert [(r.metric, r.n_items) for r in results] == [("mine", 60), ("BLEU", 59)]
     rest = [k for k in range(60) if k != 3]
     assert results[1].difference == pytest.approx(np.mean([BLEU["a"][k] - BLEU["b"][k] for k in rest]))
-    assert [r.metric for r in compare(frame, ignore=["BLEU"], pairs=[("a", "b")], trials=99)] == ["mine"]
-    [note] = [text for text in compare(frame, score_column="mine", trials=99).warnings if "left out" in text] or [None]
+    assert [r.metric for r in compare_all(frame, ignore=["BLEU"], pairs=[("a", "b")], trials=99)] == ["mine"]
+    [note] = [
+        text for text in compare_all(frame, columns={"score": "mine"}, trials=99).warnings if "left out" in text
+    ] or [None]
     assert note is None or "score_column=" in note
 
 
@@ -285,13 +288,13 @@ OTHER = np.array([1, 1, 0, 2, 5, 0, 0, 3, 1, 2, 1, 0]) / 4
 )
 def test_several_levels_of_an_index_name_the_items_together(names):
     index = pd.MultiIndex.from_product([["x", "y", "z"], range(4)], names=names)
-    result = compare(pd.DataFrame({"a": ROW, "b": OTHER}, index=index))[0]
+    result = compare_all(pd.DataFrame({"a": ROW, "b": OTHER}, index=index))[0]
     assert (result.n_items, result.p_value) == (12, compare(ROW, OTHER).p_value)
 
 
 def test_levels_that_number_samples_are_no_part_of_an_items_name():
     index = pd.MultiIndex.from_product([range(6), range(2)], names=["item", "seed"])
-    result = compare(pd.DataFrame({"a": ROW, "b": OTHER}, index=index))[0]
+    result = compare_all(pd.DataFrame({"a": ROW, "b": OTHER}, index=index))[0]
     expected = compare(ROW.reshape(6, 2).mean(axis=1), OTHER.reshape(6, 2).mean(axis=1))
     assert result.p_value == expected.p_value
 
@@ -301,7 +304,7 @@ def test_levels_that_number_samples_are_no_part_of_an_items_name():
 )
 def test_values_without_a_length_are_read_once(make):
     assert compare(make(ROW), make(OTHER)).p_value == compare(ROW, OTHER).p_value
-    assert compare({"a": make(ROW), "b": make(OTHER)})[0].p_value == compare(ROW, OTHER).p_value
+    assert compare_all({"a": make(ROW), "b": make(OTHER)})[0].p_value == compare(ROW, OTHER).p_value
 
 
 def test_masked_values_are_missing():
@@ -333,7 +336,7 @@ def test_series_with_the_same_index_in_another_order_are_not_matched_by_position
     with pytest.raises(InputError, match="same index labels in different places"):
         compare(a, b[::-1], **gold)
     with pytest.raises(InputError, match="same index labels in different places"):
-        compare({"a": a, "b": b[::-1]}, **gold)
+        compare_all({"a": a, "b": b[::-1]}, **gold)
     assert compare(a, pd.Series(OTHER, index=range(12)), **gold).p_value == compare(a, b, **gold).p_value
 
 

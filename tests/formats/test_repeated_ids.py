@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from command import call_sigdask
 
-from sigdask import as_counts
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
+from sigdask.formats.frames import as_counts
 
 
 def compute_exact_p(differences):

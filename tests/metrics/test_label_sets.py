@@ -13,7 +13,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.metrics import black_box, find_metric
+from sigdask.metrics import find_metric, metric
 
 LABELS = list("abcd")
 LABEL_SET = st.sets(st.sampled_from(LABELS))
@@ -114,7 +114,7 @@ def test_black_boxes_see_the_sets_as_tuples():
         calls.append((outputs, gold))
         return sum(x == y for x, y in zip(outputs, gold, strict=True)) / len(gold)
 
-    [result] = compare_all(counts, metrics=[black_box(exact)], interval="none", cluster="none")
+    [result] = compare_all(counts, metrics=[metric(exact, of="outputs")], interval="none", cluster="none")
     assert calls[0] == ([("a", "b"), ()], [("a",), ()])
     assert (result.score_a, result.score_b) == (0.5, 0.5)
 

@@ -100,7 +100,9 @@ def test_a_black_box_counts_as_the_vectorised_metric():
     def share_right(outputs, right):
         return sum(o == r for o, r in zip(outputs, right, strict=True)) / len(right)
 
-    box = compare(a, b, gold=gold, metric=sigdask.black_box(share_right), method="randomization", trials=3000)
+    box = compare(
+        a, b, gold=gold, metric=sigdask.metric(share_right, of="outputs"), method="randomization", trials=3000
+    )
     fast = compare(a, b, gold=gold, metric="accuracy", method="randomization", trials=3000)
     assert box.n_extreme == fast.n_extreme
     assert box.score_a == fast.score_a
@@ -118,7 +120,7 @@ def test_a_black_box_that_fails_or_returns_nan_is_the_users_error():
         (lambda outputs, gold: float("nan"), "nan"),
     ):
         with pytest.raises(InputError, match=place):
-            compare([1, 2], [0, 0], metric=sigdask.black_box(function))
+            compare([1, 2], [0, 0], metric=sigdask.metric(function, of="outputs"))
 
 
 def test_lower_is_better_where_the_user_says_so():
@@ -134,7 +136,7 @@ def test_lower_is_better_where_the_user_says_so():
 
 
 def test_a_black_box_enumerates_up_to_12_units():
-    result = compare([1, 2, 3.5], [0, 0, 0], metric=sigdask.black_box(lambda o, _: max(o)))
+    result = compare([1, 2, 3.5], [0, 0, 0], metric=sigdask.metric(lambda o, _: max(o), of="outputs"))
     assert (result.method, result.n_trials) == ("exact", 8)
 
 

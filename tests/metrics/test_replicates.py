@@ -10,7 +10,7 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, detect, read
-from sigdask.metrics import black_box, find_metric, replicates
+from sigdask.metrics import find_metric, metric, replicates
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits
 
@@ -120,7 +120,7 @@ def test_decimals_stay_exact():
 
 
 def test_a_black_box_takes_no_replicates(labelled):
-    box = black_box(lambda outputs, gold: 0.0)
+    box = metric(lambda outputs, gold: 0.0, of="outputs")
     with pytest.raises(InputError, match="uses whole outputs and does not support replicates"):
         compare_all(build_counts(labelled), metrics=[box], trials=10)
 

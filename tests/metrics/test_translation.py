@@ -188,7 +188,7 @@ def test_lists_of_texts_in_python_have_sacrebleus_scores_and_the_results_of_file
     expected = [TOOLS[metric].corpus_score(own, references).score for own in (x, y)]
     result = compare(x, y, gold=references, metric=metric, names=["x", "y"], trials=99, interval="none")
     assert [result.score_a, result.score_b] == pytest.approx(expected, rel=1e-12)
-    [of_dict] = compare({"x": x, "y": y}, gold=references, metric=metric, trials=99, interval="none")
+    [of_dict] = compare_all({"x": x, "y": y}, gold=references, metrics=metric, trials=99, interval="none")
     [of_files] = compare_all(counts, metrics=metric, trials=99, interval="none")
     assert result.p_value == of_dict.p_value == of_files.p_value
     assert of_dict.signature == of_files.signature

@@ -6,7 +6,7 @@ import pytest
 from sigdask.api import compare_all
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
-from sigdask.metrics import black_box
+from sigdask.metrics import metric
 
 
 def type_f1(outputs, gold):
@@ -61,7 +61,7 @@ def test_counts_are_those_of_the_black_box(seed):
     for alternative in ("two-sided", "greater"):
         options = {"method": "randomization", "trials": 60, "alternative": alternative, **PLAIN}
         fast = compare_all(counts, metrics=list(FUNCTIONS), **options)
-        slow = compare_all(counts, metrics=[black_box(f, name=name) for name, f in FUNCTIONS.items()], **options)
+        slow = compare_all(counts, metrics=[metric(f, name=name, of="outputs") for name, f in FUNCTIONS.items()], **options)
         for f, s in zip(fast, slow, strict=True):
             assert (f.a, f.b, f.metric, f.n_extreme, f.n_discordant) == (
                 s.a,
@@ -80,7 +80,7 @@ def test_enumeration_is_that_of_the_black_box(seed):
     counts = build_counts(draw_term_sets(rng, 11, 2, 12, 1.0))
     options = {"method": "exact", **PLAIN}
     fast = compare_all(counts, metrics=list(FUNCTIONS), **options)
-    slow = compare_all(counts, metrics=[black_box(f, name=name) for name, f in FUNCTIONS.items()], **options)
+    slow = compare_all(counts, metrics=[metric(f, name=name, of="outputs") for name, f in FUNCTIONS.items()], **options)
     assert [(f.p_value, f.n_trials) for f in fast] == [(s.p_value, s.n_trials) for s in slow]
 
 
@@ -92,7 +92,7 @@ def test_units_subsets_and_missing_items():
     counts = build_counts(columns, groups=groups, present=present)
     options = {"unit": "document", "by": "half", "trials": 200, "method": "randomization", **PLAIN}
     fast = compare_all(counts, metrics=["type-f1"], **options)
-    slow = compare_all(counts, metrics=[black_box(type_f1, name="type-f1")], **options)
+    slow = compare_all(counts, metrics=[metric(type_f1, name="type-f1", of="outputs")], **options)
     assert len(fast) == 6
     for f, s in zip(fast, slow, strict=True):
         assert (f.subset, f.n_items, f.n_units, f.n_extreme) == (s.subset, s.n_items, s.n_units, s.n_extreme)

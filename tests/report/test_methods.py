@@ -14,8 +14,9 @@ from command import call_sigdask
 from nights import write_plan, write_scores
 from pybtex.database import parse_string
 
-from sigdask import as_counts, compare_all
+from sigdask import compare_all
 from sigdask.examples import yeh2000
+from sigdask.formats.frames import as_counts
 from sigdask.options import Adjust
 from sigdask.report.methods.sources import SOURCES, format_bibtex, get_field
 from sigdask.report.methods.text import Methods

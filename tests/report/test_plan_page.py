@@ -489,6 +489,7 @@ NIGHTS = """
 import sys, time
 from pathlib import Path
 import sigdask
+from sigdask.nightly.report.site import write_site
 
 folder, other, site = map(Path, sys.argv[1:])
 (folder / "ready").touch()
@@ -498,7 +499,7 @@ plan = sigdask.load_plan(folder / "plan.toml")
 for night in range(3):
     outcome = sigdask.run_plan(plan, cluster="none")
     assert not outcome.unwritten, outcome.unwritten
-    sigdask.write_site(site, plan)
+    write_site(site, plan)
 """
 
 

@@ -7,7 +7,7 @@ import pytest
 from command import call_sigdask
 from paper_tables import HOSTILE_NAMES, compile_paper, parse_tables
 
-from sigdask.api import evaluate, independence_all, power
+from sigdask.api import independence_all, power, rankings
 from sigdask.counts import Counts
 from sigdask.counts.candidates import Candidates
 
@@ -16,7 +16,7 @@ def evaluate_rankings(names=("one", "two", "three"), **options):
     rng = np.random.default_rng(4)
     gold = rng.random(120) < 0.3
     scores = {name: gold * (k + 1) / 6 + rng.random(120) for k, name in enumerate(names)}
-    return evaluate(Candidates.of(gold, scores), **{"n": [10, 40], "trials": 99} | options)
+    return rankings(Candidates.of(gold, scores), **{"n": [10, 40], "trials": 99} | options)
 
 
 def compute_power(names="abc", **options):

@@ -26,7 +26,7 @@ def test_a_result_is_shown_as_a_line(yeh):
 def test_the_cells_are_those_of_the_report():
     scores = build_rng(0).normal(size=(80, 4))
     groups = {"kind": ["x" * (k % 2) + "y" for k in range(80)]}
-    results = sigdask.compare_all(sigdask.as_counts(scores, names="abcd", groups=groups), by="kind", trials=1000)
+    results = sigdask.compare_all(scores, names="abcd", groups=groups, by="kind", trials=1000)
     report = [line.split() for line in render(results).splitlines()]
     rows = [line.split() for line in repr(results).splitlines()[2:-1]]
     assert len(rows) == 10

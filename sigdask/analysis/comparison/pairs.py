@@ -615,8 +615,7 @@ class CompareSpec:
         for metric in metrics:
             if not isinstance(metric, (Metric, AnyBound)):
                 raise InputError(
-                    f"metric {metric!r}: expected a name or a metric; `sigdask.metric` and `sigdask.black_box` make "
-                    "metrics of functions"
+                    f"metric {metric!r}: expected a name or a metric; `sigdask.metric` makes metrics of functions"
                 )
         check_unique([metric.name for metric in metrics], "metric")
         return metrics

@@ -150,7 +150,7 @@ def run_plan(
     store : str, optional
         Path of a SQLite file, or URL of a database, to use instead of the plan's.
     cluster : str, distributed.Client or cluster object, optional
-        Where trials are counted, as in `compare_sets`. By default the plan's cluster.
+        Where trials are counted, as in `compare_all`. By default the plan's cluster.
     workers : int, optional
         Number of threads or processes to start. By default the plan's number.
     deadline : float, optional
@@ -186,7 +186,7 @@ def run_plan(
     if isinstance(plan, Path | str):
         plan = load_plan(plan)
     if not isinstance(plan, Plan):
-        raise InputError(f"plan = {plan!r}: expected a plan, as load_plan returns, or its file")
+        raise InputError(f"plan = {plan!r}: expected a plan or its file")
     target = cluster if cluster is not None else plan.cluster
     if not isinstance(target, Cluster):
         clusters.check_cluster(target)

@@ -59,6 +59,13 @@ def iter_other_warnings(results: ComparisonResults, *, verbose: bool = False) ->
             yield make_printable(f"warning: {note.text}")
 
 
+def iter_warnings(results: ComparisonResults) -> Iterator[str]:
+    """Yield the texts of all warnings that are printed by default, those that could change a verdict first."""
+    notes = select_warnings(results)
+    for is_urgent in (True, False):
+        yield from (note.text for note in notes if (note.kind in CHANGES_VERDICTS) == is_urgent)
+
+
 def iter_remarks(
     results: ComparisonResults, summary: Verdict, shown: Sequence[Result], *, verbose: bool
 ) -> Iterator[str]:

@@ -8,7 +8,8 @@ import pytest
 
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
-from sigdask.api import Candidates, evaluate
+from sigdask.api import rankings
+from sigdask.counts.candidates import Candidates
 from sigdask.randomization.stream import draw_sample_ranks, draw_swap_bits
 
 
@@ -84,7 +85,7 @@ def test_p_of_many_trials_is_that_of_all_arrangements():
     panel = MeasureRankings(candidates, RankingSpec.from_options(n=[3, 6])).swap_panels[0]
     observed = compute_differences(panel, np.zeros(10, bool))
     every = [compute_differences(panel, np.array(swapped)) for swapped in product([False, True], repeat=10)]
-    differences = evaluate(candidates, n=[3, 6], trials=40_000, cluster="none").differences
+    differences = rankings(candidates, n=[3, 6], trials=40_000, cluster="none").differences
     for h, row in enumerate(differences):
         exact = sum(abs(d[h]) >= abs(observed[h]) for d in every) / 2**10
         assert abs(row.p_exchange - exact) < 4 * np.sqrt(exact * (1 - exact) / 40_000) + 1e-4
@@ -125,7 +126,7 @@ def test_threads_count_what_one_process_does():
     candidates = draw_candidates(n=300, n_measures=3, seed=6)
     options = {"n": [20, 50], "trials": 3000, "samples": 20, "sample_size": 60}
     sequential, parallel = (
-        evaluate(candidates, cluster=cluster, workers=2, **options) for cluster in ("none", "threads")
+        rankings(candidates, cluster=cluster, workers=2, **options) for cluster in ("none", "threads")
     )
     assert sequential == parallel
 
@@ -135,7 +136,7 @@ def test_worker_processes_count_what_one_process_does():
     candidates = draw_candidates(n=300, n_measures=3, seed=6)
     options = {"n": [20, 50], "trials": 3000, "samples": 200, "sample_size": 60}
     sequential, parallel = (
-        evaluate(candidates, cluster=cluster, workers=2, **options) for cluster in ("none", "local")
+        rankings(candidates, cluster=cluster, workers=2, **options) for cluster in ("none", "local")
     )
     assert sequential == parallel
 
@@ -149,21 +150,21 @@ def test_the_order_of_the_file_does_not_matter_where_there_are_ids():
         ids=candidates.ids[order].tolist(),
     )
     options = {"n": [5, 20], "trials": 500, "samples": 5, "sample_size": 20, "cluster": "none"}
-    assert evaluate(candidates, **options) == evaluate(shuffled, **options)
+    assert rankings(candidates, **options) == rankings(shuffled, **options)
 
 
 def test_a_measure_and_its_twin_have_p_of_one():
     base = draw_candidates(n=40, n_measures=1, seed=8)
     scores = base.scores[0].round(-1)
     twins = Candidates.of(base.gold.tolist(), {"a": scores, "b": scores * 2})
-    results = evaluate(twins, n=[5, 20], trials=200, cluster="none")
+    results = rankings(twins, n=[5, 20], trials=200, cluster="none")
     for row in results.differences:
         assert (row.difference, row.p_fisher, row.p_exchange, row.p_adjusted) == (0, 1, 1, 1)
     assert results.average_precision[0].p_adjusted == 1
 
 
 def test_adjusted_p_is_never_below_its_own():
-    results = evaluate(draw_candidates(n=200, n_measures=4, seed=9), trials=400, cluster="none")
+    results = rankings(draw_candidates(n=200, n_measures=4, seed=9), trials=400, cluster="none")
     assert all(row.p_adjusted >= row.p_exchange for row in results.differences)
     assert all(row.p_adjusted >= row.p_value for row in results.average_precision)
 

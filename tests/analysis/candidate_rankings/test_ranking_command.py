@@ -163,21 +163,22 @@ def test_every_declared_option_is_on_the_command_line_and_in_plans():
 def test_candidates_of_python_are_checked():
     import numpy as np
 
-    from sigdask.api import Candidates, evaluate
+    from sigdask.api import rankings
+    from sigdask.counts.candidates import Candidates
     from sigdask.errors import InputError
 
     gold, scores = np.array([True, False, True]), {"t": np.array([3.0, 2.0, 1.0])}
-    assert evaluate(Candidates.of(gold, scores), n=2).precision[0].precision == 0.5
+    assert rankings(Candidates.of(gold, scores), n=2).precision[0].precision == 0.5
     partly = Candidates.of([1, float("nan"), 0], scores)
-    assert evaluate(partly, n=2).sampled[0].n_judged == 1
+    assert rankings(partly, n=2).sampled[0].n_judged == 1
     for wrong, words in (
         (lambda: Candidates.of([1, 2, 0], scores), "gold of candidate 2 is 2"),
         (lambda: Candidates.of(gold, {"t": [1, 2]}), "'t' has 2 scores for 3 candidates"),
         (lambda: Candidates.of(gold, {"t": [1, float("inf"), 2]}), "'t' of candidate 2 is inf"),
         (lambda: Candidates.of(gold, {}), "no measure"),
         (lambda: Candidates.of(gold, scores, ids=["a", "b", "a"]), "id 'a' occurs twice"),
-        (lambda: evaluate(Candidates.of([1, 1, 1], scores)), "every one of 3 candidates is true"),
-        (lambda: evaluate(Candidates.of(gold, scores), ties="worst"), "ties = 'worst'"),
+        (lambda: rankings(Candidates.of([1, 1, 1], scores)), "every one of 3 candidates is true"),
+        (lambda: rankings(Candidates.of(gold, scores), ties="worst"), "ties = 'worst'"),
     ):
         with pytest.raises(InputError, match=words):
             wrong()
@@ -218,13 +219,14 @@ def test_a_list_of_one_measure_has_precision_and_nothing_to_compare(run):
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_what_is_shown_fits_the_terminal(columns):
-    from sigdask.api import Candidates, evaluate
+    from sigdask.api import rankings
+    from sigdask.counts.candidates import Candidates
     from sigdask.report.layout import wrap_lines
     from sigdask.report.terminal.candidate_rankings import render
 
     gold = [k % 3 == 0 for k in range(300)]
     scores = {f"a long name of measure {m}": [(k * (m + 7)) % 301 for k in range(300)] for m in range(4)}
-    results = evaluate(Candidates.of(gold, scores), trials=100, samples=20, sample_size=100, cluster="none")
+    results = rankings(Candidates.of(gold, scores), trials=100, samples=20, sample_size=100, cluster="none")
     for everything in (False, True):
         text = wrap_lines(render(results, everything=everything, width=columns), columns)
         assert max(map(len, text.splitlines())) <= columns

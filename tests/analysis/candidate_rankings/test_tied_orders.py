@@ -8,7 +8,8 @@ import pytest
 from builders import build_rng
 from scipy import stats
 
-from sigdask.api import Candidates, evaluate
+from sigdask.api import rankings
+from sigdask.counts.candidates import Candidates
 
 
 def list_best_sets(scores, n):
@@ -51,7 +52,7 @@ def test_p_is_the_largest_over_all_orders_of_tied_candidates(seed):
     a = (rng.integers(0, 3, 10) + gold * rng.integers(0, 3)).astype(float)
     b = (rng.integers(0, 3, 10) if seed % 2 else rng.permutation(10)).astype(float)
     trials = 20_000
-    results = evaluate(Candidates.of(gold, {"a": a, "b": b}), n=[2, 4, 5, 7], trials=trials, cluster="none")
+    results = rankings(Candidates.of(gold, {"a": a, "b": b}), n=[2, 4, 5, 7], trials=trials, cluster="none")
     for row in results.differences:
         by_exchange, by_fisher = find_largest_p(a, b, gold, row.n)
         assert row.p_fisher == pytest.approx(by_fisher)
@@ -66,7 +67,7 @@ def test_the_precision_that_is_tested_is_the_one_printed_and_no_order_depends_on
     gold = (rng.random(300) < 0.3).astype(int)
     frequency = np.minimum(rng.geometric(0.5, 300) + gold, 4)  # few distinct values
     candidates = Candidates.of(gold, {"f": frequency, "t": rng.normal(gold, 1)})
-    evaluations = [evaluate(candidates, n=[40, 80], trials=4000, seed=seed, cluster="none") for seed in range(4)]
+    evaluations = [rankings(candidates, n=[40, 80], trials=4000, seed=seed, cluster="none") for seed in range(4)]
     printed = {(row.measure, row.n): row.precision for row in evaluations[0].precision}
     for rows in zip(*(evaluation.differences for evaluation in evaluations), strict=True):
         assert len({(row.precision_a, row.precision_b, row.only_a_true, row.only_b_true) for row in rows}) == 1
@@ -83,6 +84,6 @@ def test_lists_without_ties_are_tested_as_they_stand():
     rng = build_rng(5)
     candidates = Candidates.of(rng.integers(0, 2, 50), {"a": rng.normal(size=50), "b": rng.normal(size=50)})
     default, in_file_order = (
-        evaluate(candidates, n=[10], trials=999, ties=ties, cluster="none") for ties in ("expected", "given")
+        rankings(candidates, n=[10], trials=999, ties=ties, cluster="none") for ties in ("expected", "given")
     )
     assert default.differences == in_file_order.differences

@@ -156,7 +156,7 @@ def test_the_scale_of_a_mean_is_the_standard_deviation_of_its_swaps():
 
 
 def test_a_black_box_falls_back_to_holm_and_refuses_max_t():
-    box = sigdask.black_box(lambda outputs, _: sum(outputs), name="total")
+    box = sigdask.metric(lambda outputs, _: sum(outputs), name="total", of="outputs")
     results = compare_all(draw_many(), metrics=[box], trials=200, cluster="none")
     assert results.family.adjust == "holm"
     with pytest.raises(InputError, match="total is a metric of whole outputs"):

@@ -135,7 +135,7 @@ def test_auto_adds_them_to_all_pairs_of_a_metric_or_to_none(monkeypatch):
 
 
 def test_what_has_no_exact_p_ends_before_anything_is_counted():
-    box = sigdask.black_box(lambda outputs, _: float(np.median(outputs)), name="middle")
+    box = sigdask.metric(lambda outputs, _: float(np.median(outputs)), name="middle", of="outputs")
     a, b = build_rng(1).integers(0, 9, (2, 40))
     with pytest.raises(
         InputError,

@@ -209,7 +209,7 @@ def test_black_boxes_have_the_percentiles_of_fewer_resamples():
         return ["right" if is_correct else "wrong" for is_correct in x]
 
     gold = ["right"] * 40
-    box = compare(labels(a), labels(b), gold=gold, metric=sigdask.black_box(accuracy), trials=50)
+    box = compare(labels(a), labels(b), gold=gold, metric=sigdask.metric(accuracy, of="outputs"), trials=50)
     assert (box.interval.method, box.interval.n_resamples) == ("bootstrap-percentile", 1000)
     sums = compare(labels(a), labels(b), gold=gold, metric="accuracy", interval="bootstrap", resamples=1000, trials=50)
     assert (box.interval.low, box.interval.high) == pytest.approx(sums.interval.percentile, abs=0.01)
@@ -307,7 +307,7 @@ def test_a_black_box_without_a_score_has_no_interval_and_a_plan_goes_on_without_
 
     a, b = draw_binary(10)
     counts = Counts.from_labels(["1"] * 10, {"a": [str(x) for x in a], "b": [str(x) for x in b]})
-    bound_spec = CompareSpec(metrics=[sigdask.black_box(never)]).bind_metrics(counts)
+    bound_spec = CompareSpec(metrics=[sigdask.metric(never, of="outputs")]).bind_metrics(counts)
     interval_jobs = IntervalJobs.from_comparisons(
         ComparisonJobs.from_spec(counts, bound_spec, second_run=False), IntervalSpec()
     )

@@ -234,7 +234,7 @@ def test_rows_are_numbered_in_the_order_in_which_what_they_have_comes():
 
 
 def test_a_black_box_has_its_own_trials_and_enumeration_among_others():
-    box = sigdask.black_box(lambda outputs, _: float(sum(outputs)), name="total")
+    box = sigdask.metric(lambda outputs, _: float(sum(outputs)), name="total", of="outputs")
     counts = Counts.from_scores({n: build_rng(k).integers(0, 9, 15) for k, n in enumerate("abc")})
     c = ComparisonJobs.from_spec(counts, CompareSpec((box, "mean")), second_run=False).comparisons
     assert c.n_trials.tolist() == [10_000, 2**20] * 3
