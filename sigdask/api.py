@@ -144,15 +144,14 @@ def compare(
         named.
     format : str
         How a data frame is laid out: "auto", "wide", "long", "labels", "responses" or "numbers".
-    system_column, score_column, gold_column : str, optional
-        Columns of a data frame. By default they are found by their usual names.
+    columns : mapping of str to str, optional
+        Columns of a data frame by their roles "id", "gold", "system" and "score", such as {"score": "f1"}. By default
+        they are found by their usual names.
     ignore : sequence of str
         Columns of a data frame to leave out.
     missing : {"error", "pairwise", "zero"}, optional
         How missing scores (NaN or None) are handled. "error", the default, raises InputError. "pairwise" compares each
         pair on the items that both have. "zero" counts them as the score 0.
-    min_items : int, optional
-        Number of common items that two systems need; by default 5 % of all items of the two.
     name : str
         Name of the test set in a data frame. It also determines the random stream.
     **options
@@ -201,12 +200,12 @@ def compare(
         return _compare_outputs(a, gold, metric, {"names": names, "units": units}, options)
     if b is None:
         return _compare_frame(a, metric=metric, names=names, gold=gold, units=units, options=options)
-    taken = {"ids"} if gold is not None else {"ids", "missing", "min_items"}
+    taken = {"ids"} if gold is not None else {"ids", "missing"}
     if wrong := next((name for name in options if name in {*FRAME_READING, *FRAME_SELECTION} - taken), None):
         remedy = FRAME_SELECTION.get(wrong, "give a data frame, or a mapping to sigdask.as_counts")
         raise TypeError(f"{wrong}= does not apply to two sequences; {remedy}")
     names, ids = ("A", "B") if names is None else names, options.pop("ids", None)
-    gaps: dict[str, Any] = {name: value for name, value in options.items() if name in {"missing", "min_items"}}
+    gaps: dict[str, Any] = {name: value for name, value in options.items() if name == "missing"}
     options = cast("FrameOptions", {name: value for name, value in options.items() if name not in gaps})
     if isinstance(names, str) or len(names) != 2:
         raise InputError(f"names = {names!r}: expected the names of two systems")
@@ -291,9 +290,9 @@ def _compare_frame(
     data: Any, *, metric: Any, names: Sequence[str] | None, gold: Any, units: Any, options: FrameOptions
 ) -> Results:
     """Compare all systems of a data frame or of other aligned data."""
-    for name, value, remedy in (("gold", gold, "gold_column="), ("units", units, "unit=")):
+    for name, value, remedy in (("gold", gold, "columns={'gold': NAME}"), ("units", units, "unit=")):
         if value is not None:
-            raise TypeError(f"{name}= is for two sequences; for a data frame give {remedy}, the name of a column")
+            raise TypeError(f"{name}= is for two sequences; for a data frame give {remedy}, with the name of a column")
     if metric is not None and options.get("metrics") is not None:
         raise TypeError("give either metric= or metrics=")
     reading: dict[str, Any] = {name: value for name, value in options.items() if name in FRAME_READING}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sigdask.analysis.comparison.pairs import bind_metric
 from sigdask.cli.compare import compare
-from sigdask.cli.output.streams import log_note
+from sigdask.cli.streams import log_note
 from sigdask.errors import InputError
 from sigdask.metrics import find_metric
 from sigdask.metrics.agreement import PREFIX
@@ -21,9 +21,10 @@ from sigdask.randomization.panels.cells import sort_metrics
 if TYPE_CHECKING:
     from sigdask.counts import Counts
 
-UNREAD = {"prediction_column": None, "score_column": None, "label_map": (), "align": "auto", "missing": None,
-          "min_items": None, "references": (), "documents": None, "group_file": None, "gold": None,
-          "together": False}  # fmt: skip
+UNREAD = {
+    "label_map": (), "align": "auto", "missing": None, "references": (), "documents": None, "group_file": None,
+    "gold": None, "together": False,
+}  # fmt: skip
 """Options of `compare` that `meta` lacks, at their defaults."""
 
 OWN = ("human", "language_pair", "scores", "lower", "statistic", "level", "group", "undefined", "permute", "threshold",
@@ -40,13 +41,17 @@ def meta(**options: Any) -> None:
         "scores": "+".join(options["scores"]),
         "lower": "+".join(options["lower"]),
     }
-    own = ",".join(f"{key}={value}" for key, value in parts.items() if value)
+    own = [f"{key}={value}" for key, value in parts.items() if value]
     shared = {name: value for name, value in options.items() if name not in OWN}
-    format_ = f"meta:{own}" if own else "meta"
+    name, colon, given = options["format_"].partition(":")
+    if name != "meta":
+        raise InputError(f"--format {name}: meta reads only tables and folders of its own format, meta")
+    format_ = ":".join(filter(None, (name, ",".join([*own, given] if colon else own))))
     if not options["quiet"]:
         log_note(f"equivalent command: sigdask compare --format {format_} --metric {metric} --unit {unit}")
-    read: dict[str, Any] = {"format_": format_, "gold_column": options["human"], "metrics": (metric,), "unit": (unit,)}
-    compare(partial(_sort_metrics, metric), **UNREAD, **shared, **read)
+    human = () if options["human"] is None else (f"gold={options['human']}",)
+    read = {"format_": format_, "columns": (*options["columns"], *human), "metrics": (metric,), "unit": (unit,)}
+    compare(partial(_sort_metrics, metric), **{**UNREAD, **shared, **read})
 
 
 def _sort_metrics(metric: str, counts: Counts) -> Counts:

@@ -83,8 +83,9 @@ def as_counts(
         Smallest number of items that two systems must have in common, by default 5 % of all items of the two.
     warnings : sequence of str
         Warnings to show with results.
-    system_column, score_column, gold_column : str, optional
-        Columns of a data frame. By default they are found by their usual names.
+    columns : mapping of str to str, optional
+        Columns of a data frame by their roles "id", "gold", "system" and "score", such as {"score": "f1"}. By default
+        they are found by their usual names.
     ignore : sequence of str
         Columns of a data frame to leave out.
 
@@ -114,14 +115,17 @@ def as_counts(
         scores = scores.compute()
     columns = _extract_columns(scores, names)
     are_columns = not isinstance(groups, Mapping) and (ids is None or isinstance(ids, str))
-    if format != "auto" or (are_columns and _is_frame(scores, columns)):
+    if format != "auto" or "columns" in options or (are_columns and _is_frame(scores, columns)):
         if not are_columns:
-            raise InputError("format= needs ids and groups as columns of the data frame; name them in ids= and groups=")
+            raise InputError(
+                "format= and columns= need ids and groups as columns of the data frame; name them in ids= and groups="
+            )
         ignored = {*options.pop("ignore", ())}
         notes = [*options.pop("warnings", ()), *tables.describe_unknown_columns(ignored, columns)]
         columns = {name: column for name, column in columns.items() if name not in ignored}
         group_names = (groups,) if isinstance(groups, str) else tuple(groups or ())
-        table_options = Options(id_column=ids, groups=group_names, metrics=tuple(metrics))  # type: ignore[arg-type]
+        roles = ({} if ids is None else {"id": ids}) | {**options.pop("columns", {})}
+        table_options = Options(columns=roles, groups=group_names, metrics=tuple(metrics))
         return _read_frame_table(_build_table(columns), format, table_options, warnings=notes, **options)
     if ids is None:
         grouping = {groups} if isinstance(groups, str) else {*(groups or ())}
@@ -167,7 +171,7 @@ def _read_metric_columns(table: FileTable, names: Sequence[str], options: Option
     scores: dict[str, list[Array]] = {}
     for name in names:
         kept = {column: cells for column, cells in table.columns.items() if column == name or column not in names}
-        own = replace(options, score_column=name, min_items=0, missing="pairwise")
+        own = replace(options.with_columns(score=name), min_items=0, missing="pairwise")
         with tables.provide_table(replace(table, columns=kept)):
             counts = formats.read(Source(FRAME_PATH), format="long", options=own)
         scores[name] = [*map(_get_scores, counts.replicates or [counts])]
@@ -294,14 +298,15 @@ def _check_scores(table: FileTable, options: Options) -> None:
 
 def _convert_message(text: str) -> str:
     """Replace options of the command line in a message by arguments of `as_counts`."""
-    text = re.sub(r"--id (\S+)\+COLUMN", "a column that joins both", text)
-    text = text.replace(" (or say --system-column)", "")
+    text = re.sub(r"--columns id=(\S+)\+COLUMN", "a column that joins both", text)
+    text = text.replace(" (or say --columns system=COLUMN)", "")
     for name in ("document", ""):
         text = text.replace(suggest_group_file(name), "Name one of these columns")
     text = re.sub(r"--unit (\w+)", r"groups=['\1']", text)
     text = re.sub(r"--format '?(\w+(:[\w=+]+)?)'?", r'format="\1"', text)
     text = re.sub(r"--ignore ('?)([^';,]+)\1", r"leave out \2", text)
-    return re.sub(r"--id\b", "ids=", text)
+    text = re.sub(r"--columns id=\S+", "ids=", text)
+    return re.sub(r"--columns (\w+)=('[^']*'|\w+)", r"columns={'\1': \2}", text)
 
 
 def _extract_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Array]:

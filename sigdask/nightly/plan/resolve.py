@@ -141,7 +141,6 @@ CONVERSIONS: dict[str, Callable[[_PlanLocation, PlanKey, Any], Any]] = {
     "references": lambda location, key, texts: tuple(
         path for text in _list_texts(texts) if (path := location.find_path(key, text)) is not None
     ),
-    "ids": lambda _location, _key, texts: _list_texts(texts),
     "documents": _PlanLocation.find_path,
     "group_file": _PlanLocation.find_path,
 }
@@ -253,8 +252,6 @@ def _build_report(keys: Any, location: _PlanLocation) -> ReportFiles:
     return ReportFiles(
         files=files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),
-        json_layout=keys.json_layout,
-        csv_safe=keys.csv_safe,
         site=location.find_path(("report", "site"), keys.site, paths.resolve_site),
         open=keys.open,
         figures=location.find_path(("report", "figures"), keys.figures, paths.resolve_folder),
