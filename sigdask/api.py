@@ -390,7 +390,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
     test_sets : sequence of Counts, or of what `compare_all` takes
         Test sets with different names. Each has its own random swaps.
     metrics : str, or sequence of str, Metric or BlackBox, optional
-        Names that `sigdask metrics` lists, `module:attribute`, or metric objects. By default those that fit the data.
+        Names that `sigdask list metrics` lists, `module:attribute`, or metric objects. By default those that fit.
     pairs : sequence of (str, str), optional
         Systems to compare; by default all pairs.
     baseline : str, optional

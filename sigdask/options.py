@@ -1071,9 +1071,9 @@ def rename_error_options(interface: Interface) -> Iterator[None]:
     Examples
     --------
     >>> with rename_error_options("python"):
-    ...     raise InputError("choose --missing pairwise, or name ids with --id")
+    ...     raise InputError("choose --missing pairwise, or name documents with --unit document")
     Traceback (most recent call last):
-    sigdask.errors.InputError: choose missing='pairwise', or name ids with id_column=
+    sigdask.errors.InputError: choose missing='pairwise', or name documents with unit='document'
     """
     try:
         yield
@@ -1127,8 +1127,8 @@ def rename_options(message: str, interface: Interface) -> str:
 
     Examples
     --------
-    >>> rename_options("say --align position, or --id task+id", "plan")
-    'say align = "position", or id = "task+id"'
+    >>> rename_options("say --align position, or --unit document", "plan")
+    'say align = "position", or unit = "document"'
     """
     return re.sub(FLAG, partial(_format_option, interface), message)
 

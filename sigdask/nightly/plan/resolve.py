@@ -203,8 +203,9 @@ def _iter_rankings(keys: tables.PlanKeys, shared: GivenOptions, location: _PlanL
         spec = location.attempt(
             key, lambda given=given: RankingSpec.from_options(**given, seed=shared["seed"], alpha=shared["alpha"])
         )
-        if spec is not None:
-            yield RankedCandidates(entry.name, path, CandidateColumns(**columns), spec)
+        choices = location.attempt((*key, "columns"), lambda columns=columns: CandidateColumns(**columns))
+        if spec is not None and choices is not None:
+            yield RankedCandidates(entry.name, path, choices, spec)
 
 
 def _check_name(name: str, names: set[str], location: _PlanLocation, key: PlanKey) -> None:
