@@ -13,7 +13,7 @@ import sys
 from unittest.mock import patch
 
 from sigdask.cli import main
-from sigdask.cli.output import progress
+from sigdask.cli import progress
 from sigdask.io import addresses
 
 

@@ -10,7 +10,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
-from sigdask.cli.output import progress
+from sigdask.cli import progress
 from sigdask.io.addresses import FOLDERS
 from sigdask.nightly.report import text as plans
 from sigdask.report.presentable import Results

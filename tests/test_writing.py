@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from sigdask.cli.output.streams import JsonLines
+from sigdask.cli.streams import JsonLines
 from sigdask.nightly.plan.model import Cost
 from sigdask.nightly.report import cost
 from sigdask.nightly.report import text as plans

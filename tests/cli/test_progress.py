@@ -17,8 +17,8 @@ from rich.console import Console
 from terminals import run_in_terminal
 
 import sigdask
-from sigdask.cli.output import progress
-from sigdask.cli.output.progress import Bar, ProgressLines, ProgressStep, ProgressSteps, describe_expected_time
+from sigdask.cli import progress
+from sigdask.cli.progress import Bar, ProgressLines, ProgressStep, ProgressSteps, describe_expected_time
 from sigdask.execution import run
 from sigdask.execution.run import CountingPace, WorkEstimate
 from sigdask.metrics.extraction.parts import ExtractionProgress

@@ -22,7 +22,7 @@ from conftest import YEH
 from sigdask.cli import commands, demo, main
 from sigdask.cli.declared.analyses import compare
 from sigdask.cli.declared.plan import store
-from sigdask.cli.output.streams import Harmless
+from sigdask.cli.streams import Harmless
 from sigdask.verify import run_audits
 
 SIGDASK = f"{sys.executable} -m sigdask"

@@ -12,7 +12,7 @@ import numba
 import pytest
 from conftest import ROOT
 
-from sigdask.cli.output.progress import ProgressStep
+from sigdask.cli.progress import ProgressStep
 from sigdask.io import caches as room
 
 MODULE = """
