@@ -99,6 +99,7 @@ def _build_table(path: Path, document: Mapping[str, Any], alpha: float) -> Table
     for number, row in enumerate(document["results"]):
         try:
             values = {**row, **{key: math.nan if row[key] is None else row[key] for key in NAN_KEYS}}
+            values |= _restore_bounds(row)
             notes = tuple(map(_build_note, row.get("notes", ())))
             rows.append(replace(value_from_json(Result, values), notes=notes))
         except (KeyError, TypeError) as error:
@@ -106,6 +107,18 @@ def _build_table(path: Path, document: Mapping[str, Any], alpha: float) -> Table
                 f"{path}: not results of `sigdask compare --json`: results[{number}] lacks a key ({error})"
             ) from None
     return replace(results_to_table(rows, alpha), grouping=document.get("grouping", "auto"))
+
+
+def _restore_bounds(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the intervals of a row, in which a bound that is null is infinite."""
+    bounds = {"low": -math.inf, "high": math.inf}
+    intervals: dict[str, Any] = {}
+    if (interval := row.get("interval")) is not None:
+        intervals["interval"] = interval | {k: v for k, v in bounds.items() if interval.get(k) is None}
+    for key in ("interval_simultaneous", "score_a_interval", "score_b_interval"):
+        if (ends := row.get(key)) is not None:
+            intervals[key] = [b if end is None else end for end, b in zip(ends, bounds.values(), strict=True)]
+    return intervals
 
 
 def _build_note(values: Mapping[str, Any]) -> Note:
