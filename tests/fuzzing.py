@@ -62,11 +62,7 @@ SUFFIXES = ("", "", ".tsv", ".csv", ".json", ".jsonl", ".txt", ".eval", ".parque
 OPTIONS = {
     "--unit": ("item", "document", "topic", "speaker", "none", "", "a,b"),
     "--by": ("item", "kind", "none", ""),
-    "--id": ("item", "id", "none", "", "a.b.c", "1", "a+b", "." * 300),
-    "--gold-column": ("gold", "target", "1", "none", ".", "doc.q"),
-    "--prediction-column": ("x", "label", "resps", "2"),
-    "--system-column": ("system", "model", "none"),
-    "--score-column": ("score", "acc", "value"),
+    "--columns": ("id=item", "id=none", "id=", "id=a+b", "gold=target", "gold=.", "prediction=2", "system=model", "x"),
     "--ignore": ("x", "gold", "none", ""),
     "--align": ("id", "position", "none"),
     "--missing": ("error", "zero", "pairwise", "none"),
@@ -81,7 +77,6 @@ OPTIONS = {
     "--alpha": ("0.01", "0", "5", "nan", "1e-320"),
     "--trials": ("0", "1", "100", "-5", "1e3", "x", "9" * 40),
     "--name": ("t", "\x1b[2J", "x" * 300, "\n"),
-    "--most-unpacked": ("1", "100", "0", "x", "9" * 30),
 }  # fmt: skip
 
 

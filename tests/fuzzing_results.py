@@ -26,7 +26,7 @@ COMMANDS = {
     "tukey": ("compare", SCORES, "--adjust", "tukey", "--method", "randomization", "-o", "r.json"),
     "power": ("power", SCORES, "--difference", "0.1", "--json", "r.json"),
     "independence": ("independence", "labels.csv", "-m", "accuracy", "--json", "r.json"),
-    "rankings": ("rankings", "pairs.csv", "--gold-column", "true", "--json", "r.json"),
+    "rankings": ("rankings", "pairs.csv", "--columns", "gold=true", "--json", "r.json"),
     "plan": ("report", "night.toml", "--json", "r.json"),
 }
 """Of each kind of results, the command that writes them."""
@@ -191,7 +191,7 @@ def write_results_command(number, folder):
         target = mutate_signature(signed[0]["test_signature"], dice).replace("\0", "")
     command = dice.random()
     if command < 0.45:
-        return ["cite", target, *dice.choice(((), ("--bibtex",), ("--text",), ("--latex",), ("--latex", "--bibtex")))]
+        return ["cite", target, *dice.choice(((), ("--bibtex",), ("--text",), ("--latex",), ("-o", "--bibtex")))]
     if command < 0.5:
         return ["report", target]
     options = dice.choice(((), (), (), (), ("--expect", "0.05"), ("--expect", "nan"), ("--expect", "1e-99"), ("--name", ""), ("--name", "set0")))  # fmt: skip

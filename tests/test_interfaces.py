@@ -68,8 +68,6 @@ def test_no_message_names_an_option_of_ours_as_the_command_line_does_elsewhere()
     ("message", "python", "plan"),
     [
         ("choose --missing pairwise (each pair)", "choose missing='pairwise' (each pair)", 'missing = "pairwise"'),
-        ("name it with --id", "name it with id_column=", "name it with `id`"),
-        ("Then --id task+id.", "Then id_column='task+id'.", 'Then id = "task+id".'),
         ("a finer --unit if units", "a finer unit= if units", "a finer `unit` if units"),
         ("--format conll:scheme=IOB2,column=3", "format='conll:scheme=IOB2,column=3'", "format ="),
         ("Say --decimal , or --decimal .", "Say decimal=',' or decimal='.'", 'decimal = ","'),
@@ -92,7 +90,7 @@ def folder(tmp_path):
 
 
 def test_python_names_its_arguments(folder):
-    with pytest.raises(InputError, match=r"name it with id_column="):
+    with pytest.raises(InputError, match=r"name it with columns="):
         sigdask.read(folder / "no_id.csv", format="long")
 
 
@@ -290,7 +288,7 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
         ((SCORES,), {"adjust": "bonferroni"}, InputError, "adjust = 'bonferroni': must be one of none, holm"),
         ((SCORES,), {"format": "tall"}, InputError, "format = 'tall'.*must be one of auto, wide, long"),
         ((SCORES,), {"ids": "name"}, InputError, "no column 'name'"),
-        ((SCORES,), {"gold": [1, 0, 1, 1]}, TypeError, "gold= is for two sequences.*gold_column="),
+        ((SCORES,), {"gold": [1, 0, 1, 1]}, TypeError, "gold= is for two sequences.*columns="),
         ((SCORES,), {"units": [1, 0, 1, 1]}, TypeError, "units= is for two sequences.*unit="),
         (
             (UNUSUAL,),

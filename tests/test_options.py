@@ -9,7 +9,7 @@ from dataclasses import fields
 import pytest
 
 from sigdask import api
-from sigdask.cli.declared.analyses import compare as command
+from sigdask.cli.declared.compare import compare as command
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.formats.reading.options import Options

@@ -170,7 +170,7 @@ LOGS = [
     ("model,task_id,sample,passed", ("False", "True"), {}),
     ("model,example_id,seed,em,latency_s,tokens", ("0", "1"), {}),
     ("model,item,seed,correct,prediction,target", ("0", "1"), {}),
-    ("checkpoint,idx,temperature_seed,resolved", ("False", "True"), {"system_column": "checkpoint"}),
+    ("checkpoint,idx,temperature_seed,resolved", ("False", "True"), {"columns": {"system": "checkpoint"}}),
 ]
 
 

@@ -257,11 +257,13 @@ def test_missing_scores_of_one_metric_are_handled_as_asked():
     rest = [k for k in range(60) if k != 3]
     assert results[1].difference == pytest.approx(np.mean([BLEU["a"][k] - BLEU["b"][k] for k in rest]))
     assert [r.metric for r in compare(frame, ignore=["BLEU"], pairs=[("a", "b")], trials=99)] == ["mine"]
-    [note] = [text for text in compare(frame, score_column="mine", trials=99).warnings if "left out" in text] or [None]
-    assert note is None or "score_column=" in note
+    [note] = [text for text in compare(frame, columns={"score": "mine"}, trials=99).warnings if "left out" in text] or [
+        None
+    ]
+    assert note is None or "columns=" in note
 
 
-@pytest.mark.parametrize("dtype", [object, "boolean"])
+@pytest.mark.parametrize("}dtype", [object, "boolean"])
 def test_truth_values_with_gaps_are_groups_by_their_names_and_scores_of_0_and_1(dtype):
     rng = build_rng(17)
     passed = rng.random((2, 12)) < 0.5

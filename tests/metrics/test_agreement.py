@@ -451,7 +451,7 @@ ROWS = [
 def test_meta_compares_metrics_and_prints_clusters(tmp_path):
     path = write_table(tmp_path, ROWS)
     printed = call_sigdask(
-        "meta", path, "--level", "system", "--json", tmp_path / "r.json", "--csv", tmp_path / "r.csv", cwd=tmp_path
+        "meta", path, "--level", "system", "--json", tmp_path / "r.json", "-o", tmp_path / "r.csv", cwd=tmp_path
     )
     assert printed.returncode == 0, printed.stderr
     assert "lower is better in 1 column ('ter')" in printed.stderr
@@ -465,15 +465,15 @@ def test_meta_compares_metrics_and_prints_clusters(tmp_path):
 def test_reports_call_metrics_so_and_show_their_clusters(tmp_path):
     rows = [f"{row},{k % 3}" for k, row in enumerate(ROWS)]
     path = write_table(tmp_path, rows, "system,segment,human,bleu,chrf,rand")
-    written = ["--html", tmp_path / "r.html", "--markdown", tmp_path / "r.md", "--trials", "200", "--quiet"]
+    written = ["-o", tmp_path / "r.html", "-o", tmp_path / "r.md", "--trials", "200", "--quiet"]
     printed = call_sigdask("meta", path, *written, cwd=tmp_path)
     assert printed.returncode == 0, printed.stderr
     assert "equivalent command" not in printed.stderr
     assert "cluster  metric" in printed.stdout
     assert "metrics that share a letter are not significantly different" in printed.stdout.replace("\n ", "")
     assert "**Scores of 3 metrics.**" in (tmp_path / "r.md").read_text()
-    pair = call_sigdask("meta", path, "--pair", "bleu", "chrf", "--markdown", "-", "--trials", "200", cwd=tmp_path)
-    assert "**Two metrics by " in pair.stdout
+    call_sigdask("meta", path, "--pair", "bleu", "chrf", "-o", "pair.md", "--trials", "200", cwd=tmp_path)
+    assert "**Two metrics by " in (tmp_path / "pair.md").read_text()
     header = '<th scope="col" class="n">cluster</th><th scope="col">metric</th>'
     assert header in (tmp_path / "r.html").read_text()
 
@@ -535,7 +535,7 @@ def test_several_human_scores_must_be_chosen(tmp_path):
     folder = write_wmt_folder(tmp_path, humans=("mqm", "esa"))
     with pytest.raises(InputError, match="several human scores of en-de: esa, mqm; choose one with --human"):
         read(folder, format="meta")
-    assert read(folder, format="meta", options=Options(gold_column="esa")).n_items == 36
+    assert read(folder, format="meta", options=Options(columns={"gold": "esa"})).n_items == 36
 
 
 @pytest.mark.parametrize(

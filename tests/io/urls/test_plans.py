@@ -117,7 +117,7 @@ def test_a_plan_is_a_file_of_this_machine(arguments, tmp_path):
 
 def test_nothing_is_written_to_urls(night):
     result = call_sigdask(
-        "compare", "memory://night/runs/{system}/scores.csv", "--html", "https://u:5ecret@h/x.html", cwd=night
+        "compare", "memory://night/runs/{system}/scores.csv", "-o", "https://u:5ecret@h/x.html", cwd=night
     )
     assert result.returncode == 2
-    assert "--html https://***@h/x.html: is a URL, but what is written must be a file on this machine" in result.stderr
+    assert "-o https://***@h/x.html: is a URL, but what is written must be a file on this machine" in result.stderr

@@ -136,7 +136,7 @@ def test_a_wrong_value_is_one_clear_error_that_names_its_key(folder, path, value
 
 
 MISSPELT_KEYS = [
-    ("trials",), ("cluster",), ("rankings", 0, "gold_column"), ("test_set", 0, "systems"), ("test_set", 2, "system_column"),
+    ("trials",), ("cluster",), ("rankings", 0, "columns"), ("test_set", 0, "systems"), ("test_set", 2, "columns"),
     ("stopping", "h"), ("report", "json"), ("gate", "rules", 0, "rule"), ("gate", "rules", 1, "margin"),
 ]  # fmt: skip
 

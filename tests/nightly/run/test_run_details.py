@@ -87,7 +87,7 @@ def test_a_second_run_opens_them_again_from_what_is_kept(folder):
 
 def test_a_page_of_the_store_says_where_comparisons_are_opened(folder):
     run_command("run", str(folder / "plan.toml"), "--cluster", "none")
-    run_command("report", str(folder / "plan.toml"), "--html", str(folder / "later.html"))
+    run_command("report", str(folder / "plan.toml"), "-o", str(folder / "later.html"))
     text = (folder / "later.html").read_text()
     assert "they are on the page that `sigdask run` writes" in text
     assert "`sigdask report PLAN.toml --html FILE --open A B`" in text
