@@ -74,9 +74,7 @@ def pairs_of_1000(folder: Path, size: str) -> Cases:
     write_table(folder / "scores.csv", draw_answers(n_systems, n_items))
     name = f"{n_systems:,} systems x {n_items:,} items of 0/1, all pairs, 2,000 trials, JSON"
     arguments = ["compare", "scores.csv", "--trials", "2000", "--adjust", "holm", "--json", "out.json"]
-    describe_size = partial(describe_file_size, folder / "out.json")
-    yield Case(name, "8 s, 400 MiB", arguments, describe_size)
-    yield Case(f"{name} in columns", "150 MiB of JSON", [*arguments, "--json-layout", "columns"], describe_size)
+    yield Case(name, "8 s, 400 MiB", arguments, partial(describe_file_size, folder / "out.json"))
     arguments = ["compare", "scores.csv", "--trials", "2000", "--json", "out.json"]
     yield Case(f"{name}, max-T", "likewise", arguments, partial(describe_file_size, folder / "out.json"))
 

@@ -30,7 +30,7 @@ from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import Progress, connect_once, count_with_options
-from sigdask.formats.frames import as_counts, move_index, translate_columns
+from sigdask.formats.frames import as_counts, move_index
 from sigdask.formats.reading.options import Source
 from sigdask.formats.tables.scores import describe_uncorrelated
 from sigdask.io import as_path
@@ -164,7 +164,7 @@ def read(
             metrics=metrics, name=name,
         )  # fmt: skip
     options = formats.Options(
-        **translate_columns(columns or {}),
+        columns=dict(columns or {}),
         groups=tuple(groups),
         ignore=tuple(ignore),
         label_map=tuple((label, tuple(replaced)) for label, replaced in (label_map or {}).items()),

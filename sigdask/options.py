@@ -40,9 +40,7 @@ AdjustTests = Literal["none", "holm", "hochberg", "bh", "by"]
 AdjustPower = Literal["none", "holm"]
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
-Decimal = Literal[".", ","]
 Ties = Literal["expected", "random", "given"]
-NEEDS_TABLE = "without --markdown or --latex"
 TANGO_IS_AUTO = ". auto uses Tango's interval if items are scored 0 or 1"
 IntervalKind = Literal["auto", "bootstrap", "inversion", "conditional-exact", "none"]
 Layout = Literal["systems", "pairs"]
@@ -213,7 +211,6 @@ INDEPENDENT_TESTS = {
 
 
 TrialsOption = partial(Option, least=1, most=MAX_STREAM_TRIALS, why=" (the stream has 2**48)", metavar="N")
-FigureOption = partial(Option, idle="without --figures")
 
 Seed = Annotated[int, Option("Seed of the random trials.", 0, least=0)]
 Alpha = Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]
@@ -230,7 +227,7 @@ SecondRun = Annotated[
 Metrics = Annotated[
     str | Sequence[Any] | None,
     Option(
-        "A metric that `sigdask metrics` lists, or MODULE:ATTRIBUTE.",
+        "A metric that `sigdask list metrics` lists, or MODULE:ATTRIBUTE.",
         otherwise="metrics that fit the data",
         flag="--metric,-m",
         metavar="M",
@@ -268,21 +265,16 @@ Cache = Annotated[
 BlocksPerTask = Annotated[
     int | None, Option("Size of tasks in blocks of 4,096 trials, instead of by measured speed.", least=1)
 ]
-DecimalOption = Annotated[
-    Decimal | None,
-    Option("Decimal separator of scores.", otherwise="recognised where it is unambiguous", metavar=".|,"),
-]
 Ignore = Annotated[Sequence[str], Option("Column to leave out.", (), metavar="COLUMN", repeats=True)]
-Sheet = Annotated[
-    str | None, Option("Sheet of an Excel workbook.", otherwise="the only one that holds data", metavar="NAME")
-]
-MostUnpacked = Annotated[
-    int | None,
+Columns = Annotated[
+    Mapping[str, str] | Sequence[str],
     Option(
-        "Largest size of a decompressed file, in bytes.",
-        otherwise="100 times its compressed size, at least 32 MB",
-        least=1,
-        metavar="BYTES",
+        "Roles of columns: id, gold, prediction, system, score. A comma ends a column's name only before another "
+        "ROLE=.",
+        (),
+        otherwise="recognised by their names",
+        metavar="ROLE=COLUMN,...",
+        repeats=True,
     ),
 ]
 
@@ -546,7 +538,6 @@ class TableLayoutOptions(TypedDict, total=False):
             "Layout of tables for papers. systems: one row per system, one column per metric. pairs: one "
             "row per comparison.",
             otherwise="systems if all pairs of three or more systems were compared, or all with one baseline",
-            idle=NEEDS_TABLE,
         ),
     ]
     digits: Annotated[
@@ -557,7 +548,6 @@ class TableLayoutOptions(TypedDict, total=False):
             least=0,
             most=15,
             metavar="N",
-            idle=NEEDS_TABLE,
         ),
     ]
     percent: Annotated[
@@ -566,7 +556,6 @@ class TableLayoutOptions(TypedDict, total=False):
             "Write accuracy, F1 and other shares in per cent in tables for papers.",
             True,
             flag="--percent/--no-percent",
-            idle=NEEDS_TABLE,
         ),
     ]
 
@@ -576,7 +565,7 @@ class FigureKindOptions(TypedDict, total=False):
 
     figure_kinds: Annotated[
         str | None,
-        FigureOption(
+        Option(
             "Kinds of figures to draw, as their files are named: forest, cd (critical-difference), matrix, "
             "differences and others.",
             otherwise="all that fit",
@@ -590,53 +579,19 @@ class CanvasOptions(TypedDict, total=False):
 
     figure_width: Annotated[
         str | None,
-        FigureOption("Width of figures, as 3.3in, 84mm or 8.4cm.", otherwise="what their labels need", metavar="WIDTH"),
+        Option("Width of figures, as 3.3in, 84mm or 8.4cm.", otherwise="what their labels need", metavar="WIDTH"),
     ]
-    font: Annotated[str | None, FigureOption("Font family of figures.", otherwise="DejaVu Sans", metavar="NAME")]
-    font_size: Annotated[
-        float, FigureOption("Font size of figures in points.", 8.0, least=4, most=24, metavar="POINTS")
-    ]
-    dpi: Annotated[int, FigureOption("Dots per inch of PNG figures.", 200, least=50, most=1200, metavar="N")]
+    font: Annotated[str | None, Option("Font family of figures.", otherwise="DejaVu Sans", metavar="NAME")]
+    font_size: Annotated[float, Option("Font size of figures in points.", 8.0, least=4, most=24, metavar="POINTS")]
+    dpi: Annotated[int, Option("Dots per inch of PNG figures.", 200, least=50, most=1200, metavar="N")]
 
 
 class FigureStyleOptions(FigureKindOptions, CanvasOptions, total=False):
     """Which figures are drawn, and their size and type."""
 
 
-JsonLayout = Literal["objects", "columns"]
-
-
-class JsonOptions(TypedDict, total=False):
-    """How JSON files of results are written."""
-
-    json_layout: Annotated[
-        JsonLayout,
-        Option(
-            "Layout of JSON files. objects: one object per comparison. columns: one list per key, in a file a "
-            "tenth as large.",
-            "objects",
-            idle="without --json",
-        ),
-    ]
-
-
-class CsvOptions(TypedDict, total=False):
-    """How CSV files of results are written."""
-
-    csv_safe: Annotated[
-        bool,
-        Option(
-            "In CSV, write a quotation mark before names that spreadsheets would run as formulas. By default, names "
-            "are as they are.",
-            False,
-            flag="--csv-safe/--no-csv-safe",
-            idle="without --csv",
-        ),
-    ]
-
-
 class PageOptions(TypedDict, total=False):
-    """What the page of results (`--html`) shows."""
+    """What a page of results shows."""
 
     open_pairs: Annotated[
         Sequence[tuple[str, str]],
@@ -703,13 +658,7 @@ class PowerOptions(PowerQuestionOptions, PowerTestOptions, RunOptions, total=Fal
 class ReadingOptions(TypedDict, total=False):
     """Options for reading the files of a test set."""
 
-    id_column: Annotated[str | None, Option("Column of item ids.", flag="--id", metavar="COLUMN")]
-    gold_column: Annotated[str | None, Option("Column of the gold standard.", metavar="COLUMN")]
-    prediction_column: Annotated[
-        str | None, Option("Column of the prediction, in files of one system.", metavar="COLUMN")
-    ]
-    system_column: Annotated[str | None, Option("Column of the system, in long tables.", metavar="COLUMN")]
-    score_column: Annotated[str | None, Option("Column of the score, in long tables.", metavar="COLUMN")]
+    columns: Columns
     label_map: Annotated[
         Sequence[tuple[str, tuple[str, ...]]],
         Option("Replace the labels FROM by TO.", (), flag="--map", metavar="TO=FROM,FROM", repeats=True),
@@ -718,22 +667,12 @@ class ReadingOptions(TypedDict, total=False):
     align: Annotated[
         Align, Option("How rows of several files are matched. auto: by id if there are ids, else by position.", "auto")
     ]
-    decimal: DecimalOption
     missing: Annotated[
         Missing | None,
         Option(
             "What to do with items that a system lacks. error: stop. pairwise: compare each pair on the items that "
             "both have. zero: score them 0.",
             otherwise="error; zero for TREC runs, SQuAD 1.1, and lists of spans or terms",
-        ),
-    ]
-    min_items: Annotated[
-        int | None,
-        Option(
-            "Smallest number of items that two systems must have in common.",
-            otherwise="5 % of all items of the two",
-            least=0,
-            metavar="N",
         ),
     ]
     references: Annotated[
@@ -757,21 +696,15 @@ class ReadingOptions(TypedDict, total=False):
             more="Swap whole groups with --unit COLUMN, or --unit group if the column has no name.",
         ),
     ]
-    sheet: Sheet
-    most_unpacked: MostUnpacked
 
 
-LABEL_READING = (
-    "id_column", "gold_column", "prediction_column", "label_map", "ignore", "align", "group_file", "sheet",
-    "most_unpacked",
-)  # fmt: skip
+LABEL_READING = ("columns", "label_map", "ignore", "align", "group_file")
 """Reading options that also exist for files of labels in tests of independence."""
 
 OPTIONS = list_options(SelectionOptions)
 """Options of a comparison, by name."""
 
 PRINT_OPTIONS = list_options(TableLayoutOptions)
-JSON_OPTIONS = list_options(JsonOptions)
 FIGURE_STYLE = list_options(FigureStyleOptions)
 
 READING_OPTIONS = list_options(ReadingOptions)
@@ -844,24 +777,27 @@ class RankingOptions(RankingChoiceOptions, RankingTestOptions, RankingSampleOpti
 class CandidateFileOptions(TypedDict, total=False):
     """Options for reading a file of candidates."""
 
-    gold_column: Annotated[
-        str | None,
+    columns: Annotated[
+        Mapping[str, str] | Sequence[str],
         Option(
-            "Column of the gold standard: 1/0, true/false, or labels.", otherwise="gold; b.*; tpclass", metavar="COLUMN"
+            "Roles of columns: gold (1/0, true/false, or labels) and id; id=A+B if several identify a candidate. A "
+            "comma ends a column's name only before another ROLE=.",
+            (),
+            otherwise="gold; in UCS b.*, in XML tpclass",
+            metavar="ROLE=COLUMN,...",
+            repeats=True,
+        ),
+    ]
+    format: Annotated[
+        str,
+        Option(
+            "Format of the file: table, ucs or mwetoolkit, with its options after the name, such as "
+            "table:sheet=NAME,decimal=,",
+            "auto",
         ),
     ]
     positive: Annotated[
         Sequence[str], Option("Label in the gold column that counts as true.", (), metavar="LABEL", repeats=True)
-    ]
-    ids: Annotated[
-        Sequence[str],
-        Option(
-            "Column of ids. Several columns together identify a candidate.",
-            (),
-            flag="--id",
-            metavar="COLUMN",
-            repeats=True,
-        ),
     ]
     measures: Annotated[
         Sequence[str],
@@ -879,17 +815,14 @@ class CandidateFileOptions(TypedDict, total=False):
     ]
     ignore: Ignore
     partial: Annotated[bool, Option("Gold is empty except for a random sample of the candidates.", False)]
-    decimal: DecimalOption
-    sheet: Sheet
-    most_unpacked: MostUnpacked
 
 
 @cache
 def list_all_options() -> Mapping[str, Option]:
     """Return every option of the program by name. One that several commands declare is that of comparisons."""
     declarations = (
-        CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, TableLayoutOptions, JsonOptions,
-        CsvOptions, PageOptions, FigureStyleOptions, ReadingOptions, SelectionOptions,
+        CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, TableLayoutOptions, PageOptions,
+        FigureStyleOptions, ReadingOptions, SelectionOptions,
     )  # fmt: skip
     return {name: option for declaration in declarations for name, option in list_options(declaration).items()}
 
@@ -968,7 +901,7 @@ def list_flag_names() -> Mapping[str, str]:
     return {"ref": "gold", "qrels": "gold", **flags}
 
 
-PLAN_NAMES = {"open_pairs": "open", "id_column": "id", "ids": "id", "label_map": "map", "group_file": "groups"}
+PLAN_NAMES = {"open_pairs": "open", "label_map": "map", "group_file": "groups"}
 """Plan keys of options that plans name as the command line does, by their Python names."""
 
 UNDECLARED_OPTIONS = ("gold", "format", "within")
@@ -997,9 +930,9 @@ def rename_error_options(interface: Interface) -> Iterator[None]:
     Examples
     --------
     >>> with rename_error_options("python"):
-    ...     raise InputError("choose --missing pairwise, or name ids with --id")
+    ...     raise InputError("choose --missing pairwise, or name documents with --unit document")
     Traceback (most recent call last):
-    sigdask.errors.InputError: choose missing='pairwise', or name ids with id_column=
+    sigdask.errors.InputError: choose missing='pairwise', or name documents with unit='document'
     """
     try:
         yield
@@ -1053,8 +986,8 @@ def rename_options(message: str, interface: Interface) -> str:
 
     Examples
     --------
-    >>> rename_options("say --align position, or --id task+id", "plan")
-    'say align = "position", or id = "task+id"'
+    >>> rename_options("say --align position, or --unit document", "plan")
+    'say align = "position", or unit = "document"'
     """
     return re.sub(FLAG, partial(_format_option, interface), message)
 

@@ -12,8 +12,7 @@ import subprocess
 import sys
 from unittest.mock import patch
 
-from sigdask.cli import main
-from sigdask.cli.output import progress
+from sigdask.cli import main, progress
 from sigdask.io import addresses
 
 

@@ -11,7 +11,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
-from sigdask.cli.output import progress
+from sigdask.cli import progress
 from sigdask.io import addresses
 from sigdask.nightly.report import text as plans
 from sigdask.report.presentable import Results

@@ -56,6 +56,7 @@ SUFFIXES = ("", "", ".tsv", ".csv", ".json", ".jsonl", ".txt", ".eval", ".parque
 OPTIONS = {
     "--unit": ("item", "document", "topic", "speaker", "none", "", "a,b"),
     "--by": ("item", "kind", "none", ""),
+    "--columns": ("id=item", "id=none", "id=", "id=a+b", "gold=target", "gold=.", "prediction=2", "system=model", "x"),
     "--ignore": ("x", "gold", "none", ""),
     "--align": ("id", "position", "none"),
     "--missing": ("error", "zero", "pairwise", "none"),

@@ -21,7 +21,7 @@ COMMANDS = {
     "tukey": ("compare", SCORES, "--adjust", "tukey", "--method", "randomization", "-o", "r.json"),
     "power": ("power", SCORES, "--difference", "0.1", "--json", "r.json"),
     "independence": ("independence", "labels.csv", "-m", "accuracy", "--json", "r.json"),
-    "rankings": ("rankings", "pairs.csv", "--gold-column", "true", "--json", "r.json"),
+    "rankings": ("rankings", "pairs.csv", "--columns", "gold=true", "--json", "r.json"),
     "plan": ("report", "night.toml", "--json", "r.json"),
 }
 """Of each kind of results, the command that writes them."""

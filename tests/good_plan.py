@@ -45,8 +45,7 @@ def build_good_plan():
                 "gold": "labels/gold.csv",
                 "format": "labels",
                 "id": "id",
-                "gold_column": "gold",
-                "prediction_column": "label",
+                "columns": {"gold": "gold", "prediction": "label"},
                 "map": {"P": ["R"]},
                 "metrics": ["accuracy", "macro-f1"],
             },
@@ -54,8 +53,7 @@ def build_good_plan():
                 "name": "three",
                 "systems": ["long.csv"],
                 "format": "long",
-                "system_column": "run",
-                "score_column": "value",
+                "columns": {"system": "run", "score": "value"},
                 "missing": "pairwise",
             },
             {
@@ -73,7 +71,7 @@ def build_good_plan():
             {
                 "name": "pairs",
                 "candidates": "pairs.tsv",
-                "gold_column": "true",
+                "columns": {"gold": "true"},
                 "positive": ["yes"],
                 "id": ["verb", "noun"],
                 "measures": ["t", "rank"],

@@ -14,7 +14,7 @@ def folder(tmp_path):
 
 
 def test_python_names_its_arguments(folder):
-    with pytest.raises(InputError, match=r"name it with id_column="):
+    with pytest.raises(InputError, match=r"name it with columns="):
         sigdask.read(folder / "no_id.csv", format="long")
 
 

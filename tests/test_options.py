@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import sigdask
-from sigdask.cli.declared.analyses import compare as command
+from sigdask.cli.declared.compare import compare as command
 from sigdask.errors import InputError
 from sigdask.options import (
     OPTIONS,

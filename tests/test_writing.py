@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from sigdask.cli.output.streams import JsonLines
+from sigdask.cli.streams import JsonLines
 from sigdask.text import describe_items, format_duration, format_list
 
 

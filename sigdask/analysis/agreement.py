@@ -14,11 +14,11 @@ from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.panels.cells import sort_metrics
 
 
-def build_format(language_pair: str | None, scores: Sequence[str], lower: Sequence[str]) -> str:
-    """Return the format `meta` with its options."""
+def build_format(language_pair: str | None, scores: Sequence[str], lower: Sequence[str], given: str = "") -> str:
+    """Return the format `meta` with its options, after which further options may be given."""
     parts = {"pair": language_pair, "scores": "+".join(scores), "lower": "+".join(lower)}
-    own = ",".join(f"{key}={value}" for key, value in parts.items() if value)
-    return f"meta:{own}" if own else "meta"
+    own = [f"{key}={value}" for key, value in parts.items() if value]
+    return ":".join(filter(None, ("meta", ",".join([*own, *([given] if given else [])]))))
 
 
 def sort_by_agreement(metric: str, counts: Counts) -> Counts:

@@ -514,7 +514,7 @@ class IndependenceTests:
     ) -> IndependenceTests:
         """Return the tests with the labellings scored, and with exact p-values where requested and feasible."""
         if not metrics:
-            raise InputError("no metric given; name one (`sigdask metrics` lists them)")
+            raise InputError("no metric given; name one (`sigdask list metrics` lists them)")
         labellings = Labellings.from_counts(counts, settings["seed"], within)
         bound = [_bind_metric(metric, counts) for metric in metrics]
         systems = range(len(labellings.names))

@@ -32,12 +32,11 @@ from sigdask.randomization.stream import SCHEME
 from sigdask.results import fields
 from sigdask.results.columns import BCA, CONDITIONAL, INVERSION, NORMAL, PERCENTILE, TANGO
 from sigdask.results.comparisons import VERSION, ComparisonResults, get_version
-from sigdask.results.export import CSV_SAFE, import_pyarrow, list_csv_rows, unquote_csv_name
+from sigdask.results.export import import_pyarrow, list_csv_rows
 from sigdask.results.fields import CSV_UNDETERMINED, DOCUMENT_UNDETERMINED, UNDETERMINED_NOTES, iter_json_lines
 from sigdask.results.record import Result
 from sigdask.results.signature import ATTRIBUTES, DECISION, EXACT, TRIALS, Signature, split_scorer_signature
 from sigdask.results.table import Table
-from sigdask.results.values import decode_records
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
 from sigdask.text import format_list
 
@@ -52,7 +51,7 @@ MAX_JSON_DEPTH = 50
 
 
 MAX_ROWS = 2_000_000
-"""Maximum rows of a Parquet file or of JSON in columns. There, repeated rows take no space."""
+"""Maximum rows of a Parquet file, in which repeated rows take no space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,31 +167,35 @@ def read(path: Path) -> RecordedResults:
     return RecordedResults(results, {key: value for key, value in document.items() if key != "results"})
 
 
-def read_json_results(path: Path) -> Mapping[str, Any]:
-    """Return the JSON object in a file of results, with its list of results as "results"."""
+def load_document(path: Path) -> Mapping[str, Any]:
+    """Return the JSON object in a file."""
     document = load_json(path, _build_object)
     _check_depth(path, document)
-    rows = document.get("results") if isinstance(document, dict) else None
-    if isinstance(document, dict) and (command := _find_other_command(document)):
+    return document if isinstance(document, dict) else {}
+
+
+def read_json_results(path: Path) -> Mapping[str, Any]:
+    """Return the JSON object in a file of results of comparisons, with its list of results as "results"."""
+    return check_results(path, load_document(path))
+
+
+def check_results(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the JSON object of a file; raise if it does not hold results of comparisons."""
+    rows = document.get("results")
+    if command := find_other_command(document):
         raise InputError(
             f"{path}: holds results of `sigdask {command}`, and reproduce repeats those of compare, meta and plans; "
             f"run `sigdask {command} --json` again and compare the files"
         )
-    match rows:
-        case {"n": int(n), "columns": dict(columns)} if 0 <= n <= MAX_ROWS:
-            try:
-                rows = decode_records(columns, n)
-            except ValueError as error:
-                raise InputError(f"{path}: results: {error}; write the results again") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f'{path}: expected the JSON that `sigdask compare --json` writes, with "results"')
     version = document.get("schema_version", VERSION)
     if type(version) is not int or version != VERSION:
         raise InputError(f"{path}: schema_version = {version!r}: this version of sigdask reads version {VERSION}")
-    return {**document, "results": rows}
+    return document
 
 
-def _find_other_command(document: Mapping[str, Any]) -> str | None:
+def find_other_command(document: Mapping[str, Any]) -> str | None:
     """Return the command that wrote results of another kind; None for those of comparisons."""
     if str(document.get("kind")).startswith("rankings"):
         return "rankings"
@@ -229,7 +232,7 @@ def _check_columns(path: Path, names: Collection[str]) -> None:
     if "test_signature" not in names:
         raise InputError(
             f"{path}: not a file of results: it has no column test_signature. Give a file that `sigdask compare` wrote "
-            "with --json, --csv or --parquet"
+            "with -o, as JSON, CSV or Parquet"
         )
 
 
@@ -241,16 +244,7 @@ def _read_csv(path: Path) -> Sequence[Mapping[str, Any]]:
         raise InputError(f"{path}: not CSV ({error})") from None
     if rows:
         _check_columns(path, rows[0])
-    if rows and CSV_SAFE in rows[0]:
-        return [_unquote_names(path, number, row) for number, row in enumerate(rows, 1)]
     return rows
-
-
-def _unquote_names(path: Path, number: int, row: dict[str, str]) -> dict[str, str]:
-    """Return a row of a file with its quoted names restored, without the column that marks them as quoted."""
-    if (is_safe := row.pop(CSV_SAFE)).lower() != "true":
-        raise InputError(f"{path}, result {number}: {CSV_SAFE} is {is_safe!r}; expected True, as --csv-safe writes it")
-    return {name: unquote_csv_name(text) for name, text in row.items()}
 
 
 def _build_result(path: Path, number: int, row: Mapping[str, Any]) -> RecordedResult:

@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli.declared import analyses, info, plan
+from sigdask.cli import streams
+from sigdask.cli.declared import compare, lookup, nights, results
 from sigdask.cli.declared.options import HELP_NAMES, complete_files
-from sigdask.cli.output import streams
-from sigdask.cli.output.streams import LOG, WORDS, log_to_stderr, terminal_columns
+from sigdask.cli.streams import LOG, WORDS, log_to_stderr, terminal_columns
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.report.layout import wrap_lines
 
@@ -114,9 +114,10 @@ class Commands(click.Group):
     """The group of all commands. It reports a lost connection instead of ending silently, as click would."""
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands with the full first sentence of each."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.get_short_help_str(1000)) for name, command in self.commands.items()])
+        """Write the groups of commands with the full first sentence of each."""
+        for title, group in COMMAND_GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(str(command.name), command.get_short_help_str(1000)) for command in group])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, and keep them for pages that show the command that made them."""
@@ -167,19 +168,17 @@ def commands(context: click.Context, *, log_json: bool) -> None:
         click.echo(context.get_help())
 
 
-for _command in (
-    *(
-        analyses.compare,
-        analyses.meta,
-        analyses.rankings,
-        analyses.independence,
-        analyses.power,
-        analyses.reproduce,
-        analyses.cite,
+COMMAND_GROUPS: dict[str, tuple[click.Command, ...]] = {
+    "Compare": (compare.compare, compare.meta, compare.rankings, compare.independence, compare.power),
+    "Results": (results.show, results.reproduce, results.cite),
+    "Every night": (
+        nights.init, nights.check, nights.run, nights.submit, nights.status, nights.history, nights.report,
     ),
-    *(plan.init, plan.check, plan.run, plan.submit, plan.status, plan.history, plan.report),
-    *(info.demo, info.examples, info.metrics, info.formats, info.verify),
-):
+    "Look up": (lookup.list_, lookup.read, lookup.verify),
+}  # fmt: skip
+"""The commands in the groups of the help."""
+
+for _command in (command for group in COMMAND_GROUPS.values() for command in group):
     commands.add_command(_command)
 for _command in (commands, *commands.commands.values()):
     _command.context_class = Context

@@ -1,19 +1,13 @@
-"""`sigdask check` validates a plan, `sigdask submit` sends it to Slurm."""
+"""`sigdask check`: validates plans and estimates their cost."""
 
 from __future__ import annotations
 
-import shlex
-from datetime import datetime
-from pathlib import Path
-
 import click
 
-from sigdask.cli.output.progress import list_plan_files, show_progress
-from sigdask.cli.output.streams import output_columns, print_data, print_text
+from sigdask.cli.progress import list_plan_files, show_progress
+from sigdask.cli.streams import output_columns, print_text
 from sigdask.errors import InputError
-from sigdask.execution.clusters.slurm import build_submission
 from sigdask.nightly import plan as plans
-from sigdask.nightly.run import parse_deadline
 from sigdask.nightly.run.check import check_plan_data
 from sigdask.report.layout import format_table
 from sigdask.text import format_count, make_printable
@@ -56,21 +50,3 @@ def _check_plan(plan: str, *, everything: bool) -> None:
     texts += [f"{len(shown)} of {len(sizes):,} test sets (--all lists all)"] if len(shown) < len(sizes) else []
     texts += [f"{loaded.name}: {format_count(len(sizes), 'test set')}, {n}; the plan and its files are valid"]
     print_text("\n".join([format_table(NAMES, rows, output_columns()), *map(make_printable, texts)]))
-
-
-def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *, dry_run: bool) -> None:
-    """Send the driver of a plan to Slurm as a batch job."""
-    settings = {"--store": store, "--deadline": None if deadline is None else _fix_deadline(deadline)}
-    options = [word for key, value in settings.items() if value is not None for word in (key, value)]
-    submission = build_submission(plan, cluster, options=options)
-    if dry_run:
-        print_data(f"{shlex.join(submission.arguments)} <<'END'\n{submission.script}END\n")
-        return
-    print_text(
-        make_printable(f"submitted as job {submission.send()}; `sigdask status {shlex.quote(str(plan))}` follows it")
-    )
-
-
-def _fix_deadline(deadline: str) -> str:
-    """Return a deadline as a fixed date and time. A job may start late and more than once, so "in 2 h" would move."""
-    return datetime.fromtimestamp(parse_deadline(deadline)).astimezone().isoformat(timespec="seconds")

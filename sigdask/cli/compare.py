@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigdask import formats
 from sigdask.api import compare_opened, compare_with_options
-from sigdask.cli.declared.options import FORMAT_BY_ENDING
-from sigdask.cli.output import write
-from sigdask.cli.output.progress import ProgressSteps, list_source_paths, show_analysis
-from sigdask.cli.output.streams import LOG, is_json_log, log_note, output_columns, print_data, print_text
+from sigdask.cli import write
+from sigdask.cli.declared.options import ALL_FORMATS
+from sigdask.cli.progress import ProgressSteps, list_source_paths, show_analysis
+from sigdask.cli.streams import LOG, is_json_log, log_note, output_columns, print_text
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.execution import clusters
-from sigdask.execution.clusters import connect, resolve_active
-from sigdask.execution.clusters import settings as monitoring
-from sigdask.formats import Source
+from sigdask.formats import DETECTED, Source
 from sigdask.formats.grouping import GROUP, GroupFile
 from sigdask.formats.reading.files import NOT_DATA
 from sigdask.io import as_path, is_present
 from sigdask.metrics import METRICS, check_name
-from sigdask.options import (
-    ReadingOptions,
-    SelectionOptions,
-    TableLayoutOptions,
-    check_options,
-    fill_options,
-    select_options,
-)
-from sigdask.report.methods import text as methods
-from sigdask.report.plots.results import iter_detail_pictures, iter_result_pictures
-from sigdask.report.terminal import render, render_with_warnings, select_warnings
-from sigdask.results.export import iter_csv
-from sigdask.results.fields import read_schema
+from sigdask.options import ReadingOptions, SelectionOptions, fill_options, select_options
+from sigdask.report.terminal import render, select_warnings
 from sigdask.results.notes import CHANGES_VERDICTS
 from sigdask.statistics import classical
 from sigdask.text import format_count, format_list, is_url
@@ -42,57 +28,38 @@ from sigdask.text import format_count, format_list, is_url
 if TYPE_CHECKING:
     from sigdask.analysis.details import ComparisonDetails
     from sigdask.counts import Counts
-    from sigdask.execution.clusters import Cluster
     from sigdask.report.presentable import Results
-
-
-def print_schema() -> None:
-    """Print the JSON schema of the results."""
-    print_data(read_schema())
 
 
 def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -> None:
     """Read the systems, compare them, and print and write the results; `prepare` is given the data before that."""
-    spec = _build_spec(options)
-    files = write.assign_files(options, *dict.fromkeys(FORMAT_BY_ENDING.values()))
-    if options["open_pairs"] and files["html"] is None and options["figures"] is None:
-        raise InputError("--open: needs a page on which it opens comparisons; add --html FILE")
-    write.check_figures(options)
+    clusters.check_cluster(options["cluster"])
+    classical.parse_tests(options["tests"])
+    spec = fill_options(SelectionOptions, select_options(SelectionOptions, options))
+    outputs = write.list_outputs(options, *ALL_FORMATS)
     write.check_units(options["items_file"])
-    write.warn_of_unused_options(options, files)
-    if any(files.values()):
+    write.warn_of_unused_options(options)
+    if outputs:
         read_paths = [*list_source_paths(_list_sources(options)), *map(as_path, filter(None, [options["gold"]]))]
-        write.check_overwriting(files, {path.resolve(): "a file that is read" for path in read_paths})
+        write.check_overwriting(outputs, {path.resolve(): "a file that is read" for path in read_paths})
+    has_page = any(output.format == "html" for output in outputs)
     with show_analysis(quiet=options["quiet"]) as steps:
-        is_opened = files["html"] is not None or options["figures"] is not None
-        results, details, read_files = _read_and_compare(spec, options, steps, prepare, is_opened=is_opened)
-    is_printed = write.is_printed(files)
-    _log_warnings(results, verbose=options["verbose"], is_printed=is_printed)
+        results, details, read_files = _read_and_compare(spec, options, steps, prepare, has_page=has_page)
+    is_printed = write.is_printed(outputs)
+    log_warnings(results, verbose=options["verbose"], is_printed=is_printed)
     if is_printed:
         print_text(
             render(results, everything=options["everything"], verbose=options["verbose"], width=output_columns())
         )
     if steps.n_threads and options["verbose"]:
         log_note(f"counted on {format_count(steps.n_threads, 'thread')}")
-    write.write_json(files["json"], lambda: results.json_parts(options["json_layout"]))
-    write.write_csv(files["csv"], lambda: iter_csv([results.table], csv_safe=options["csv_safe"]))
-    write.write_parquet(files["parquet"], [results.table])
-    _write_tables(results, files, options)
-    if files["text"] is not None:
-        write.write_text(files["text"], render_with_warnings(results, everything=True))
-    if files["html"] is not None:
-        write.write_results_page(files["html"], results, details, name=options["name"], files=read_files)
-    write.write_units(options["items_file"], results.iter_units, csv_safe=options["csv_safe"])
-    if options["figures"] is not None:
-        pictures = (*iter_result_pictures([results]), *iter_detail_pictures(results.table, details))
-        write.write_figures(options, pictures)
-
-
-def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:
-    """Write the paper tables that were requested."""
-    write.write_tables(files, lambda: results.paper_tables(**select_options(TableLayoutOptions, options)))
-    if (file := files["bibtex"]) is not None:
-        write.write_data(file, [methods.build_methods(methods.Facts.from_results(results)).bibtex, "\n"], "--bibtex")
+    texts = write.list_result_texts(
+        results,
+        results.paper_tables,
+        lambda: write.build_page(results, details, name=options["name"], read_files=read_files),
+    )
+    write.write_outputs(outputs, texts, lambda: [results.table])
+    write.write_units(options["items_file"], results.iter_units)
 
 
 def _read_and_compare(
@@ -101,27 +68,26 @@ def _read_and_compare(
     steps: ProgressSteps,
     prepare: Callable[[Counts], Counts] | None,
     *,
-    is_opened: bool,
+    has_page: bool,
 ) -> tuple[Results, Sequence[ComparisonDetails], Sequence[Path]]:
-    """Read and compare the systems; with `is_opened` return details of comparisons and the files read as well."""
+    """Read and compare the systems. For a page, also return details of comparisons and the files read."""
     counts = read_systems(options, steps)
     counts = counts if prepare is None else prepare(counts)
+    spec["progress"] = steps
     try:
-        with _open_cluster(options) as cluster:
-            spec["cluster"], spec["progress"] = cluster, steps
-            if is_opened:
-                results, details = compare_opened([counts], open_pairs=options["open_pairs"], **spec)
-            else:
-                results, details = compare_with_options([counts], spec), ()
+        if not has_page:
+            return compare_with_options([counts], spec), (), ()
+        results, details = compare_opened([counts], **spec)
     except InputError:
         for warning in counts.notices:  # otherwise they are logged with the results
             LOG.warning(warning)
         raise
     sources = list_source_paths(_list_sources(options))
-    return results, details, write.list_local_files(options, sources, counts.files) if is_opened else ()
+    return results, details, write.list_local_files(options, sources, counts.files)
 
 
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "columns": formats.parse_columns,
     "label_map": lambda texts: tuple(map(formats.parse_map, texts)),
     "references": lambda paths: tuple(map(as_path, paths)),
     "documents": as_path,
@@ -166,25 +132,25 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
         ),
         name=options["name"],
         metrics=options["metrics"],
-        is_detected=options["format_"].partition(":")[0] == "auto",
+        is_detected=options["format_"].partition(":")[0] in DETECTED,
     )
     sources = _list_sources(options)
     if len(sources) > len(options["systems"]):
         log_note(f"systems: {format_list([source.path.name for source in sources], MAX_NAMES)}")
     gold = as_path(options["gold"]) if options["gold"] else None
     requested, format_options = formats.parse_format(options["format_"])
+    reading = reading.with_format_options(format_options)
     for metric in options["metrics"]:
         check_name(metric, of_data=formats.may_have_metric(metric, options["format_"].partition(":")[0], gold))
     with formats.cache_tables(), steps.show_reading(filter(None, (gold, *list_source_paths(sources)))):
-        format_name = requested if requested != "auto" else formats.detect(sources, gold, reading)
+        format_name = formats.detect(sources, gold, reading, requested) if requested in DETECTED else requested
         for metric in options["metrics"]:
             of_data = formats.may_have_metric(metric, format_name, gold)
             check_name(metric, of_data=of_data, of_rankings=format_name == "trec")
         try:
-            reading = reading.with_format_options(format_options)
             return formats.read(*sources, gold=gold, format=format_name, options=reading), format_name
         except InputError as error:
-            if requested not in {"auto", "labels"} or isinstance(error, RefusedFileError):
+            if requested not in {*DETECTED, "labels"} or isinstance(error, RefusedFileError):
                 raise
             raise InputError(f"{error} [read as {format_name}; choose with --format]") from None
 
@@ -204,7 +170,7 @@ def _is_plain_folder(source: Source, options: dict[str, Any]) -> bool:
     format_, gold = options["format_"], options["gold"]
     if source.name is not None or source.parts or not is_present(source.path.is_dir):
         return False
-    if format_ != "auto":
+    if format_.partition(":")[0] != "auto":
         return not formats.reads_folders(format_)
     own_gold = Path(gold) if gold and not is_url(gold) and Path(gold).is_dir() else None
     try:
@@ -253,33 +219,7 @@ def _find_sources(text: str, format_: str) -> Iterator[Source]:
     yield from paths.list_sources({name.strip(): url} if equals else url, Path.cwd(), format_)
 
 
-def _build_spec(options: dict[str, Any]) -> SelectionOptions:
-    """Return the comparison that the options describe; raise if they are invalid."""
-    check_options(TableLayoutOptions, select_options(TableLayoutOptions, options))
-    clusters.check_cluster(options["cluster"])
-    classical.parse_tests(options["tests"])
-    return fill_options(SelectionOptions, select_options(SelectionOptions, options))
-
-
-@contextmanager
-def _open_cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
-    """Yield the cluster's name or, if a performance report was requested, a connection that records it."""
-    report = options["performance_report"]
-    if report is None:
-        yield options["cluster"]
-        return
-
-    write.check_writable(report, "--performance-report")
-    available = resolve_active(options["cluster"])
-    name = "local" if available == "auto" else available  # only a dask cluster has a report
-    with (
-        connect(name, workers=options["workers"]) as cluster,
-        monitoring.write_performance_report(cluster, Path(report)),
-    ):
-        yield cluster
-
-
-def _log_warnings(results: Results, *, verbose: bool, is_printed: bool) -> None:
+def log_warnings(results: Results, *, verbose: bool, is_printed: bool) -> None:
     """Log the warnings that are not printed with the results; all, with what was scored, if results are not printed."""
     scope = [note for note in results.notes if note.kind == "scope"]
     printed_kinds = {"scope", *CHANGES_VERDICTS} if is_printed and not is_json_log() else set()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sigdask import formats
 from sigdask.api import independence_all
 from sigdask.cli.compare import read_systems
-from sigdask.cli.output.progress import show_analysis
-from sigdask.cli.output.streams import LOG
-from sigdask.cli.output.write import assign_files, warn_of_unused_options, write_analysis
+from sigdask.cli.progress import show_analysis
+from sigdask.cli.streams import LOG
+from sigdask.cli.write import list_outputs, warn_of_unused_options, write_analysis
 from sigdask.errors import InputError
 from sigdask.execution import clusters
-from sigdask.formats import parse_source
 from sigdask.options import IndependenceOptions, fill_options, select_options
 from sigdask.report.terminal.independence import render
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 def independence(**options: Any) -> None:
     """Test the labellings for independence, and print and write the results."""
-    files = assign_files(options, "json", "markdown", "latex")
-    warn_of_unused_options(options, files)
+    outputs = list_outputs(options, "json", "markdown", "latex")
+    warn_of_unused_options(options)
     clusters.check_cluster(options["cluster"])
     settings = fill_options(IndependenceOptions, select_options(IndependenceOptions, options))
     with show_analysis(quiet=options["quiet"]) as steps:
@@ -33,20 +33,21 @@ def independence(**options: Any) -> None:
         )
     for warning in results.warnings:
         LOG.warning(warning)
-    write_analysis(files, results, lambda width: render(results, width=width))
+    write_analysis(outputs, results, lambda width: render(results, width=width))
 
 
 def _read_labellings(options: dict[str, Any], steps: Any) -> tuple[Counts, str]:
     """Return the labellings to test, and the name of the reference labelling."""
     files, gold = options["files"], options["gold"]
-    reference = options["gold_column"] or "gold"
+    gold_column = formats.parse_columns(options["columns"]).get("gold")
+    reference = gold_column or "gold"
     if gold is not None:
-        reference = parse_source(gold).system
+        reference = formats.parse_source(gold).system
     elif len(files) > 1:
         *files, last = files
-        source = parse_source(last)
+        source = formats.parse_source(last)
         gold, reference = str(source.path), source.system
-    if gold is not None and options["gold_column"] is None and not files:
+    if gold is not None and gold_column is None and not files:
         raise InputError("--gold is the only labelling; name a file to compare with it")
     within = () if options["within"] is None else (options["within"],)
     counts = read_systems({**options, "systems": files, "gold": gold, "unit": within}, steps, noun="labelling")

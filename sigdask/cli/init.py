@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sigdask.cli.output.streams import print_text
-from sigdask.cli.output.write import check_writable
+from sigdask.cli.streams import print_text
+from sigdask.cli.write import check_writable
 from sigdask.errors import InputError
 from sigdask.formats import Options
 from sigdask.nightly.plan import draft, load_plan
@@ -29,7 +29,7 @@ def init(where: tuple[str, ...], baseline: str | None, **options: Any) -> None:
     if plan.exists() and not options["force"]:
         raise InputError(f"-o {plan}: the file exists; --force overwrites it, -o NAME.toml writes another file")
     home = plan.absolute().parent
-    reading = Options(missing=options["missing"], min_items=options["min_items"])
+    reading = Options(missing=options["missing"])
     gold, documents = (_existing_file(options[name], f"--{name}") for name in ("gold", "documents"))
     hints = Hints(gold, documents, options["format_"], reading)
     discovered = survey_files([_existing_path(path) for path in where or (".",)], home, hints)

@@ -7,9 +7,9 @@ from typing import Any
 from sigdask import api
 from sigdask.analysis.power import build_question
 from sigdask.cli.compare import read_systems
-from sigdask.cli.output.progress import ProgressSteps, show_analysis
-from sigdask.cli.output.streams import LOG
-from sigdask.cli.output.write import assign_files, warn_of_unused_options, write_analysis
+from sigdask.cli.progress import ProgressSteps, show_analysis
+from sigdask.cli.streams import LOG
+from sigdask.cli.write import list_outputs, warn_of_unused_options, write_analysis
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import PowerOptions, fill_options, select_options
@@ -18,8 +18,8 @@ from sigdask.report.terminal.power import render
 
 def power(**options: Any) -> None:
     """Estimate power, and print and write the results."""
-    files = assign_files(options, "json", "markdown", "latex")
-    warn_of_unused_options(options, files)
+    outputs = list_outputs(options, "json", "markdown", "latex")
+    warn_of_unused_options(options)
     clusters.check_cluster(options["cluster"])
     selected = select_options(PowerOptions, options)
     if options["difference"] is not None and options["units"] is not None:
@@ -30,7 +30,7 @@ def power(**options: Any) -> None:
         for warning in counts.notices:
             LOG.warning(warning)
         results = api.power(counts, **selected | {"progress": _SampleProgress(steps)})
-    write_analysis(files, results, lambda width: render(results, everything=options["everything"], width=width))
+    write_analysis(outputs, results, lambda width: render(results, everything=options["everything"], width=width))
 
 
 class _SampleProgress:

@@ -11,39 +11,38 @@ from sigdask import api
 from sigdask.analysis import candidate_rankings
 from sigdask.analysis.candidate_rankings import RepeatedSamples
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
-from sigdask.cli.output import write
-from sigdask.cli.output.progress import show_analysis
-from sigdask.cli.output.streams import be_quiet, log_note, output_columns, print_text
+from sigdask.cli import write
+from sigdask.cli.progress import show_analysis
+from sigdask.cli.streams import be_quiet, log_note, output_columns, print_text
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.formats import candidates
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.formats.reading.files import name_by_difference
+from sigdask.formats.reading.options import parse_columns
 from sigdask.options import CandidateFileOptions, RankingOptions, select_options
-from sigdask.report.analyses import Evaluation, iter_ranking_pictures
+from sigdask.report.analyses import Evaluation
 from sigdask.report.terminal import candidate_rankings as candidate_texts
 
 
 def rankings(**options: Any) -> None:
     """Evaluate rankings of candidates, and print and write the results."""
-    files = write.assign_files(options, "json", "csv", "markdown", "latex", "text")
-    if options["validate"] and (files["markdown"] or files["latex"]):
-        raise InputError("--markdown, --latex: not with --validate, whose report --text FILE writes")
-    write.check_figures(options)
-    write.warn_of_unused_options(options, files)
+    formats = ("json", "csv", "text") if options["validate"] else ("json", "csv", "markdown", "latex", "text")
+    outputs = write.list_outputs(options, *formats)
+    write.warn_of_unused_options(options)
     if options["quiet"]:
         be_quiet()
     evaluation = _validate(options) if options["validate"] else _evaluate(options)
-    if write.is_printed(files):
+    if write.is_printed(outputs):
         print_text(_render(evaluation, everything=options["everything"], width=output_columns()))
-    write.write_json(files["json"], evaluation.json_parts)
-    write.write_csv(files["csv"], lambda: evaluation.csv_lines(csv_safe=options["csv_safe"]))
-    if isinstance(evaluation, Evaluation):
-        write.write_tables(files, evaluation.paper_tables)
-    if files["text"] is not None:
-        write.write_text(files["text"], _render(evaluation, everything=True))
-    pictures = iter_ranking_pictures({options["name"]: evaluation})
-    write.write_figures(options, pictures)
+    tables = write.list_table_texts(evaluation.paper_tables) if isinstance(evaluation, Evaluation) else {}
+    texts: write.Texts = {
+        **tables,
+        "json": evaluation.json_parts,
+        "csv": evaluation.csv_lines,
+        "text": lambda: [_render(evaluation, everything=True), "\n"],
+    }
+    write.write_outputs(outputs, texts)
 
 
 def _evaluate(options: dict[str, Any]) -> Evaluation:
@@ -96,6 +95,7 @@ def _parse_cutoff(text: str) -> tuple[str, float]:
 
 def _build_columns(options: dict[str, Any]) -> CandidateColumns:
     columns: dict[str, Any] = {**select_options(CandidateFileOptions, options)}
+    columns["columns"] = parse_columns(columns.get("columns", ()), candidates.ROLES)
     return CandidateColumns(**columns)
 
 

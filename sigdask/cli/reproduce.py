@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from sigdask.analysis.reproduce import RecordedResult, RecordedResults, list_finer_units, read, reproduce_results
 from sigdask.api import compare_with_options
 from sigdask.cli.compare import read_systems
-from sigdask.cli.output.progress import show_analysis
-from sigdask.cli.output.streams import print_text
+from sigdask.cli.progress import show_analysis
+from sigdask.cli.streams import print_text
 from sigdask.errors import InputError
 from sigdask.execution.run import connect_once
 from sigdask.options import RunOptions, select_options

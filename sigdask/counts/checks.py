@@ -214,15 +214,11 @@ def check_common_items(
     a, b = (int(k) for k in np.argwhere(is_too_few)[0])
     n, n_pairs = int(common[a, b]), int(np.count_nonzero(is_too_few))
     suffix = f" (and so {n_pairs - 1:,} more pairs)" if n_pairs > 1 else ""
-    min_common = int(common[is_too_few].min())
-    question = ". Do the ids of both name the same items?" if common[a, b] < either[a, b] else "."
-    gaps = " with --missing pairwise" if missing == "error" and not has.all() else ""
-    remedy = f" Then --min-items {min_common}{gaps} compares them" if min_common else ""
-    remedy += ". If not, correct the ids" if common[a, b] < either[a, b] else ""
-    threshold = f"{100 * MIN_COMMON_SHARE:.0f} %" if min_items is None else f"--min-items {min_items}"
+    remedy = "Do the ids of both name the same items? If not, correct the ids. If so, leave out items that only one has"
+    threshold = f"{100 * MIN_COMMON_SHARE:.0f} %" if min_items is None else f"min_items = {min_items}"
     raise MissingItemsError(
         f"systems {systems[a]!r} and {systems[b]!r} have {n:,} of {int(either[a, b]):,} items in common, fewer "
-        f"than {threshold}{suffix}{_format_examples(has, ids, a, b, systems)}{question}{remedy}"
+        f"than {threshold}{suffix}{_format_examples(has, ids, a, b, systems)}. {remedy}"
     )
 
 

@@ -30,6 +30,7 @@ from sigdask.formats.reading.options import (
     Options,
     Source,
     distinguish_names,
+    parse_columns,
     parse_format,
     parse_map,
     parse_source,
@@ -51,12 +52,12 @@ from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS, are_same_scor
 from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.formats.texts import fairseq
 from sigdask.io import addresses, as_path, prefetch_files
-from sigdask.io.compression import limit_unpacking, set_variable
+from sigdask.io.compression import set_variable
 from sigdask.metrics import retrieval
 from sigdask.metrics.agreement import PREFIX
 
-__all__ = ["FORMATS", "Options", "Source", "cache_tables", "detect", "may_have_metric", "parse_format", "parse_map",
-           "parse_source", "read"]  # fmt: skip
+__all__ = ["DETECTED", "FORMATS", "Options", "Source", "cache_tables", "detect", "may_have_metric", "parse_columns",
+           "parse_format", "parse_map", "parse_source", "read"]  # fmt: skip
 
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
@@ -83,7 +84,7 @@ class FileFormat:
     metrics : str
         Metrics, in lower case, that only this format has if there is a gold file.
     columns : str
-        Options of `COLUMN_OPTIONS`, on columns and labels, that it uses.
+        Roles of columns that it uses, and the options `label_map` and `ignore` if it uses them.
     traits : str
         Properties of the format. "detected-without-gold": it can be detected without the gold file that it needs.
         "columns": it has columns of scores, whose decimal separator may be a comma. "folders": it reads folders.
@@ -97,17 +98,19 @@ class FileFormat:
     needs_gold: str = ""
     options: str = ""
     metrics: str = ""
-    columns: str = "id_column"
+    columns: str = "id"
     traits: str = ""
 
     def check(self, name: str, gold: Path | None, options: Options) -> None:
         """Raise an error for files and options that the format does not accept, and for a missing gold file."""
         if options.decimal is not None and "columns" not in self.traits:
             raise InputError(
-                f"--decimal {options.decimal}: format {name} has no columns of scores; leave out --decimal"
+                f"decimal={options.decimal}: format {name} has no columns of scores; leave this option out"
             )
         choices = (option.partition("=") for option in self.options.split())
-        options.check_format_options(name, **{key: tuple(filter(None, text.split("|"))) for key, _, text in choices})
+        own_choices = {key: tuple(filter(None, text.split("|"))) for key, _, text in choices}
+        shared = {key: texts for key, texts in SHARED_OPTIONS.items() if key in options.own}
+        options.check_format_options(name, **own_choices, **shared)
         if gold is not None and self.no_gold:
             raise InputError(
                 f"--gold {gold}: format {name} holds {self.no_gold} and takes no gold file; leave out --gold"
@@ -128,31 +131,34 @@ class FileFormat:
         return not self.needs_gold or "detected-without-gold" in self.traits
 
 
+SHARED_OPTIONS: dict[str, tuple[str, ...]] = {"sheet": (), "decimal": (".", ",")}
+"""Options of all formats of tables, with fixed choices."""
+
 FORMATS: dict[str, FileFormat] = {
     "responses": FileFormat(
         "tables.scores:read_responses",
         "one row per response: id, gold (is it correct: 1/0), one column per system (did the system give it: 1/0)",
-        columns="id_column gold_column prediction_column ignore",
+        columns="id gold prediction ignore",
     ),
     "labels": FileFormat(
         "tables.labels:read_labels",
         "labels, one or several per item: columns of gold and systems, or --gold FILE and one file per system",
         options="separator systems",
-        columns="id_column gold_column prediction_column label_map ignore",
+        columns="id gold prediction label_map ignore",
     ),
     "numbers": FileFormat(
         "tables.numbers:read_numbers",
         "predicted numbers for real gold values: columns of gold and systems; or --gold FILE and one file per system",
         options="systems",
         metrics="mae mse rmse r2 pearson spearman kendall auc average-precision brier log-loss ece",
-        columns="id_column gold_column prediction_column ignore",
+        columns="id gold prediction ignore",
     ),
     "wide": FileFormat(
         "tables.scores:read_wide",
         "scores, one row per item and one column per system (systems=A+B names them); or files of numbers",
         no_gold="scores",
         options="systems",
-        columns="id_column score_column ignore",
+        columns="id score ignore",
         traits="columns",
     ),
     "segments": FileFormat(
@@ -177,7 +183,7 @@ FORMATS: dict[str, FileFormat] = {
         needs_gold="gold terms",
         options="terms case=keep|lower",
         metrics="type-precision type-recall type-f1",
-        columns="id_column gold_column prediction_column",
+        columns="id gold prediction",
         traits="folders",
     ),
     "spans": FileFormat(
@@ -185,7 +191,7 @@ FORMATS: dict[str, FileFormat] = {
         "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
         options="spans match=auto|exact|ceaf relations symmetric",
         metrics="relation-precision relation-recall relation-f1",
-        columns="id_column gold_column prediction_column label_map",
+        columns="id gold prediction label_map",
         traits="folders",
     ),
     "pairs": FileFormat(
@@ -201,7 +207,7 @@ FORMATS: dict[str, FileFormat] = {
         "tables.scores:read_long",
         "scores, rows of system, item, score (and metric)",
         no_gold="scores",
-        columns="id_column system_column score_column ignore",
+        columns="id system score ignore",
         traits="columns metrics",
     ),
     "conll": FileFormat(
@@ -209,7 +215,7 @@ FORMATS: dict[str, FileFormat] = {
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
         sniffer="tagging.detection:sniff",
         options=f"scheme={'|'.join(SCHEMES)} docstart=skip|token column gold-column tokens",
-        columns="gold_column prediction_column label_map",
+        columns="gold prediction label_map",
     ),
     "conllu": FileFormat(
         "parsing.dependencies:read_conllu",
@@ -263,7 +269,7 @@ FORMATS: dict[str, FileFormat] = {
         "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
         no_gold="scores",
         options="raters=mean|error major minor neutral punctuation nontranslation critical",
-        columns="id_column system_column score_column ignore",
+        columns="id system score ignore",
         traits="columns metrics",
     ),
     "samples": FileFormat(
@@ -271,14 +277,14 @@ FORMATS: dict[str, FileFormat] = {
         "logs with a record per sample: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus",
         no_gold="scores",
         options="filter repeats=mean|error logs=newest|all",
-        columns="id_column score_column ignore",
+        columns="id score ignore",
         traits="folders metrics",
     ),
     "metrics": FileFormat(
         "segment_scores.columns:read_metrics",
         "scores of several metrics, one file per system: JSON lines, JSON of lists (BERTScore, evaluate), COMET",
         no_gold="scores",
-        columns="id_column score_column ignore",
+        columns="id score ignore",
         traits="columns metrics",
     ),
     "mt-metrics-eval": FileFormat(
@@ -294,7 +300,7 @@ FORMATS: dict[str, FileFormat] = {
         "metrics and people: rows of system, segment, human, one column per metric; or a folder of mt-metrics-eval",
         no_gold="human scores",
         options="pair scores lower",
-        columns="id_column gold_column system_column ignore",
+        columns="id gold system ignore",
         traits="columns folders",
     ),
     "squad": FileFormat(
@@ -334,6 +340,12 @@ name is a column of scores.
 
 TABLE_FORMATS = ("responses", "labels", "numbers", "wide", "long", "meta")
 """Formats of tables that `read_table` reads."""
+
+TABLE = "table"
+"""Format whose layout is one of the tables', recognised by its columns."""
+
+DETECTED = ("auto", TABLE)
+"""Formats that stand for those that are detected."""
 
 FOLDER_FORMATS = tuple(name for name, declared in FORMATS.items() if "folders" in declared.traits)
 
@@ -427,7 +439,7 @@ def _find_datasets(sources: Sequence[Source]) -> list[Source]:
 @contextmanager
 def _limit_resources(sources: Sequence[Source], options: Options) -> Iterator[None]:
     """Limit the size of unpacked data, and raise an error for nesting that is too deep."""
-    with limit_unpacking(options.most_unpacked), choose_sheet(options.sheet):
+    with choose_sheet(options.sheet):
         try:
             yield
         except RecursionError:
@@ -449,13 +461,13 @@ def _build_read_error(sources: Sequence[Source], reason: str) -> InputError:
 
 def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, options: Options) -> Counts:
     name = format_
-    if format_ == "auto":
+    if format_ in DETECTED:
         options = replace(options, is_detected=True)
-        name = detect(sources, gold, options)
+        name = detect(sources, gold, options, format_)
     if name not in FORMATS:
-        close = difflib.get_close_matches(name, FORMATS, 1)
+        close = difflib.get_close_matches(name, [TABLE, *FORMATS], 1)
         hint = f"did you mean {close[0]!r}? The" if close else "the"
-        raise InputError(f"unknown format {name!r}: {hint} formats are {', '.join(FORMATS)}")
+        raise InputError(f"unknown format {name!r}: {hint} formats are {', '.join([TABLE, *FORMATS])}")
     reader: Reader = FORMATS[name].load()
     swap_separately = options.get_choice("replicates", replicates.SWAP_CHOICES) == "each"
     may_differ = "replicates" in options.own
@@ -492,13 +504,6 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     return replace(counts, warnings=(*samples.first_lines, *counts.warnings[1:]))
 
 
-COLUMN_OPTIONS = {
-    "id_column": "--id", "gold_column": "--gold-column", "prediction_column": "--prediction-column",
-    "system_column": "--system-column", "score_column": "--score-column", "label_map": "--map", "ignore": "--ignore",
-}  # fmt: skip
-"""Options on columns and labels, which a format uses if `FileFormat.columns` names them."""
-
-
 def _iter_input_warnings(
     name: str, sources: Sequence[Source], gold: Path | None, options: Options, n_systems: int
 ) -> Iterator[str]:
@@ -506,11 +511,14 @@ def _iter_input_warnings(
     if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
         yield f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
     used = FORMATS[name].columns.split()
-    for option, flag in COLUMN_OPTIONS.items():
-        if getattr(options, option) and option not in used:
+    given = {f"--columns {role}": role for role in options.columns}
+    given |= {"--map": "label_map"} if options.label_map else {}
+    given |= {"--ignore": "ignore"} if options.ignore else {}
+    for flag, need in given.items():
+        if need not in used:
             yield f"{flag} has no effect: format {name} has no such columns or labels; leave it out"
-    if options.prediction_column and "prediction_column" in used and len(sources) < n_systems:
-        yield "--prediction-column has no effect: a file has several systems; leave it out"
+    if options.prediction_column and "prediction" in used and len(sources) < n_systems:
+        yield "--columns prediction has no effect: a file has several systems; leave it out"
     if options.ignore and name in TABLE_FORMATS and not any(source.parts for source in sources):
         paths = [path for path in (gold, *(source.path for source in sources)) if path and not path.is_dir()]
         tables = [read_table(path, options.ignore, options.decimal) for path in paths]
@@ -556,13 +564,17 @@ def may_have_metric(metric: str, format_: str, gold: Path | None) -> bool:
     ...  may_have_metric("loss", "metrics", None))
     (True, False, True)
     """
-    if format_ == "auto":
+    if format_ in DETECTED:
         return gold is None or metric.casefold() in FORMATS_BY_METRIC
     return format_ not in FORMATS or "metrics" in FORMATS[format_].traits
 
 
-def detect(sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS) -> str:
+def detect(
+    sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS, format_: str = "auto"
+) -> str:
     """Return the name of the format, judged by the requested metrics, the columns and the cells.
+
+    With the format `TABLE`, it is one of the layouts of tables.
 
     Raises
     ------
@@ -572,7 +584,8 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     prefetch_files(_list_files(sources, gold, options))  # several at a time
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)
     with files.cache_small_files(), _limit_resources(sources, options):
-        return _detect_format(replicates.group_replicates(sources)[0], gold, options)
+        first_sources = replicates.group_replicates(sources)[0]
+        return (_detect_table if format_ == TABLE else _detect_format)(first_sources, gold, options)
 
 
 def _detect_format(sources: Sequence[Source], gold: Path | None, options: Options) -> str:
@@ -593,6 +606,11 @@ def _detect_format(sources: Sequence[Source], gold: Path | None, options: Option
                 if sniff(sources, gold, options):
                     return name
         alike.sniffed |= set() if shown is None else shown.shapes
+    return _detect_table(sources, gold, options)
+
+
+def _detect_table(sources: Sequence[Source], gold: Path | None, options: Options) -> str:
+    """Return the layout of a table."""
     table = _read_table_to_detect(sources[0].path, options)
     if options.system_column is not None:
         table.get_column(options.system_column)

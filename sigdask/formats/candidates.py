@@ -28,14 +28,18 @@ from sigdask.formats.reading.columns import MISSING
 from sigdask.formats.reading.converted import choose_sheet
 from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines, open_bytes
 from sigdask.formats.reading.json_records import read_head
+from sigdask.formats.reading.options import check_roles, parse_format
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.tables.notation import convert_decimal_commas
 from sigdask.io import as_path
-from sigdask.io.compression import limit_unpacking
 from sigdask.text import format_list, suggest_name
 
 TRUE = frozenset({"1", "true", "t", "yes", "y", "+", "tp", "1.0"})
 FALSE = frozenset({"0", "false", "f", "no", "n", "-", "fp", "0.0"})
+
+
+ROLES = ("gold", "id")
+"""Roles of columns that a user can name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +71,11 @@ class CandidateColumns:
 
     Attributes
     ----------
-    gold_column : str or None
-        Column of the gold standard. None uses `gold`, or the only column that the format names so.
-    ids : tuple of str
-        Columns that name a candidate, together where they are several; empty takes one with a usual name.
+    columns : mapping of str to str
+        Roles of columns: "gold", by default `gold`, or the only column that the format names so; and "id", by default
+        one with a usual name. {"id": "A+B"} joins columns that together name a candidate.
+    format : str
+        "table", "ucs", "mwetoolkit" or "auto". A table has options after the name: "table:sheet=NAME,decimal=,".
     measures : tuple of str
         Empty takes every column of numbers.
     smaller : tuple of str
@@ -83,25 +88,35 @@ class CandidateColumns:
         Gold is empty but for a random sample of the candidates.
     one_of_many : bool
         Whether it is one of many samples, in which all candidates may be true, or all false.
-    decimal : {".", ","}, or None
-        Decimal separator.
-    sheet : str or None
-        Sheet of a workbook; None is the only one with data.
-    most_unpacked : int or None
-        Bytes that a packed file may become.
     """
 
-    gold_column: str | None = None
-    ids: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    format: str = "auto"
     measures: tuple[str, ...] = ()
     smaller: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     positive: tuple[str, ...] = ()
     partial: bool = False
     one_of_many: bool = False
-    decimal: str | None = None
-    sheet: str | None = None
-    most_unpacked: int | None = None
+
+    @property
+    def gold_column(self) -> str | None:
+        """Column of the gold standard."""
+        return self.columns.get("gold")
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Columns that together name a candidate."""
+        return tuple(self.columns["id"].split("+")) if "id" in self.columns else ()
+
+    def __post_init__(self) -> None:
+        check_roles(self.columns, ROLES)
+        name, settings = parse_format(self.format)
+        allowed = {"auto": ("sheet", "decimal"), "table": ("sheet", "decimal"), "ucs": (), "mwetoolkit": ()}
+        if name not in allowed:
+            raise InputError(f"unknown format {name!r}{suggest_name(name, allowed)}; formats: {', '.join(allowed)}")
+        if wrong := [key for key in settings if key not in allowed[name]]:
+            raise InputError(f"format {name}: no option {wrong[0]!r}; it has: {', '.join(allowed[name]) or 'none'}")
 
 
 def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usual: Conventions) -> Candidates:
@@ -122,7 +137,7 @@ def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usu
     excluded = {gold_name, *id_names, *choices.ignore}
     others = [column for column in table.list_other_columns(*excluded) if column not in excluded]
     texts = {column: Texts.from_values(table.columns[column]) for column in others if not table.is_numeric(column)}
-    table = convert_decimal_commas(table, texts, choices.decimal)
+    table = convert_decimal_commas(table, texts, parse_format(choices.format)[1].get("decimal"))
     names, left_out = _select_measures(table, choices, usual, others)
     for measure in choices.smaller:
         if measure not in names:
@@ -175,7 +190,7 @@ def _find_gold_name(table: FileTable, usual: Conventions) -> str:
         return lowered["gold"]
     likely = matching or [column for column, cells in table.columns.items() if _are_truth_values(cells)]
     hint = f"; {' or '.join(map(repr, likely[:6]))} may be it" if likely else ""
-    remedy = f"name it with --gold-column{hint}"
+    remedy = f"name it with --columns gold=COLUMN{hint}"
     raise InputError(f"{table.path}: no column 'gold' that says which candidates are true; {remedy}")
 
 
@@ -226,7 +241,7 @@ def _build_ids(table: FileTable, names: Sequence[str]) -> Texts | None:
         if item in first_lines:
             raise InputError(
                 f"{table.path}, line {line}: id {shown[:200]!r} ({columns_text}) is on line "
-                f"{first_lines[item]} already; ids must be unique, name further columns with --id"
+                f"{first_lines[item]} already; ids must be unique, join further columns: --columns id=A+B"
             )
         first_lines[item] = line
     return Texts.from_values(ids)
@@ -392,6 +407,14 @@ def read_ucs(path: Path) -> FileTable:
 __all__ = ["CandidateColumns", "read"]
 
 
+def _detect_layout(file: Path) -> str:
+    """Return whether a file is XML of mwetoolkit, a data set of UCS, or another table."""
+    head = read_head(file)
+    if XML_START.match(head):
+        return "mwetoolkit"
+    return "ucs" if file.name.endswith(ENDINGS) or head.startswith("##") else "table"
+
+
 def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str = "") -> Candidates:
     """Read the candidates of one file; whether it is a table, a UCS data set or mwetoolkit XML is detected.
 
@@ -410,12 +433,14 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
         The file is invalid. The message names it and, if possible, the line.
     """
     file, choices = as_path(path), columns or CandidateColumns()
-    with limit_unpacking(choices.most_unpacked), choose_sheet(choices.sheet):
-        head = read_head(file)
-        if XML_START.match(head):
+    layout, settings = parse_format(choices.format)
+    with choose_sheet(settings.get("sheet")):
+        if layout == "auto":
+            layout = _detect_layout(file)
+        if layout == "mwetoolkit":
             table, conventions = read_mwetoolkit(file)
-        elif file.name.endswith(ENDINGS) or head.startswith("##"):
+        elif layout == "ucs":
             table, conventions = read_ucs(file), CONVENTIONS
         else:
-            table, conventions = read_table(file, choices.ignore, choices.decimal), Conventions()
+            table, conventions = read_table(file, choices.ignore, settings.get("decimal")), Conventions()
         return build_candidates(table, choices, name, conventions)

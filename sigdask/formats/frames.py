@@ -30,7 +30,6 @@ from sigdask.formats.tables.bookkeeping import list_unnamed_scores, select_score
 from sigdask.formats.tables.notation import holds_scores, read_score_table
 from sigdask.formats.tables.scores import find_group_columns
 from sigdask.options import Missing, rename_options
-from sigdask.text import suggest_name
 
 FRAME_PATH = Path("data frame")
 """Path in messages if the data come from a data frame."""
@@ -111,7 +110,7 @@ def as_counts(
         notes = tables.describe_unknown_columns({*ignore}, cells)
         cells = {column: values for column, values in cells.items() if column not in ignore}
         reading = Options(
-            **translate_columns(({} if ids is None else {"id": cast("str", ids)}) | {**(columns or {})}),
+            columns=({} if ids is None else {"id": cast("str", ids)}) | {**(columns or {})},
             groups=(groups,) if isinstance(groups, str) else tuple(groups or ()),
             metrics=tuple(metrics),
             missing=missing,
@@ -135,24 +134,6 @@ def as_counts(
     return Counts.from_scores(
         cells, ids=item_ids, groups=groups, name=name, missing=missing or "error", warnings=warnings
     )
-
-
-def translate_columns(columns: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options of reading that name columns by their roles.
-
-    Examples
-    --------
-    >>> translate_columns({"score": "f1"})
-    {'score_column': 'f1'}
-    """
-    for role in columns:
-        if role not in COLUMN_ROLES:
-            raise InputError(f"columns: no role {role!r}{suggest_name(role, COLUMN_ROLES, f'; {COLUMN_ROLES}')}")
-    return {f"{role}_column": column for role, column in columns.items()}
-
-
-COLUMN_ROLES = ("id", "gold", "prediction", "system", "score")
-"""Roles of columns that a user can name."""
 
 
 def move_index(frame: Any) -> tuple[Any, str | None]:
@@ -183,7 +164,7 @@ def _read_metric_columns(table: FileTable, names: Sequence[str], options: Option
     scores: dict[str, list[Array]] = {}
     for name in names:
         kept = {column: cells for column, cells in table.columns.items() if column == name or column not in names}
-        own = replace(options, score_column=name, min_items=0, missing="pairwise")
+        own = replace(options.with_columns(score=name), min_items=0, missing="pairwise")
         with tables.provide_table(replace(table, columns=kept)):
             counts = formats.read(Source(FRAME_PATH), format="long", options=own)
         scores[name] = [*map(_get_scores, counts.replicates or [counts])]
@@ -309,14 +290,15 @@ def _check_scores(table: FileTable, options: Options) -> None:
 
 def _convert_message(text: str) -> str:
     """Replace options of the command line in a message by arguments of `as_counts`."""
-    text = re.sub(r"--id (\S+)\+COLUMN", "a column that joins both", text)
-    text = text.replace(" (or say --system-column)", "")
+    text = re.sub(r"--columns id=(\S+)\+COLUMN", "a column that joins both", text)
+    text = text.replace(" (or say --columns system=COLUMN)", "")
     for name in ("document", ""):
         text = text.replace(suggest_group_file(name), "Name one of these columns")
     text = re.sub(r"--unit (\w+)", r"groups=['\1']", text)
     text = re.sub(r"--format '?(\w+(:[\w=+]+)?)'?", r'format="\1"', text)
     text = re.sub(r"--ignore ('?)([^';,]+)\1", r"leave out \2", text)
-    return re.sub(r"--id\b", "ids=", text)
+    text = re.sub(r"--columns id=\S+", "ids=", text)
+    return re.sub(r"--columns (\w+)=('[^']*'|\w+)", r"columns={'\1': \2}", text)
 
 
 def _extract_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Array]:

@@ -23,8 +23,6 @@ FREE_BYTES = 1 << 25
 CELL_BYTES = 4
 """Bytes counted for each value of Parquet, which can store a million equal values in no space."""
 
-_custom_limit: ContextVar[int | None] = ContextVar("bytes that a file may become", default=None)
-
 
 @contextmanager
 def set_variable(variable: ContextVar[T], value: T) -> Iterator[None]:
@@ -34,13 +32,6 @@ def set_variable(variable: ContextVar[T], value: T) -> Iterator[None]:
         yield
     finally:
         variable.reset(token)
-
-
-@contextmanager
-def limit_unpacking(n_bytes: int | None) -> Iterator[None]:
-    """Replace the limit on unpacked sizes within the body, if a number of bytes is given."""
-    with set_variable(_custom_limit, n_bytes or _custom_limit.get()):
-        yield
 
 
 def check_unpacked_size(path: Path, n_bytes: int, packed: int) -> None:
@@ -58,13 +49,13 @@ def check_unpacked_size(path: Path, n_bytes: int, packed: int) -> None:
     Raises
     ------
     InputError
-        The message names the limit, and the setting that raises it.
+        The message names the limit.
     """
-    limit = _custom_limit.get() or max(FREE_BYTES, MAX_RATIO * packed)
+    limit = max(FREE_BYTES, MAX_RATIO * packed)
     if n_bytes > limit:
         raise InputError(
             f"{path}: {packed:,} bytes unpack to more than {limit:,}, which is unusual for data; if it is "
-            "intended, raise the limit with --most-unpacked BYTES"
+            "intended, unpack the file and give the unpacked one"
         )
 
 

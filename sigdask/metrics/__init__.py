@@ -331,7 +331,7 @@ def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
     if "@" in name and not name.rpartition("@")[2].isdigit():
         return InputError(f"unknown metric {name!r}: the cutoff after @ is a whole number, as in nDCG@10")
     names = " or ".join(by_fold[candidate] for candidate in close)
-    hint = f"did you mean {names}?" if close else "`sigdask metrics` lists all."
+    hint = f"did you mean {names}?" if close else "`sigdask list metrics` lists all."
     return InputError(f"unknown metric {name!r}: {hint} A metric of your own is named MODULE:FUNCTION")
 
 

@@ -70,7 +70,7 @@ def _bind_replicate(metric: Metric, replicate: Counts) -> BoundMetric:
         kind = {BoundSets: "of sets", BoundRanks: "of ranks"}.get(type(bound), "an agreement with people")
         raise InputError(
             f"metric {metric.name!r} is {kind}, which takes no replicates; give one file per system, or a metric of "
-            "sums (`sigdask metrics`)"
+            "sums (`sigdask list metrics`)"
         )
     return bound
 

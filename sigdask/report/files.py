@@ -35,15 +35,15 @@ def write_parquet(path: Path, tables: Iterable[Table]) -> None:
         export.write_parquet(tables, file)
 
 
-def write_units(path: Path, units: Iterable[UnitScores], *, csv_safe: bool = False) -> None:
+def write_units(path: Path, units: Iterable[UnitScores]) -> None:
     """Write a table of units atomically, as the ending of the file says; the same units give the same bytes."""
     format_, is_compressed = export.parse_unit_file(path)
     with open_atomic(path) as file:
         if not is_compressed:
-            export.write_units(units, file, format_, csv_safe=csv_safe)
+            export.write_units(units, file, format_)
             return
         with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-            export.write_units(units, cast("IO[bytes]", packed), format_, csv_safe=csv_safe)
+            export.write_units(units, cast("IO[bytes]", packed), format_)
 
 
 @contextmanager

@@ -151,7 +151,7 @@ class Results(ComparisonResults):
                 write_whole_text(path, texts[path.suffix.lower()]())
 
     def to_html(self, title: str = "Comparison of systems") -> str:
-        """Return the results as a self-contained HTML page, as `sigdask compare --html` writes it without details.
+        """Return the results as a self-contained HTML page, as `sigdask show -o FILE.html` writes it.
 
         Parameters
         ----------
@@ -398,7 +398,7 @@ class Results(ComparisonResults):
         font_size: float = 8.0,
         dpi: int = 200,
     ) -> list[Path]:
-        """Draw all figures that fit the results into a folder, as `sigdask compare --figures` does.
+        """Draw all figures that fit the results into a folder, as `sigdask show --figures` does.
 
         Parameters
         ----------

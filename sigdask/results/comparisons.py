@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Protocol, overload
 
 from sigdask.errors import InputError
-from sigdask.options import JSON_OPTIONS, JsonLayout
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import (
     UnitScores,
@@ -24,7 +23,7 @@ from sigdask.results.export import (
     iter_csv,
     write_parquet,
 )
-from sigdask.results.fields import get_result, iter_json_columns, iter_json_lines, iter_results
+from sigdask.results.fields import get_result, iter_json_lines, iter_results
 from sigdask.results.notes import Note, list_dicts, list_texts
 from sigdask.results.ranking import SystemRanking, build_rankings
 from sigdask.results.record import MAX_SHOWN, Result, format_table
@@ -221,25 +220,13 @@ class ComparisonResults(Sequence[Result]):
         """Return a ranking of the systems for each test set, subset and metric with all pairs compared two-sided."""
         return build_rankings(self.table)
 
-    def to_json(self, layout: JsonLayout = "objects") -> str:
-        """Return the results as JSON text, as `sigdask compare --json` writes it.
+    def to_json(self) -> str:
+        """Return the results as JSON text, as `sigdask compare --json` writes it."""
+        return "".join(self.json_parts())
 
-        Parameters
-        ----------
-        layout : {"objects", "columns"}
-            "objects", the default: an object for each comparison. "columns": a list for each key, which takes a tenth
-            of the size for many comparisons.
-
-        Raises
-        ------
-        InputError
-            The layout is unknown.
-        """
-        return "".join(self.json_parts(layout))
-
-    def json_parts(self, layout: JsonLayout = "objects") -> Iterator[str]:
-        """Yield the text of `to_json(layout)` in parts of some thousand results."""
-        return iter_json(self.around() | {"results": build_json_results([self], layout)})
+    def json_parts(self) -> Iterator[str]:
+        """Yield the text of `to_json()` in parts of some thousand results."""
+        return iter_json(self.around() | {"results": build_json_results([self])})
 
     def json_lines(self) -> Iterator[str]:
         """Yield the JSON lines of the results, some thousand in each text."""
@@ -393,19 +380,16 @@ class ComparisonResults(Sequence[Result]):
             )
         return self.units
 
-    def to_csv(self, path: str | Path, *, csv_safe: bool = False) -> None:
+    def to_csv(self, path: str | Path) -> None:
         """Write a CSV file, one row per comparison; the columns are those of `to_frame`.
 
         Parameters
         ----------
         path : str or Path
             The file. An existing one is replaced.
-        csv_safe : bool
-            Write a quotation mark before names that spreadsheets would run as formulas, and a last column `csv_safe`.
-            By default names are written as they are.
         """
         with Path(path).open("w", encoding="utf-8", newline="") as file:
-            file.writelines(iter_csv([self.table], csv_safe=csv_safe))
+            file.writelines(iter_csv([self.table]))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write a Parquet file (`sigdask[parquet]`), one row per comparison; the columns are those of `to_frame`.
@@ -424,11 +408,6 @@ class ComparisonResults(Sequence[Result]):
             write_parquet([self.table], file)
 
 
-def build_json_results(results: Sequence[ComparisonResults], layout: JsonLayout) -> Iterator[str]:
-    """Return the text of "results" in the JSON of one or more sets of results, in parts, in a layout."""
-    if layout.endswith(".json"):
-        raise InputError(f"layout = {layout!r}: to_json returns text; write({layout!r}) writes it")
-    JSON_OPTIONS["json_layout"].check("layout", layout)
-    if layout == "columns" and results:
-        return iter_json_columns(Table.join([member.table for member in results]))
+def build_json_results(results: Sequence[ComparisonResults]) -> Iterator[str]:
+    """Return the text of "results" in the JSON of one or more sets of results, in parts."""
     return iter_array(line for member in results for line in member.json_lines())

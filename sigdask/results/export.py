@@ -199,95 +199,41 @@ class ListedResults(Sequence[Entry]):
         return "".join(self.json_parts())
 
 
-def iter_csv(tables: Iterable[Table], *, csv_safe: bool = False) -> Iterator[str]:
-    """Yield parts of a CSV file, one row per comparison, with the columns of a data frame.
-
-    Parameters
-    ----------
-    tables : iterable of Table
-        The results.
-    csv_safe : bool
-        Whether names that a spreadsheet would run as formulas are quoted; then a last column says so.
-    """
+def iter_csv(tables: Iterable[Table]) -> Iterator[str]:
+    """Yield parts of a CSV file of results, one row per comparison, with the columns of a data frame."""
     tables = [*tables]
     tests = list_tests(tables)
     for k, part in enumerate(_split_tables(tables)):
-        yield _format_csv_part(build_columns(part, tests), csv_safe=csv_safe, is_first=k == 0)
+        yield _format_csv_part(build_columns(part, tests), is_first=k == 0)
 
 
-def _format_csv_part(columns: Mapping[str, Values], *, csv_safe: bool, is_first: bool) -> str:
+def _format_csv_part(columns: Mapping[str, Values], *, is_first: bool) -> str:
     """Return columns as lines of CSV; the first part of a file begins with their names."""
     rows = zip(*map(_list_cells, columns.values()), strict=True)
-    return format_csv_rows(chain([columns], rows) if is_first else rows, csv_safe=csv_safe, has_names=is_first)
+    return format_csv_rows(chain([columns], rows) if is_first else rows)
 
 
-CSV_SAFE = "csv_safe"
-"""Last column of CSV files in which names are quoted. Readers recognize such files by it."""
-
-FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
-"""Characters that start a formula in a spreadsheet, and blanks that it skips (OWASP, "CSV injection")."""
-
-_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
-
-
-def quote_csv_name(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula; numbers are not changed.
+def format_csv_rows(rows: Iterable[Iterable[Any]]) -> str:
+    r"""Return rows of texts, numbers, truth values and None as lines of CSV.
 
     Examples
     --------
-    >>> quote_csv_name("=1+1"), quote_csv_name("'a'"), quote_csv_name("-1.5"), quote_csv_name("a=1")
-    ("'=1+1", "''a'", '-1.5', 'a=1')
+    >>> print(format_csv_rows([["a", "score"], ["=1", -1.5], ["x,y", None]]), end="")
+    a,score
+    =1,-1.5
+    "x,y",
     """
-    is_formula = text.startswith(FORMULA_STARTS) and not _NUMBER.fullmatch(text)
-    return f"'{text}" if is_formula or text.startswith("'") else text
-
-
-def unquote_csv_name(text: str) -> str:
-    """Return the original of a text quoted by `quote_csv_name`.
-
-    Examples
-    --------
-    >>> [unquote_csv_name(quote_csv_name(name)) for name in ("=1+1", "'a'", "''=", "-1", "'", "")]
-    ['=1+1', "'a'", "''=", '-1', "'", '']
-    """
-    return text.removeprefix("'")
-
-
-def format_csv_rows(rows: Iterable[Iterable[Any]], *, csv_safe: bool = False, has_names: bool = True) -> str:
-    r"""Return rows of cells as lines of CSV.
-
-    Parameters
-    ----------
-    rows : iterable of iterable
-        Texts, numbers, truth values and None.
-    csv_safe : bool
-        Whether names that a spreadsheet would run as formulas are quoted; then a last column says so.
-    has_names : bool
-        The first row has the columns' names.
-
-    Examples
-    --------
-    >>> print(format_csv_rows([["a", "score"], ["=1", -1.5], ["x,y", None]], csv_safe=True), end="")
-    a,score,csv_safe
-    "'=1",-1.5,True
-    "x,y",,True
-    """
-    lines = (",".join([_format_cell(cell, csv_safe=csv_safe) for cell in row]) for row in rows)
-    if not csv_safe:
-        return "".join(f"{line}\n" for line in lines)
-    return "".join(f"{line},{CSV_SAFE if has_names and k == 0 else True}\n" for k, line in enumerate(lines))
+    return "".join(f"{','.join(map(_format_cell, row))}\n" for row in rows)
 
 
 _SPECIAL = re.compile('[,"\r\n]')
 
 
-def _format_cell(cell: Any, *, csv_safe: bool) -> str:
+def _format_cell(cell: Any) -> str:
     if cell is None or isinstance(cell, int | float):
         return "" if cell is None else str(cell)
-    plain = str(cell)
-    text = quote_csv_name(plain) if csv_safe else plain
-    is_quoted = text is not plain or _SPECIAL.search(text)
-    return '"' + text.replace('"', '""') + '"' if is_quoted else text
+    text = str(cell)
+    return '"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text
 
 
 def list_csv_rows(table: Table, tests: Sequence[str]) -> list[dict[str, Any]]:
@@ -442,7 +388,7 @@ def parse_unit_file(path: Path) -> tuple[str, bool]:
     return name, is_compressed
 
 
-def write_units(units: Iterable[UnitScores], file: IO[bytes], format_: str, *, csv_safe: bool = False) -> None:
+def write_units(units: Iterable[UnitScores], file: IO[bytes], format_: str) -> None:
     """Write a table of units, part by part.
 
     Parameters
@@ -453,8 +399,6 @@ def write_units(units: Iterable[UnitScores], file: IO[bytes], format_: str, *, c
         The file to write.
     format_ : {"csv", "json", "parquet"}
         JSON means JSON lines.
-    csv_safe : bool
-        Whether names in CSV that a spreadsheet would run as formulas are quoted.
     """
     parts = map(build_unit_columns, _group_units(units))
     if format_ == "parquet":
@@ -462,7 +406,7 @@ def write_units(units: Iterable[UnitScores], file: IO[bytes], format_: str, *, c
         return
     for k, columns in enumerate(parts):
         if format_ == "csv":
-            text = _format_csv_part(columns, csv_safe=csv_safe, is_first=k == 0)
+            text = _format_csv_part(columns, is_first=k == 0)
         else:
             cells = ([f'"{name}":{cell}' for cell in format_values(values)] for name, values in columns.items())
             text = "".join(f"{{{','.join(row)}}}\n" for row in zip(*cells, strict=True))

@@ -35,7 +35,6 @@ from sigdask.results.values import (
     build_pairs,
     build_records,
     format_values,
-    iter_column,
     list_values,
 )
 from sigdask.statistics.bounds import Check
@@ -278,19 +277,6 @@ def iter_json_lines(table: Table) -> Iterator[str]:
         values["warnings"] = replace(notes, convert=list_texts)
         members = tuple(values[name] for name in names)
         yield ",\n".join(format_values(Composite(members, dict, (*pieces, "}"))))
-
-
-def iter_json_columns(table: Table) -> Iterator[str]:
-    """Yield the JSON of all results as an object with a column for each field, which `decode_records` reads."""
-    yield f'{{"n":{len(table)},"columns":{{'
-    for k, field in enumerate(FIELDS):
-        yield f'{"," if k else ""}\n"{field.name}":'
-        if field.name == "warnings":
-            notes = SparseLists(messages.build_notes(table), len(table), list_texts)
-            yield from iter_column(notes)
-        else:
-            yield from iter_column(field.get_values(table))
-    yield "}}"
 
 
 def read_schema() -> str:

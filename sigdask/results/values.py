@@ -6,10 +6,10 @@ piece, so only values that differ are joined row by row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -314,134 +314,3 @@ def format_texts(values: Sequence[str | None]) -> list[str]:
         return [as_json_line(value) for value in values]
     texts = array_text[2:-2].split('","')  # within a text, quotes follow a backslash
     return [NULL if value is None else f'"{text}"' for value, text in zip(values, texts, strict=True)]
-
-
-def iter_column(values: Values) -> Iterator[str]:
-    """Yield the JSON of a whole column in parts, in the smallest of the forms that `decode_column` reads.
-
-    Parameters
-    ----------
-    values : Values
-        Values of all rows.
-    """
-    if isinstance(values, Composite) and values.pieces[0] == "[":
-        yield from _iter_form("list", [iter_column(member) for member in values.members])
-    elif isinstance(values, Composite) and all(piece.endswith('":') for piece in values.pieces[:-1]):
-        members = zip(values.pieces, values.members, strict=False)
-        yield '{"object":'
-        yield from chain.from_iterable(chain([piece], iter_column(member)) for piece, member in members)
-        yield "}}"
-    elif isinstance(values, Nullable) and not values.has_value.all():
-        rows = np.flatnonzero(values.has_value)
-        given = format_array(values.has_value.astype(np.uint8))
-        yield f'{{"given":{given},"column":' if len(rows) else '{"value":null'
-        yield from iter_column(take_values(values.values, rows)) if len(rows) else ()
-        yield "}"
-    elif isinstance(values, Nullable):
-        yield from iter_column(values.values)
-    elif isinstance(values, Lists) and not values.is_single:
-        yield from _iter_form("present", [iter_column(part) for part in values.parts if part.has_value.any()])
-    elif isinstance(values, Sentences):
-        texts = [[as_json_line(text)] for text in values.template.split("{}")]
-        columns = chain.from_iterable(zip(texts, map(iter_column, values.parts), strict=False))
-        yield from _iter_form("text", [*columns, texts[-1]])
-    elif isinstance(values, np.ndarray):
-        yield _format_array_column(values)
-    else:
-        yield _format_coded_column(values if isinstance(values, CodedColumn) else _code_texts(values))
-
-
-def _iter_form(name: str, columns: Sequence[Iterable[str]]) -> Iterator[str]:
-    yield f'{{"{name}":['
-    yield from chain.from_iterable(chain(["," if k else ""], column) for k, column in enumerate(columns))
-    yield "]}"
-
-
-def _format_array_column(values: NDArray[Any]) -> str:
-    bits = np.ascontiguousarray(values).view(f"u{values.itemsize}")
-    distinct, codes = np.unique(bits, return_inverse=True)
-    if len(distinct) == 1:
-        return f'{{"value":{format_numbers(values[:1])[0]}}}'
-    if values.dtype.kind != "f" or len(distinct) * MIN_USES > len(values):
-        return format_array(values)
-    return f'{{"values":{format_array(distinct.view(values.dtype))},"codes":{format_array(codes)}}}'
-
-
-def _code_texts(values: list[Any] | Composite | Lists | SparseLists) -> CodedColumn[orjson.Fragment]:
-    """Return the JSON of values as a column of distinct texts."""
-    return CodedColumn.from_values(format_values(values)).map(orjson.Fragment)
-
-
-def _format_coded_column(column: CodedColumn[Any]) -> str:
-    used, codes = np.unique(column.codes, return_inverse=True)
-    texts = [as_json_line(column.values[code]) for code in used.tolist()]
-    if len(texts) == 1:
-        return f'{{"value":{texts[0]}}}'
-    if len(texts) * MIN_USES > len(codes):
-        return f"[{','.join([texts[code] for code in codes.tolist()])}]"
-    return f'{{"values":[{",".join(texts)}],"codes":{format_array(codes)}}}'
-
-
-MIN_USES = 2
-"""Minimum number of rows per distinct value for which each value is written once, and rows have codes."""
-
-
-def decode_column(column: Any, n: int) -> list[Any]:
-    """Return the value of each row of a column that `iter_column` wrote.
-
-    Raises
-    ------
-    ValueError
-        It has an unknown form, or another length.
-
-    Examples
-    --------
-    >>> decode_column({"text": ["p = ", {"values": ["0.1", "0.2"], "codes": [1, 0]}, "; ", {"value": "x"}]}, 2)
-    ['p = 0.2; x', 'p = 0.1; x']
-    >>> decode_column({"given": [0, 1], "column": {"object": {"n": [5]}}}, 2)
-    [None, {'n': 5}]
-    """
-    match column:
-        case list():
-            values = column
-        case {"value": value}:
-            values = [value] * n
-        case {"values": list(distinct), "codes": list(codes)} if all(
-            type(k) is int and 0 <= k < len(distinct) for k in codes
-        ):
-            values = [distinct[code] for code in codes]
-        case {"text": list(parts)}:
-            columns = [[part] * n if isinstance(part, str) else decode_column(part, n) for part in parts]
-            values = ["".join(map(str, texts)) for texts in zip(*columns, strict=True)]
-        case {"object": dict(members)}:
-            rows = zip(*(decode_column(member, n) for member in members.values()), strict=True)
-            values = [dict(zip(members, row, strict=True)) for row in rows]
-        case {"list": list(parts)} | {"present": list(parts)}:
-            columns = [decode_column(part, n) for part in parts]
-            lists = zip(*columns, strict=True) if columns else [()] * n
-            values = [[value for value in row if value is not None or "list" in column] for row in lists]
-        case {"given": list(given), "column": inner}:
-            present = iter(decode_column(inner, given.count(1)))
-            values = [next(present) if is_given else None for is_given in given]
-        case _:
-            raise ValueError("is no form of a column")
-    if len(values) != n:
-        raise ValueError(f"has {len(values):,} values; expected {n:,}")
-    return values
-
-
-def decode_records(columns: Mapping[str, Any], n: int) -> list[dict[str, Any]]:
-    """Return an object for each row from columns by field.
-
-    Raises
-    ------
-    ValueError
-        A column is wrong; it names the field.
-    """
-    decoded = {}
-    for name, column in columns.items():
-        try:
-            decoded[name] = decode_column(column, n)
-        except ValueError as error:
-            raise ValueError(f"column {name!r} {error}") from None
-    return [dict(zip(decoded, row, strict=True)) for row in zip(*decoded.values(), strict=True)]

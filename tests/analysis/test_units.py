@@ -212,7 +212,7 @@ def read_units(path):
 
 @pytest.mark.parametrize("name", ["u.csv", "u.csv.gz", "u.jsonl", "u.jsonl.gz", "u.parquet"])
 def test_the_command_writes_units_as_the_ending_says(scores, name):
-    arguments = ("scores.csv", "--by", "kind", "--missing", "pairwise", "--min-items", 1, "-q", "--items", name)
+    arguments = ("scores.csv", "--by", "kind", "--missing", "pairwise", "-q", "--items", name)
     result = call_sigdask("compare", *arguments, cwd=scores)
     assert result.returncode == 0, result.stderr
     rows = read_units(scores / name)
@@ -237,14 +237,12 @@ def test_the_command_refuses_other_endings_and_says_why_contributions_are_missin
         99,
         "--items",
         "u.csv",
-        "--csv-safe",
     )
     result = call_sigdask("compare", *arguments, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "kendall has no contributions of units, because this metric is not computed from sums" in result.stderr
     rows = read_cells(tmp_path / "u.csv")
     assert [row["contribution"] for row in rows] == [""] * 4
-    assert rows[0]["csv_safe"] == "True"
 
 
 def test_a_plan_writes_units_in_each_run(tmp_path, monkeypatch):

@@ -37,6 +37,7 @@ def list_completions(*words, cwd):
         (("sigdask", "com"), ["compare"]),
         (("sigdask", "compare", "--adj"), ["--adjust"]),
         (("sigdask", "compare", "--adjust", "ho"), ["holm", "hochberg"]),
+        (("sigdask", "list", "met"), ["metrics"]),
     ],
 )
 def test_commands_options_and_their_choices_are_offered(words, among, tmp_path):

@@ -72,8 +72,8 @@ TEXTS = {
     "processed 46435 tokens with 5648 phrases; found: 5600 phrases; correct: 5000.\naccuracy: 97%;\n": "tagged files",
     "model,accuracy,f1\nbase,0.31,0.25\nlarge,0.41,0.35\nhuge,0.51,0.45\n": "one row per item",
     "system\tscore\nbase\t0.31\nlarge\t0.41\n": "one row per item",
-    "name,accuracy,f1,runtime\nbase,0.31,0.25,3\nlarge,0.41,0.35,4\n": "--id 'name'",
-    "Method\tBLEU\tCOMET\nbase\t31.2\t0.71\nlarge\t33.1\t0.74\n": "--id 'Method'",
+    "name,accuracy,f1,runtime\nbase,0.31,0.25,3\nlarge,0.41,0.35,4\n": "--columns id='name'",
+    "Method\tBLEU\tCOMET\nbase\t31.2\t0.71\nlarge\t33.1\t0.74\n": "--columns id='Method'",
     ",accuracy,f1\nbase,0.31,0.25\nlarge,0.41,0.35\n": "a row for each system",
     "id,model,accuracy,f1\n1,base,0.31,0.25\n2,large,0.41,0.35\n": "one row per item",
     "model_name,en,de\nbase,45.3%,31 %\nlarge,47.1%,33 %\n": "one row per item",
@@ -96,7 +96,7 @@ def test_scores_of_systems_on_benchmarks_are_not_compared_as_if_benchmarks_were_
         RefusedFileError, match="compare systems over test sets, write a CSV file .* If rows are items, say --id"
     ):
         read(path)
-    assert read(path, options=Options(id_column="id")).systems == tuple(names)
+    assert read(path, options=Options(columns={"id": "id"})).systems == tuple(names)
     path.write_text(json.dumps({name: {model: scores[model][name] for model in scores} for name in names}))
     assert read(path).systems == tuple(scores)
 
@@ -127,9 +127,9 @@ def test_the_command_line_says_it_alone_and_leaves_with_2(tmp_path: Path) -> Non
 def test_names_of_items_are_no_systems_beside_columns_of_systems(tmp_path: Path) -> None:
     rows = "".join(f"{name},{k / 7},{k / 9}\n" for k, name in enumerate(["north", "south", "east"], start=1))
     (path := tmp_path / "t.csv").write_text(f"name,new,old\n{rows}")
-    assert read(path, options=Options(id_column="name")).systems == ("new", "old")
+    assert read(path, options=Options(columns={"id": "name"})).systems == ("new", "old")
     path.write_text(f"name,accuracy,f1\n{rows}")
-    assert read(path, options=Options(id_column="name")).n_items == 3
+    assert read(path, options=Options(columns={"id": "name"})).n_items == 3
     (second_path := tmp_path / "u.csv").write_text(f"id,accuracy,f1\n{rows}")
     (path := tmp_path / "v.csv").write_text(f"id,accuracy,f1\n{rows}")
     assert read(path, second_path).suggested == ("accuracy", "f1")
@@ -159,7 +159,7 @@ def test_scores_of_systems_on_benchmarks_are_read_as_the_error_says(tmp_path, na
         read(tmp_path / "t.csv")
     rows = zip(["mmlu", "gsm8k", "arc"], *systems.values(), strict=True)
     (tmp_path / "t.csv").write_text("\n".join([",".join(["name", *systems]), *(",".join(map(str, r)) for r in rows)]))
-    counts = read(tmp_path / "t.csv", options=Options(id_column="name"))
+    counts = read(tmp_path / "t.csv", options=Options(columns={"id": "name"}))
     assert (counts.n_items, counts.systems) == (3, tuple(systems))
 
 
@@ -180,7 +180,7 @@ TRANSCRIPTS = "write one transcript per line into a file of each system"
             [{"accuracy": 0.5, "correct_count": 1, "total_count": 2}, {"id": "simple_0", "valid": False}],
             "it lists failed items alone",
         ),
-        ("weka.csv", "inst#,actual,predicted,error,prediction\n1,1:yes,1:yes,,0.9\n2,2:no,1:yes,+,0.6\n", "--gold-column actual"),
+        ("weka.csv", "inst#,actual,predicted,error,prediction\n1,1:yes,1:yes,,0.9\n2,2:no,1:yes,+,0.6\n", "--columns gold=actual"),
     ],
 )  # fmt: skip
 def test_outputs_of_known_tools_are_not_compared_by_their_durations_and_confidences(tmp_path, name, content, message):
@@ -197,5 +197,5 @@ def test_details_by_id_beside_an_average_are_the_items(tmp_path):
     for system, shift in (("a", 0), ("b", 1)):
         details = {str(k): {"pred": "AB"[(k + shift) // 2 % 2], "answer": "AB"[k % 2]} for k in range(12)}
         (tmp_path / f"{system}.json").write_text(json.dumps({"accuracy": 50.0, "details": details}))
-    counts = read(tmp_path / "a.json", tmp_path / "b.json", options=Options(gold_column="answer"))
+    counts = read(tmp_path / "a.json", tmp_path / "b.json", options=Options(columns={"gold": "answer"}))
     assert (counts.systems, counts.n_items) == (("a", "b"), 12)

@@ -203,7 +203,7 @@ def test_numbers_in_another_order_ask_whether_they_name_the_items(tmp_path, head
     ]
     with pytest.raises(InputError, match=r"in another order.*--id .*--align position"):
         read(*paths)
-    counts = read(*paths, options=Options(id_column=header))
+    counts = read(*paths, options=Options(columns={"id": header}))
     assert counts.field("score")[:, 0].tolist() == counts.field("score")[:, 1].tolist()
 
 
@@ -243,7 +243,7 @@ def test_numbers_of_items_in_another_order_ask_for_their_column(tmp_path, name, 
         (tmp_path / path).write_text("\n".join([f"{name},{metrics}", *lines]) + "\n")
     with pytest.raises(InputError, match=f"column '{name}' has the same cells as .*--id"):
         read(tmp_path / "a.csv", tmp_path / "b.csv")
-    counts = read(tmp_path / "a.csv", tmp_path / "b.csv", options=Options(id_column=name))
+    counts = read(tmp_path / "a.csv", tmp_path / "b.csv", options=Options(columns={"id": name}))
     scores = next(values for field, values in counts.fields.items() if values.shape[1] == 2)
     assert (scores[:, 0] == scores[:, 1]).all()
 

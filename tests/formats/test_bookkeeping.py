@@ -164,7 +164,7 @@ def test_long_tables_of_training_are_curves(tmp_path: Path) -> None:
 def _build_options(name: str):
     from sigdask.formats import Options
 
-    return Options(id_column=name)
+    return Options(columns={"id": name})
 
 
 def test_logs_of_training_as_json_are_curves(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_the_columns_of_a_long_table_may_be_named(tmp_path: Path) -> None:
         for k in range(N_ITEMS)
     )
     (path := tmp_path / "t.csv").write_text(f"mt,item,comet,acc\n{rows}")
-    result = call_sigdask("compare", path, "--system-column", "mt", "--score-column", "comet", cwd=tmp_path)
+    result = call_sigdask("compare", path, "--columns", "system=mt", "--columns", "score=comet", cwd=tmp_path)
     assert "2 systems, 30 items" in result.stderr
 
 
@@ -320,7 +320,7 @@ def test_rows_of_system_and_item_with_several_scores_ask_for_one(tmp_path: Path)
     (path := tmp_path / "t.csv").write_text(f"model,id,acc,f1\n{rows}")
     with pytest.raises(InputError, match=r"2 columns \('acc', 'f1'\) of numbers; choose the score with --score-column"):
         read(path)
-    result = call_sigdask("compare", path, "--score-column", "f1", cwd=tmp_path)
+    result = call_sigdask("compare", path, "--columns", "score=f1", cwd=tmp_path)
     assert "2 systems, 30 items" in result.stderr
     assert "2 columns" not in result.stdout
 
@@ -329,14 +329,17 @@ def test_a_score_column_that_a_wide_table_cannot_use_is_refused(tmp_path: Path) 
     path = tmp_path / "wide.csv"
     path.write_text("id,s1,s2,f1\n" + "".join(f"i{j},{j % 3},{j % 2},{j % 5}\n" for j in range(12)))
     with pytest.raises(InputError, match=r"wide\.csv: --score-column f1 has no effect here.*--system-column"):
-        read(path, options=Options(score_column="f1"))
+        read(path, options=Options(columns={"score": "f1"}))
 
 
 def test_a_table_that_was_asked_answers_for_other_options_and_other_cells_anew():
     columns = {"item": Texts.from_values(["a", "b"]), "other": Texts.from_values(["c", "d"]),
                "x": Texts.from_values(["1", "0"])}  # fmt: skip
     table = FileTable(Path("t.csv"), columns, [2, 3])
-    assert (table.find_id_column(Options()), table.find_id_column(Options(id_column="other"))) == ("item", "other")
+    assert (table.find_id_column(Options()), table.find_id_column(Options(columns={"id": "other"}))) == (
+        "item",
+        "other",
+    )
     table.get_numbers("x")[:] = 9
     assert table.get_numbers("x").tolist() == [1, 0]
     changed = table.replace_column("x", Texts.from_values(["2", "?"]), "changed")

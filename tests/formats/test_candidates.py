@@ -92,7 +92,7 @@ def test_of_several_annotations_one_is_to_be_named(file):
     path = file("\n".join([names + "\tb.fig", *(f"{row}\t{k % 2}" for k, row in enumerate(rows))]), "x.ds")
     with pytest.raises(InputError, match=r"'b\.TP' or 'b\.fig' may be it"):
         read(path)
-    assert read(path, CandidateColumns(gold_column="b.TP")).gold.sum() == 2
+    assert read(path, CandidateColumns(columns={"gold": "b.TP"})).gold.sum() == 2
 
 
 BOMB = XML.replace(

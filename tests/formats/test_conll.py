@@ -304,7 +304,7 @@ def test_columns_are_chosen_by_number(tmp_path, files):
     reordered_files = write_files(tmp_path / "turned", reorder(A), reorder(B), reorder(GOLD))
     results = compare_files(reordered_files, "conll:column=1,gold-column=-4,tokens=3")
     assert results == compare_files(files)
-    assert compare_files(reordered_files, "conll:tokens=3", prediction_column="1", gold_column="1") == results
+    assert compare_files(reordered_files, "conll:tokens=3", columns={"prediction": "1", "gold": "1"}) == results
 
 
 def test_labels_alone_are_a_system(tmp_path, files):
@@ -760,7 +760,7 @@ def test_historical_entities_are_read_without_options(tmp_path, comment, end):
     assert counts.field("tp").tolist() == [[0, 1], [1, 1], [1, 1]]
     by_fine = read(*files[:2], gold=files[2], format="conll:column=NE-FINE-LIT")
     assert by_fine.field("tp").tolist() == [[1, 1], [1, 1], [1, 0]]
-    by_number = read(*files[:2], gold=files[2], options=Options(prediction_column="4"))
+    by_number = read(*files[:2], gold=files[2], options=Options(columns={"prediction": "4"}))
     assert by_number.field("tp").tolist() == by_fine.field("tp").tolist()
 
 

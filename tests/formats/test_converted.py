@@ -96,17 +96,25 @@ def test_several_sheets_with_data_are_an_error(tmp_path):
     with pytest.raises(RefusedFileError, match=r"2 sheets hold data \(Sheet, Sheet1\); choose one with --sheet NAME"):
         read(path)
     with pytest.raises(RefusedFileError, match=r"no sheet 'Sheet2' with data; sheets: Sheet, Sheet1; choose one"):
-        read(path, options=Options(sheet="Sheet2"))
+        read(path, options=Options(own={"sheet": "Sheet2"}))
 
 
 def test_a_sheet_can_be_chosen(tmp_path):
     workbook = write_workbook(tmp_path / "scores.xlsx", LABELS, ROWS)
     expected = read(write_csv(tmp_path / "scores.csv"))
-    counts = read(workbook, options=Options(sheet="Sheet1"))
+    counts = read(workbook, options=Options(own={"sheet": "Sheet1"}))
     assert counts.field("score").tolist() == expected.field("score").tolist()
-    assert detect([parse_source(str(workbook))], options=Options(sheet="Sheet1")) == "wide"
+    assert detect([parse_source(str(workbook))], options=Options(own={"sheet": "Sheet1"})) == "wide"
     result = call_sigdask(
-        "compare", "scores.xlsx", "--sheet", "Sheet1", "--trials", "100", "--ignore", "document", cwd=tmp_path
+        "compare",
+        "scores.xlsx",
+        "--format",
+        "table:sheet=Sheet1",
+        "--trials",
+        "100",
+        "--ignore",
+        "document",
+        cwd=tmp_path,
     )
     assert result.returncode == 0, result.stderr
     (tmp_path / "plan.toml").write_text(
@@ -118,8 +126,8 @@ def test_a_sheet_can_be_chosen(tmp_path):
 
 def test_a_sheet_of_no_workbook_is_said_to_be_unused(tmp_path):
     table, workbook = write_csv(tmp_path / "scores.csv"), write_workbook(tmp_path / "scores.xlsx", ROWS)
-    said = "--sheet Sheet: not used, as no file is an Excel workbook; leave it out"
-    chosen = Options(sheet="Sheet")
+    said = "sheet=Sheet: not used, as no file is an Excel workbook; leave it out"
+    chosen = Options(own={"sheet": "Sheet"})
     assert said in read(table, options=chosen).warnings
     assert said not in read(table).warnings
     assert said not in read(workbook, options=chosen).warnings

@@ -260,7 +260,7 @@ def test_missing_scores_of_one_metric_are_handled_as_asked():
     [note] = [
         text for text in compare_all(frame, columns={"score": "mine"}, trials=99).warnings if "left out" in text
     ] or [None]
-    assert note is None or "score_column=" in note
+    assert note is None or "columns=" in note
 
 
 @pytest.mark.parametrize("dtype", [object, "boolean"])

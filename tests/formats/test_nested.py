@@ -51,7 +51,7 @@ def test_a_prediction_that_is_an_object_is_never_compared_whole(files):
 
 def test_a_name_with_dots_leads_into_the_object(files):
     gold, systems = files
-    counts = read(*systems, gold=gold, options=Options(prediction_column="prediction.label"))
+    counts = read(*systems, gold=gold, options=Options(columns={"prediction": "prediction.label"}))
     assert counts.field("correct").T.tolist() == [[1, 0, 1, 0, 1, 0], [1, 1, 1, 1, 1, 0]]
 
 
@@ -64,14 +64,14 @@ def test_the_list_of_a_classification_pipeline_is_addressed_by_place(tmp_path):
     )
     with pytest.raises(InputError, match=r"'prediction' is a list.*prediction.0.label"):
         read(first, second, gold=gold)
-    counts = read(first, second, gold=gold, options=Options(prediction_column="prediction.0.label"))
+    counts = read(first, second, gold=gold, options=Options(columns={"prediction": "prediction.0.label"}))
     assert counts.field("correct").sum(axis=0).tolist() == [3, 6]
 
 
 def test_scores_gold_labels_ids_and_groups_may_stand_inside_objects(tmp_path):
     rows = [{"meta": {"id": f"i{k}", "doc": k // 2, "gold": "P"}, "x": "P", "y": "Q"} for k in range(4)]
     path = write_json_lines(tmp_path, "t.jsonl", rows)
-    options = Options(id_column="meta.id", gold_column="meta.gold", groups=("meta.doc",))
+    options = Options(columns={"id": "meta.id", "gold": "meta.gold"}, groups=("meta.doc",))
     counts = read(path, format="labels", options=options)
     assert counts.systems == ("x", "y")
     assert counts.ids == ("i0", "i1", "i2", "i3")
@@ -273,7 +273,7 @@ def test_ids_of_traces_that_no_other_file_has_name_the_column_of_items(tmp_path,
         (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(InputError, match=f"Then --id {name}"):
         read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
-    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=Options(id_column=name))
+    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=Options(columns={"id": name}))
     assert counts.n_items == 12
 
 

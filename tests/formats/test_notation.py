@@ -105,8 +105,8 @@ def test_commas_that_may_part_thousands_are_asked_about(tmp_path):
         InputError, match=r"t.csv, line 2, column 'a': found '1,250'. .* Say --decimal , or --decimal \."
     ):
         read(table)
-    assert read_scores(table, decimal=",")[0] == [[1.25, 2.5], [3, 1.875]]
-    assert read_scores(table, decimal=".")[0] == [[1250, 2500], [3, 1875]]
+    assert read_scores(table, own={"decimal": ","})[0] == [[1.25, 2.5], [3, 1.875]]
+    assert read_scores(table, own={"decimal": "."})[0] == [[1250, 2500], [3, 1875]]
 
 
 def test_one_clear_decimal_comma_tells_of_the_whole_table(tmp_path):
@@ -121,7 +121,7 @@ def test_points_and_commas_in_one_column_are_asked_about(tmp_path):
     with pytest.raises(InputError, match=r"t.csv, line 3, column 'a': found '0,5'"):
         read(table)
     table = write_text(tmp_path / "u.csv", "item;a;b\nx;1.250,5;0\ny;0,5;1.234\n")
-    assert read_scores(table, decimal=",")[0] == [[1250.5, 0], [0.5, 1234]]
+    assert read_scores(table, own={"decimal": ","})[0] == [[1250.5, 0], [0.5, 1234]]
 
 
 def test_a_list_of_decimal_commas_is_read_where_it_is_no_two_columns(tmp_path):
@@ -130,13 +130,13 @@ def test_a_list_of_decimal_commas_is_read_where_it_is_no_two_columns(tmp_path):
     first, second = write_text(tmp_path / "one", "0,25\n0,5\n"), write_text(tmp_path / "two", "0,75\n1,5\n")
     with pytest.raises(InputError, match=r"one, line 1: .*or say --decimal , where commas part decimals"):
         read(first, second)
-    assert read_scores(first, second, decimal=",")[0] == [[0.25, 0.75], [0.5, 1.5]]
+    assert read_scores(first, second, own={"decimal": ","})[0] == [[0.25, 0.75], [0.5, 1.5]]
 
 
 def test_formats_without_columns_of_scores_take_no_decimal_mark(tmp_path):
     table = write_text(tmp_path / "t.csv", "item,gold,a,b\nx,P,Q,P\ny,Q,Q,P\n")
-    with pytest.raises(InputError, match=r"--decimal ,: format labels has no columns of scores"):
-        read(table, format="labels", options=Options(decimal=","))
+    with pytest.raises(InputError, match=r"decimal=,: format labels has no columns of scores"):
+        read(table, format="labels", options=Options(own={"decimal": ","}))
 
 
 def test_json_arrays_of_numbers_or_labels_are_lists(tmp_path):

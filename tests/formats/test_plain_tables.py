@@ -189,7 +189,7 @@ def check_files(tmp_path, monkeypatch, seed):
     options = Options(label_map=label_map, groups=rnd.choice([(), ("doc",)]))
     for work in (
         lambda: run_or_describe_error(lambda: read_counts(options, *paths[1:], gold=paths[0])),
-        lambda: run_or_describe_error(lambda: read_counts(Options(gold_column="gold"), *paths)),
+        lambda: run_or_describe_error(lambda: read_counts(Options(columns={"gold": "gold"}), *paths)),
         lambda: run_or_describe_error(lambda: read_counts(Options(), paths[0])),
     ):
         assert work() == run_carefully(monkeypatch, work)

@@ -293,7 +293,7 @@ def test_a_metric_among_ratings_is_named_and_several_are_asked_for(tmp_path):
     (tmp_path / "t.csv").write_text(text.replace("y\n", "y,2\n"))
     with pytest.raises(InputError, match=r"which column is the score, HTER or bleu\?.*--score-column"):
         read(tmp_path / "t.csv")
-    result = call_sigdask("compare", "t.csv", "--score-column", "HTER", cwd=tmp_path)
+    result = call_sigdask("compare", "t.csv", "--columns", "score=HTER", cwd=tmp_path)
     assert "HTER (lower is better)" in result.stdout
 
 
@@ -317,7 +317,7 @@ def test_a_system_column_that_is_not_there_lists_those_that_are(tmp_path, header
     rows = "".join(f"{s},{k},{k % 5}{',x' * n_more}\n" for s in range(2) for k in range(9))
     (tmp_path / "t.csv").write_text(f"{header}\n{rows}")
     with pytest.raises(InputError, match=f"columns: {', '.join(header.split(','))}"):
-        read(tmp_path / "t.csv", options=Options(system_column="mt"))
+        read(tmp_path / "t.csv", options=Options(columns={"system": "mt"}))
 
 
 DIRECT_SEGMENTS = """SYS SID RAW.SCR Z.SCR N 
@@ -356,7 +356,7 @@ def test_direct_assessment_of_wmt_is_read_at_first_try(tmp_path, text):
 
 def test_raw_scores_of_direct_assessment_can_be_chosen(tmp_path):
     path = write_text(tmp_path / "da.csv", DIRECT_SEGMENTS)
-    counts = read(path, options=Options(score_column="RAW.SCR"))
+    counts = read(path, options=Options(columns={"score": "RAW.SCR"}))
     assert counts.field("score")[:, 0].tolist() == [80, 60, 70]
     with pytest.raises(InputError, match="system 'beta.1' has no score for item '7'"):
         read(path, options=Options(missing="error"))
@@ -384,7 +384,7 @@ def test_direct_assessment_of_wmt22_has_its_reference_scores(shared_data):
         ("ad-seg-scores-lv-en.csv", None, "official_z_mean"),
         ("ad-seg-scores-lv-en.csv", "RAW.SCR", "official_raw_mean"),
     ):
-        counts = read(folder / name, options=Options(score_column=column))
+        counts = read(folder / name, options=Options(columns={"score": column}))
         means = counts.field("score") / counts.field("items")
         for k, system in enumerate(counts.systems):
             rated = means[counts.present[:, k], k]

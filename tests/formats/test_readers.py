@@ -89,7 +89,7 @@ def test_columns_without_a_header_go_by_number(files):
     files(one="a\tP\tQ\nb\tQ\tQ\nc\tP\tP\n", two="a\tP\tP\nb\tQ\tP\nc\tP\tP\n")
     with pytest.raises(InputError, match="one: cannot tell the format .no header; columns: 1, 2, 3"):
         read("one", "two")
-    counts = read("one", "two", options=Options(gold_column="2", prediction_column="3"))
+    counts = read("one", "two", options=Options(columns={"gold": "2", "prediction": "3"}))
     assert counts.field("correct").tolist() == [[0, 1], [1, 0], [1, 1]]
 
 
@@ -166,7 +166,7 @@ def test_different_numbers_of_rows_by_position_are_an_error(files):
 
 def test_gold_in_each_file_must_agree(files):
     files(one__csv="id,g,p\na,P,P\nb,Q,P\n", two__csv="id,g,p\na,P,P\nb,P,P\n")
-    options = Options(gold_column="g", prediction_column="p")
+    options = Options(columns={"gold": "g", "prediction": "p"})
     with pytest.raises(InputError, match="two.csv, line 3: gold 'P', but 'Q' in one.csv, line 3"):
         read("one.csv", "two.csv", format="labels", options=options)
 

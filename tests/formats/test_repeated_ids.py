@@ -157,7 +157,7 @@ def test_names_that_may_be_systems_are_asked_about(tmp_path):
         read(path)
     samples = read(path, options=Options(ignore=("name",)))
     assert samples.systems == ("map", "ndcg")
-    systems = read(path, options=Options(system_column="name", score_column="map"))
+    systems = read(path, options=Options(columns={"system": "name", "score": "map"}))
     assert systems.systems == ("BM25", "DPH")
     path.write_text(path.read_text().replace("name,", "annotator,"))
     assert read(path).systems == ("map", "ndcg")
@@ -183,7 +183,7 @@ def test_several_columns_are_an_id_together(tmp_path):
     (tmp_path / "t.csv").write_text(
         "run_of,nr,x,y\n" + "".join(f"{t},{k},{k},{k + 1}\n" for t in "ab" for k in range(3))
     )
-    counts = read(tmp_path / "t.csv", options=Options(id_column="run_of+nr"))
+    counts = read(tmp_path / "t.csv", options=Options(columns={"id": "run_of+nr"}))
     assert (counts.systems, list(counts.ids)[:2]) == (("x", "y"), ["a/0", "a/1"])
 
 
@@ -263,4 +263,4 @@ def test_metrics_in_rows_of_a_wide_table_are_no_replicates(tmp_path):
     path.write_text("id,metric,x,y\n" + "".join(f"q{k},f1,0.{k},0.{k + 1}\nq{k},em,0,{k % 2}\n" for k in range(1, 9)))
     with pytest.raises(InputError, match=r"several metrics.*--id id\+metric --by metric"):
         read(path)
-    assert read(path, options=Options(id_column="id+metric", groups=("metric",))).n_items == 16
+    assert read(path, options=Options(columns={"id": "id+metric"}, groups=("metric",))).n_items == 16

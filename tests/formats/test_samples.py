@@ -169,10 +169,10 @@ def test_what_is_no_number_is_no_metric_and_numbers_in_text_are(tmp_path):
     assert counts.suggested == ("acc", "f1", "nested.r1", "nested.r2.f")
     assert compute_scores(counts, "nested.r1") == {"a": 0.25, "b": 0.25}
     paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    assert read(*paths, options=Options(score_column="f1")).suggested == ("f1",)
+    assert read(*paths, options=Options(columns={"score": "f1"})).suggested == ("f1",)
     assert read(*paths, options=Options(ignore=("acc", "f1"))).suggested == ("nested.r1", "nested.r2.f")
     with pytest.raises(InputError, match="no metric 'mcc' in these samples; metrics: acc, f1"):
-        read(*paths, options=Options(score_column="mcc"))
+        read(*paths, options=Options(columns={"score": "mcc"}))
 
 
 def test_runs_of_one_task_in_a_folder_are_averaged_where_all_are_asked_for(tmp_path):
@@ -234,7 +234,7 @@ def test_plain_records_need_an_id_and_a_number(tmp_path):
     )
     with pytest.raises(InputError, match=r"a.jsonl, line 1: no id; .*name it with --id"):
         read(a, b, format="samples")
-    counts = read(a, b, format="samples", options=Options(id_column="key"))
+    counts = read(a, b, format="samples", options=Options(columns={"id": "key"}))
     assert compute_scores(counts, "correct") == {"a": 0.5, "b": 1}
     texts = write_samples(tmp_path / "c.jsonl", [{"id": 1, "answer": "x"}])
     with pytest.raises(InputError, match="no metric in 1 sample"):

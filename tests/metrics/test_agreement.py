@@ -480,7 +480,7 @@ def test_several_human_scores_must_be_chosen(tmp_path):
     folder = write_wmt_folder(tmp_path, humans=("mqm", "esa"))
     with pytest.raises(InputError, match="several human scores of en-de: esa, mqm; choose one with --human"):
         read(folder, format="meta")
-    assert read(folder, format="meta", options=Options(gold_column="esa")).n_items == 36
+    assert read(folder, format="meta", options=Options(columns={"gold": "esa"})).n_items == 36
 
 
 @pytest.mark.parametrize(

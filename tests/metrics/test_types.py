@@ -61,7 +61,9 @@ def test_counts_are_those_of_the_black_box(seed):
     for alternative in ("two-sided", "greater"):
         options = {"method": "randomization", "trials": 60, "alternative": alternative, **PLAIN}
         fast = compare_all(counts, metrics=list(FUNCTIONS), **options)
-        slow = compare_all(counts, metrics=[metric(f, name=name, of="outputs") for name, f in FUNCTIONS.items()], **options)
+        slow = compare_all(
+            counts, metrics=[metric(f, name=name, of="outputs") for name, f in FUNCTIONS.items()], **options
+        )
         for f, s in zip(fast, slow, strict=True):
             assert (f.a, f.b, f.metric, f.n_extreme, f.n_discordant) == (
                 s.a,

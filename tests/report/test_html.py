@@ -100,9 +100,7 @@ def test_many_systems_have_no_matrix_and_no_results_make_a_page(monkeypatch):
 def test_the_command_line_writes_it(tmp_path):
     (tmp_path / "scores.csv").write_text("a,b,c\n" + "\n".join(f"{k},{k % 3},{k % 5}" for k in range(30)))
     out = tmp_path / "page.html"
-    result = CliRunner().invoke(
-        commands, ["compare", str(tmp_path / "scores.csv"), "--trials", "99", "--html", str(out)]
-    )
+    result = CliRunner().invoke(commands, ["compare", str(tmp_path / "scores.csv"), "--trials", "99", "-o", str(out)])
     assert result.exit_code == 0, result.output
     assert out.read_text().startswith("<!DOCTYPE html>")
 

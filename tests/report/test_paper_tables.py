@@ -211,29 +211,24 @@ def test_metrics_of_more_than_a_line_go_on_in_another_table():
     assert [len(re.findall(r"m\d+", line)) for line in tex.splitlines() if line.startswith("system &")] == [8, 3]
 
 
-def test_files_end_as_what_they_hold_and_a_pipe_has_the_table_alone(tmp_path):
+def test_files_end_as_what_they_hold(tmp_path):
     result = call_sigdask("compare", YEH, "-m", "recall", "-m", "f1", "-o", "t.tex", "-o", "t.md", "-q", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert r"\begin{tabular}" in (tmp_path / "t.tex").read_text()
-    piped = call_sigdask("compare", YEH, "-m", "recall", "-m", "f1", "--latex", "-", cwd=tmp_path)
-    assert piped.stdout == (tmp_path / "t.tex").read_text()
-    piped = call_sigdask("compare", YEH, "-m", "recall", "-m", "f1", "--markdown", "-", cwd=tmp_path)
-    assert piped.stdout == (tmp_path / "t.md").read_text()
+    assert parse_tables((tmp_path / "t.md").read_text())
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--latex", "nowhere/t.tex"), "--latex nowhere/t.tex: cannot be written"),
-        (("-o", "t.docx"), "expected a file that ends in .json, .csv, .parquet, .md, .tex, .bib"),
-        (("--latex", "-", "--markdown", "-"), "--markdown - and --latex -: only one output can go to standard output"),
-        (("--latex", "t.tex", "-o", "u.tex"), "-o u.tex: t.tex already gets the same output"),
-        (("--latex", "-", "--layout", "wide"), "'wide' is not one of 'systems', 'pairs'"),
-        (("--latex", "-", "--digits", "16"), "digits = 16: must be at most 15"),
+        (("-o", "nowhere/t.tex"), "-o nowhere/t.tex: cannot be written"),
+        (("-o", "t.docx"), "expected a file that ends in .csv, .parquet, .md, .tex, .bib"),
+        (("-o", "t.tex", "--layout", "wide"), "'wide' is not one of 'systems', 'pairs'"),
+        (("-o", "t.tex", "--digits", "16"), "digits = 16: must be at most 15"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_anything_is_read(tmp_path, arguments, text):
-    result = call_sigdask("compare", "there_is_no_such_file.csv", *arguments, cwd=tmp_path)
+    result = call_sigdask("show", "there_is_no_such_file.json", *arguments, cwd=tmp_path)
     assert result.returncode == 2
     assert text in result.stderr
     assert not result.stdout
@@ -262,12 +257,10 @@ def test_what_latex_prints_is_what_the_json_has(tmp_path):
 
 
 def test_shares_are_in_per_cent_unless_refused_and_say_so(tmp_path):
-    plain = call_sigdask(
-        "compare", YEH, "-m", "f1", "--markdown", "-", "--no-percent", "--digits", "6", cwd=tmp_path
-    ).stdout
-    percent = call_sigdask(
-        "compare", YEH, "-m", "f1", "--markdown", "-", "--percent", "--digits", "4", cwd=tmp_path
-    ).stdout
+    call_sigdask("compare", YEH, "-m", "f1", "-o", "r.json", "-o", "two.md", cwd=tmp_path)
+    for name, options in (("plain.md", ["--no-percent", "--digits", "6"]), ("percent.md", ["--digits", "4"])):
+        call_sigdask("show", "r.json", "-o", name, *options, cwd=tmp_path)
+    plain, percent, two = ((tmp_path / f"{name}.md").read_text() for name in ("plain", "percent", "two"))
     [[_, row]], [[_, scaled]] = parse_tables(plain), parse_tables(percent)
     for index in range(1, 4):
         assert float(scaled[index][0]) == pytest.approx(100 * float(row[index][0]), abs=1e-9)
@@ -275,7 +268,6 @@ def test_shares_are_in_per_cent_unless_refused_and_say_so(tmp_path):
     assert ends[1] == pytest.approx([100 * x for x in ends[0]], abs=1e-9)
     assert (row[5], [bold for _, bold in row]) == (scaled[5], [bold for _, bold in scaled])
     assert "by f1 (%)" in percent
-    two = call_sigdask("compare", YEH, "-m", "f1", "--markdown", "-", cwd=tmp_path).stdout
     assert parse_tables(two)[0][1][1][0] == "47.47"
 
 

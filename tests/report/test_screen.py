@@ -110,8 +110,8 @@ def night(tmp_path_factory):
         ("status", "night.toml"),
         ("history", "night.toml"),
         ("report", "night.toml", "--all"),
-        ("formats",),
-        ("metrics",),
+        ("list", "formats"),
+        ("show", "--help"),
         ("compare", "--help"),
         ("compare", "absent.csv", "also absent.csv"),
     ],
@@ -124,9 +124,7 @@ def test_every_command_fits_a_narrow_terminal(night, command):
     assert measure_widest_line(terminal) <= 40
 
 
-@pytest.mark.parametrize(
-    "command", [(), ("compare", "--help"), ("run", "--help"), ("formats",), ("metrics",)], ids=" ".join
-)
+@pytest.mark.parametrize("command", [(), ("compare", "--help"), ("run", "--help"), ("list", "formats")], ids=" ".join)
 def test_help_and_lists_break_no_word_on_a_narrow_terminal(command):
     whole, terminal = run_piped(*command), run_in_terminal(*command, columns=40)
     assert find_words(terminal.text) == find_words(whole)

@@ -8,16 +8,14 @@ from typing import get_args
 import jsonschema
 import numpy as np
 import pytest
-from command import call_sigdask
 from conftest import build_validator
 from nights import write_plan
 
-from sigdask.analysis.reproduce import read_json_results
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
-from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
+from sigdask.report.load import load_results
 from sigdask.results import comparisons, fields
 from sigdask.results.notes import NoteKind
 
@@ -39,52 +37,13 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_result_keeps_the_schema_in_both_layouts(kind, tmp_path):
+def test_every_kind_of_result_keeps_the_schema(kind, tmp_path):
     options = {"trials": 99, "interval": "none", "metrics": ["mean"]} | KINDS[kind]
     results = compare_all(Counts.from_scores(SCORES, groups=GROUPS), **options)
     build_validator().validate(json.loads(results.to_json()))
     build_validator().validate(results.to_dict())
-    (tmp_path / "columns.json").write_text(results.to_json("columns"))
-    build_validator().validate(json.loads((tmp_path / "columns.json").read_text()))
-    assert read_json_results(tmp_path / "columns.json") == results.to_dict()
-
-
-def test_columns_of_a_plan_are_cited_as_objects_are(tmp_path):
-    plan = write_plan(tmp_path / "p", sets=2, systems=3, trials=99, settings="")
-    plan.write_text(plan.read_text() + '[report]\njson = "columns.json"\njson_layout = "columns"\n')
-    run_plan(load_plan(plan))
-    objects = call_sigdask("report", plan, "--json", "objects.json", cwd=tmp_path / "p")
-    again = call_sigdask("report", plan, "--json", "again.json", "--json-layout", "columns", cwd=tmp_path / "p")
-    assert (objects.returncode, again.returncode) == (0, 0)
-    folder = tmp_path / "p"
-    assert isinstance(json.loads((folder / "columns.json").read_text())["results"], dict)
-    read = {name: read_json_results(folder / f"{name}.json") for name in ("columns", "objects", "again")}
-    assert read["columns"]["results"] == read["again"]["results"] == read["objects"]["results"]
-    citations = [call_sigdask("cite", f"{name}.json", cwd=folder) for name in ("columns", "objects")]
-    assert citations[0].stdout == citations[1].stdout
-    assert {citation.returncode for citation in citations} == {0}
-
-
-def test_the_command_writes_columns_that_it_reproduces(tmp_path):
-    rows = "".join(f"{k},{','.join(f'{SCORES[name][k]:g}' for name in 'abc')}\n" for k in range(60))
-    (tmp_path / "s.csv").write_text(f"item,a,b,c\n{rows}")
-    options = ["--json", "r.json", "--json-layout", "columns", "--trials", "99"]
-    written = call_sigdask("compare", "s.csv", *options, cwd=tmp_path)
-    repeated = call_sigdask("reproduce", "r.json", "s.csv", cwd=tmp_path)
-    assert (written.returncode, repeated.returncode) == (0, 0)
-    assert "(3 results)" in repeated.stdout
-    assert json.loads((tmp_path / "r.json").read_text())["results"]["n"] == 3
-
-
-def test_columns_that_cannot_be_read_are_named_with_the_file(tmp_path):
-    results = compare_all(Counts.from_scores(SCORES), metrics=["mean"], trials=19)
-    document = json.loads(results.to_json("columns"))
-    for column, problem in ((["x"], "has 1 values; expected 3"), ({"codes": [0, 0, 0]}, "is no form of a column"),
-                            ({"values": ["x"], "codes": [0, 1, -1]}, "is no form of a column")):  # fmt: skip
-        document["results"]["columns"]["a"] = column
-        (tmp_path / "r.json").write_text(json.dumps(document))
-        with pytest.raises(InputError, match=f"r.json: results: column 'a' {problem}; write the results again"):
-            read_json_results(tmp_path / "r.json")
+    (tmp_path / "r.json").write_text(results.to_json())
+    assert load_results(tmp_path / "r.json").to_dict() == results.to_dict()
 
 
 def test_several_sets_keep_it():
@@ -110,8 +69,6 @@ def test_the_report_of_a_plan_keeps_it_and_what_it_writes_for_papers_is_that_of_
     tex = (folder / "r.tex").read_text()
     assert tex.count(r"\begin{table}") == 2
     assert r"\label{tab:sigdask-2}" in tex
-    command = call_sigdask("report", plan, "--latex", "-", "--layout", "systems", "--digits", "2", cwd=folder)
-    assert command.stdout == tex
 
 
 def test_an_unknown_key_or_kind_of_value_is_refused():
@@ -133,11 +90,6 @@ def test_the_schema_is_one_and_names_the_keys_that_lines_have():
     result_schema = schema_dict["$defs"]["result"]
     assert result_schema["properties"].keys() == {*result_schema["required"]} == {field.name for field in fields.FIELDS}
     assert {*schema_dict["$defs"]["note"]["properties"]["kind"]["enum"]} == {*get_args(NoteKind)}
-
-
-def test_compare_prints_it_without_any_file(tmp_path):
-    command = call_sigdask("compare", "--schema", cwd=tmp_path)
-    assert (command.returncode, command.stdout) == (0, fields.read_schema())
 
 
 FRAME_COLUMNS = {

@@ -77,8 +77,6 @@ def build_comment(document, rules, failed):
     """Return the verdict as lines of Markdown."""
     outcome = "no gate" if not rules else "gate FAILED" if failed or not document["gate"]["passed"] else "gate passed"
     results = document["results"]
-    if isinstance(results, dict):  # json_layout = "columns"
-        results = [dict(zip(results, values, strict=True)) for values in zip(*results.values(), strict=True)]
     n_comparisons = len(results)
     lines = [f"**sigdask, {document['plan']}: {outcome}** ({n_comparisons} comparison{'s' * (n_comparisons != 1)})", ""]
     lines += [f"- {text}" for text in failed[:MAX_FINDINGS]]

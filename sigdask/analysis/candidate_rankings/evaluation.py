@@ -468,7 +468,7 @@ class RepeatedSamples:
         """Yield the JSON text of the validation in parts."""
         return iter_json(self.as_dict())
 
-    def csv_lines(self, *, csv_safe: bool = False) -> Iterator[str]:
+    def csv_lines(self) -> Iterator[str]:
         """Yield the lines of a CSV table, a row for each acceptance set and sample, after the column names."""
         names = ["measure", "cutoff", "n", "sample", "accepted", "true", "precision", "low", "high"]
         rows = [
@@ -476,7 +476,7 @@ class RepeatedSamples:
             for validation in self.found
             for row in _iter_sample_rows(validation.sets, self.confidence)
         ]
-        yield format_csv_rows([names, *rows], csv_safe=csv_safe)
+        yield format_csv_rows([names, *rows])
 
 
 def _as_json_dict(validation: ValidatedAcceptance, confidence: float) -> dict[str, Any]:

@@ -368,8 +368,8 @@ class RankingEvaluation:
         """Yield the evaluation as JSON text, in parts."""
         return iter_json(self.as_dict())
 
-    def csv_lines(self, *, csv_safe: bool = False) -> Iterator[str]:
+    def csv_lines(self) -> Iterator[str]:
         """Yield the lines of a CSV table of precision and recall, beginning with the column names."""
         rows = self.precision or self.sampled
         names = [f.name for f in fields(rows[0])]
-        yield format_csv_rows([names, *([*to_plain(row).values()] for row in rows)], csv_safe=csv_safe)
+        yield format_csv_rows([names, *([*to_plain(row).values()] for row in rows)])

@@ -483,7 +483,7 @@ def build_specs(test_sets: Sequence[Counts | Any], options: SelectionOptions) ->
     value = options["metrics"]
     metrics = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
     if value is not None and not metrics:
-        raise InputError("no metric given; name one (`sigdask metrics` lists them)")
+        raise InputError("no metric given; name one (`sigdask list metrics` lists them)")
     spec = CompareSpec.from_options(options, metrics)
     grouping = [name for name in (*spec.levels, spec.by) if name not in {"item", None}]
     names = [metric for metric in metrics if isinstance(metric, str)]
@@ -492,7 +492,7 @@ def build_specs(test_sets: Sequence[Counts | Any], options: SelectionOptions) ->
         counts = data if isinstance(data, Counts) else as_counts(data, groups=grouping, metrics=names)
         if not metrics and not counts.suggested:
             raise InputError(
-                "no metric given, and these data have no usual one; name a metric (`sigdask metrics` lists them)"
+                "no metric given, and these data have no usual one; name a metric (`sigdask list metrics` lists them)"
             )
         specs.append((counts, spec if metrics else replace(spec, metrics=counts.suggested)))
     return specs

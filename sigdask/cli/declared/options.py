@@ -1,6 +1,7 @@
 """Building blocks of command declarations: options with help and defaults, groups of options, file completion.
 
-Commands with many options declare them in the groups that their help shows.
+Options of `sigdask.options` are rendered here. Commands with many options declare them in the groups that their help
+shows.
 """
 
 from __future__ import annotations
@@ -17,17 +18,13 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from sigdask.options import (
-    CsvOptions,
-    FigureStyleOptions,
-    JsonOptions,
-    Option,
-    TableLayoutOptions,
-    list_options,
-    suggest_choice,
-)
+from sigdask.options import Option, list_options, suggest_choice
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Decorators = tuple[Callable[[Any], Any], ...]
+
+MAX_DIGITS = 30
+"""Maximum number of digits of a whole number."""
 
 
 def parse_integer(text: str) -> int:
@@ -52,33 +49,11 @@ class NumberType(click.types.FloatParamType):
             self.fail(f"{value!r} is not a number, such as 0.05", param, ctx)
 
 
-MAX_DIGITS = 30
-"""Maximum number of digits of a whole number."""
-
-
 NUMBERS: dict[str, Any] = {"workers": click.IntRange(min=1), "seed": int, "digits": int}
 """Option types whose numbers may not be written as 1e6."""
 
 KINDS: dict[object, Any] = {int: parse_integer, float: NumberType()}
 """Other option types."""
-
-Decorators = tuple[Callable[[Any], Any], ...]
-
-
-def declare_options(declaration: type, *names: str, more: Mapping[str, str] = MappingProxyType({})) -> Decorators:
-    """Return the decorators that add options to a command, with all that `sigdask.options` declares of them.
-
-    Parameters
-    ----------
-    declaration : type
-        A typed dictionary of options.
-    *names : str
-        Names of options. By default all.
-    more : mapping of str to str
-        Further sentences for this command, by the option's name.
-    """
-    declared = list_options(declaration)
-    return tuple(_build_decorator(declared[name], more.get(name)) for name in names or declared)
 
 
 class ExplainedChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no generic types
@@ -97,6 +72,22 @@ class ExplainedChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has 
             if not hint:
                 raise
             raise click.BadParameter(f"{error.message.removesuffix('.')}{hint}", ctx, param) from None
+
+
+def declare_options(declaration: type, *names: str, more: Mapping[str, str] = MappingProxyType({})) -> Decorators:
+    """Return the decorators that add options to a command, with all that `sigdask.options` declares of them.
+
+    Parameters
+    ----------
+    declaration : type
+        A typed dictionary of options.
+    *names : str
+        Names of options. By default all.
+    more : mapping of str to str
+        Further sentences for this command, by the option's name.
+    """
+    declared = list_options(declaration)
+    return tuple(_build_decorator(declared[name], more.get(name)) for name in names or declared)
 
 
 def _build_decorator(option: Option, more: str | None = None) -> Callable[[Any], Any]:
@@ -122,30 +113,20 @@ def _build_decorator(option: Option, more: str | None = None) -> Callable[[Any],
 
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only results, warnings and errors.")
 VERBOSE = click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    help=("Show details of each p-value: runs, checks, and correlation of the systems."),
+    "-v", "--verbose", is_flag=True, help="Show details of each p-value: runs, checks, and correlation of the systems."
 )
-
-
 GOLD = click.option(
-    "--gold",
-    "--qrels",
-    "--ref",
-    "gold",
-    metavar="FILE",
-    help=("Gold-standard file: labels, references or relevance judgements."),
-)
+    "--gold", "--qrels", "--ref", "gold", metavar="FILE",
+    help="Gold-standard file: labels, references or relevance judgements.",
+)  # fmt: skip
 FORMAT = click.option(
-    "--format", "format_", default="auto", show_default=True, help="Format of the files; see `sigdask formats`."
-)
-
-
-def declare_file(flag: str, what: str, metavar: str = "FILE|-") -> Callable[[Any], Any]:
-    """Return the decorator that adds the option of a file to write; a command gets it as `json_file` and the like."""
-    return click.option(f"--{flag}", f"{flag}_file", metavar=metavar, help=what)
-
+    "--format", "format_", default="auto", show_default=True,
+    help="Format of the files, see `sigdask list formats`. Its options follow its name: table:sheet=NAME,decimal=,",
+)  # fmt: skip
+STORE = click.option("--store", metavar="FILE|URL", help="Database to use instead of the plan's.")
+PLAN_NAME = click.option("--plan", "name", help="Name of the plan, if the store has several.")
+WORKERS = click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads or processes to start.")
+JSON = click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
 
 FORMAT_BY_ENDING = {
     ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".bib": "bibtex",
@@ -153,14 +134,16 @@ FORMAT_BY_ENDING = {
 }  # fmt: skip
 """Format of an output file by its ending."""
 
+ALL_FORMATS = tuple(dict.fromkeys(FORMAT_BY_ENDING.values()))
+
 
 def format_endings(names: Collection[str]) -> str:
-    """Return the endings of files of some kinds, as text."""
+    """Return the endings of files of some formats, as text."""
     return ", ".join(ending for ending, name in FORMAT_BY_ENDING.items() if name in names)
 
 
 def declare_output(*names: str) -> Callable[[Any], Any]:
-    """Return the decorator that adds `-o` for files of some kinds; a command gets them as `outputs`."""
+    """Return the decorator that adds `-o` for files of some formats; a command gets them as `outputs`."""
     text = f"Write the results in the format of FILE's ending: {format_endings(names)}. May be repeated."
     return click.option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=text)
 
@@ -168,39 +151,6 @@ def declare_output(*names: str) -> Callable[[Any], Any]:
 def declare_all(what: str) -> Callable[[Any], Any]:
     """Return the decorator that adds `--all`; a command gets it as `everything`."""
     return click.option("--all", "everything", is_flag=True, help=f"Show every {what}.")
-
-
-TABLE_OPTIONS = (
-    declare_file("markdown", "Write tables for papers as Markdown."),
-    declare_file("latex", "Write tables for papers as LaTeX with booktabs."),
-)
-"""Options of commands that print tables of one layout."""
-
-TABLE_AND_LAYOUT_OPTIONS = (*TABLE_OPTIONS, *declare_options(TableLayoutOptions))
-
-
-JSON_OPTIONS = declare_options(JsonOptions)
-
-CSV_OPTIONS = declare_options(CsvOptions)
-
-
-REPORT_FORMATS = ("json", "csv", "parquet", "markdown", "latex", "html", "text")
-"""Formats that `run` and `report` write for a plan."""
-
-FIGURE_FORMATS = "svg,pdf"
-"""Default formats of figures."""
-
-FIGURE_OPTIONS = (
-    click.option(
-        "--figures", metavar="DIR", help="Draw all figures that fit the results into this folder. Needs "
-            "sigdask[report]."
-    ),
-    click.option(
-        "--figure-format", default=FIGURE_FORMATS, show_default=True, metavar="FORMAT,...",
-        help="Formats of --figures: svg, pdf, png.",
-    ),
-    *declare_options(FigureStyleOptions),
-)  # fmt: skip
 
 
 def add_options(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -215,13 +165,7 @@ def add_options(*decorators: Callable[[Any], Any]) -> Callable[[Command], Comman
 
 
 def run_by(address: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a declared command run a function of another module, which is imported when the command runs.
-
-    Parameters
-    ----------
-    address : str
-        The function, `module:name`.
-    """
+    """Make a declared command run a function of another module, `module:name`, which is imported when it runs."""
 
     def declare(declaration: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(declaration)
@@ -237,7 +181,7 @@ def run_by(address: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return declare
 
 
-FILE_METAVARS = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES")
+FILE_METAVARS = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES|RESULTS")
 """Metavariables of options that take files and folders."""
 
 
@@ -262,51 +206,77 @@ HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 """Context settings of click: the names of the help option."""
 
 
+def _print_all_help(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        assert isinstance(context.command, GroupedCommand)
+        context.command.shows_all = True
+        click.echo(context.get_help())
+        context.exit()
+
+
 class GroupedCommand(click.Command):
-    """A command whose help shows options in groups, and examples.
+    """A command with many options, and with examples in its help.
 
     Attributes
     ----------
     groups : mapping of str to int
-        How many options each has, in the order of their declarations.
+        How many options each group has, in the order of their declarations.
+    common : sequence of str
+        Names of the options that most people need. `--help` shows these, `--help-all` shows all in groups.
     examples : sequence of str
         Lines of commands.
     """
 
     groups: Mapping[str, int]
+    common: Sequence[str]
     examples: Sequence[str]
+    shows_all = False
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the groups of options, the help option and the examples."""
+        """Write the main options or all groups of options, and the examples."""
         options = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
-        records = [record for parameter in options if (record := parameter.get_help_record(ctx)) is not None]
-        for title, n in self.groups.items():
-            with formatter.section(title):
-                formatter.write_dl(records[:n])
-            records = records[n:]
+        records = {str(option.name): record for option in options if (record := option.get_help_record(ctx))}
+        names = [*records]
+        if self.shows_all:
+            for title, n in self.groups.items():
+                with formatter.section(title):
+                    formatter.write_dl([records[name] for name in names[:n]])
+                names = names[n:]
+        else:
+            with formatter.section("Main options"):
+                formatter.write_dl([records[name] for name in self.common])
+            names = names[sum(self.groups.values()) :]
         with formatter.section("Help"):
-            formatter.write_dl(records)
+            formatter.write_dl([records[name] for name in names])
         with formatter.section("Examples"):
             formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
 
 
 def grouped_command(
-    groups: Mapping[str, Sequence[Callable[[Any], Any]]], examples: Sequence[str]
+    groups: Mapping[str, Decorators], common: str, examples: Sequence[str]
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a function a command with options in groups and examples in its help.
+    """Return a decorator that makes a function a command with options in groups, and examples in its help.
 
     Parameters
     ----------
     groups : mapping of str to sequence of decorators
         Title to options.
+    common : str
+        Names of the options that `--help` shows.
     examples : sequence of str
         Lines of commands.
     """
+    n_options = sum(map(len, groups.values()))
+    help_all = click.option(
+        "--help-all", is_flag=True, is_eager=True, expose_value=False, callback=_print_all_help,
+        help=f"Show all {n_options} options and exit.",
+    )  # fmt: skip
 
     def build(function: Callable[..., Any]) -> click.Command:
-        function = add_options(*(option for group in groups.values() for option in group))(function)
+        function = add_options(*(option for group in groups.values() for option in group), help_all)(function)
         command = click.command(cls=GroupedCommand, context_settings=HELP_NAMES)(function)
         command.groups, command.examples = {title: len(group) for title, group in groups.items()}, examples
+        command.common = common.split()
         return command
 
     return build

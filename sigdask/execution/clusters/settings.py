@@ -8,16 +8,13 @@ serves both at `/metrics` of the dashboard's port.
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-from sigdask.errors import InputError, build_extra_error
-from sigdask.execution.clusters.base import Cluster
+from sigdask.errors import InputError
 from sigdask.text import format_list
 
 SETTINGS: dict[str, tuple[Any, str]] = {
@@ -175,19 +172,6 @@ COUNTERS = {
     "sigdask_tasks_retried": "Tasks tried again after a lost worker or an error",
     "sigdask_jobs_given_up": "Jobs given up since they failed wherever they were tried",
 }
-
-
-@contextmanager
-def write_performance_report(cluster: Cluster, path: Path) -> Iterator[None]:
-    """Write dask's performance report on the `with` body to an HTML file."""
-    if cluster.client is None:
-        raise InputError("--performance-report shows a dask cluster: choose one, as --cluster local")
-    if importlib.util.find_spec("bokeh") is None:
-        raise build_extra_error("bokeh", "clusters", "--performance-report")
-    from distributed import performance_report as report
-
-    with report(filename=str(path)):
-        yield
 
 
 def increment_counter(name: str, amount: int = 1) -> None:

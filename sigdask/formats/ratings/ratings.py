@@ -524,9 +524,9 @@ def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable
     system = source.system if "system" not in roles and n_sources > 1 else ""
     if "score" not in roles and not ("severity" in roles and "category" in roles):
         raise build_missing_column_error(
-            path, header, "score", "--score-column", _find_scores(header) or _find_metrics(header, rows, roles)
+            path, header, "score", "--columns score=COLUMN", _find_scores(header) or _find_metrics(header, rows, roles)
         )
-    for role, option in (("system", "--system-column"), ("item", "--id")):
+    for role, option in (("system", "--columns system=COLUMN"), ("item", "--columns id=COLUMN")):
         if role not in roles and not (role == "system" and system):
             raise build_missing_column_error(path, header, role, option, [])
     needed = list(dict.fromkeys((*roles.values(), *options.groups)))
@@ -537,7 +537,7 @@ def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable
         name = roles["score"]
         is_one_of_several = name.lower() == STANDARDISED or name in _find_metrics(header, rows, roles)
         if options.score_column is None and is_one_of_several:
-            notes.append(ScopeNote(f"{path}: {roles['score']!r} is compared (--score-column chooses another column)"))
+            notes.append(ScopeNote(f"{path}: {roles['score']!r} is compared (--columns score=COLUMN chooses another)"))
     if source.name is not None and "system" in roles and len(set(table.columns[roles["system"]])) == 1:
         del roles["system"]
         system = source.name

@@ -71,7 +71,7 @@ def align(
     without_ids = [k for k, table_ids in enumerate(all_ids) if table_ids is None]
     if options.align == "id" and without_ids:
         table = (first, *others)[without_ids[0]]
-        raise InputError(f"{table.path}: no id column to align by; name it with --id")
+        raise InputError(f"{table.path}: no id column to align by; name it with --columns id=COLUMN")
     ids = None if without_ids else all_ids[0]
     warnings = [note for table in (first, *others) for note in table.notes]
     if ids is None:
@@ -98,7 +98,7 @@ def _align_by_position(first: FileTable, table: FileTable, options: Options, war
     if table.n_rows != first.n_rows:
         raise InputError(
             f"{table.path}: {format_count(table.n_rows, 'row')}, but {first.path} has {first.n_rows:,}; "
-            "rows are aligned by position. If a column names the items, give --id COLUMN"
+            "rows are aligned by position. If a column names the items, give --columns id=COLUMN"
         )
     if options.align == "position":
         return FILE_ORDER
@@ -163,8 +163,8 @@ def _align_by_names(first: FileTable, table: FileTable, options: Options, warnin
         if is_complete or 2 * (len({*names} & {*other_names}) - n_alike) > len(names):
             raise InputError(
                 f"{table.path}, line {table.lines[int(np.argmin(is_same))]}: column {name!r} has the same cells as in "
-                f"{first.path}, but in another order. If it names the items, give --id {quote(name)}. If not, --align "
-                "position aligns rows by their position"
+                f"{first.path}, but in another order. If it names the items, give --columns id={quote(name)}. If not, "
+                "--align position aligns rows by their position"
             )
         if n_alike > MIN_SHARE_ALIKE * len(names) and not any(" " in cell for cell in names):
             warnings.insert(0, describe_differences(str(table.path), str(first.path), n_alike, len(names)))
@@ -243,7 +243,8 @@ def _align_by_id(first: FileTable, ids: Texts, table: FileTable, keys: Texts, no
             f"every {noun}, and leave the score empty where there is none"
         )
     if not n_shared and (name := _find_shared_ids(first, table)):
-        hint += f". Column {name!r} has the same unique cells in both: does it name the items? Then --id {quote(name)}"
+        hint += f". Column {name!r} has the same unique cells in both: does it name the items? Then "
+        hint += f"--columns id={quote(name)}"
     hint = f" ({n_shared:,} of {len({*ids, *keys}):,} {noun}s are in both){hint}"
     if missing:
         raise InputError(f"{table.path}: lacks {describe_items(missing, noun)} of {first.path}{hint}")

@@ -57,7 +57,7 @@ HARNESS_KEYS = ("versions", "configs", "n-shot", "config", "group_subtasks", "hi
 CURVE_PROBLEM = (
     "holds a training curve, a row for each {step}. Its points are averages that depend on each other, so no test fits "
     "them. Evaluate each system on a test set, and write the score of each item. If rows are items, name their ids "
-    "with --id"
+    "with --columns id=COLUMN"
 )
 
 TEXT_REPORTS: tuple[tuple[re.Pattern[str], str, str], ...] = (
@@ -92,7 +92,7 @@ OUTPUT_COLUMNS: tuple[tuple[frozenset[str], str, str], ...] = (
     (
         frozenset({"actual", "predicted", "error", "prediction"}),
         "Weka's predictions with their confidence",
-        "compare the labels with --gold-column actual --prediction-column predicted",
+        "compare the labels with --columns gold=actual,prediction=predicted",
     ),
 )
 """Columns of outputs whose only numbers are no scores (a duration, a confidence), with what they are and the remedy."""

@@ -680,7 +680,7 @@ def _parse_number(cell: str, index: int) -> float:
             ) from None
         raise NotANumberError(
             index,
-            f"found {cell!r}, expected a number. Correct it. If the column is not a system, name it with --id, "
-            "--unit or --by, or leave it out with --ignore",
+            f"found {cell!r}, expected a number. Correct it. If the column is not a system, name it with "
+            "--columns id=COLUMN, --unit or --by, or leave it out with --ignore",
         ) from None
     return check_finite(value, index)

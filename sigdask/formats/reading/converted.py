@@ -58,7 +58,7 @@ def describe_unused_sheet(name: str | None, paths: Iterable[Path | None]) -> str
     """Return text on a sheet that was chosen although no file is a workbook, or None; folders may hold one."""
     if name is None or any(_may_be_workbook(find_dataset(path)) for path in paths if path is not None):
         return None
-    return f"--sheet {name}: not used, as no file is an Excel workbook; leave it out"
+    return f"sheet={name}: not used, as no file is an Excel workbook; leave it out"
 
 
 def _may_be_workbook(path: Path) -> bool:
@@ -189,9 +189,9 @@ def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | N
     if len(sheets) != 1:
         titles = ", ".join(sheet.title for sheet in workbook.worksheets if sheet.sheet_state == "visible")
         if sheet_name is not None:
-            problem = f"no sheet {sheet_name!r} with data; sheets: {titles}; choose one with --sheet NAME"
+            problem = f"no sheet {sheet_name!r} with data; sheets: {titles}; choose one with --format table:sheet=NAME"
         elif sheets:
-            remedy = f"choose one with --sheet NAME, or give {path.name}#NAME"
+            remedy = f"choose one with --format table:sheet=NAME, or give {path.name}#NAME"
             problem = f"{len(sheets)} sheets hold data ({', '.join(sheets)}); {remedy}"
         else:
             problem = f"no sheet holds data (sheets: {titles}); save the workbook again with one row per item"

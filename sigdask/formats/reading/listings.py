@@ -231,7 +231,7 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
     by_id = all(listing.has_ids for listing in (gold, *systems.values()))
     if options.align == "id" and not by_id:
         path = next(listing.path for listing in (gold, *systems.values()) if not listing.has_ids)
-        raise InputError(f"{path}: no ids to align by; name their column or key with --id")
+        raise InputError(f"{path}: no ids to align by; name their column or key with --columns id=COLUMN")
     if not by_id or options.align == "position":
         return _align_by_position(gold, systems)
     translated = {name: _translate_muc_ids(gold, listing) for name, listing in systems.items()}
@@ -241,7 +241,7 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
         extra = [item for item in listing.items if item not in gold.items]
         if extra and (gold.complete or len(extra) == len(listing.items)):
             location = f"{listing.path}, {listing.places[extra[0]]}"
-            remedy = "give both files the same ids, or name the key of the ids: --id KEY or KEY+KEY"
+            remedy = "give both files the same ids, or name the key of the ids: --columns id=KEY or KEY+KEY"
             raise InputError(f"{location}: {describe_items(extra)} not in {gold.path}; {remedy}")
         all_items.update(dict.fromkeys(extra))
         absent = [item for item in gold.items if item not in listing.items]

@@ -9,7 +9,7 @@ from pathlib import Path
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import get_stem, name_by_difference
 from sigdask.io import as_path, is_present
-from sigdask.options import READING_OPTIONS, Align, Decimal, Missing
+from sigdask.options import READING_OPTIONS, Align, Missing
 from sigdask.text import format_list, is_url, redact, suggest_name
 
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
@@ -57,14 +57,9 @@ class Options:
 
     Attributes
     ----------
-    id_column : str or None
-        Column of item ids. None takes the first column with a usual name, such as "id".
-    gold_column : str or None
-        Column of the gold standard. None takes a column with a usual name, such as "gold".
-    prediction_column : str or None
-        Column of the prediction, in files of one system.
-    system_column, score_column : str or None
-        Columns of a long table. None takes columns with usual names.
+    columns : mapping of str to str
+        Roles of columns (`ROLES`), which are otherwise recognised by their names: "id" of items, "gold" standard,
+        "prediction" in files of one system, "system" and "score" of a long table. {"id": "task+nr"} joins two columns.
     groups : tuple of str
         Columns of groups of items, for the options `unit` and `by`. They become `Counts.groups`, and are never systems.
     ignore : tuple of str
@@ -73,8 +68,6 @@ class Options:
         Labels that are replaced by another one: (new label, labels that it replaces).
     align : {"auto", "id", "position"}
         How rows of several files are matched. "auto" takes ids if every file has them, else positions.
-    decimal : {".", ","}, or None
-        Decimal separator of scores. None detects it if it is unambiguous.
     missing : {"error", "pairwise", "zero"}, or None
         How missing scores are handled, as in `Counts.from_scores`. None is the format's convention: "zero" for TREC
         runs, SQuAD 1.1, and lists of spans or terms, "error" for others.
@@ -90,26 +83,18 @@ class Options:
         Name of the test set. It also determines the random stream.
     metrics : tuple of str
         Metrics that you will use. A metric that only one format has determines the format.
-    sheet : str or None
-        Sheet of a workbook. None takes the only one with data.
-    most_unpacked : int or None
-        Largest size of a decompressed file, in bytes. None is 100 times its compressed size, at least 32 MB.
     own : mapping of str to str
-        Options of a single format, which follow its name: `conll:scheme=IOBES,column=3`.
+        Options of a single format, which follow its name: `conll:scheme=IOBES,column=3`. All formats of tables have
+        `sheet`, the sheet of an Excel workbook, and formats of scores `decimal`, the decimal separator.
     is_detected : bool
         Whether the format is detected and not stated by the user. Then real numbers are not read as labels.
     """
 
-    id_column: str | None = None
-    gold_column: str | None = None
-    prediction_column: str | None = None
-    system_column: str | None = None
-    score_column: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     label_map: LabelMap = ()
     align: Align = "auto"
-    decimal: Decimal | None = None
     missing: Missing | None = None
     min_items: int | None = None
     references: tuple[Path, ...] = ()
@@ -117,8 +102,6 @@ class Options:
     group_file: Path | None = None
     name: str = ""
     metrics: tuple[str, ...] = ()
-    sheet: str | None = None
-    most_unpacked: int | None = None
     own: Mapping[str, str] = field(default_factory=dict)
     is_detected: bool = False
 
@@ -127,7 +110,45 @@ class Options:
         """How to treat missing scores: as the user requests, by default as an error."""
         return self.missing or "error"
 
+    @property
+    def id_column(self) -> str | None:
+        """Column of item ids. None takes the first column with a usual name, such as "id"."""
+        return self.columns.get("id")
+
+    @property
+    def gold_column(self) -> str | None:
+        """Column of the gold standard. None takes a column with a usual name, such as "gold"."""
+        return self.columns.get("gold")
+
+    @property
+    def prediction_column(self) -> str | None:
+        """Column of the prediction, in files of one system."""
+        return self.columns.get("prediction")
+
+    @property
+    def system_column(self) -> str | None:
+        """Column of the system, in a long table. None takes a column with a usual name."""
+        return self.columns.get("system")
+
+    @property
+    def score_column(self) -> str | None:
+        """Column of the score, in a long table. None takes a column with a usual name."""
+        return self.columns.get("score")
+
+    @property
+    def decimal(self) -> str | None:
+        """Decimal separator of scores, "." or ",". None detects it if it is unambiguous."""
+        return self.own.get("decimal")
+
+    @property
+    def sheet(self) -> str | None:
+        """Sheet of a workbook. None takes the only one with data."""
+        return self.own.get("sheet")
+
     def __post_init__(self) -> None:
+        check_roles(self.columns)
+        if self.decimal is not None:
+            _check_choice("decimal", self.decimal, (".", ","))
         for name, option in READING_OPTIONS.items():
             option.check(name, getattr(self, name))
         for name in sorted({*self.groups} & {*self.ignore}):
@@ -139,6 +160,11 @@ class Options:
     def with_format_options(self, format_options: Mapping[str, str]) -> Options:
         """Return a copy with additional options of one format."""
         return replace(self, own={**self.own, **format_options})
+
+    def with_columns(self, **columns: str | None) -> Options:
+        """Return a copy with other columns in some roles. None removes the column of a role."""
+        merged = {**self.columns, **columns}
+        return replace(self, columns={role: column for role, column in merged.items() if column is not None})
 
     @property
     def label_mapping(self) -> dict[str, str]:
@@ -275,21 +301,65 @@ def parse_source(source: str | Path) -> Source:
 
 
 def parse_format(text: str) -> tuple[str, dict[str, str]]:
-    """Parse NAME or NAME:KEY=VALUE,KEY=VALUE.
+    """Parse NAME or NAME:KEY=VALUE,KEY=VALUE. The value may be a comma: `decimal=,` or, quoted, `decimal=","`.
 
     Examples
     --------
     >>> parse_format("conll:scheme=IOBES,column=3")
     ('conll', {'scheme': 'IOBES', 'column': '3'})
+    >>> parse_format("table:sheet=May,decimal=,") == parse_format('table:sheet=May,decimal=","')
+    True
     """
     name, _, assignments = text.partition(":")
     format_options: dict[str, str] = {}
-    for assignment in filter(None, assignments.split(",")):
-        key, equals, value = assignment.partition("=")
-        if not equals or not key.strip():
-            raise InputError(f"format {text!r}: expected NAME:OPTION=VALUE, found {assignment!r}")
-        format_options[key.strip()] = value.strip()
+    parts = assignments.replace('","', ",").split(",")
+    for part, next_part in zip(parts, [*parts[1:], None], strict=True):
+        key, equals, value = part.partition("=")
+        if part and not (equals and key.strip()):
+            raise InputError(f"format {text!r}: expected NAME:OPTION=VALUE, found {part!r}")
+        if part:
+            format_options[key.strip()] = value.strip() or ("," if next_part == "" else "")
     return name.strip(), format_options
+
+
+ROLES = ("id", "gold", "prediction", "system", "score")
+"""Roles of columns that a user can name."""
+
+
+def check_roles(columns: Mapping[str, str], roles: Sequence[str] = ROLES) -> None:
+    """Raise an error for roles that do not exist, and for columns without a name."""
+    for role, column in columns.items():
+        if role not in roles:
+            hint = suggest_name(role, roles, f"; roles: {', '.join(roles)}")
+            raise InputError(f"--columns: no role {role!r}{hint}")
+        if not isinstance(column, str) or not column:
+            raise InputError(f"--columns {role}={column}: expected the name of a column")
+
+
+def parse_columns(texts: Sequence[str], roles: Sequence[str] = ROLES) -> dict[str, str]:
+    """Parse texts of the form ROLE=COLUMN,ROLE=COLUMN. A comma ends a column's name only before another ROLE=.
+
+    Examples
+    --------
+    >>> parse_columns(["id=qid,score=F1, macro", "system=name=version"])
+    {'id': 'qid', 'score': 'F1, macro', 'system': 'name=version'}
+    """
+    columns: dict[str, str] = {}
+    for text in texts:
+        role = ""
+        for part in text.split(","):
+            name, equals, column = part.partition("=")
+            if role and not (equals and name.strip() in roles):
+                columns[role] += f",{part}"
+                continue
+            role = name.strip()
+            if not equals:
+                raise InputError(f"--columns {text}: expected ROLE=COLUMN; roles: {', '.join(roles)}")
+            if role in columns:
+                raise InputError(f"--columns {text}: role {role!r} is given twice")
+            columns[role] = column
+    check_roles(columns, roles)
+    return columns
 
 
 def parse_map(text: str) -> tuple[str, tuple[str, ...]]:

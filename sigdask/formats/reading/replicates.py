@@ -223,7 +223,7 @@ def select_one_sample(
         scope = f"ids are numbered within {' and '.join(map(repr, part_columns))}"
         note = f"{table.path}: {scope}: items are known by {'+'.join((*part_columns, id_name))}"
         table = table.replace_column(id_name, ids, ScopeNote(note))
-        return select_one_sample(table, id_name, replace(options, id_column=id_name), within=within, gold=gold)
+        return select_one_sample(table, id_name, options.with_columns(id=id_name), within=within, gold=gold)
     _check_samples(table, id_name, items, options, gold, within)
     return _number_samples(table, id_name, items, side).select_sample(table.path)
 
@@ -269,7 +269,7 @@ def _check_samples(
     if metric and not table.is_numeric(metric) and _varies(table, metric, items):
         raise InputError(
             f"{table.path}: rows of one {id_name!r} differ in {metric!r}, so they hold scores of several metrics. To "
-            f"compare within each metric: --id {id_name}+{metric} --by {metric}"
+            f"compare within each metric: --columns id={id_name}+{metric} --by {metric}"
         )
     inputs = [name for name in table.columns if (name.lower() in INPUT_NAMES or name == gold) and name not in aside]
     for name in filter(lambda name: _varies(table, name, items), inputs):
@@ -284,7 +284,7 @@ def _check_samples(
     _check_no_systems(table, id_name, items, options, within)
     other_ids = [] if options.id_column else [name for name in table.list_id_columns(options) if name != id_name]
     for name in filter(lambda name: _varies(table, name, items), other_ids):
-        reason = f"{name!r} differs in its rows. Are they samples of one item? Then --id {id_name}"
+        reason = f"{name!r} differs in its rows. Are they samples of one item? Then --columns id={id_name}"
         raise _build_repeat_error(table, id_name, items, row, reason)
 
 
@@ -305,7 +305,7 @@ def _check_no_systems(table: FileTable, id_name: str, items: Factor, options: Op
         column = Factor.from_values(table.columns[name])
         cells = _compute_cell_numbers(items, side) * len(column.levels) + column.codes
         if len(column.levels) > 1 and table.n_rows == len(column.levels) * n_items == len(np.unique(cells)):
-            systems = "" if within else f"If they are systems, give --system-column {name!r}. "
+            systems = "" if within else f"If they are systems, give --columns system={name!r}. "
             raise InputError(
                 f"{table.path}: {len(column.levels):,} values of {name!r} for each {id_name!r}. {systems}If they are "
                 f"metrics, call the column 'metric'. If their rows are samples of one system, say --ignore {name!r}"
@@ -332,7 +332,8 @@ def _build_repeat_error(
         f"{table.path}, line {table.lines[row]}",
         item,
         f"on line {table.lines[first_row]}",
-        f"{reason}. Are ids of column {id_name!r} unique with another column? Then --id {id_name}+COLUMN.{position}",
+        f"{reason}. Are ids of column {id_name!r} unique with another column? Then "
+        f"--columns id={id_name}+COLUMN.{position}",
     )
 
 

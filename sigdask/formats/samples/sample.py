@@ -116,7 +116,7 @@ def find_item(where: str, record: Record, within: Sequence[str], options: Option
     item = own_id if name is None else find_field(record, name, *within)
     if not item:
         missing = "id" if name is None else f"field {name!r}"
-        raise InputError(f"{where}: no {missing}; fields: {', '.join(record)}; name it with --id")
+        raise InputError(f"{where}: no {missing}; fields: {', '.join(record)}; name it with --columns id=COLUMN")
     return item
 
 

@@ -77,7 +77,7 @@ class GatheredSamples:
         if inputs.setdefault(system, sample.input) != sample.input:
             raise InputError(
                 f"{sample.where}: sample {sample.item!r} has another input than an earlier sample with this id; give "
-                "files of one task, or name a field with unique values by --id"
+                "files of one task, or name a field with unique values by --columns id=COLUMN"
             )
         for metric, value in sample.scores.items():
             column = self.columns.setdefault((metric, sample.filter), ScoreColumn())

@@ -101,8 +101,8 @@ def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) ->
 
 def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[str, ScoredCells]:
     """Return the sets of a table: the values of a column of language pairs, or one without a name."""
-    system = table.require_column(options.system_column, SYSTEM_NAMES, "column of systems", "--system-column")
-    segment = table.require_column(options.id_column, SEGMENT_NAMES, "column of segments", "--id")
+    system = table.require_column(options.system_column, SYSTEM_NAMES, "column of systems", "--columns system=COLUMN")
+    segment = table.require_column(options.id_column, SEGMENT_NAMES, "column of segments", "--columns id=COLUMN")
     human = table.require_column(options.gold_column, HUMAN_NAMES, "column of human scores", "--human")
     note = f"{table.path.name}: human scores in {human!r}, systems in {system!r}, segments in {segment!r}"
     notes.append(ScopeNote(note))

@@ -663,7 +663,9 @@ def _read_rows(listing: listings.FileListing, options: Options) -> listings.File
         raise InputError(f"{path}: found columns {', '.join(names)}; expected a document's id, start, end and label")
     ids = find_id_keys(dict.fromkeys(names), options)
     if not ids:
-        raise InputError(f"{path}: which column names the document? Columns: {', '.join(names)}; give --id COLUMN")
+        raise InputError(
+            f"{path}: which column names the document? Columns: {', '.join(names)}; give --columns id=COLUMN"
+        )
     for line, cells in rows:
         record = dict(zip(names, (cell.strip() for cell in cells), strict=True))
         parts = get_id_parts(path, f"line {line}", record, ids)

@@ -164,7 +164,7 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
     if score_columns and are_scores and len(systems.levels) > 1:
         raise InputError(
             f"{table.path}: rows of system, item and score need a column of item ids; columns: "
-            f"{', '.join(table.columns)}; name it with --id"
+            f"{', '.join(table.columns)}; name it with --columns id=COLUMN"
         )
 
 
@@ -196,7 +196,8 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
         metrics = [name for name in scores if not (COST_NAMES.fullmatch(name) or COUNTER_NAMES.fullmatch(name))]
         benchmarks = {name for name in metrics if re.match(BENCHMARKS, name)}
         turned = (
-            "a CSV file with a row for each test set and a column for each system, and name the first column with --id"
+            "a CSV file with a row for each test set and a column for each system, and name the first column "
+            "with --columns id=COLUMN"
         )
         hint = f". To compare systems over test sets, write {turned}" if benchmarks else ""
         if is_system:
@@ -209,7 +210,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
             continue
         are_averages = any(map(RANK_NAMES.fullmatch, numbers)) or (len(scores) > 1 and bool(metrics) and are_metrics)
         if table.n_rows <= (MIN_ROWS - 1 if is_index else MAX_ENTRIES) and are_averages:
-            hint += f". If rows are items, say --id {name!r}"
+            hint += f". If rows are items, say --columns id={name!r}"
             raise averages_only.build_leaderboard_error(table.path, name, hint)
 
 
@@ -285,7 +286,7 @@ def _check_one_score(table: FileTable, options: Options) -> None:
         system, item = table.find_system_column(options), find_item_column(table, options)
         raise InputError(
             f"{table.path}: rows of {system!r} and {item!r} with {describe_items(scores, 'column')} of numbers; choose "
-            "the score with --score-column, or call its column 'score'"
+            "the score with --columns score=COLUMN, or call its column 'score'"
         )
 
 

@@ -168,7 +168,7 @@ def build_label_counts(
     if _has_several_labels(gold or tables[0], options):
         tables, gold = [*map(convert_label_lists, tables)], None if gold is None else convert_label_lists(gold)
     if gold is None:
-        options = replace(options, gold_column=_find_common_gold(tables, options))
+        options = options.with_columns(gold=_find_common_gold(tables, options))
     gold_name = options.gold_column if gold is None else None
     tables = [select_one_sample(table, table.find_id_column(options), options, gold=gold_name) for table in tables]
     if gold is not None:
@@ -207,7 +207,7 @@ def _read_one_table(table: FileTable, options: Options) -> Counts:
     if gold is None and in_lists:
         gold = table.find_column(GOLD_NAMES)
     if gold is None:
-        raise table.build_column_error("no column 'gold'", "--gold-column, or give a gold file with --gold")
+        raise table.build_column_error("no column 'gold'", "--columns gold=COLUMN, or give a gold file with --gold")
     table = select_one_sample(table, table.find_id_column(options), options, gold=gold)
     gold_labels = Factor.from_values(table.get_column(gold))
     candidates = table.list_system_columns(options, gold)
@@ -439,7 +439,7 @@ def get_gold_column(table: FileTable, options: Options) -> str:
     named_column = table.find_column((*GOLD_NAMES, *TYPE_NAMES))
     if named_column == table.find_id_column(options):
         named_column = None
-    return named_column or _get_only_column(table, options, "gold labels", "--gold-column", options.groups)
+    return named_column or _get_only_column(table, options, "gold labels", "--columns gold=COLUMN", options.groups)
 
 
 def get_prediction_column(table: FileTable, options: Options) -> str:
@@ -451,7 +451,7 @@ def get_prediction_column(table: FileTable, options: Options) -> str:
     if prediction_column is not None and prediction_column != options.gold_column:
         return prediction_column
     aside = (*options.groups, *([options.gold_column] if options.gold_column and len(table.columns) > 2 else []))
-    return _get_only_column(table, options, "predictions", "--prediction-column", aside)
+    return _get_only_column(table, options, "predictions", "--columns prediction=COLUMN", aside)
 
 
 def _get_only_column(table: FileTable, options: Options, noun: str, option: str, aside: Sequence[str]) -> str:
@@ -484,7 +484,7 @@ def _find_common_gold(tables: Sequence[FileTable], options: Options) -> str:
     name = options.gold_column or find_gold_column(tables[0])
     if name is None:
         columns = format_list([*tables[0].columns], 8)
-        remedy = f"give --gold FILE, or --gold-column if each file holds them (columns: {columns})"
+        remedy = f"give --gold FILE, or --columns gold=COLUMN if each file holds them (columns: {columns})"
         raise InputError(f"{tables[0].path}: no gold labels; {remedy}")
     for table in tables:
         table.get_column(name)

@@ -4,7 +4,7 @@ All score columns of a table are converted in the same way. A cell that can be r
 note. If it can be read in two ways, an error asks. Columns of labels and ids stay as they are.
 
 A comma is a decimal comma if a number of digits other than three follows it, or if no digit or a 0 stands before it
-(`0,125`). If every comma of a table may also separate thousands (`1,234`), `--decimal ,` or `--decimal .` must be
+(`0,125`). If every comma of a table may also separate thousands (`1,234`), the option `decimal` of the format must be
 given.
 """
 
@@ -66,7 +66,7 @@ def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal
         name, row = doubtful[0], commas[doubtful[0]].row
         raise InputError(
             f"{table.path}, line {table.lines[row]}, column {name!r}: found {commas[name].cells[row]!r}. Does the "
-            "comma separate decimals or thousands? Say --decimal , or --decimal ."
+            "comma separate decimals or thousands? Say --format table:decimal=, or --format table:decimal=."
         )
     name, row = next((name, column.clear) for name, column in commas.items() if column.clear is not None)
     column_text = f", column {name!r}" if name else ""

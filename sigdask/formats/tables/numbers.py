@@ -79,7 +79,7 @@ def _order_submission(table: FileTable) -> FileTable:
 def _read_one_table(table: FileTable, options: Options) -> Counts:
     gold = options.gold_column or find_gold_column(table)
     if gold is None:
-        raise table.build_column_error("no column 'gold'", "--gold-column, or give a gold file with --gold")
+        raise table.build_column_error("no column 'gold'", "--columns gold=COLUMN, or give a gold file with --gold")
     table = convert_scores(table, options, [gold, *table.list_system_columns(options, gold)])
     table = select_one_sample(table, table.find_id_column(options), options, gold=gold)
     table = remove_bookkeeping(table, replace(options, ignore=(*options.ignore, gold)), costs=True, noun="numbers")

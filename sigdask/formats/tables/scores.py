@@ -90,9 +90,9 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     tables = [read_score_table(source, options) for source in sources]
     if options.score_column is not None and len(sources) == 1:
         raise InputError(
-            f"{tables[0].path}: --score-column {options.score_column} has no effect here: the table has a column for "
-            "each system. Leave out --score-column. If a column names the system of each row, name it with "
-            "--system-column"
+            f"{tables[0].path}: --columns score={options.score_column} has no effect here: the table has a column for "
+            "each system. Leave out --columns score=COLUMN. If a column names the system of each row, name it with "
+            "--columns system=COLUMN"
         )
     texts = find_group_columns(tables[0], options)
     tables = [select_one_sample(table, table.find_id_column(options), options) for table in tables]
@@ -104,7 +104,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     for source, table, order in zip(sources, tables, [FILE_ORDER, *orders], strict=True):
         columns = select_systems(table, options, table.list_system_columns(options))
         if not table.header and len(table.columns) > 1:
-            commas = "" if len(table.columns) > 2 else "; or say --decimal , where commas part decimals"
+            commas = "" if len(table.columns) > 2 else "; or say --format table:decimal=, where commas part decimals"
             raise build_header_error(table.path, table.lines[0], commas)
         columns, notes = summaries.remove_summary_columns(table, columns)
         warnings += notes
@@ -153,7 +153,7 @@ ROLE_NAMES = frozenset({*SYSTEM_NAMES, *SAMPLE_NAMES, *SCORE_NAMES, *GOLD_NAMES,
                         *GOLD_LIKE_NAMES, *ID_NAMES})  # fmt: skip
 """Names of columns whose role depends on their cells."""
 
-FREE_OPTIONS = ("name", "metrics", "missing", "min_items", "most_unpacked", "is_detected")
+FREE_OPTIONS = ("name", "metrics", "missing", "min_items", "is_detected")
 """Options that do not affect the roles of columns."""
 
 FIXED_OPTIONS = tuple(name for name in Options.__slots__ if name not in FREE_OPTIONS)
@@ -258,7 +258,7 @@ def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str
     left_out = "".join(f"; {note}" for note in table.notes if "left out as no" in note)
     columns = ", ".join(read_table(table.path, decimal=options.decimal).columns)  # ignored columns too
     group_names = " or ".join(map(repr, groups))
-    remedy = "Then call that column 'system' (or say --system-column)."
+    remedy = "Then call that column 'system' (or say --columns system=COLUMN)."
     advice = f" Are systems named in {group_names}? {remedy}" if groups else ""
     return InputError(
         f"{table.path}: a comparison needs two systems or more, found only {name!r}"
@@ -450,7 +450,7 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
         raise InputError(f"format responses: several files and no gold list; {remedy}")
     table = summaries.remove_summary_rows(read_table(sources[0].path, options.ignore), options)
     names = ("gold", "of_interest", "correct")
-    name = table.require_column(options.gold_column, names, "column 'gold'", "--gold-column")
+    name = table.require_column(options.gold_column, names, "column 'gold'", "--columns gold=COLUMN")
     table = select_one_sample(table, table.find_id_column(options), options, gold=name)
     is_of_interest = parse_truths(table, name)
     systems = table.list_system_columns(options, name)
@@ -478,7 +478,7 @@ def parse_truths(table: FileTable, name: str) -> list[bool]:
 def _read_ids(options: Options, path: Path) -> frozenset[str]:
     table = read_table(path, options.ignore)
     name = table.find_id_column(options) or next(iter(table.columns))
-    return frozenset(table.get_ids(replace(options, id_column=name, align="id")) or ())
+    return frozenset(table.get_ids(replace(options.with_columns(id=name), align="id")) or ())
 
 
 def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -563,9 +563,9 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
     unnamed = find_row_score(table, options)
     item = find_item_column(table, options) if unnamed else options.id_column
     for role, requested, names, option in (
-        ("system", options.system_column, SYSTEM_NAMES, "--system-column"),
-        ("item", item, ID_NAMES, "--id"),
-        ("score", options.score_column or unnamed, SCORE_NAMES, "--score-column"),
+        ("system", options.system_column, SYSTEM_NAMES, "--columns system=COLUMN"),
+        ("item", item, ID_NAMES, "--columns id=COLUMN"),
+        ("score", options.score_column or unnamed, SCORE_NAMES, "--columns score=COLUMN"),
     ):
         roles[role] = table.require_column(requested, names, f"{role} column", option)
     table = convert_scores(table, options, [roles["score"]])
@@ -576,7 +576,7 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
     if omitted or unnamed:
         note = f"{table.path}: {roles['score']!r} is compared"
         note += f"; {describe_items(omitted, 'column')} left out" if omitted else ""
-        note += " (--score-column chooses another)"
+        note += " (--columns score=COLUMN chooses another)"
         table = replace(table, notes=[*table.notes, ScopeNote(note)])
     return _LongFile(
         table,

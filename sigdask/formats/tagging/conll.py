@@ -111,10 +111,9 @@ def _number_columns(options: Options, names: Sequence[str], gold_names: Sequence
     columns = {"column": names, "tokens": names, "gold-column": gold_names}
     settings = {key: number(options.own[key], known) for key, known in columns.items() if key in options.own}
     column, gold_column = options.prediction_column, options.gold_column
-    return replace(
-        options.with_format_options(settings),
-        prediction_column=None if column is None else number(column, names),
-        gold_column=None if gold_column is None else number(gold_column, gold_names),
+    return options.with_format_options(settings).with_columns(
+        prediction=None if column is None else number(column, names),
+        gold=None if gold_column is None else number(gold_column, gold_names),
     )
 
 

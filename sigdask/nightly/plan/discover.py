@@ -488,6 +488,6 @@ def _build_unknown_error(
     return SeveralError(
         f"cannot recognise what {'this file is' if len(files) == 1 else f'these {len(files):,} files are'}: {names}",
         *reasons,
-        "give --gold FILE for the gold standard, --format NAME (see `sigdask formats`), or only the files of the "
+        "give --gold FILE for the gold standard, --format NAME (see `sigdask list formats`), or only the files of the "
         "systems",
     )

@@ -64,7 +64,6 @@ def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[s
     options = test_set.options
     values: dict[str, Any] = {
         "missing": options.missing,
-        "min_items": options.min_items,
         "gold": test_set.gold and survey.format_path(test_set.gold),
         "references": [*map(survey.format_path, options.references)],
         "documents": options.documents and survey.format_path(options.documents),
@@ -81,7 +80,7 @@ def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[s
         yield from (f"# unit = {_format_value(name)}" for name in groups)
     metrics = test_set.counts.suggested
     if related := RELATED_METRICS.get(metrics[0] if metrics else ""):
-        yield f"# `sigdask metrics` lists others, such as {related}."
+        yield f"# `sigdask list metrics` lists others, such as {related}."
     yield f"metrics = {_format_value(metrics)}"
     if isinstance(test_set.systems, dict):
         yield ""

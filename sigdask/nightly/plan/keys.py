@@ -14,14 +14,12 @@ from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, St
 from sigdask.nightly.test_sets import Family
 from sigdask.options import (
     FIGURE_STYLE,
-    JSON_OPTIONS,
     LABEL_READING,
     OPTIONS,
     PLAN_NAMES,
     PRINT_OPTIONS,
     READING_OPTIONS,
     CandidateFileOptions,
-    CsvOptions,
     LabelTestOptions,
     Option,
     PageOptions,
@@ -37,7 +35,9 @@ Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1)]
 Pair = tuple[Text, Text]
-Format = Annotated[Text, Field(description="A format that `sigdask formats` lists, with its options after the name.")]
+Format = Annotated[
+    Text, Field(description="A format that `sigdask list formats` lists, with its options after the name.")
+]
 Margin = Annotated[
     float, Field(strict=True, gt=0, description="Margin on the metric's own scale: 0.01 for a point of accuracy.")
 ]
@@ -115,7 +115,7 @@ Pairs = Annotated[
 ]
 
 TYPES: dict[str, Any] = {
-    "metrics": Names, "pairs": Pairs, "tests": TextOrTexts, "references": TextOrTexts, "ids": TextOrTexts,
+    "metrics": Names, "pairs": Pairs, "tests": TextOrTexts, "references": TextOrTexts, "columns": dict[Text, Text],
     "label_map": dict[Text, Names], "n": Cutoffs,
 }  # fmt: skip
 """Types of options with several values."""
@@ -126,6 +126,7 @@ KINDS = {bool: StrictBool, int: StrictInt, float: Annotated[float, Field(strict=
 NOTES = {
     "pairs": ' "all", { baseline = NAME }, or a list of [A, B].',
     "label_map": " TARGET = [LABEL, LABEL].",
+    "columns": " A table ROLE = COLUMN.",
     "interval": " In plans by default none.",
 }
 """Notes on options in plans, in addition to their help."""
@@ -242,7 +243,6 @@ StoppingKeys = Annotated[BesagCliffordKeys | ConfidenceSequenceKeys, Discriminat
 REPORT_OPTIONS = (
     Option("File for all results as JSON.", name="json"),
     Option("File for a CSV table, one row per comparison.", name="csv"),
-    *choose_options(list_options(CsvOptions), csv_safe=True).values(),
     Option("File for the same table as Parquet.", name="parquet"),
     Option(
         "File for the scores of each unit and its contribution to the difference, as the ending says: .csv, .jsonl, "
@@ -250,7 +250,6 @@ REPORT_OPTIONS = (
     ),
     Option("File for tables for papers as Markdown, one per test set.", name="markdown"),
     Option("File for the same tables as LaTeX with booktabs.", name="latex"),
-    *JSON_OPTIONS.values(),
     *PRINT_OPTIONS.values(),
     *FIGURE_STYLE.values(),
     Option("File for the plain-text report.", name="text"),

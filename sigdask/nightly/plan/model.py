@@ -19,7 +19,6 @@ from sigdask.nightly.test_sets import DataFiles, Family, HasComparison, TestSet
 from sigdask.options import (
     FigureStyleOptions,
     IndependenceOptions,
-    JsonLayout,
     SelectionOptions,
     TableLayoutOptions,
     rename_error_options,
@@ -92,10 +91,6 @@ class ReportFiles:
         Paths of the files by their contents (`OUTPUTS`). `{date}` and `{time}` in them stand for the start of the run.
     print_options : TableLayoutOptions
         Layout of tables for papers.
-    json_layout : {"objects", "columns"}
-        Layout of the JSON file.
-    csv_safe : bool
-        Whether names in CSV that spreadsheets would run as formulas are quoted.
     site : Path or None
         Folder of a static site, which each run updates.
     open : tuple of (str, str)
@@ -110,8 +105,6 @@ class ReportFiles:
 
     files: Mapping[str, Path] = field(default_factory=dict)
     print_options: TableLayoutOptions = field(default_factory=TableLayoutOptions)
-    json_layout: JsonLayout = "objects"
-    csv_safe: bool = True
     site: Path | None = None
     open: tuple[tuple[str, str], ...] = ()
     figures: Path | None = None

@@ -139,7 +139,6 @@ CONVERSIONS: dict[str, Callable[[_PlanLocation, PlanKey, Any], Any]] = {
     "references": lambda location, key, texts: tuple(
         path for text in _list_texts(texts) if (path := location.find_path(key, text)) is not None
     ),
-    "ids": lambda _location, _key, texts: _list_texts(texts),
     "documents": _PlanLocation.find_path,
     "group_file": _PlanLocation.find_path,
 }
@@ -202,8 +201,9 @@ def _iter_rankings(keys: tables.PlanKeys, shared: GivenOptions, location: _PlanL
         spec = location.attempt(
             key, lambda given=given: RankingSpec.from_options(**given, seed=shared["seed"], alpha=shared["alpha"])
         )
-        if spec is not None:
-            yield RankedCandidates(entry.name, path, CandidateColumns(**columns), spec)
+        choices = location.attempt((*key, "columns"), lambda columns=columns: CandidateColumns(**columns))
+        if spec is not None and choices is not None:
+            yield RankedCandidates(entry.name, path, choices, spec)
 
 
 def _check_name(name: str, names: set[str], location: _PlanLocation, key: PlanKey) -> None:
@@ -251,8 +251,6 @@ def _build_report(keys: Any, location: _PlanLocation) -> ReportFiles:
     return ReportFiles(
         files=files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),
-        json_layout=keys.json_layout,
-        csv_safe=keys.csv_safe,
         site=location.find_path(("report", "site"), keys.site, paths.resolve_site),
         open=keys.open,
         figures=location.find_path(("report", "figures"), keys.figures, paths.resolve_folder),

@@ -18,7 +18,7 @@ from sigdask.nightly.report.gate import format_levels, is_alarm, list_failing_se
 from sigdask.nightly.report.page import count_changes, describe_kind, plot_report, select_kinds
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
-from sigdask.options import JsonLayout, TableLayoutOptions
+from sigdask.options import TableLayoutOptions
 from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.files import write_parquet, write_parts, write_units, write_whole_text
 from sigdask.report.layout import format_table
@@ -45,7 +45,7 @@ OPENED = (
 )
 NOT_OPENED = (
     "details of single comparisons need the data: they are on the page that `sigdask run` writes, and "
-    "`sigdask report PLAN.toml --html FILE --open A B` reads the data again"
+    "`sigdask report PLAN.toml -o FILE.html --open A B` reads the data again"
 )
 
 MAX_OPENED = 4
@@ -290,9 +290,9 @@ def build_report_dict(report: PlanReport) -> dict[str, Any]:
     return document
 
 
-def render_json(report: PlanReport, layout: JsonLayout = "objects") -> Iterator[str]:
+def render_json(report: PlanReport) -> Iterator[str]:
     """Yield the JSON text of `--json` in parts: results of all test sets, the run and changes."""
-    return iter_json(build_report_dict(report) | {"results": build_json_results([*report.results.values()], layout)})
+    return iter_json(build_report_dict(report) | {"results": build_json_results([*report.results.values()])})
 
 
 def iter_paper_tables(report: PlanReport, printed: TableLayoutOptions) -> Iterator[PaperTable]:
@@ -325,10 +325,10 @@ def write_files(
         return [results.table for results in report.results.values()]
 
     writers: dict[str, Callable[[Path], object]] = {
-        "json": lambda path: write_parts(path, chain(render_json(report, files.json_layout), ["\n"])),
-        "csv": lambda path: write_parts(path, iter_csv(list_tables(), csv_safe=files.csv_safe)),
+        "json": lambda path: write_parts(path, chain(render_json(report), ["\n"])),
+        "csv": lambda path: write_parts(path, iter_csv(list_tables())),
         "parquet": lambda path: write_parquet(path, list_tables()),
-        "items": lambda path: write_units(path, units, csv_safe=files.csv_safe),
+        "items": lambda path: write_units(path, units),
         "markdown": lambda path: write_parts(path, to_markdown(iter_paper_tables(report, files.print_options))),
         "latex": lambda path: write_parts(path, to_latex(iter_paper_tables(report, files.print_options))),
         "text": lambda path: write_parts(path, [format_report(report, opened=report.results, everything=True), "\n"]),

@@ -81,7 +81,7 @@ class OutputsPanel(ComparedPanel):
         if counts.replicates:
             raise InputError(
                 f"metric {metric.name!r} uses whole outputs and does not support replicates; give one file for "
-                "each system, or a metric of sums (`sigdask metrics`)"
+                "each system, or a metric of sums (`sigdask list metrics`)"
             )
         if counts.outputs is None:
             raise InputError(

@@ -199,9 +199,9 @@ def _list_adjustments(results: ComparisonResults) -> tuple[tuple[str, int], ...]
 def _iter_interval_methods(intervals: Intervals) -> Iterator[tuple[str, float, int]]:
     """Yield each method of intervals, with its confidence and number of resamples."""
     confidence = float(np.nanmax(intervals.confidence, initial=0.0))
-    for code, n in np.unique(np.stack([intervals.method.codes, intervals.n_resamples]), axis=1).T.tolist():
-        if method := intervals.method.values[code]:
-            yield method, confidence, n
+    used = np.unique(np.stack([intervals.method.codes, intervals.n_resamples]), axis=1).T.tolist()
+    methods = sorted((intervals.method.values[code], n) for code, n in used)
+    yield from ((method, confidence, n) for method, n in methods if method)
 
 
 def _count_larger(results: ComparisonResults) -> int:
@@ -541,7 +541,7 @@ def list_sources(results: ComparisonResults, *, intervals: bool = True, across_s
         keys += find_citations(ADJUSTMENTS[family.adjust].sentence)
         keys += ["efron1993"] if family.n_resamples else []
     if intervals and table.intervals is not None:
-        for name in list_used(table.intervals.method):
+        for name in sorted(list_used(table.intervals.method)):
             keys += find_citations(INTERVAL_METHODS[name].sentence) if name else ()
     return (*dict.fromkeys(keys), "sigdask")
 
@@ -591,7 +591,7 @@ def _note_intervals(table: Table) -> Iterator[str]:
         return
     n_resamples = intervals.n_resamples[intervals.n_resamples > 0]
     resamples = f", {_format_range(n_resamples)} resamples" if len(n_resamples) else ""
-    names = " or ".join(INTERVAL_METHODS[name].name for name in list_used(intervals.method) if name)
+    names = " or ".join(INTERVAL_METHODS[name].name for name in sorted(list_used(intervals.method)) if name)
     scope = ", each comparison alone" if kind else ""
     yield f"{_format_percentages(intervals.confidence)} intervals of the difference{scope}: {names}{resamples}."
 

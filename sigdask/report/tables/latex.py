@@ -103,7 +103,7 @@ def iter_document_parts(
     """
     yield (
         f"% By sigdask {get_version()}: needs \\usepackage{{booktabs}} alone\n"
-        "% BibTeX of what is cited: --bibtex FILE.bib, or sigdask cite\n"
+        "% BibTeX of what is cited: -o FILE.bib, or sigdask cite\n"
     )
     for number, table in enumerate(tables, 1):
         lines = [*_iter_float_lines(table, caption, label if number == 1 else f"{label}-{number}")]

@@ -200,7 +200,7 @@ def _format_replicated(n: int, n_sets: int, p: float) -> str:
 
 
 ALL_HINT = "--all shows all, --json FILE keeps them"
-TESTS_HINT = "classical tests: --all shows them, --json FILE and --csv FILE keep them"
+TESTS_HINT = "classical tests: --all shows them, -o FILE.json and -o FILE.csv keep them"
 """Hint in place of the classical tests of many comparisons."""
 
 

@@ -210,7 +210,7 @@ def test_real_rankings_have_the_published_precision(shared_data):
     from sigdask.formats.candidates import CandidateColumns, read
 
     for gold in official:
-        candidates = read(folder / "KrennPPV.tsv", CandidateColumns(gold_column=gold, ids=("PP", "verb")))
+        candidates = read(folder / "KrennPPV.tsv", CandidateColumns({"gold": gold, "id": "PP+verb"}))
         for measure, scores in zip(candidates.measures, candidates.oriented, strict=True):
             published = official[gold][measure]
             ranked = RankedList.from_scores(scores, candidates.gold == 1, np.arange(len(candidates)))

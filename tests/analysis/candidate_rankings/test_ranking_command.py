@@ -77,9 +77,9 @@ def test_json_names_every_model_and_number(run):
     assert len(data["average_precision"]) == 1
 
 
-def test_csv_holds_a_row_a_measure_and_n(run):
-    result = run(TABLE, "--n", "1:6:1", "--csv", "-")
-    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+def test_csv_holds_a_row_a_measure_and_n(run, tmp_path):
+    run(TABLE, "--n", "1:6:1", "-o", "curve.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "curve.csv").read_text())))
     assert [row["n"] for row in rows if row["measure"] == "good"] == ["1", "2", "3", "4", "5", "6"]
     assert rows[0]["precision"] == "1.0"
 
@@ -93,7 +93,7 @@ def test_csv_holds_a_row_a_measure_and_n(run):
         ("\ufeff" + TABLE.replace("\n", "\r\n"), (), "windows.tsv"),
         (TABLE.replace("\t1\t", "\tTRUE\t").replace("\t0\t", "\tFALSE\t"), (), "words.tsv"),
         (TABLE.replace("\t1\t", "\tidiom\t").replace("\t0\t", "\tnone\t"), ("--positive", "idiom"), "labels.tsv"),
-        (TABLE.replace("gold", "b.TP"), ("--gold-column", "b.TP"), "column.tsv"),
+        (TABLE.replace("gold", "b.TP"), ("--columns", "gold=b.TP"), "column.tsv"),
         ("\n".join(json.dumps(dict(zip(("id", "gold", "good", "poor"), line.split("\t"), strict=True)))
                    for line in TABLE.splitlines()[1:]), (), "lines.jsonl"),
     ],
@@ -137,7 +137,7 @@ def test_of_some_measures_a_smaller_score_is_better(run):
         (TABLE, ("--positive", "yes"), ["no label 'yes'"]),
         (TABLE.replace("poor", "good"), (), ["'good'"]),
         ("", (), ["empty"]),
-        (TABLE, ("--gold-column", "good", "--measure", "good"), ["'good' is a measure and something else"]),
+        (TABLE, ("--columns", "gold=good", "--measure", "good"), ["'good' is a measure and something else"]),
     ],
 )
 def test_bad_input_is_named_with_its_line(run, content, arguments, words):
@@ -147,12 +147,12 @@ def test_bad_input_is_named_with_its_line(run, content, arguments, words):
 def test_every_declared_option_is_on_the_command_line_and_in_plans():
     from dataclasses import fields
 
-    from sigdask.cli.declared.analyses import rankings as command
+    from sigdask.cli.declared.compare import rankings as command
     from sigdask.nightly.plan.keys import RankingsKeys
     from sigdask.options import CandidateFileOptions, RankingOptions, list_options
 
     flags = {parameter.name: parameter for parameter in command.params}
-    keys = {f.name for f in fields(RankingsKeys)} | {"ids", "baseline"}  # id; pairs = { baseline = NAME }
+    keys = {f.name for f in fields(RankingsKeys)} | {"baseline"}  # pairs = { baseline = NAME }
     shared_keys = {"seed", "alpha", "cluster", "workers"}
     for name, option in {**list_options(RankingOptions), **list_options(CandidateFileOptions)}.items():
         if name != "progress":

@@ -10,7 +10,7 @@ import pytest
 from command import call_sigdask
 
 RSCRIPT = shutil.which("Rscript")
-COLUMN_OPTIONS = ("--gold-column", "is.colloc", "--id", "PP", "--id", "verb", "--ignore", "freq")
+COLUMN_OPTIONS = ("--columns", "gold=is.colloc,id=PP+verb", "--ignore", "freq")
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +50,8 @@ def test_eight_measures_of_5102_candidates_have_their_published_precision(folder
 def test_ties_are_broken_as_they_are_asked_to_be(folder):
     official = json.loads((folder / "reference_scores.json").read_text())["scores"]["is.colloc"]
     arguments = (
-        "--gold-column",
-        "is.colloc",
-        "--id",
-        "PP",
-        "--id",
-        "verb",
+        "--columns",
+        "gold=is.colloc,id=PP+verb",
         "--measure",
         "freq",
         "--n",
@@ -99,7 +95,7 @@ def test_ties_of_the_documented_example_are_those_that_a_count_finds(folder):
     assert (cut, len(before), len(tied), n_taken) == (55, 1970, 55, 30)
 
     result = call_sigdask(
-        "rankings", "KrennPPV.tsv", "--gold-column", "is.colloc", "--id", "PP", "--id", "verb", "--measure", "freq",
+        "rankings", "KrennPPV.tsv", "--columns", "gold=is.colloc,id=PP+verb", "--measure", "freq",
         "--n", "2000", "--json", "-", cwd=folder,
     )  # fmt: skip
     [row] = json.loads(result.stdout)["precision"]

@@ -108,10 +108,10 @@ def test_no_stream_of_a_run_holds_what_is_secret_in_a_url(server, tmp_path):
     results = [
         call_sigdask("--log-json", "run", "n.toml", "--json", "o.json", cwd=tmp_path),
         call_sigdask("check", "n.toml", cwd=tmp_path),
-        call_sigdask("report", "n.toml", "--html", "p.html", "--all", cwd=tmp_path),
+        call_sigdask("report", "n.toml", "-o", "p.html", "--all", cwd=tmp_path),
         call_sigdask("status", "n.toml", "--json", cwd=tmp_path),
         call_sigdask("history", "n.toml", cwd=tmp_path),
-        call_sigdask("compare", *urls.values(), "--json", "c.json", "--html", "c.html", "--all", cwd=tmp_path),
+        call_sigdask("compare", *urls.values(), "--json", "c.json", "-o", "c.html", "--all", cwd=tmp_path),
     ]
     assert [result.returncode for result in results] == [0] * 6, [result.stderr for result in results]
     refused = [

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sigdask.cli.output.streams import JsonLines, LogLines
+from sigdask.cli.streams import JsonLines, LogLines
 from sigdask.errors import InputError
 from sigdask.formats import Source, read
 from sigdask.io import RemotePath, as_path, find_common_folder

@@ -72,7 +72,7 @@ def test_status_history_check_and_report_know_of_rankings(folder):
     status = json.loads(call_sigdask("status", "night.toml", "--json", cwd=folder).stdout)
     assert [test_set["test_set"] for test_set in status["test_sets"]] == ["scores", "pairs"]
     assert status["trials"] == status["wanted"]
-    report = call_sigdask("report", "night.toml", "--html", "page.html", cwd=folder)
+    report = call_sigdask("report", "night.toml", "-o", "page.html", cwd=folder)
     assert "n-best precision" in report.stdout
     assert "n-best precision" in (folder / "page.html").read_text()
     assert "n-best precision" in call_sigdask("report", "night.toml", "--run", "1", cwd=folder).stdout
@@ -100,7 +100,7 @@ def test_wrong_keys_are_named(folder, old, new, words):
 
 
 def test_what_the_file_does_not_have_is_told_before_anything_is_counted(folder):
-    (folder / "night.toml").write_text(PLAN.format(sets="", trials=300) + 'gold_column = "truth"\n')
+    (folder / "night.toml").write_text(PLAN.format(sets="", trials=300) + 'columns = { gold = "truth" }\n')
     for command in ("check", "run"):
         result = call_sigdask(command, "night.toml", cwd=folder)
         assert result.returncode == 2

@@ -1,38 +1,25 @@
-"""Declared commands of analyses: compare, power, independence, candidate rankings, reproduction and citation."""
+"""Declared commands that compare: compare, meta, rankings, independence and power."""
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
 from typing import Any
 
 import click
 
 from sigdask import options
 from sigdask.cli.declared.options import (
-    CSV_OPTIONS,
-    FIGURE_OPTIONS,
+    ALL_FORMATS,
     FORMAT,
-    FORMAT_BY_ENDING,
     GOLD,
-    JSON_OPTIONS,
+    JSON,
     QUIET,
-    TABLE_AND_LAYOUT_OPTIONS,
-    TABLE_OPTIONS,
     VERBOSE,
     declare_all,
-    declare_file,
     declare_options,
     declare_output,
     grouped_command,
     run_by,
 )
-
-
-def _print_schema(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
-    if is_asked:
-        resolve_name("sigdask.cli.compare:print_schema")()
-        context.exit()
-
 
 FILES = (GOLD, FORMAT, *declare_options(options.ReadingOptions))
 """The files of a test set."""
@@ -40,60 +27,60 @@ FILES = (GOLD, FORMAT, *declare_options(options.ReadingOptions))
 NAME = click.option(
     "--name", default="", metavar="TESTSET", help="Test-set name. Like the seed, it determines the random trials."
 )
+TEST = declare_options(
+    options.TestOptions, "alternative", "method", "exact_limit", "trials", "seed", "alpha", "tests", "interval",
+    "confidence", "resamples", "second_run",
+)  # fmt: skip
+ADJUST = declare_options(options.FamilyOptions, "adjust")
 RUN = declare_options(options.RunOptions)
 CACHE = declare_options(options.SelectionOptions, "cache")
-TOGETHER = declare_options(options.SelectionOptions, "together")
+TABLE_OUTPUT = (declare_output("json", "markdown", "latex"), JSON)
+
+OUTPUT = (
+    declare_output(*ALL_FORMATS),
+    JSON,
+    click.option(
+        "--items", "items_file", metavar="FILE",
+        help="Write the scores of each unit and its contribution to the difference, in the format of FILE's ending: "
+        ".csv, .jsonl, .parquet. CSV and JSON lines may also end in .gz.",
+    ),
+    VERBOSE,
+    declare_all("comparison"),
+    QUIET,
+)  # fmt: skip
 
 COMPARE_GROUPS = {
     "Files": FILES,
-    "What to compare": (*declare_options(options.ChoiceOptions), NAME),
-    "The test": (*declare_options(options.SelectionOptions, "unit"), *declare_options(options.TestOptions)),
-    "Many comparisons": (*declare_options(options.FamilyOptions), *TOGETHER),
-    "Where to run": (
-        *RUN,
-        *CACHE,
-        click.option("--performance-report", metavar="FILE.html", help="Write dask's performance report of the run."),
+    "What to compare": (
+        *declare_options(options.ChoiceOptions), *declare_options(options.SelectionOptions, "together"), NAME,
     ),
-    "Output": (
-        declare_output(*FORMAT_BY_ENDING.values()),
-        declare_file("json", "Write the results as JSON."),
-        *JSON_OPTIONS,
-        declare_file("csv", "Write the results as a CSV table."),
-        *CSV_OPTIONS,
-        declare_file("parquet", "Write the results as Parquet. Needs sigdask[parquet]."),
-        declare_file(
-            "items", "Write the scores of each unit and its contribution to the difference, in the format of FILE's "
-            "ending: .csv, .jsonl, .parquet. CSV and JSON lines may also end in .gz.", "FILE"
-        ),
-        *TABLE_AND_LAYOUT_OPTIONS,
-        declare_file("bibtex", "Write the BibTeX entries that --latex cites."),
-        declare_file("html", "Write the results as a self-contained HTML page.", "FILE"),
-        *declare_options(options.PageOptions),
-        *FIGURE_OPTIONS,
-        VERBOSE,
-        declare_all("comparison"),
-        click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema,
-                     help="Print the JSON schema of the output of --json, and exit."),
-        QUIET,
-    ),
+    "The test": (*declare_options(options.SelectionOptions, "unit"), *TEST),
+    "Many comparisons": ADJUST,
+    "Where to run": (*RUN, *CACHE),
+    "Output": OUTPUT,
 }  # fmt: skip
 
 COMPARE_EXAMPLES = (
     "sigdask compare scores.csv",
-    "sigdask compare a.txt b.txt c.txt --ref reference.txt -m BLEU -m chrF --digits 1 -o table.tex",
-    "sigdask compare new.txt old.txt --ref reference.txt -m BLEU -m chrF -o results.json",
+    "sigdask compare new.txt old.txt --gold reference.txt -m BLEU -m chrF -o results.json -o table.tex",
     "sigdask compare a.csv b.csv c.csv --gold gold.csv -m macro-f1 --baseline a --adjust holm",
+    "sigdask show results.json -o page.html --digits 1",
 )
 
 
-@grouped_command(COMPARE_GROUPS, COMPARE_EXAMPLES)
+@grouped_command(
+    COMPARE_GROUPS,
+    "metrics gold unit outputs baseline by format_ columns missing adjust seed cluster",
+    COMPARE_EXAMPLES,
+)
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
 @run_by("sigdask.cli.compare:compare")
 def compare(**options: Any) -> None:
     """Compare systems on one test set.
 
     SYSTEM is a file of one system's outputs or scores, or a table with one column per system. Several files under one
-    NAME are replicates of a system (optimizer runs, seeds). Its score is the mean over its replicates.
+    NAME are replicates of a system (optimizer runs, seeds). Its score is the mean over its replicates. `sigdask show`
+    makes tables, pages and figures of the results.
     """
 
 
@@ -107,15 +94,16 @@ META_GROUPS = {
             "repeated.  [default: all]"),
         click.option("--lower", multiple=True, metavar="COLUMN", help="Column in which lower scores are better; none "
             "means no column. May be repeated.  [default: recognised by their names, such as TER]"),
-        *declare_options(options.ReadingOptions, "id_column", "system_column", "ignore", "decimal", "sheet",
-                         "most_unpacked"),
+        click.option("--format", "format_", default="meta", show_default=True, help="Format of the tables, with "
+            "its options after the name: meta:sheet=NAME,decimal=,"),
+        *declare_options(options.ReadingOptions, "columns", "ignore"),
     ),
     "Agreement": declare_options(options.AgreementOptions),
     "What to compare": (*declare_options(options.ChoiceOptions, "pairs", "baseline", "by"), NAME),
-    "The test": declare_options(options.TestOptions),
-    "Many comparisons": declare_options(options.FamilyOptions),
-    "Where to run": COMPARE_GROUPS["Where to run"],
-    "Output": COMPARE_GROUPS["Output"],
+    "The test": TEST,
+    "Many comparisons": ADJUST,
+    "Where to run": (*RUN, *CACHE),
+    "Output": OUTPUT,
 }  # fmt: skip
 
 META_EXAMPLES = (
@@ -126,7 +114,10 @@ META_EXAMPLES = (
 )
 
 
-@grouped_command(META_GROUPS, META_EXAMPLES)
+@grouped_command(
+    META_GROUPS, "scores human statistic outputs level group permute language_pair baseline by adjust seed",
+    META_EXAMPLES,
+)  # fmt: skip
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]TABLE|FOLDER...")
 @run_by("sigdask.cli.meta:meta")
 def meta(**options: Any) -> None:
@@ -143,23 +134,20 @@ POWER_GROUPS = {
     "What to compare": (*declare_options(options.PowerOptions, "metrics", "pairs", "baseline"), NAME),
     "The test": declare_options(options.PowerTestOptions),
     "Where to run": (*RUN, *CACHE),
-    "Output": (
-        declare_output("json", "markdown", "latex"),
-        declare_file("json", "Write the results as JSON."),
-        *TABLE_OPTIONS,
-        declare_all("pair"),
-        QUIET,
-    ),
-}  # fmt: skip
+    "Output": (*TABLE_OUTPUT, declare_all("pair"), QUIET),
+}
 
 POWER_EXAMPLES = (
     "sigdask power scores.csv --difference 0.01",
-    "sigdask power new.txt old.txt --ref reference.txt -m BLEU --units 2000 --power 0.9",
+    "sigdask power new.txt old.txt --gold reference.txt -m BLEU --units 2000 --power 0.9",
     "sigdask power runs.csv --baseline base --difference 0.02 --adjust holm --json power.json",
 )
 
 
-@grouped_command(POWER_GROUPS, POWER_EXAMPLES)
+@grouped_command(
+    POWER_GROUPS, "metrics gold unit outputs difference units power baseline format_ columns adjust samples",
+    POWER_EXAMPLES,
+)  # fmt: skip
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
 @run_by("sigdask.cli.power:power")
 def power(**options: Any) -> None:
@@ -178,7 +166,7 @@ INDEPENDENCE_GROUPS = {
         click.option("--gold", metavar="FILE", help="Labelling that every FILE is compared with, instead of "
             "the last FILE."),
         click.option("--format", "format_", default="labels", show_default=True,
-                     help="Format of the files; see `sigdask formats`."),
+                     help="Format of the files; see `sigdask list formats`."),
         *declare_options(options.ReadingOptions, *options.LABEL_READING, more=MORE_ON_GROUPS),
     ),
     "The test": (
@@ -189,12 +177,7 @@ INDEPENDENCE_GROUPS = {
         NAME,
     ),
     "Where to run": RUN,
-    "Output": (
-        declare_output("json", "markdown", "latex"),
-        declare_file("json", "Write the results as JSON."),
-        *TABLE_OPTIONS,
-        QUIET,
-    ),
+    "Output": (*TABLE_OUTPUT, QUIET),
 }  # fmt: skip
 
 INDEPENDENCE_EXAMPLES = (
@@ -204,7 +187,10 @@ INDEPENDENCE_EXAMPLES = (
 )
 
 
-@grouped_command(INDEPENDENCE_GROUPS, INDEPENDENCE_EXAMPLES)
+@grouped_command(
+    INDEPENDENCE_GROUPS, "metrics gold within outputs alternative method columns align adjust trials seed",
+    INDEPENDENCE_EXAMPLES,
+)  # fmt: skip
 @click.argument("files", nargs=-1, required=True, metavar="[NAME=]FILE...")
 @run_by("sigdask.cli.independence:independence")
 def independence(**options: Any) -> None:
@@ -216,7 +202,7 @@ def independence(**options: Any) -> None:
 
 
 RANKINGS_GROUPS = {
-    "Files": declare_options(options.CandidateFileOptions),
+    "File": declare_options(options.CandidateFileOptions),
     "What to compare": (
         *declare_options(options.RankingChoiceOptions),
         click.option("--name", default="", metavar="NAME", help="Name of the list. It also determines the "
@@ -233,27 +219,22 @@ RANKINGS_GROUPS = {
     ),
     "Where to run": RUN,
     "Output": (
-        declare_output("json", "csv", "markdown", "latex", "text"),
-        declare_file("json", "Write all results as JSON."),
-        declare_file("csv", "Write precision and recall as a CSV table."),
-        *CSV_OPTIONS,
-        *TABLE_OPTIONS,
-        declare_file("text", "Write the plain-text report.", "FILE"),
-        *FIGURE_OPTIONS,
-        declare_all("n and every difference"),
-        QUIET,
+        declare_output("json", "csv", "markdown", "latex", "text"), JSON, declare_all("n and every difference"), QUIET,
     ),
 }  # fmt: skip
 
 RANKINGS_EXAMPLES = (
     "sigdask rankings candidates.tsv --n 50,100,200",
-    "sigdask rankings pairs.ds.gz --gold-column b.TP --baseline am.log.likelihood --n 50:2000:50 --json curve.json",
+    "sigdask rankings pairs.ds.gz --columns gold=b.TP --baseline am.log.likelihood --n 50:2000:50 -o curve.json",
     "sigdask rankings candidates.tsv --samples 500 --sample-size 300",
     "sigdask rankings part*.tsv --cutoff G2=32.5 --validate",
 )
 
 
-@grouped_command(RANKINGS_GROUPS, RANKINGS_EXAMPLES)
+@grouped_command(
+    RANKINGS_GROUPS, "n columns measures outputs baseline pairs positive smaller ties samples sample_size seed",
+    RANKINGS_EXAMPLES,
+)  # fmt: skip
 @click.argument("files", nargs=-1, required=True, metavar="CANDIDATES...")
 @run_by("sigdask.cli.rankings:rankings")
 def rankings(**options: Any) -> None:
@@ -261,49 +242,4 @@ def rankings(**options: Any) -> None:
 
     CANDIDATES is a table with one row per candidate: a column gold (is it true?) and a column of scores for each
     measure. It can also be a data set of UCS (.ds) or XML of mwetoolkit.
-    """
-
-
-REPRODUCE_GROUPS = {
-    "Results": (
-        click.option("--expect", metavar="P", help="The published p, which is compared with the reproduced one."),
-        click.option("--name", metavar="TESTSET", help="Test set of the results file to which the files belong."),
-    ),
-    "Files": FILES,
-    "Where to run": (*RUN, *CACHE),
-    "Output": (QUIET,),
-}  # fmt: skip
-
-REPRODUCE_EXAMPLES = (
-    "sigdask reproduce results.json new.txt old.txt --ref reference.txt",
-    "sigdask reproduce 'test:ar|metric:f1|…|v:0.3.0' scores.csv --expect 0.0296",
-)
-
-
-@grouped_command(REPRODUCE_GROUPS, REPRODUCE_EXAMPLES)
-@click.argument("what", metavar="SIGNATURE|RESULTS")
-@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
-@run_by("sigdask.cli.reproduce:reproduce")
-def reproduce(**options: Any) -> None:
-    """Repeat tests from their results or signature, and check that the results are the same.
-
-    RESULTS is a file that `compare`, `meta`, `run` or `report` wrote (--json, --csv, --parquet). SIGNATURE is the test
-    signature of one result. The files are read as in `compare`. Metrics, units, seeds and other settings are taken from
-    the signatures.
-    The digests of the data are compared first. Exit status 0: reproduced; 1: not reproduced.
-    """
-
-
-@click.command(context_settings={"allow_extra_args": True})  # `cite` says what to do with them
-@click.argument("what", required=False, metavar="[RESULTS|PLAN|STORE|SIGNATURE]")
-@click.option("--bibtex", "only", flag_value="bibtex", help="Print only the BibTeX entries.")
-@click.option("--text", "only", flag_value="text", help="Print only the paragraph.")
-@click.option("--latex", "in_latex", is_flag=True, help="Print only the paragraph, as LaTeX with \\citep of natbib.")
-@declare_output("latex", "bibtex", "text")
-@run_by("sigdask.cli.cite:cite")
-def cite(**options: Any) -> None:
-    r"""Print a methods paragraph for a paper, and BibTeX entries of the works that it cites.
-
-    The paragraph describes a file of results (--json, --csv, --parquet), a plan or its store, or a signature. Without
-    an argument, it says how to cite sigdask and its test.
     """

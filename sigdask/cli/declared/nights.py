@@ -1,50 +1,37 @@
-"""Declared commands on plans and stores: init, check, run, submit, status, history, report, and store."""
+"""Declared commands on plans and stores: init, check, run, submit, status, history and report."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from sigdask.cli.declared.options import (
-    FIGURE_OPTIONS,
     FORMAT,
     GOLD,
-    JSON_OPTIONS,
+    JSON,
+    PLAN_NAME,
     QUIET,
-    REPORT_FORMATS,
-    TABLE_AND_LAYOUT_OPTIONS,
+    STORE,
     VERBOSE,
+    WORKERS,
     add_options,
     declare_all,
-    declare_file,
     declare_options,
     declare_output,
     run_by,
 )
-from sigdask.options import OPTIONS, PageOptions, ReadingOptions
+from sigdask.options import PageOptions, ReadingOptions
 
-STORE_OPTION = click.option("--store", metavar="FILE|URL", help="Database to use instead of the plan's.")
-STORE = (click.argument("where", metavar="PLAN.toml|STORE"), STORE_OPTION)
+WHERE = click.argument("where", metavar="PLAN.toml|STORE")
 SET = click.option(
-    "--set",
-    "opened",
-    multiple=True,
-    metavar="NAME",
+    "--set", "opened", multiple=True, metavar="NAME",
     help="Show the results of this test set in full. May be repeated.  [default: all of up to 4 test sets]",
-)
-REREAD = click.option(
-    "--reread",
-    is_flag=True,
-    help="Read all files again, even if their sizes and times are the same as in the latest run.",
-)
-GROUPING = click.option(
-    "--grouping",
-    type=click.Choice(OPTIONS["grouping"].choices),
-    help="Mark rankings as `compare --grouping` does.  [default: the plan's]",
-)
-PLAN_NAME = click.option("--plan", "name", help="Name of the plan, if the store has several.")
+)  # fmt: skip
+OUTPUT = (
+    declare_output("json", "csv", "parquet", "markdown", "latex", "html", "text"), JSON, VERBOSE, SET,
+    declare_all("comparison, test set and change"),
+)  # fmt: skip
 
 
 @click.command()
@@ -63,19 +50,16 @@ def check(**options: Any) -> None:
     "--store", metavar="FILE|URL", help="Database for counts and results.  [default: in the folder of the plan]"
 )
 @click.option("--cluster", help="Cluster as in `compare`, instead of the plan's.")
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads or processes to start.")
+@add_options(WORKERS)
 @click.option(
-    "--deadline",
-    metavar="TIME",
-    help=("Stop before this time, such as 06:00, or after this duration, such as 90m or 1h30m."),
+    "--deadline", metavar="TIME", help="Stop before this time, such as 06:00, or after this duration, such as 1h30m."
 )
-@REREAD
-@VERBOSE
-@SET
-@declare_all("comparison, test set and change")
-@declare_output(*REPORT_FORMATS)
-@declare_file("json", "Write the results and the changes as JSON.")
-@add_options(*JSON_OPTIONS, *TABLE_AND_LAYOUT_OPTIONS, *FIGURE_OPTIONS, QUIET)
+@click.option(
+    "--reread",
+    is_flag=True,
+    help="Read all files again, even if their sizes and times are the same as in the latest run.",
+)
+@add_options(*OUTPUT, QUIET)
 @run_by("sigdask.cli.run:run")
 def run(**options: Any) -> None:
     """Run a plan: count the missing trials, and report.
@@ -85,24 +69,18 @@ def run(**options: Any) -> None:
 
 
 @click.command()
-@click.argument("plan", type=click.Path(path_type=Path), metavar="PLAN.toml")
-@click.option(
-    "--cluster",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE.toml",
-    help='Cluster file with class = "slurm".',
-)
+@click.argument("plan", metavar="PLAN.toml")
+@click.option("--cluster", required=True, metavar="FILE.toml", help='Cluster file with class = "slurm".')
 @click.option("--store", metavar="FILE|URL", help="As in `run`.")
 @click.option("--deadline", metavar="TIME", help="As in `run`.")
 @click.option("--dry-run", is_flag=True, help="Show the batch job without submitting it.")
-@run_by("sigdask.cli.check:submit")
+@run_by("sigdask.cli.submit:submit")
 def submit(**options: Any) -> None:
     """Run a plan as a batch job on Slurm, which is queued again until the plan is done."""
 
 
 @click.command()
-@add_options(*STORE, PLAN_NAME)
+@add_options(WHERE, STORE, PLAN_NAME)
 @click.option("--json", "in_json", is_flag=True, help="Write JSON.")
 @click.option(
     "--follow",
@@ -116,37 +94,28 @@ def status(**options: Any) -> None:
 
 
 @click.command()
-@add_options(*STORE, PLAN_NAME)
+@add_options(WHERE, STORE, PLAN_NAME)
 @click.option(
     "--last", type=click.IntRange(min=1), default=30, show_default=True, metavar="N", help="Number of runs to list."
 )
-@run_by("sigdask.cli.status:history")
+@run_by("sigdask.cli.history:history")
 def history(**options: Any) -> None:
     """List the runs of a plan."""
 
 
 @click.command()
 @click.argument("wheres", metavar="PLAN.toml|STORE...", nargs=-1, required=True)
-@STORE_OPTION
-@PLAN_NAME
+@add_options(STORE, PLAN_NAME)
 @click.option(
     "--run", "number", type=int, metavar="N", help="Report the results as of this run.  [default: the latest]"
 )
-@VERBOSE
-@SET
-@declare_all("comparison, test set and change")
-@declare_output(*REPORT_FORMATS)
-@declare_file("json", "Write the results as JSON.")
-@add_options(*JSON_OPTIONS, *TABLE_AND_LAYOUT_OPTIONS, GROUPING)
-@declare_file("html", "Write a self-contained HTML page.", "FILE")
-@add_options(*declare_options(PageOptions, more={"open_pairs": "The plan's data are read for it. May be repeated."}))
+@add_options(*OUTPUT, *declare_options(PageOptions, more={"open_pairs": "The plan's data are read for it."}))
 @click.option(
     "--site",
     metavar="DIR",
     help="Write or update a static site of these plans, with a page for each night. It prints nothing else.",
 )
-@add_options(*FIGURE_OPTIONS)
-@run_by("sigdask.cli.status:report")
+@run_by("sigdask.cli.report:report")
 def report(**options: Any) -> None:
     """Show the results of a plan, and what changed since the previous run.
 
@@ -156,10 +125,7 @@ def report(**options: Any) -> None:
 
 @click.command()
 @click.argument("where", nargs=-1, metavar="[FOLDER|FILES...]")
-@GOLD
-@click.option("--documents", metavar="FILE", help="File with the document of each segment.")
-@FORMAT
-@add_options(*declare_options(ReadingOptions, "missing", "min_items"))
+@add_options(GOLD, FORMAT, *declare_options(ReadingOptions, "documents", "missing"))
 @click.option(
     "-o", "--output", default="night.toml", show_default=True, metavar="PLAN.toml", help="Plan file to write."
 )

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from sigdask.cli.output.streams import Harmless, be_quiet, data_stream, is_json_log, log_note, terminal_columns
+from sigdask.cli.streams import Harmless, be_quiet, data_stream, is_json_log, log_note, terminal_columns
 from sigdask.errors import UnfinishedError
 from sigdask.formats.reading.files import report_reading
 from sigdask.io import is_present

@@ -1,0 +1,14 @@
+"""`sigdask history`: lists the runs of a plan."""
+
+from __future__ import annotations
+
+from sigdask.cli.status import find_store_and_plan
+from sigdask.cli.streams import output_columns, print_text
+from sigdask.nightly.report.text import format_history
+from sigdask.nightly.store import status as store_status
+
+
+def history(where: str, store: str | None, name: str | None, last: int) -> None:
+    """Print a list of the runs of a plan."""
+    location, plan = find_store_and_plan(where, store, name)
+    print_text(format_history(store_status.list_runs(location, plan, last), width=output_columns()))

@@ -1,0 +1,44 @@
+"""`sigdask list`: lists metrics, file formats and example data, and copies an example."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sigdask.cli.streams import print_text
+from sigdask.errors import InputError
+from sigdask.examples import EXAMPLES, copy_example
+from sigdask.formats import FORMATS, TABLE
+from sigdask.metrics import METRICS
+from sigdask.text import make_printable
+
+NAME_COLUMNS = 19
+"""Width of the column of names."""
+
+
+def list_entries(what: str, name: str | None, folder: str | None) -> None:
+    """Print the metrics, formats or examples with their meanings, or copy the example of a name."""
+    if name is not None or folder is not None:
+        _copy_example(what, name, folder)
+        return
+    tables = {
+        "metrics": {metric: text for metric, (_, text) in METRICS.items()}
+        | {"MODULE:NAME": "your own: a @sigdask.metric of summed counts, or any f(outputs, gold) -> float"},
+        "formats": {TABLE: "any of the tables below, recognised by its columns; options sheet, decimal"}
+        | {format_: declared.help for format_, declared in FORMATS.items()},
+        "examples": EXAMPLES,
+    }
+    for entry, text in tables[what].items():
+        print_text(f"{entry:{NAME_COLUMNS}}{text}", hang=NAME_COLUMNS)
+
+
+def _copy_example(what: str, name: str | None, folder: str | None) -> None:
+    if what != "examples" or name is None:
+        raise InputError("list: only an example has a name and a folder: sigdask list examples NAME --to DIR")
+    target = Path(folder or name)
+    print_text(make_printable(f"{target}: {_list_files(copy_example(name, target))}"))
+
+
+def _list_files(paths: list[str]) -> str:
+    """Return text that lists the files and subfolders of a folder."""
+    tops = {Path(path).parts[0]: len(Path(path).parts) > 1 for path in paths}
+    return ", ".join(f"{top}/" if is_folder else top for top, is_folder in tops.items())

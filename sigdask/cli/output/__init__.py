@@ -1,1 +1,0 @@
-"""Output of commands: results, log lines, progress, figures, pages, and streams that survive a lost reader."""

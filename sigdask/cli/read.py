@@ -1,0 +1,58 @@
+"""`sigdask read`: shows how files are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sigdask.cli.compare import read_systems
+from sigdask.cli.progress import ProgressSteps
+from sigdask.cli.streams import LOG, be_quiet, print_text
+from sigdask.formats.reading.options import ROLES, parse_columns
+from sigdask.text import format_list, make_printable
+
+if TYPE_CHECKING:
+    from sigdask.counts import Counts
+
+MAX_SYSTEMS, MAX_ITEMS, MAX_FIELDS = 20, 3, 4
+"""Maximum numbers of systems, items and counts of an item that are shown."""
+
+
+def read(**options: Any) -> None:
+    """Read files as `compare` does and print how."""
+    be_quiet()
+    defaults = {"unit": (), "metrics": (), "name": "", "by": None}
+    counts = read_systems({**defaults, **options}, ProgressSteps(None))
+    for line in _describe(counts, parse_columns(options["columns"])):
+        print_text(make_printable(line), hang=10)
+    for warning in counts.notices:
+        LOG.warning(warning)
+
+
+def _describe(counts: Counts, columns: dict[str, str]) -> Iterator[str]:
+    """Yield lines on the format, roles of columns, systems and first items."""
+    data = counts.of_one
+    replicates = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
+    yield f"format    {counts.format}"
+    yield from (f"{role:10}column {columns[role]}" for role in ROLES if role in columns)
+    yield f"systems   {counts.n_systems:,}{replicates}: {format_list([*counts.systems], MAX_SYSTEMS)}"
+    yield f"items     {data.n_items:,}"
+    if data.groups:
+        yield f"units     {', '.join(data.groups)}"
+    yield f"metrics   {', '.join(counts.suggested)}"
+    for k in range(min(MAX_ITEMS, data.n_items)):
+        yield f"item {str(k + 1) if data.ids is None else data.ids[k]}: {_describe_item(data, k)}"
+
+
+def _describe_item(counts: Counts, item: int) -> str:
+    """Return the first counts of an item for the first systems."""
+    fields = {name: np.asarray(values) for name, values in islice(counts.fields.items(), MAX_FIELDS)}
+    more = ", …" if len(counts.fields) > MAX_FIELDS else ""
+    parts = []
+    for k, system in enumerate(counts.systems[:MAX_SYSTEMS]):
+        values = (f"{name} {column[item, k % column.shape[1]]}" for name, column in fields.items())  # or one for all
+        parts.append(f"{system}: {', '.join(values)}{more}")
+    return "; ".join(parts)

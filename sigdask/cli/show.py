@@ -1,0 +1,175 @@
+"""`sigdask show`: presents stored results as text, tables, pages and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from sigdask.analysis.details import find_pair_rows
+from sigdask.cli import write
+from sigdask.cli.compare import log_warnings
+from sigdask.cli.declared.results import FIGURE_FORMATS
+from sigdask.cli.streams import LOG, be_quiet, log_note, output_columns, print_data, print_text
+from sigdask.errors import InputError, check_installed
+from sigdask.options import (
+    FigureStyleOptions,
+    PageOptions,
+    TableLayoutOptions,
+    check_options,
+    list_options,
+    select_options,
+)
+from sigdask.report.analyses import Evaluation, Independences, iter_ranking_pictures
+from sigdask.report.load import AnyResults, load_results
+from sigdask.report.plots.results import (
+    MAX_FIGURES,
+    FigureSpec,
+    FigureStyle,
+    iter_result_pictures,
+    parse_formats,
+    write_figures,
+)
+from sigdask.report.presentable import Results
+from sigdask.report.terminal import candidate_rankings, independence, power, render
+from sigdask.results.fields import read_schema
+from sigdask.text import format_count, format_list, make_printable
+
+MAX_NAMED = 6
+"""Maximum number of figures that are named."""
+
+
+def print_schema() -> None:
+    """Print the JSON schema of the results."""
+    print_data(read_schema())
+
+
+def show(file: str, **options: Any) -> None:
+    """Print stored results, or write tables, pages and figures of them."""
+    if options["quiet"]:
+        be_quiet()
+    outputs = write.list_outputs(options, "csv", "parquet", "markdown", "latex", "bibtex", "html", "text")
+    check_options(TableLayoutOptions, select_options(TableLayoutOptions, options))
+    check_figures(options)
+    _warn_of_unused_options(outputs, options)
+    write.check_overwriting(outputs, {Path(file).resolve(): "the file that is read"})
+    results, tables = load_results(file), []
+    if isinstance(results, Results):
+        results = _prepare_results(results, options)
+        texts, tables = _list_texts(results, options), [results.table]
+    else:
+        texts = _list_analysis_texts(results, options)
+    for output in outputs:
+        if output.format not in texts and not (output.format == "parquet" and tables):
+            raise InputError(f"-o {output.file}: {file} holds no comparisons; expected a file that ends in .tex or .md")
+    if not outputs and options["figures"] is None:
+        _print_results(results, options)
+    write.write_outputs(outputs, texts, lambda: tables)
+    _draw_figures(results, options)
+
+
+def _prepare_results(results: Results, options: Mapping[str, Any]) -> Results:
+    """Return results whose rankings are marked as requested."""
+    if pairs := options["open_pairs"]:
+        find_pair_rows(results.table, pairs)
+        LOG.warning("--open: stored results have no data of units; `compare -o FILE.html` shows details of comparisons")
+    if not _is_given("grouping"):
+        return results
+    return replace(results, table=replace(results.table, grouping=options["grouping"]))
+
+
+def _is_given(name: str) -> bool:
+    """Return whether an option is on the command line."""
+    return click.get_current_context().get_parameter_source(name) == ParameterSource.COMMANDLINE
+
+
+def _list_texts(results: Results, options: Mapping[str, Any]) -> write.Texts:
+    layout = select_options(TableLayoutOptions, options)
+    texts = write.list_result_texts(results, lambda: results.paper_tables(**layout), results.to_html)
+    return {format_: text for format_, text in texts.items() if format_ != "json"}
+
+
+def _list_analysis_texts(results: AnyResults, options: Mapping[str, Any]) -> write.Texts:
+    """Return the texts of an analysis other than comparisons, by format."""
+    texts = {**write.list_table_texts(results.paper_tables)}
+    texts["text"] = lambda: [_render(results, options, None), "\n"]
+    if isinstance(results, Evaluation):
+        texts["csv"] = results.csv_lines
+    return texts
+
+
+def _print_results(results: AnyResults, options: Mapping[str, Any]) -> None:
+    if isinstance(results, Results):
+        log_warnings(results, verbose=options["verbose"], is_printed=True)
+    if isinstance(results, Independences):
+        for text in results.warnings:
+            LOG.warning(text)
+    print_text(_render(results, options, output_columns()))
+
+
+def _render(results: AnyResults, options: Mapping[str, Any], width: int | None) -> str:
+    """Return results as text for so many columns."""
+    if isinstance(results, Results):
+        return render(results, everything=options["everything"], verbose=options["verbose"], width=width)
+    if isinstance(results, Evaluation):
+        return candidate_rankings.render(results, everything=options["everything"], width=width)
+    if isinstance(results, Independences):
+        return independence.render(results, width=width)
+    return power.render(results, everything=options["everything"], width=width)
+
+
+def _warn_of_unused_options(outputs: Iterable[write.OutputFile], options: Mapping[str, Any]) -> None:
+    """Log a warning on each option that is given without the output that it is about."""
+    formats = {output.format for output in outputs}
+    needs = {
+        "-o FILE.tex or FILE.md": (TableLayoutOptions, formats & {"latex", "markdown"}),
+        "-o FILE.html": (PageOptions, formats & {"html"}),
+        "--figures": (FigureStyleOptions, options["figures"]),
+    }
+    for need, (declaration, is_met) in needs.items():
+        for name, option in list_options(declaration).items():
+            if _is_given(name) and not is_met:
+                LOG.warning(f"{option.long_flag} has no effect without {need}; leave it out")
+
+
+def check_figures(options: Mapping[str, Any]) -> None:
+    """Raise, before results are read, if the figures cannot be drawn or written."""
+    folder = options["figures"]
+    check_options(FigureStyleOptions, style := select_options(FigureStyleOptions, options))
+    FigureStyle.from_options(style)
+    parse_formats(options["figure_format"])
+    if folder is None:
+        if options["figure_format"] != FIGURE_FORMATS:
+            LOG.warning("--figure-format has no effect without --figures; leave it out")
+        return
+    if Path(folder).exists() and not Path(folder).is_dir():
+        raise InputError(f"--figures {folder}: not a folder")
+    check_installed("matplotlib", "report", "--figures")
+
+
+def _draw_figures(results: AnyResults, options: Mapping[str, Any]) -> None:
+    """Write the figures if a folder was given, and log the names of the files."""
+    folder = options["figures"]
+    if folder is None:
+        return
+    style = FigureStyle.from_options(select_options(FigureStyleOptions, options))
+    formats = parse_formats(options["figure_format"])
+    written, n_left = write_figures(Path(folder), _iter_pictures(results), formats, style)
+    if not written:
+        log_note(make_printable(f"--figures {folder}: no figure fits these results"))
+        return
+    names = format_list([path.name for path in written], limit=MAX_NAMED)
+    log_note(make_printable(f"{format_count(len(written), 'file')} in {folder}: {names}"))
+    if n_left:
+        log_note(f"{n_left:,} more figures were left out: the first {MAX_FIGURES} are drawn")
+
+
+def _iter_pictures(results: AnyResults) -> Iterable[FigureSpec]:
+    """Return the figures that fit some results."""
+    if isinstance(results, Results):
+        return iter_result_pictures([results])
+    return iter_ranking_pictures({getattr(results, "name", ""): results})

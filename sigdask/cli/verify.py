@@ -1,0 +1,17 @@
+"""`sigdask verify`: checks the program on this machine."""
+
+from __future__ import annotations
+
+from sigdask.cli.streams import print_text
+from sigdask.text import make_printable
+from sigdask.verify import run_audits
+
+
+def verify(cluster: str, workers: int | None) -> int:
+    """Run the checks of `sigdask.verify`, print each result and return the exit status."""
+    failed = 0
+    for name, passed, detail in run_audits(cluster, workers):
+        print_text(make_printable(f"{'ok    ' if passed else 'FAILED'}  {name}: {detail}"), hang=8)
+        failed += not passed
+    print_text(f"\n{failed} of the audits failed" if failed else "\nall audits passed")
+    return 1 if failed else 0

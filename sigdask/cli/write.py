@@ -1,0 +1,297 @@
+"""Files that commands write: JSON, CSV, Parquet, tables, text, pages and scores of units."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from sigdask.cli.declared.options import FORMAT_BY_ENDING, format_endings
+from sigdask.cli.streams import LOG, WORDS, data_stream, log_note, output_columns, print_text
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.io import describe_url_error
+from sigdask.options import NOTED_OPTIONS, list_all_options
+from sigdask.report import files
+from sigdask.report.files import write_parts
+from sigdask.report.methods import text as methods
+from sigdask.report.page import format_now, render_page
+from sigdask.report.page.details import build_part
+from sigdask.report.page.frame import get_versions, hash_paths
+from sigdask.report.tables import latex, markdown
+from sigdask.report.terminal import render_with_warnings
+from sigdask.results import export
+from sigdask.results.export import import_pyarrow
+from sigdask.results.ranking import is_agreement
+from sigdask.text import escape_json, is_url, make_printable, redact
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sigdask.analysis.details import ComparisonDetails
+    from sigdask.report.analyses import Independences, Powers
+    from sigdask.report.tables.model import PaperTable
+    from sigdask.results.comparisons import ComparisonResults
+    from sigdask.results.export import UnitScores
+    from sigdask.results.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """A file that a command writes.
+
+    Attributes
+    ----------
+    format : str
+        Its format, a value of `FORMAT_BY_ENDING`.
+    file : str
+        Its path, or - for standard output.
+    option : str
+        The option that names it.
+    """
+
+    format: str
+    file: str
+    option: str
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether it is standard output."""
+        return self.file == "-"
+
+
+def list_outputs(options: Mapping[str, Any], *formats: str) -> list[OutputFile]:
+    """Return the files that `--json` and `-o` name.
+
+    Raises
+    ------
+    InputError
+        A file cannot be written, is named twice, or its ending is none of these formats'.
+    """
+    outputs = [] if options.get("json_file") is None else [OutputFile("json", options["json_file"], "--json")]
+    for file in options["outputs"]:
+        format_ = FORMAT_BY_ENDING.get(Path(file).suffix.lower(), "")
+        if format_ not in formats:
+            raise InputError(f"-o {file}: expected a file that ends in {format_endings(formats)}")
+        outputs.append(OutputFile(format_, file, "-o"))
+    for k, output in enumerate(outputs):
+        if output.format == "parquet":
+            import_pyarrow()
+        if not output.is_piped:
+            check_writable(output.file, output.option)
+        if any(Path(output.file).absolute() == Path(other.file).absolute() for other in outputs[:k]):
+            raise InputError(f"{output.option} {output.file}: is named twice; leave one out")
+    return outputs
+
+
+def is_printed(outputs: Iterable[OutputFile]) -> bool:
+    """Return whether standard output is free for the text of results."""
+    return not any(output.is_piped for output in outputs)
+
+
+def warn_of_unused_options(options: Mapping[str, Any]) -> None:
+    """Log a warning on each option of the command line that has no effect together with the others.
+
+    Notes on results name options of the test.
+    """
+    context = click.get_current_context()
+    is_noted = {*NOTED_OPTIONS} if context.command.name == "compare" else set()
+    declared = list_all_options()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        option = declared.get(name.removeprefix("no_"))
+        is_given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if option is not None and option.name not in is_noted and is_given and option.is_idle(options):
+            LOG.warning(f"{parameter.opts[0]} has no effect {option.idle}; leave it out")
+
+
+def check_overwriting(outputs: Iterable[OutputFile], uses: Mapping[Path, str]) -> None:
+    """Raise if an output file is one that the command reads, or that something else is written to.
+
+    Parameters
+    ----------
+    outputs : iterable of OutputFile
+        The output files.
+    uses : mapping of Path to str
+        Descriptions of the other files, by resolved path.
+    """
+    for output in outputs:
+        if not output.is_piped and (use := uses.get(Path(output.file).resolve())):
+            raise InputError(f"{output.file}: is {use} already; write the output to another file")
+
+
+def check_writable(text: str, option: str) -> None:
+    """Raise if a file cannot be written."""
+    if problem := describe_url_error(text, "what is written"):
+        raise InputError(f"{option} {problem}")
+    path = Path(text)
+    try:
+        is_writable = not path.is_dir() and os.access(path.parent, os.W_OK)
+    except OSError:  # such as a name that is too long
+        is_writable = False
+    if not is_writable:
+        raise InputError(f"{option} {path}: cannot be written; give a file in a folder that exists and is writable")
+
+
+Texts = Mapping[str, Callable[[], Iterable[str]]]
+"""Functions that return the text of a format in parts."""
+
+
+def list_table_texts(tables: Callable[[], Iterable[PaperTable]]) -> Texts:
+    """Return the texts of tables for papers, by format."""
+    return {
+        "markdown": lambda: markdown.iter_document_parts(tables()),
+        "latex": lambda: latex.iter_document_parts(tables()),
+    }
+
+
+def list_result_texts(
+    results: ComparisonResults, tables: Callable[[], Iterable[PaperTable]], page: Callable[[], str]
+) -> Texts:
+    """Return the texts of the results of comparisons, by format."""
+    return {
+        **list_table_texts(tables),
+        "json": results.json_parts,
+        "csv": lambda: export.iter_csv([results.table]),
+        "bibtex": lambda: [methods.build_methods(methods.Facts.from_results(results)).bibtex, "\n"],
+        "text": lambda: [render_with_warnings(results, everything=True), "\n"],
+        "html": lambda: [page()],
+    }
+
+
+def write_outputs(outputs: Iterable[OutputFile], texts: Texts, tables: Callable[[], Iterable[Table]] = tuple) -> None:
+    """Write files.
+
+    Parameters
+    ----------
+    outputs : iterable of OutputFile
+        The files.
+    texts : mapping of str to function
+        Parts of the text of each format.
+    tables : callable
+        Returns the tables of results for Parquet.
+    """
+    for output in outputs:
+        if output.format == "parquet":
+            with name_option_in_errors(output):
+                files.write_parquet(Path(output.file), tables())
+            continue
+        parts = texts[output.format]()
+        write_text_parts(output, chain(parts, ["\n"]) if output.format == "json" else parts)
+
+
+def write_text_parts(output: OutputFile, parts: Iterable[str]) -> None:
+    """Write text part by part to a file, or JSON to standard output."""
+    if not output.is_piped:
+        with name_option_in_errors(output):
+            write_parts(Path(output.file), parts)
+        return
+    for part in parts:
+        sys.stdout.write(escape_json(part))
+        if not data_stream(sys.stdout).open:  # nobody would read further output
+            return
+
+
+@contextmanager
+def name_option_in_errors(output: OutputFile) -> Iterator[None]:
+    """Begin the text of errors in the body, which are about a file, with the option that named it."""
+    try:
+        yield
+    except UnfinishedError as error:
+        raise UnfinishedError(f"{output.option} {error}") from None
+
+
+def write_analysis(
+    outputs: Sequence[OutputFile], results: Powers | Independences, render: Callable[[int | None], str]
+) -> None:
+    """Print an analysis unless standard output takes its JSON, and write its files."""
+    if is_printed(outputs):
+        print_text(render(output_columns()))
+    write_outputs(outputs, {**list_table_texts(results.paper_tables), "json": results.json_parts})
+
+
+def check_units(file: str | None) -> None:
+    """Raise, before anything is counted, if a file of units cannot be written."""
+    if file is None:
+        return
+    try:
+        format_, _ = export.parse_unit_file(Path(file))
+    except InputError as error:
+        raise InputError(f"--items {error}") from None
+    if format_ == "parquet":
+        import_pyarrow()
+    check_writable(file, "--items")
+
+
+def write_units(file: str | None, units: Callable[[], Iterator[UnitScores]]) -> None:
+    """Write a table of units if a file was given, and log why some have no contributions."""
+    if file is None:
+        return
+    notes: dict[tuple[str, str], None] = {}
+
+    def read_notes() -> Iterator[UnitScores]:
+        for part in units():
+            if part.note:
+                notes[part.metric, part.note] = None
+            yield part
+
+    with name_option_in_errors(OutputFile("", file, "--items")):
+        files.write_units(Path(file), read_notes())
+    for metric, note in notes:
+        log_note(make_printable(f"--items: {metric} has no contributions of units, because {note}"))
+
+
+def command_line() -> str:
+    """Return the command that is running as a shell would take it, with secrets in URLs hidden."""
+    words = click.get_current_context().meta.get(WORDS, ())
+    return shlex.join(["sigdask", *map(redact, words)])
+
+
+def list_local_files(options: Mapping[str, Any], sources: Iterable[Path], matched: Iterable[Path]) -> list[Path]:
+    """Return the local files that a command read; a folder or pattern is replaced by the files read in it."""
+    option_files = [options["gold"], options["documents"], options["group_file"], *options["references"]]
+    paths = [*(tuple(matched) or sources), *(Path(text) for text in option_files if text)]
+    return [path for path in paths if not is_url(str(path))]
+
+
+OPENED_REASON = (
+    "the best system and its runner-up, and borderline results (another seed or a few more units could change their "
+    "verdict)"
+)
+
+
+def build_page(
+    results: ComparisonResults, details: Sequence[ComparisonDetails], *, name: str, read_files: Iterable[Path]
+) -> str:
+    """Return the page of one test set.
+
+    Parameters
+    ----------
+    results, details
+        The results, and the comparisons whose details are shown.
+    name : str
+        The test set's name, empty unless given.
+    read_files : iterable of Path
+        The files that were read.
+    """
+    table = results.table
+    systems = dict.fromkeys(chain.from_iterable(zip(table.a.to_list(), table.b.to_list(), strict=True)))
+    noun = "metrics" if is_agreement(table) else "systems"
+    compared = " and ".join(systems) if len(systems) <= 3 else f"{len(systems):,} {noun}"
+    origins = {"seed": str(results.seed), **get_versions()}
+    return render_page(
+        {name: results},
+        title=f"{compared} on {name}" if name else compared,
+        created=format_now(),
+        inputs={name or "read": hash_paths(dict.fromkeys(read_files))},
+        command=command_line(),
+        parts=build_part(table, details, reason=OPENED_REASON, origins=origins),
+    )

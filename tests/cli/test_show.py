@@ -1,0 +1,196 @@
+"""Tests of `sigdask show` and `read`: stored results are shown as they were printed, files are read as `compare` reads."""
+
+import json
+
+import pytest
+from command import call_sigdask
+from conftest import YEH
+
+import sigdask
+from sigdask.errors import InputError
+from sigdask.report.load import load_results
+
+FORMATS = ("csv", "parquet", "md", "tex", "bib", "txt")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with results of every command, and what each command printed."""
+    folder = tmp_path_factory.mktemp("results")
+    (folder / "many.csv").write_text("a,b,c\n" + "".join(f"{k % 2},{k % 3},{k % 5}\n" for k in range(40)))
+    (folder / "human.csv").write_text(
+        "system,segment,human,m,n\n" + "".join(f"s{k % 3},{k // 3},{k % 5},{k % 4},{k % 7}\n" for k in range(24))
+    )
+    (folder / "candidates.csv").write_text("gold,m,n\n" + "".join(f"{k % 2},{k},{k % 7}\n" for k in range(20)))
+    (folder / "labels.csv").write_text("item,gold,a\n" + "".join(f"{k},x{k % 2},x{k % 3}\n" for k in range(20)))
+    (folder / "plan.toml").write_text('trials = 99\n[[test_set]]\nname = "x"\nsystems = "many.csv"\n')
+    return folder
+
+
+COMMANDS = {
+    "yeh": ("compare", YEH, "--trials", 999),
+    "many": ("compare", "many.csv", "--trials", 999, "--tests", "all", "--by", "c"),
+    "together": ("compare", "many.csv", "--trials", 999, "--name", "x", "--adjust", "holm"),
+    "meta": ("meta", "human.csv", "--trials", 99),
+    "rankings": ("rankings", "candidates.csv", "--n", "5,10", "--trials", 99),
+    "independence": ("independence", "labels.csv", "--trials", 99),
+    "power": ("power", "many.csv", "--difference", "0.5", "--samples", 100),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_results_are_shown_as_they_were_printed(name, folder):
+    printed = call_sigdask(*COMMANDS[name], "-q", "-o", f"{name}.json", "-o", f"{name}.tex", cwd=folder)
+    shown = call_sigdask("show", f"{name}.json", "-q", cwd=folder)
+    assert (shown.returncode, shown.stdout) == (0, printed.stdout), shown.stderr
+    assert call_sigdask("show", f"{name}.json", "-o", "shown.tex", cwd=folder).returncode == 0
+    assert (folder / "shown.tex").read_text() == (folder / f"{name}.tex").read_text()
+
+
+def test_every_format_is_the_same_from_stored_results(folder):
+    pytest.importorskip("pyarrow")
+    written = [word for ending in FORMATS for word in ("-o", f"made.{ending}")]
+    shown = [word.replace("made", "shown") for word in written]
+    assert call_sigdask("compare", "many.csv", "--trials", 999, "-o", "made.json", *written, cwd=folder).returncode == 0
+    assert call_sigdask("show", "made.json", *shown, "-o", "shown.html", cwd=folder).returncode == 0
+    for ending in FORMATS:
+        assert (folder / f"shown.{ending}").read_bytes() == (folder / f"made.{ending}").read_bytes(), ending
+    assert (folder / "shown.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_results_of_a_plan_are_shown(folder):
+    assert call_sigdask("run", "plan.toml", "-q", "-o", "night.json", cwd=folder).returncode == 0
+    shown = call_sigdask("show", "night.json", cwd=folder)
+    assert (shown.returncode, "a" in shown.stdout) == (0, True), shown.stderr
+
+
+def test_loaded_results_are_those_written(tmp_path):
+    results = sigdask.compare_all({"new": [4, 5, 4, 3], "old": [1, 1, 2, 3], "base": [1, 2, 2, 1]}, adjust="holm")
+    results.write(tmp_path / "r.json")
+    assert load_results(tmp_path / "r.json") == results
+
+
+def test_layout_and_digits_of_tables_are_chosen(folder):
+    call_sigdask("compare", "many.csv", "--trials", 999, "-o", "layout.json", cwd=folder)
+    for options in (("--layout", "pairs"), ("--digits", "1"), ("--grouping", "ranks")):
+        assert call_sigdask("show", "layout.json", "-o", "l.md", *options, cwd=folder).stderr == ""
+        assert (folder / "l.md").read_text() != load_results(folder / "layout.json").to_markdown()
+    assert load_results(folder / "layout.json").to_markdown(digits=1).count("0.5") > 0
+
+
+def test_the_schema_is_printed(folder):
+    schema = json.loads(call_sigdask("show", "--schema", cwd=folder).stdout)
+    assert "p_value" in schema["$defs"]["result"]["properties"]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--digits", "2"], "--digits"),
+        (["--font", "Arial"], "--font"),
+        (["--figure-format", "png"], "--figure-format"),
+        (["--open", "a", "b"], "--open"),
+    ],
+)
+def test_an_option_without_its_output_is_named(options, named, folder):
+    call_sigdask("compare", "many.csv", "--trials", 9, "-o", "unused.json", cwd=folder)
+    result = call_sigdask("show", "unused.json", *options, cwd=folder)
+    assert (result.returncode, f"warning: {named}" in result.stderr) == (0, True)
+
+
+def test_what_holds_no_results_is_refused(folder, tmp_path):
+    altered = json.loads(sigdask.compare_all({"a": [1, 2, 3], "b": [3, 3, 1]}, method="randomization").to_json())
+    altered["results"][0]["n_extreme"] = 1
+    broken = {
+        "absent.json": None,
+        "list.json": "[1, 2]",
+        "other.json": '{"a": 1}',
+        "none.json": '{"results": []}',
+        "keys.json": '{"results": [{"a": "x"}]}',
+        "rankings.json": '{"kind": "rankings"}',
+        "power.json": '{"power": [{}]}',
+        "altered.json": json.dumps(altered),
+        "table.csv": (folder / "many.csv").read_text(),
+    }
+    for name, text in broken.items():
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        result = call_sigdask("show", name, cwd=tmp_path)
+        assert (result.returncode, result.stdout) == (2, ""), name
+        assert name in result.stderr
+        with pytest.raises(InputError):
+            load_results(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["-o", "o.json"], "o.json"),
+        (["-o", "o.html"], "o.html"),
+        (["-o", "none/o.tex"], "none"),
+        (["--open", "a", "z", "-o", "p.html"], "z"),
+        (["--figures", "many.csv"], "many.csv"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(options, named, folder):
+    name = "rank.json" if "o.html" in options else "yeh2.json"
+    call_sigdask(*COMMANDS["rankings"], "-o", "rank.json", cwd=folder)
+    call_sigdask("compare", "many.csv", "--trials", 9, "-o", "yeh2.json", cwd=folder)
+    result = call_sigdask("show", name, *options, cwd=folder)
+    assert (result.returncode, named in result.stderr) == (2, True)
+
+
+READ = "sys;qid;F1, macro;doc\na;1;0,5;x\na;2;0,75;y\nb;1;0,25;x\nb;2;1,5;y\n"
+
+
+def test_read_shows_how_files_are_read(tmp_path):
+    (tmp_path / "t.csv").write_text(READ)
+    options = ("--columns", "id=qid,system=sys,score=F1, macro", "--format", "table:decimal=,")
+    result = call_sigdask("read", "t.csv", *options, cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines()[:6])
+    assert lines["format"] == "long"
+    assert lines["score"] == "column F1, macro"
+    assert lines["systems"].endswith("a, b")
+    assert "0.25" in result.stdout
+    compared = call_sigdask("compare", "t.csv", *options, "--json", "-", cwd=tmp_path)
+    assert json.loads(compared.stdout)["results"][0]["score_a"] == 0.625
+
+
+COLUMNS = [
+    ("name=qid", "name"),
+    ("qid", "ROLE=COLUMN"),
+    ("id=", "id="),
+    ("id=qid,id=sys", "id"),
+    ("id=none", "none"),
+]
+
+
+@pytest.mark.parametrize(("columns", "named"), COLUMNS)
+def test_roles_of_columns_that_cannot_be_are_refused(columns, named, tmp_path):
+    (tmp_path / "t.csv").write_text("sys,qid,score\na,1,0\na,2,1\nb,1,0\nb,2,1\n")
+    result = call_sigdask("read", "t.csv", "--columns", columns, cwd=tmp_path)
+    assert (result.returncode, named in result.stderr) == (2, True)
+
+
+def test_a_column_may_have_commas_and_equals_signs_in_its_name():
+    assert sigdask.formats.parse_columns(["score=a,b=c", "id=x=y,gold=z"]) == {
+        "score": "a,b=c", "id": "x=y", "gold": "z",
+    }  # fmt: skip
+
+
+def test_columns_by_role_in_python_and_in_plans(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"who": [*"aabb"], "nr": [1, 2, 1, 2], "points": [1.0, 2.0, 0.0, 1.0]})
+    columns = {"system": "who", "id": "nr", "score": "points"}
+    [result] = sigdask.compare(frame, columns=columns)
+    assert (result.a, result.score_a) == ("a", 1.5)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "plan.toml").write_text(
+        '[[test_set]]\nname = "x"\nsystems = "t.csv"\ncolumns = { system = "who", id = "nr", score = "points" }\n'
+    )
+    assert call_sigdask("run", "plan.toml", "-o", "r.json", cwd=tmp_path).returncode == 0
+    assert json.loads((tmp_path / "r.json").read_text())["results"][0]["score_a"] == 1.5
+    (tmp_path / "plan.toml").write_text('[[test_set]]\nname = "x"\nsystems = "t.csv"\ncolumns = { sytem = "who" }\n')
+    refused = call_sigdask("run", "plan.toml", cwd=tmp_path)
+    assert (refused.returncode, "sytem" in refused.stderr) == (2, True)
