@@ -80,7 +80,6 @@ TARGETS = (
         names=("compute_p_value", "compute_bound", "clopper_pearson", "compute_beta_limits", "estimate_trials_to_decide"),
     ),
     Target("sigdask/statistics/multiplicity.py", (f"{STATISTICS}/test_multiplicity.py", f"{STATISTICS}/test_online_fdr.py")),
-    Target("sigdask/statistics/stopping.py", (f"{STATISTICS}/test_stopping.py",)),
     Target(
         "sigdask/statistics/bounds.py",
         (f"{STATISTICS}/test_intervals.py",),
@@ -98,7 +97,7 @@ TARGETS = (
     ),
     Target(
         "sigdask/randomization/tallies.py",
-        (f"{RANDOMIZATION}/test_tallies.py", "tests/execution/test_tasks.py", f"{STATISTICS}/test_stopping.py"),
+        (f"{RANDOMIZATION}/test_tallies.py", "tests/execution/test_tasks.py"),
     ),
     Target("sigdask/randomization/families/max_t.py", (f"{RANDOMIZATION}/test_max_t.py", f"{RANDOMIZATION}/test_studentised.py")),
     Target(

@@ -73,7 +73,6 @@ OPTIONS = {
     "--alternative": ("less", "greater", "both"),
     "--method": ("auto", "exact", "randomization", "none"),
     "--adjust": ("holm", "max-t", "tukey", "bh", "none"),
-    "--stop": ("besag-clifford", "confidence", "none"),
     "--baseline": ("x", "y", "gold", "none", ""),
     "--pair": (("x", "y"), ("x", "x"), ("", "y")),
     "--map": ("a=b", "P=Q,T", "=", "a", "a=a", "1=0"),

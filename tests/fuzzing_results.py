@@ -22,7 +22,6 @@ COMMANDS = {
     "exact": ("compare", SCORES, "--method", "both", "--pair", "a", "b", "--interval", "inversion", "-o", "r.json"),
     "subsets": ("compare", SCORES, "--unit", "doc", "--by", "part", "--together", "-o", "r.json", "-o", "r.csv"),
     "intervals": ("compare", SCORES, "--tests", "all", "--interval", "bootstrap", "--resamples", "50", "-o", "r.json"),
-    "rule": ("compare", SCORES, "--stop", "besag-clifford:h=5", "--method", "randomization", "-o", "r.json"),
     "tukey": ("compare", SCORES, "--adjust", "tukey", "--method", "randomization", "-o", "r.json"),
     "power": ("power", SCORES, "--difference", "0.1", "--json", "r.json"),
     "independence": ("independence", "labels.csv", "-m", "accuracy", "--json", "r.json"),
@@ -38,7 +37,7 @@ VALUES = (
 )  # fmt: skip
 SIGNATURE_VALUES = (
     *("", "x", "-1", "0", "1", "nan", "inf", "1e999", "9" * 30, "9" * 5000, "0.5", "١", "1_0", " 1", "%", "%ff", "%00"),
-    *("none", "less", "exact", "both", "trials", "limits", "decision", "besag-clifford", "confidence-sequence", "holm"),
+    *("none", "less", "exact", "both", "trials", "limits", "holm"),
     *("max-t", "tukey", "doc", "part", "item", "mean", "f1", "BLEU", "json:loads", "os:system", "a.b:c", "f:beta=0"),
 )  # fmt: skip
 

@@ -40,11 +40,10 @@ def _check_plan(plan: str, *, everything: bool) -> None:
     loaded.report.check_packages()
     with show_progress() as steps, steps.show_reading(list_plan_files(loaded)):
         costs = estimate_costs(loaded, steps.show_extraction)
-    stops = loaded.stopping is not None
     print_text(
         render(
             loaded.name, costs, count_threads(loaded),
-            gate=loaded.gate, stops=stops, everything=everything, width=output_columns(),
+            gate=loaded.gate, everything=everything, width=output_columns(),
         )
     )  # fmt: skip
 

@@ -56,11 +56,8 @@ ARGUMENTS = {
     "max-t": ("scores.csv", "--trials", "3000", "--method", "randomization"),
     "holm beside exact values": ("scores.csv", "--trials", "3000", "--adjust", "holm"),
     "tukey": ("scores.csv", "--trials", "2000", "--adjust", "tukey", "--baseline", "s1", "--method", "randomization"),
-    "bootstrap-t": ("scores.csv", "--trials", "2000", "--adjust", "bootstrap-t", "--interval", "none"),
     "skewed": ("skewed.csv", "--trials", "2000", "--method", "randomization", "--resamples", "300"),
     "named": ("scores.csv", "--name", "a|b:c", "--trials", "1000", "--pair", "s3", "s0", "--method", "both"),
-    "besag-clifford": ("scores.csv", "--stop", "besag-clifford:h=5", "--trials", "20000", "--method", "randomization"),
-    "confidence": ("scores.csv", "--stop", "confidence:epsilon=0.01", "--trials", "20000", "--alpha", "0.1"),
 }
 
 
@@ -411,7 +408,7 @@ def mark_slow(names, quick):
 
 
 QUICK_JSON = ("all pairs, max-t, all tests", "documents", "strata together", "one-sided", "exact and inverted", "samples", "topics", "metrics against people by system")  # fmt: skip
-QUICK_CSV = ("baseline, Holm", "confidence sequence", "BLEU, two references")
+QUICK_CSV = ("baseline, Holm", "BLEU, two references")
 
 
 @pytest.fixture

@@ -227,12 +227,6 @@ def test_an_interval_that_parts_from_p_is_explained():
     assert "few-discordant" in short.numbers["shortfalls"]
 
 
-def test_a_stopping_rule_changes_no_interval():
-    a, b = draw_real(40)
-    plain, stopped = (compare(a, b, trials=20_000, stop=stop) for stop in (None, "besag-clifford"))
-    assert stopped.interval == plain.interval
-
-
 def test_missing_items_and_subsets_have_intervals_of_their_own():
     a, b = draw_real(40)
     groups = {"half": ["x"] * 20 + ["y"] * 20}

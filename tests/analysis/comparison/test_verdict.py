@@ -18,7 +18,7 @@ from sigdask.report.terminal import render
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
-from sigdask.results.record import Result, Stopped
+from sigdask.results.record import Result
 from sigdask.results.table import DISAGREES
 
 
@@ -86,14 +86,6 @@ def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
         (
             {"score_b": math.nan, "difference": math.nan, "p_value": 1.0, "p_interval": (1.0, 1.0)},
             "I and II cannot be compared on f1: a score is missing.",
-        ),
-        (
-            {**SAMPLED, "p_value": math.nan, "stopped": Stopped("confidence-sequence", 4096, True, True, 0.001)},
-            "I is better than II on f1 by 12.3 points; p in 0.018 to 0.046 (99.9 % interval; stopped after 999 trials).",
-        ),
-        (
-            {**OPEN, "p_value": math.nan, "stopped": Stopped("confidence-sequence", 999, False, None, 0.001)},
-            "Whether I is better than II on f1 is undecided at 0.05: I is ahead by 12.3 points; p in 0.034 to 0.07 (99.9 % interval; 999 trials).",
         ),
         (
             {**OPEN, "n_trials": 0, "n_extreme": 0, "p_value": 1.0, "p_interval": (0.0, 1.0)},

@@ -15,7 +15,6 @@ from sigdask.nightly.plan import Plan, ReportFiles, build_schema, format_schema,
 from sigdask.nightly.plan.errors import find_key_lines
 from sigdask.nightly.run.estimate import estimate_costs
 from sigdask.nightly.store.database import parse_url
-from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def test_a_plan_of_three_lines_has_all_defaults(folder):
     assert plan.name == "plan"
     assert plan.store == f"{folder}/plan.sqlite"
     assert (plan.seed, plan.alpha, plan.second_run, plan.adjust, plan.family) == (0, 0.05, True, None, "test-set")
-    assert (plan.stopping, plan.gate, plan.cluster, plan.workers) == (None, None, "auto", None)
+    assert (plan.gate, plan.cluster, plan.workers) == (None, "auto", None)
     assert [source.name for source in test_set.sources] == ["base", "new"]
     assert (test_set.metrics, test_set.baseline, test_set.pairs, test_set.trials, test_set.unit) == (
         (),
@@ -65,7 +64,6 @@ def test_a_plan_with_every_key_is_what_it_says(folder):
     assert set(four.list_files()) == {
         folder / "text" / f"{n}.txt" for n in ("base", "new", "gold", "gold2", "documents")
     }
-    assert plan.stopping == BesagClifford(20)
     assert plan.gate.rules == (
         NotWorse(0.01, "holm", "base", ("one",)), NonInferior(0.5, 0.05, "base", (), ("mean",)),
     )  # fmt: skip
@@ -127,13 +125,6 @@ def test_a_file_whose_name_looks_like_a_pattern_is_that_file(folder):
     (folder / "odd[1].csv").write_text("item,a,b\nx,1,2\n")
     text = SMALLEST.replace("runs/{system}.csv", "odd[1].csv")
     assert load_text(folder, text).test_sets[0].sources[0].path.name == "odd[1].csv"
-
-
-def test_stopping_brings_an_adjustment_that_it_can_serve(folder):
-    sequence = load_text(folder, SMALLEST + '[stopping]\nrule = "confidence-sequence"\nepsilon = 0.01\n')
-    assert sequence.stopping == ConfidenceSequence(0.05, 0.01)
-    assert sequence.adjust == "none"
-    assert load_text(folder, SMALLEST + '[stopping]\nrule = "besag-clifford"\n').adjust == "holm"
 
 
 def test_the_default_family_of_a_whole_plan_takes_one_alternative(folder):
@@ -305,7 +296,7 @@ def remove_descriptions(schema):
 
 def test_the_schema_knows_every_key_and_no_null():
     text = json.dumps(build_schema())
-    for key in ("test_set", "systems", "non-inferior", "confidence-sequence", "runs_per_year", "webhook"):
+    for key in ("test_set", "systems", "non-inferior", "runs_per_year", "webhook"):
         assert f'"{key}"' in text
     assert "null" not in text
     assert build_schema()["additionalProperties"] is False

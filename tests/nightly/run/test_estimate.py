@@ -266,14 +266,6 @@ def test_a_family_over_the_whole_plan_is_in_the_number_of_trials_once(tmp_path):
     assert state.n_wanted == state.n_counted == outcome.n_counted == recorder.reports[-1][1] == 5000 * (2 * 2 * 3 + 1)
 
 
-def test_with_a_rule_to_stop_the_time_is_an_upper_limit(tmp_path):
-    plan = write_varied_plan(tmp_path)
-    text = plan.path.read_text().replace("interval =", "# interval =")
-    result = run_check(tmp_path, f'{text}\n[stopping]\nrule = "besag-clifford"\n')
-    assert result.exception is None, result.exception
-    assert " trials, at most 1 s on 1 thread" in result.output
-
-
 def test_many_test_sets_are_checked_in_few_lines_and_none_is_left_unchecked(tmp_path, monkeypatch):
     monkeypatch.setattr(work, "PROBED_SETS", 2)
     monkeypatch.setattr(work, "WORTH_SECONDS", 0.0)

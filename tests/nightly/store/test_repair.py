@@ -187,22 +187,6 @@ def test_a_missing_round_of_a_family_is_counted_and_no_other(copy):
     assert read_tallies(store) == before
 
 
-SEQUENCE_SETTINGS = 'adjust = "none"\n[stopping]\nrule = "confidence-sequence"\n'
-
-
-def test_rules_to_stop_early_go_on_beyond_trials_that_were_missing(tmp_path):
-    path = write_plan(tmp_path / "night", sets=1, systems=4, trials=20_000, settings=SEQUENCE_SETTINGS)
-    assert run_plan_again(path).returncode == 0
-    store = path.parent / "night.sqlite"
-    before = read_tallies(store)
-    execute(
-        store,
-        "DELETE FROM tallies WHERE first = 0 AND comparison = (SELECT comparison FROM tallies WHERE first > 4096 LIMIT 1)",
-    )
-    assert run_plan_again(path).returncode == 0
-    assert read_tallies(store) == before
-
-
 DAMAGE_STATEMENTS = {
     "runs: run 1 of plan": "UPDATE runs SET details = replace(details, '0.05', '0.15') WHERE id = 1",
     "progress: how far run 1 came": "UPDATE progress SET counted = counted + 1 WHERE run = 1 AND position = 0",
