@@ -144,22 +144,6 @@ def test_bad_input_is_named_with_its_line(run, content, arguments, words):
     check_refusal(run(content, *arguments), *words)
 
 
-def test_every_declared_option_is_on_the_command_line_and_in_plans():
-    from dataclasses import fields
-
-    from sigdask.cli.declared.analyses import rankings as command
-    from sigdask.nightly.plan.keys import RankingsKeys
-    from sigdask.options import CandidateFileOptions, RankingOptions, list_options
-
-    flags = {parameter.name: parameter for parameter in command.params}
-    keys = {f.name for f in fields(RankingsKeys)} | {"ids", "baseline"}  # id; pairs = { baseline = NAME }
-    shared_keys = {"seed", "alpha", "cluster", "workers"}
-    for name, option in {**list_options(RankingOptions), **list_options(CandidateFileOptions)}.items():
-        if name != "progress":
-            assert flags[name].help.startswith(option.help)
-            assert name in keys | shared_keys
-
-
 def test_candidates_of_python_are_checked():
     import numpy as np
 
@@ -181,10 +165,6 @@ def test_candidates_of_python_are_checked():
     ):
         with pytest.raises(InputError, match=words):
             wrong()
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    check_refusal(call_sigdask("rankings", "none.tsv", cwd=tmp_path), "none.tsv: no such file")
 
 
 def test_a_judged_sample_is_extrapolated(run):
@@ -214,17 +194,3 @@ def test_a_list_of_one_measure_has_precision_and_nothing_to_compare(run):
     data = load_output(run(TABLE, "--measure", "good", "--json", "-"))
     assert data["differences"] == data["average_precision"] == []
     assert [row["n"] for row in data["precision"]] == [1, 2, 5]
-
-
-@pytest.mark.parametrize("columns", [40, 80, 200])
-def test_what_is_shown_fits_the_terminal(columns):
-    from sigdask.api import Candidates, evaluate
-    from sigdask.report.layout import wrap_lines
-    from sigdask.report.terminal.candidate_rankings import render
-
-    gold = [k % 3 == 0 for k in range(300)]
-    scores = {f"a long name of measure {m}": [(k * (m + 7)) % 301 for k in range(300)] for m in range(4)}
-    results = evaluate(Candidates.of(gold, scores), trials=100, samples=20, sample_size=100, cluster="none")
-    for everything in (False, True):
-        text = wrap_lines(render(results, everything=everything, width=columns), columns)
-        assert max(map(len, text.splitlines())) <= columns

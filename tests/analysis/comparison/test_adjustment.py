@@ -16,7 +16,6 @@ from sigdask.analysis.comparison.study import prepare_study
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.report.terminal import render
 from sigdask.statistics.bounds import clopper_pearson
 
 METHODS = ["holm", "bh", "max-t", "tukey"]
@@ -162,17 +161,6 @@ def test_the_trials_asked_for_are_the_fewest_that_let_one_p_reach_alpha(adjust):
     assert not [w for w in compare_with(needed).warnings if "are needed (--trials" in w]
 
 
-def test_few_units_are_told_once():
-    data = draw_many(n_items=40, groups={"g": ["x"] * 3 + ["y"] * 12 + ["z"] * 25})
-    [warning] = [w for w in compare_all(data, metrics=["mean"], by="g", trials=99).warnings if "units (" in w]
-    assert warning == (
-        "only 3 to 12 units (item) in 20 of 30 comparisons, so the test has little power. p cannot be as small as 0.05 "
-        "after max-t in 10 of 20 comparisons. Use more units"
-    )
-    single = compare_all(five_topics().with_unit("item"), metrics=["mean"], adjust="none", pairs=[("a", "b")])
-    assert single.warnings[0].startswith("only 5 units (item), so the test")
-
-
 @pytest.mark.parametrize(("adjust", "reaches"), [("none", True), ("max-t", True), ("holm", False), ("bh", True)])
 def test_alpha_is_out_of_reach_where_the_smallest_ps_adjusted_do_not_reach_it(adjust, reaches):
     # 7 units: 2 / 128 each; times 10 comparisons is too much, which only Holm's smallest must pay
@@ -223,12 +211,6 @@ def test_systems_in_another_order_are_not_taken_together():
         compare_sets(sets, metrics=["mean"], trials=9, together=True)
     against = compare_sets(sets, metrics=["mean"], trials=9, baseline="s0", together=True)
     assert {(v.a, v.b) for v in against.together} == {("s1", "s0"), ("s2", "s0")}
-
-
-def test_each_set_of_several_is_counted_as_alone():
-    sets = draw_test_sets()
-    counts_alone = [compare_all(c, metrics=["mean"], trials=999)[0].n_extreme for c in sets]
-    assert [r.n_extreme for r in compare_sets(sets, metrics=["mean"], trials=999)] == counts_alone
 
 
 def test_small_subsets_are_enumerated_together():
@@ -326,12 +308,3 @@ def test_the_note_of_a_family_that_was_stopped_says_what_was_counted(n_items, as
     tallies_of_jobs = [job.panel.tally(run=job.run, first=0, n_trials=job.n_trials) for job in study.jobs]
     note = study.build_results(tallies_of_jobs).family
     assert (note.n_trials, note.exact) == (asked, asked == 2**5)
-
-
-def test_the_report_says_in_how_many_sets_and_at_which_p():
-    text = render(compare_sets(draw_test_sets(), metrics=["mean"], trials=9999, together=True))
-    line = next(text_line for text_line in text.splitlines() if text_line.startswith("a  b") and "of 3" in text_line)
-    assert "2 of 3 (p = " in line
-    assert line.endswith("0 of 3    9,999 trials")
-    assert "(one-sided at 0.025)" in text
-    assert "adjusted p" not in text  # a single pair

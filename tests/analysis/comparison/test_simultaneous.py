@@ -3,17 +3,15 @@
 import csv
 import io
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from builders import build_rng
 from command import call_sigdask
 from nights import read_tallies, write_plan
 
-from sigdask import Counts, compare, compare_all, compare_sets, run_plan
+from sigdask import Counts, compare_all, compare_sets, run_plan
 from sigdask.analysis.comparison.families import build_adjustment, build_bootstrap, count_resamples
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
 from sigdask.analysis.comparison.pairs import CompareSpec
@@ -183,17 +181,6 @@ def test_a_verdict_that_steps_down_beside_an_interval_of_one_step_is_named():
     assert notes[0].numbers["n_comparisons"] == len(disagreeing)
     assert f"{disagreeing[0].a} and {disagreeing[0].b}" in notes[0].text
     assert " by mean" not in notes[0].text  # one metric needs no name
-
-
-def test_a_note_about_contrary_intervals_names_the_metric_of_each_comparison():
-    options = {"trials": 2000, "second_run": False, "adjust": "max-t", "interval": "bootstrap"}
-    for seed in range(20):  # until one of them parts
-        scores = draw_normal(30, seed=seed, gain=0.7).outputs.systems
-        rows = [("abcd"[k], item, x, x) for k, column in enumerate(scores) for item, x in enumerate(column)]
-        results = compare(pd.DataFrame(rows, columns=["system", "item", "f1", "recall"]), **options)
-        if notes := [note for note in results.notes if note.kind == "simultaneous-differs"]:
-            break
-    assert re.search(r"\b[a-d] and [a-d] by (f1|recall)", notes[0].text)
 
 
 def test_what_stands_beside_p_is_written_everywhere(tmp_path):

@@ -8,7 +8,6 @@ import pytest
 from builders import build_panel, build_panels, build_rng
 
 from sigdask.counts import Counts
-from sigdask.execution import run
 from sigdask.metrics import find_metric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels import sums
@@ -152,18 +151,6 @@ def test_few_swaps_are_counted_without_a_kernel_as_with_it(divided_by, n_trials,
     assert panel.is_counted_by_numpy(n_trials) == (n_trials < 300)  # of more only the swaps are drawn by NumPy
     assert [panel.tally(**trials).counts.tolist() for trials in ranges] == by_kernel
     assert not philox.is_compiled
-
-
-@pytest.mark.parametrize(("n_trials", "by_kernel"), [(10**6, True), (200, False)])
-def test_trials_are_timed_as_they_will_be_counted(n_trials, by_kernel, monkeypatch):
-    """Compiled code is loaded before the timing, else its loading would be taken for time of trials."""
-    panel = build_pairs_panel(build_scores(11, n_items=150), "mean")
-    monkeypatch.setattr(philox, "_built", None)
-    monkeypatch.setattr(philox, "_n_steps", 0)
-    is_compiled = []
-    monkeypatch.setattr(run, "_time_call", lambda *_: is_compiled.append(philox.is_compiled) or 1.0)
-    run.measure_trial_seconds(panel, n_trials)
-    assert is_compiled == [by_kernel]
 
 
 def test_panels_of_several_test_sets_are_counted_together():
