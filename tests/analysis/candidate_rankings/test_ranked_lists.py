@@ -132,6 +132,13 @@ def test_everts_intervals_miss_more_often_than_they_should(oracles, name):
     assert coverage.p_value < 0.05
 
 
+def test_everts_ratios_of_deviations_are_not_both_between_20_and_40_percent(oracles):
+    o = oracles["evert_sd_ratio"]
+    ratios = [a / b for a, b in zip(o["inputs"]["emp"], o["inputs"]["theory"], strict=True)]
+    assert ratios == pytest.approx(o["expected"], abs=o["tolerance"])
+    assert 1.2 < ratios[0] < 1.4 < ratios[1]  # "between 20% and 40% larger" is true of the first alone
+
+
 # ---- repeated samples
 
 

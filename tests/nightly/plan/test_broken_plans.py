@@ -187,7 +187,6 @@ MESSAGES = [
     (("report", "text"), "night-{day}.txt", "{day} is not known, expected {date} or {time}"),
     (("report", "json"), "runs/base.csv", 'is an input of test set "one"'),
     (("tests",), "t,wilcoxn", "tests: no classical test 'wilcoxn'; did you mean 'wilcoxon'?"),
-    (("adjust",), "max-t", "needs the same number of trials of every comparison"),
     (("test_set", 0, "metrics"), ["my metrics:best"], "expected MODULE:ATTRIBUTE"),
     (("store",), "postgres://u@h/d", "did you mean 'postgresql'?"),
     (("gate", "rules", 0), "not-worse", 'expected a table: write rules = [{ rule = "not-worse" }]'),
