@@ -121,8 +121,7 @@ HEADINGS = {
     "TestSetKeys": "[[test_set]]", "RankingsKeys": "[[rankings]]", "IndependenceKeys": "[[independence]]",
     "ReportKeys": "[report]", "GateKeys": "[gate]", "NotWorseKeys": 'gate.rules: rule = "not-worse"',
     "NonInferiorKeys": 'gate.rules: rule = "non-inferior"', "EquivalentKeys": 'gate.rules: rule = "equivalent"',
-    "BesagCliffordKeys": 'stopping: rule = "besag-clifford"',
-    "ConfidenceSequenceKeys": 'stopping: rule = "confidence-sequence"', "BaselineKeys": "pairs: a table",
+    "BaselineKeys": "pairs: a table",
 }  # fmt: skip
 """As plans write them."""
 

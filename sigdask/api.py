@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -13,15 +13,7 @@ from numpy.typing import NDArray
 
 from sigdask import formats
 from sigdask.analysis.agreement import build_format, find_unit, name_metric, sort_by_agreement
-from sigdask.analysis.comparison.pairs import AnyMetric, look_up_numbers
-from sigdask.analysis.comparison.stopping import (
-    EarlyStopping,
-    MonitoredResults,
-    RoundCounts,
-    check_compatibility,
-    count_rounds,
-    default_adjustment,
-)
+from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.comparison.study import Study, build_specs, prepare_study
 from sigdask.analysis.details import UnitTables, compute_details, find_pair_rows, select_rows
 from sigdask.counts import Counts
@@ -29,7 +21,7 @@ from sigdask.counts.checks import are_sentences, check_indices, describe_foreign
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
-from sigdask.execution.run import Progress, connect_once, count_with_options
+from sigdask.execution.run import count_with_options
 from sigdask.formats.frames import as_counts, move_index
 from sigdask.formats.reading.options import Source
 from sigdask.formats.tables.scores import describe_uncorrelated
@@ -54,16 +46,12 @@ from sigdask.options import (
     fill_options,
     list_options,
 )
-from sigdask.randomization.slabs import Job
-from sigdask.randomization.tallies import Tally
 from sigdask.report.presentable import Results, convert_results
 from sigdask.report.summary import headline
 from sigdask.report.summary.standings import Standings
-from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.messages import note_unused
 from sigdask.results.ranking import iter_ranked
 from sigdask.results.record import Result
-from sigdask.statistics.stopping import Stopping, parse_rule
 
 if TYPE_CHECKING:
     from sigdask.analysis.details import ComparisonDetails
@@ -470,20 +458,19 @@ def compare_all(
     alpha : float
         Significance level, between 0 and 1, by default 0.05.
     adjust : str, optional
-        Adjustment of p for everything that is compared here. "holm", "hochberg": family-wise error, from the p-values
-        alone. "bh", "by": false discovery rate. "max-t": family-wise error from shared trials (step-down,
-        studentised). "single-step-max-t": max-t in one step. "max-t:raw": max-t without division by standard
-        deviations. "bootstrap-t": step-down studentised bootstrap. "tukey": Tukey's HSD. "none": p as it is. By
-        default max-t for three or more systems, else none. It is holm instead of max-t if the method is exact, or if a
-        metric is computed by a function, from ranks, from sets or from agreement with people.
+        Adjustment of p for everything that is compared here. "holm": family-wise error, from the p-values alone. "bh":
+        false discovery rate. "max-t": family-wise error from shared trials (step-down, studentised). "tukey": Tukey's
+        HSD. "none": p as it is. By default max-t for three or more systems, else none. It is holm instead of max-t if
+        the method is exact, or if a metric is computed by a function, from ranks, from sets or from agreement with
+        people.
     grouping : {"auto", "letters", "clusters", "tied", "ranks"}
         How rankings, tables, pages and figures mark systems that are not significantly different. letters: they share
         a letter. clusters: clusters of ranks that do not overlap. tied: "=" for ties with the best. ranks: ranges of
         ranks. auto, the default: letters if eight are enough, else ranks.
     tests : str or sequence of str, optional
-        Classical tests to show next to p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
-        "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which treat
-        the systems as independent. "all" stands for all. If a test does not fit the score, `Result.tests` says why.
+        Classical tests to show next to p: "t", "sign", "wilcoxon" and "mcnemar" of matched pairs, by `unit`; and, for
+        contrast, "two-sample-t" and "binomial", which treat the systems as independent. "all" stands for all. If a test
+        does not fit the score, `Result.tests` says why.
     interval : {"auto", "bootstrap", "inversion", "conditional-exact", "none"}, optional
         Kind of confidence interval of each difference. "bootstrap": BCa interval of the paired bootstrap (percentiles
         for metrics computed by a function). "inversion": all differences that the randomization test of a mean does
@@ -842,8 +829,7 @@ def meta(
 def compare_with_options(test_sets: Sequence[Counts | Any], options: SelectionOptions) -> Results:
     """Return all comparisons of some test sets with options in a mapping, as `compare_sets` does."""
     all_options = fill_options(SelectionOptions, options)
-    rule = _build_stopping_rule(all_options)
-    return _compute_results(_build_study(test_sets, all_options, rule), all_options, rule)
+    return _compute_results(_build_study(test_sets, all_options), all_options)
 
 
 def compare_opened(
@@ -884,88 +870,36 @@ def compare_opened(
     [('new', 'old')]
     """
     all_options = fill_options(SelectionOptions, options)
-    rule = _build_stopping_rule(all_options)
-    study = _build_study(test_sets, all_options, rule)
-    results = _compute_results(study, all_options, rule)
+    study = _build_study(test_sets, all_options)
+    results = _compute_results(study, all_options)
     chosen = find_pair_rows(results.table, open_pairs)
     leading = Standings.from_table(results.table).list_leading_rows()
     rows = select_rows(len(results), headline.build_verdict(results).close, leading=leading, chosen=chosen)
     return results, compute_details(study, results.table, rows)
 
 
-def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions, rule: Stopping | None) -> Study:
+def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions) -> Study:
     """Return the study of some test sets with the given options."""
     requests = build_specs(test_sets, options)
     extracted = extract_with_options([(counts, spec.find_metrics(counts)) for counts, spec in requests], options)
     return prepare_study(
         [(counts, spec, options["alternative"]) for counts, (_, spec) in zip(extracted, requests, strict=True)],
         alpha=options["alpha"],
-        adjust=default_adjustment(rule) if rule is not None and options["adjust"] is None else options["adjust"],
+        adjust=options["adjust"],
         together=options["together"],
         second_run=options["second_run"],
     )
 
 
-def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | None) -> Results:
-    """Return the results of a study after counting its trials, with a stopping rule if there is one."""
-    comparison_results = (
-        study.build_results(count_with_options(study.jobs, options))
-        if rule is None
-        else _count_until_stopped(study, rule, options)
-    )
+def _compute_results(study: Study, options: SelectionOptions) -> Results:
+    """Return the results of a study after counting its trials."""
+    comparison_results = study.build_results(count_with_options(study.jobs, options))
     table, notes = replace(comparison_results.table, grouping=options["grouping"]), comparison_results.notes
     if options["grouping"] != "auto" and not any(iter_ranked(table)):
         notes = (*notes, note_unused(OPTIONS["grouping"], "without all pairs of three or more systems, two-sided"))
     return convert_results(
         replace(comparison_results, table=table, notes=notes, units=UnitTables.from_study(study)), Results
     )
-
-
-def _count_until_stopped(study: Study, rule: Stopping, options: SelectionOptions) -> ComparisonResults:
-    """Return the results of a study whose trials are counted in rounds until a rule stops each comparison."""
-    jobs = study.jobs
-    whole_jobs = [job for job in jobs if job.panel.is_whole]  # exact p-values and intervals, which no rule stops
-    rounds = RoundCounts([job for job in jobs if not job.panel.is_whole])
-    early = EarlyStopping(rounds, rule, MonitoredResults.from_studies([study]))
-    with connect_once(options["cluster"], options["workers"]) as cluster:
-        round_options: SelectionOptions = {**options, "cluster": cluster}
-
-        def count(jobs: Sequence[Job]) -> Sequence[Tally]:
-            progress = options["progress"] and _ResumedProgress(options["progress"], rounds.n_counted)
-            return count_with_options(jobs, {**round_options, "progress": progress})
-
-        count_rounds(rounds, early, count)
-        tallies = (
-            dict(zip(whole_jobs, count_with_options(whole_jobs, round_options), strict=True)) if whole_jobs else {}
-        )
-    cells = [part for part in study.main_cells if part.job in rounds.at]
-    positions = look_up_numbers(cells, rounds.at, study.n_results)
-    all_tallies = [tallies[job] if job in tallies else rounds.build_tally(job) for job in jobs]
-    return study.build_results(all_tallies, lambda table: early.revise_table(table, positions))
-
-
-@dataclass(frozen=True, slots=True)
-class _ResumedProgress:
-    """A progress callback that adds the number of trials counted in earlier rounds."""
-
-    progress: Progress
-    n_before: int
-
-    def __call__(self, done: int, total: int) -> None:
-        self.progress(self.n_before + done, self.n_before + total)
-
-    @property
-    def show_estimate(self) -> Any:
-        return getattr(self.progress, "show_estimate", None)
-
-
-def _build_stopping_rule(options: SelectionOptions) -> Stopping | None:
-    """Return the stopping rule in the options, or None; raise if other options do not allow one."""
-    stop = options["stop"]
-    rule: Stopping | None = parse_rule(stop, options["alpha"]) if isinstance(stop, str) else stop
-    if rule is not None:
-        check_compatibility(rule, options["adjust"], together=options["together"])
-    return rule
 
 
 def __getattr__(name: str) -> Any:

@@ -33,10 +33,8 @@ from sigdask.text import suggest_name
 
 Alternative = Literal["two-sided", "greater", "less"]
 Method = Literal["auto", "randomization", "exact", "both"]
-Adjust = Literal[
-    "none", "holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "single-step-max-t", "bootstrap-t", "tukey"
-]
-AdjustTests = Literal["none", "holm", "hochberg", "bh", "by"]
+Adjust = Literal["none", "holm", "bh", "max-t", "tukey"]
+AdjustTests = Literal["none", "holm", "bh"]
 AdjustPower = Literal["none", "holm"]
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
@@ -195,7 +193,6 @@ MATCHED_TESTS = {
     "t": "the matched-pair t-test [[student1908]]",
     "sign": "the sign test",
     "wilcoxon": "Wilcoxon's signed-rank test [[wilcoxon1945]]",
-    "wilcoxon:pratt": "Wilcoxon's signed-rank test with Pratt's rule for zeros [[wilcoxon1945,pratt1959]]",
     "mcnemar": "McNemar's test [[mcnemar1947]]",
 }
 """Tests of matched pairs, in which both systems answer each unit, with the words for them in a methods paragraph.
@@ -205,7 +202,6 @@ MATCHED_TESTS = {
 INDEPENDENT_TESTS = {
     "two-sample-t": "the two-sample t-test",
     "binomial": "the test of a difference of proportions",
-    "chi2": "the chi-square test",
 }
 """Tests that assume independent systems, as if each had its own test set. They are shown for contrast."""
 
@@ -337,17 +333,6 @@ class TestOptions(TypedDict, total=False):
     ]
     seed: Annotated[int, Option("Seed of the random trials.", 0, least=0, most=MAX_SEED)]
     alpha: Alpha
-    stop: Annotated[
-        str | Any | None,
-        Option(
-            "Stop counting each comparison early. besag-clifford[:h=10] stops at h trials as extreme as the observed "
-            "difference. Its p is valid. confidence[:epsilon=0.001] stops when p is surely above or below alpha, "
-            "with an error of probability epsilon at most. It gives a decision and no p.",
-            otherwise="no rule; count all trials",
-            metavar="RULE",
-            idle="with --method exact",
-        ),
-    ]
     tests: Annotated[
         str | Sequence[str] | None,
         Option(
@@ -387,10 +372,9 @@ class FamilyOptions(TypedDict, total=False):
     adjust: Annotated[
         Adjust | None,
         Option(
-            "Adjustment of p for many comparisons. holm, hochberg: family-wise error, from the p-values alone. bh, by: "
-            "false discovery rate. max-t: family-wise error from shared trials, with more power. single-step-max-t: "
-            "max-t in one step. max-t:raw: max-t without division by standard deviations. bootstrap-t: by resampling "
-            "units, for systems of unlike skewness. tukey: Tukey's HSD. none: p as it is.",
+            "Adjustment of p for many comparisons. holm: family-wise error, from the p-values alone. bh: false "
+            "discovery rate. max-t: family-wise error from shared trials, with more power. tukey: Tukey's HSD. none: "
+            "p as it is.",
             otherwise="max-t for three or more systems, else none. holm instead of max-t if the method is exact, or if "
             "a metric is computed by a function, from ranks or from sets",
         ),

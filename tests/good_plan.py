@@ -88,7 +88,6 @@ def build_good_plan():
                 "sample_size": 2,
             }
         ],
-        "stopping": {"rule": "besag-clifford", "h": 20},
         "report": {"json": "night-{date}.json", "text": "night.txt"},
         "gate": {
             "runs_per_year": 250,

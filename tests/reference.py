@@ -100,8 +100,6 @@ def two_sample_t(a, b, alternative="two-sided"):
     return compute_t(a.sum(axis=-1) - b.sum(axis=-1), squares, n, n - 1, alternative, samples=2)
 
 
-def wilcoxon(differences, alternative="two-sided", *, zeros="wilcox", n_units=None, tolerance=0.0):
+def wilcoxon(differences, alternative="two-sided", *, tolerance=0.0):
     """Test rows of differences in any order, shape (n_comparisons, n_units), by `wilcoxon_sorted`."""
-    d = np.asarray(differences, np.float64)
-    sizes = np.broadcast_to(d.shape[1] if n_units is None else np.asarray(n_units), len(d))
-    return wilcoxon_sorted(np.sort(d, axis=1), sizes, alternative, zeros, tolerance)
+    return wilcoxon_sorted(np.sort(np.asarray(differences, np.float64), axis=1), alternative, tolerance)

@@ -28,7 +28,7 @@ def measure_case(name, n_sets=1000):
 
 @pytest.mark.slow
 def test_figures_are_the_same_on_any_number_of_workers():
-    cases = select_cases("stopping")
+    cases = select_cases("checks")
     in_process = measure_cases(cases, 1000, **QUIET_OPTIONS)
     assert measure_cases(cases, 1000, cluster="local", **QUIET_OPTIONS) == in_process
 
@@ -62,7 +62,7 @@ def test_the_power_of_signs_is_the_known_one():
 
 SHORT_CASES = [
     "pairs: normal, 6", "pairs: grades 0 to 3, 10", "pairs: 0/1 at 8 %, 50", "pairs: t, 2.5 degrees, 20",
-    "stopping: normal, 50", "checks: 0/1 at 60 %, r = 0.8, 50", "nights: 60 nights, 20 % with a loss, independent",
+    "checks: 0/1 at 60 %, r = 0.8, 50", "nights: 60 nights, 20 % with a loss, independent",
     "across sets: normal, three sets", "across sets: normal, one set of three differs",
     "margins: 300 items, worse by 0.01, wins 0 %",
 ]  # fmt: skip

@@ -58,8 +58,8 @@ def simulate_p_values(name, n_sets, effect=0.0):
         marginal = (swapped.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
         p_of_sets.append(
             [
-                compute_joint_p_values(family, "max-t", swapped)[0],
-                compute_joint_p_values(relabelling, "tukey", relabelled)[0],
+                compute_joint_p_values(family, swapped)[0],
+                compute_joint_p_values(relabelling, relabelled)[0],
                 P_VALUE_ADJUSTMENTS["holm"](marginal),
             ]
         )

@@ -24,10 +24,6 @@ TITLES = {
         "systems of one mean, or one better (by 1 sd); units",
         "Share of comparisons whose verdict line has the note. For rare large losses, the first two columns count only data sets that contain one.",
     ),
-    "stopping": (
-        "systems of one mean, units",
-        "Share of data sets in which a difference is found at 0.05, with a stopping rule.",
-    ),
     "checks": ("systems of one mean, units", "Share of correct counts that a cross-check reports as different."),
     "dependence": (
         "50 clusters of 10 items, of one mean",
@@ -83,7 +79,7 @@ SHOWN_NAMES = {"foretold power": "predicted power"}
 """Titles of tables whose name, which determines their random numbers, is another."""
 
 PAGES = {
-    "pairs": ("pairs", "exact", "stopping", "checks", "real"),
+    "pairs": ("pairs", "exact", "checks", "real"),
     "classical": ("classical",),
     "diagnosis": ("diagnosis", "dependence"),
     "intervals": ("intervals", "intervals of rankings"),

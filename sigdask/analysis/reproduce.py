@@ -20,8 +20,8 @@ from typing import Any, get_args
 
 import numpy as np
 
+from sigdask.analysis.comparison.families import SHARED_TRIALS
 from sigdask.analysis.comparison.intervals import NO_ITEM_DIFFERS, NO_MEAN, NOT_BINARY
-from sigdask.analysis.comparison.stopping import SHARED_TRIALS
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import is_parquet, open_text
@@ -35,9 +35,8 @@ from sigdask.results.comparisons import VERSION, ComparisonResults, get_version
 from sigdask.results.export import import_pyarrow, list_csv_rows
 from sigdask.results.fields import CSV_UNDETERMINED, DOCUMENT_UNDETERMINED, UNDETERMINED_NOTES, iter_json_lines
 from sigdask.results.record import Result
-from sigdask.results.signature import ATTRIBUTES, DECISION, EXACT, TRIALS, Signature, split_scorer_signature
+from sigdask.results.signature import ATTRIBUTES, EXACT, TRIALS, Signature, split_scorer_signature
 from sigdask.results.table import Table
-from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
 from sigdask.text import format_list
 
 REQUIRED_FIELDS = (
@@ -276,7 +275,7 @@ def check_signatures(path: Path, document: Mapping[str, Any]) -> None:
         names.add(name)
         stated = {"seed": document.get("seed")} | {key: row.get(key) for key in ("metric", "alternative", "unit")}
         signed: dict[str, Any] = {key: getattr(signature, key) for key in stated}
-        if signature.p == TRIALS and signature.stop is None:
+        if signature.p == TRIALS:
             signed["n_trials"] = signature.n_trials
             signed["p_value"] = (float(row.get("n_extreme") or 0) + 1) / (float(row.get("n_trials") or 0) + 1)
             stated |= {key: float(row[key]) for key in ("n_trials", "p_value") if row.get(key)}
@@ -572,7 +571,7 @@ def _group_matches(matches: Sequence[Match]) -> dict[Signature, list[Match]]:
 
 
 def _drop_trials(settings: Signature) -> Signature:
-    return replace(settings, n_trials=None, stop=None, h=None, epsilon=None, alpha=None)
+    return replace(settings, n_trials=None)
 
 
 def _choose_settings(settings: Signature, sampled: set[Signature]) -> Signature:
@@ -632,9 +631,8 @@ def _build_options(
         "exact_limit": math.inf if method == "exact" or group.p else group.exact_limit,
         "trials": group.n_trials or _find_trials(recorded),
         "seed": group.seed,
-        "alpha": _get_number(recorded.document, "alpha", group.alpha),
+        "alpha": _get_number(recorded.document, "alpha", None),
         "adjust": None if has_by_default else group.adjust if group.adjust and not group.p else "none",
-        "stop": _build_rule(group),
         "second_run": any(recorded.find_values(key) for key in ("second_run", "second_run_p_value")),
         "beside": any(recorded.find_values("beside")),
         "tests": _list_tests(recorded) or None,
@@ -737,19 +735,9 @@ def _choose_method(group: Signature, members: Sequence[Match]) -> str:
     if group.p == "":
         return group.method
     [(entry, _)] = members
-    if group.p in {TRIALS, DECISION}:
+    if group.p == TRIALS:
         return "randomization"
     return "both" if group.p == EXACT and entry.signature.n_trials else "exact"
-
-
-def _build_rule(signature: Signature) -> BesagClifford | ConfidenceSequence | None:
-    if signature.stop is None:
-        return None
-    if signature.h is not None:
-        return BesagClifford(signature.h)
-    assert signature.epsilon is not None
-    assert signature.alpha is not None
-    return ConfidenceSequence(signature.alpha, signature.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -1031,8 +1019,7 @@ def _compare_document(
     if "notes" not in skipped:
         _compare_notes(document, current, comparison)
     signatures = [result.signature for result in recorded.results]
-    if all(signature.alpha is None for signature in signatures):
-        comparison.skip("alpha", TAKEN_SETTING)
+    comparison.skip("alpha", TAKEN_SETTING)
     if not document.get("together") and any(signature.subset for signature in signatures):
         comparison.skip("together", "empty, as it is without --together")
 

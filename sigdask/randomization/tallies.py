@@ -1,9 +1,8 @@
 """Tallies: exceedances counted in some trials. Tallies of disjoint trials add up.
 
-They are kept by round: trials 0 to 4,095, then up to 16,383, each round bringing them to four times as
-many. Every comparison is counted in one round before any is counted in the next, and stopping rules look
-at the ends of rounds. The borders are the same for every plan, so that two plans that share a comparison
-keep its tallies alike.
+They are kept by round: trials 0 to 4,095, then up to 16,383, each round bringing them to four times as many. Every
+comparison is counted in one round before any is counted in the next. The borders are the same for every plan, so that
+two plans that share a comparison keep its tallies alike.
 """
 
 from __future__ import annotations

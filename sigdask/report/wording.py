@@ -45,27 +45,14 @@ class AdjustmentWording:
 
 ADJUSTMENTS = {
     "holm": AdjustmentWording("Holm", "Holm's step-down procedure [[holm1979]]", "Holm's procedure"),
-    "hochberg": AdjustmentWording("Hochberg", "Hochberg's step-up procedure [[hochberg1988]]", "Hochberg's procedure"),
     "bh": AdjustmentWording(
         "Benjamini-Hochberg (false discovery rate)",
         "the procedure of Benjamini and Hochberg, which bounds the false discovery rate [[benjamini1995]]",
         "the procedure of Benjamini and Hochberg",
     ),
-    "by": AdjustmentWording(
-        "Benjamini-Yekutieli (false discovery rate)",
-        "the procedure of Benjamini and Yekutieli, which bounds the false discovery rate [[benjamini2001]]",
-        "the procedure of Benjamini and Yekutieli",
-    ),
     "max-t": AdjustmentWording(
         "step-down max-T on shared swaps",
         "the step-down max-T procedure on the same swaps, studentised [[westfall1993,romano2005]]",
-    ),
-    "max-t:raw": AdjustmentWording(
-        "step-down max-T, not studentised, on shared swaps",
-        "the step-down max-T procedure on the same swaps [[westfall1993,romano2005]]",
-    ),
-    "single-step-max-t": AdjustmentWording(
-        "single-step max-T on shared swaps", "the single-step max-T procedure on the same swaps [[westfall1993]]"
     ),
     "bootstrap-t": AdjustmentWording(
         "the step-down studentised bootstrap",
@@ -124,9 +111,6 @@ EXACT_METHOD_SOURCES = {
     "meet-in-the-middle": "horowitz1974",
 }  # fmt: skip
 """Sources of methods for exact p-values."""
-
-STOPPING_SOURCES = {"besag-clifford": ("besag1991",), "confidence-sequence": ("gandy2009", "ding2020")}
-"""Sources of rules of early stopping."""
 
 
 @dataclass(frozen=True, slots=True)

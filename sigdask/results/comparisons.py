@@ -191,9 +191,8 @@ class ComparisonResults(Sequence[Result]):
         """How p of verdicts over all sets was adjusted: always by max-T. None if there is one verdict or none."""
         if len(self.together) < 2:
             return None
-        is_raw = self.family is not None and self.family.adjust == "max-t:raw"
         verdict, n = self.together[0], len(self.together)
-        return FamilyNote("max-t:raw" if is_raw else "max-t", n, verdict.n_trials, verdict.method == "exact")
+        return FamilyNote("max-t", n, verdict.n_trials, verdict.method == "exact")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object of `to_json` as a dictionary of plain Python values."""

@@ -21,9 +21,9 @@ from sigdask.options import INDEPENDENT_TESTS
 from sigdask.results import messages
 from sigdask.results.columns import CodedColumn, Intervals, format_kinds
 from sigdask.results.notes import list_dicts, list_texts
-from sigdask.results.record import ClassicalTest, Exact, Interval, OtherUnitResult, Result, SecondRun, Stopped
+from sigdask.results.record import ClassicalTest, Exact, Interval, OtherUnitResult, Result, SecondRun
 from sigdask.results.signature import format_signatures
-from sigdask.results.table import DISAGREES, ClassicalColumn, StoppedCounts, Table, get_details
+from sigdask.results.table import DISAGREES, ClassicalColumn, Table, get_details
 from sigdask.results.values import (
     Composite,
     Lists,
@@ -140,14 +140,6 @@ def _read_other_units(table: Table) -> Values:
     return Lists(parts, len(table))
 
 
-def _read_rule(stops: StoppedCounts) -> Nullable:
-    rule, epsilon, h = (CodedColumn.from_constant(v, len(stops.n_asked)) for v in (stops.rule, stops.epsilon, stops.h))
-    decisions = CodedColumn(stops.is_significant.astype(np.int32), (False, True, None))
-    return Nullable(
-        build_records(Stopped, rule, stops.n_asked, stops.is_early, decisions, epsilon, h), stops.n_asked > 0
-    )
-
-
 def _read_tests(table: Table) -> Values:
     n, parts = len(table), []
     for test in table.tests:
@@ -207,7 +199,6 @@ FIELDS = (
     ResultField("beside", _read_other_units),
     ResultField("notes", lambda t: SparseLists(messages.build_notes(t), len(t), list_dicts)),
     ResultField("signature", lambda t: t.metric.map(lambda metric: metric.signature)),
-    ResultField("stopped", lambda t: Lists([_read_rule(stops) for stops in t.stops], len(t), is_single=True)),
     ResultField("p_adjusted_interval", lambda t: build_optional_pairs(t.p_adjusted_low, t.p_adjusted_high)),
     ResultField("tests", _read_tests),
     ResultField("interval", _read_intervals),
@@ -309,11 +300,6 @@ def _read_doubts(table: Table) -> Values:
     return [format_kinds(doubt.kind for doubt in doubts.get(row, ())) for row in range(len(table))]
 
 
-def _read_rules(table: Table) -> Values:
-    parts = [Nullable(CodedColumn.from_constant(s.rule, len(table)), s.n_asked > 0) for s in table.stops]
-    return Lists(parts, len(table), is_single=True).to_list()
-
-
 def _read_interval_column(name: str) -> Callable[[Table], Values]:
     return lambda table: build_optional(getattr(_get_intervals(table), name))
 
@@ -341,7 +327,6 @@ FRAME_COLUMNS: dict[str, Callable[[Table], Values] | None] = {
         ("unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative", "n_items",
          "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_adjusted", "r12", "signature")
     ),
-    "stopped": _read_rules,
     "p_low": lambda t: t.p_low,
     "p_high": lambda t: t.p_high,
     "p_adjusted_low": lambda t: build_optional(t.p_adjusted_low),
@@ -354,7 +339,7 @@ FRAME_COLUMNS: dict[str, Callable[[Table], Values] | None] = {
     **{name: _read_interval_column(column) for name, column in INTERVAL_COLUMNS.items()},
     **dict.fromkeys(("paired_d", "test_signature")),
     "assumptions": _read_doubts,
-    "p_max_t": _read_method_p("max-t", "single-step-max-t"),
+    "p_max_t": _read_method_p("max-t"),
     "p_bootstrap_t": _read_method_p("bootstrap-t"),
     "p_tukey": _read_method_p("tukey"),
     "interval_simultaneous_low": lambda t: build_optional(get_details(t).low),

@@ -22,14 +22,13 @@ from sigdask.results.columns import (
     build_assumptions,
     get_filling,
 )
-from sigdask.results.messages import SECOND_RUN, STOP_UNKNOWN
+from sigdask.results.messages import SECOND_RUN
 from sigdask.results.record import Result
 from sigdask.results.signature import Signature
 from sigdask.results.table import (
     AlternativeUnit,
     CheckResults,
     ClassicalColumn,
-    StoppedCounts,
     Table,
     UnitCorrelation,
     merge_orders,
@@ -112,7 +111,6 @@ def results_to_table(results: Sequence[Result], alpha: float) -> Table:
         checks=_build_checks(results),
         dependence=_build_correlations(results),
         beside=_build_other_units(results),
-        stops=_build_stops(results),
         tests=_build_tests(results),
         intervals=_build_intervals(results),
         origins=_build_digests(results),
@@ -173,18 +171,6 @@ def _build_other_units(results: Sequence[Result]) -> tuple[AlternativeUnit, ...]
         _fill_group(AlternativeUnit, other, exact=np.array([o is not None and o.method == "exact" for o in other]))
         for other in columns
     )
-
-
-def _build_stops(results: Sequence[Result]) -> tuple[StoppedCounts, ...]:
-    rules = dict.fromkeys((r.stopped.rule, r.stopped.epsilon, r.stopped.h) for r in results if r.stopped is not None)
-    stops = []
-    for rule, epsilon, h in rules:
-        ruled = [r if (s := r.stopped) and (s.rule, s.epsilon, s.h) == (rule, epsilon, h) else None for r in results]
-        paths = {name: f"stopped.{name}" for name in ("n_asked", "is_early", "is_significant")}
-        paths |= {"n_counted": "n_trials", "n_counted_extreme": "n_extreme"}
-        is_unknown = np.array([r is not None and STOP_UNKNOWN in r.notes for r in ruled], np.bool_)
-        stops.append(_fill_group(StoppedCounts, ruled, paths, rule=rule, epsilon=epsilon, h=h, is_unknown=is_unknown))
-    return tuple(stops)
 
 
 def _build_tests(results: Sequence[Result]) -> tuple[ClassicalColumn, ...]:

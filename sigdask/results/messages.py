@@ -199,7 +199,6 @@ DROPPED_PLACEHOLDER = "{dropped}"
 """Placeholder for the number of dropped observations in the description of a test."""
 
 NOT_REACHED = Note("not-reached", "not computed yet: no trial is counted, so p is shown as 1")
-STOP_UNKNOWN = Note("stop-unknown", "it is not known yet at which trial the rule stops, so p is an upper bound")
 
 
 def describe_checks(table: Table, name: str) -> Values:
@@ -225,7 +224,7 @@ def describe_checks(table: Table, name: str) -> Values:
 
 def _describe_applicable(table: Table, name: str, rows: NDArray[np.intp]) -> Sentences:
     """Return the sentences of rows to which a check applies, all with or all without a count of all arrangements."""
-    trials, extreme = (column[rows] for column in table.total_counts)
+    trials, extreme = (column[rows] for column in (table.n_trials, table.n_extreme))
     if name == SECOND_RUN:
         counts = _code_numbers(extreme), _code_numbers(table.second_extreme[rows])
         n_trials = _code_numbers(table.second_trials[rows], _format_trials)
@@ -281,7 +280,6 @@ def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:
         _note_undefined,
         _note_not_reached,
         _note_undecided,
-        _note_stop_unknown,
         _note_second_look,
         iter_interval_notes,
     ):
@@ -344,11 +342,6 @@ def build_undecided_note(low: float, high: float, rate: float, alpha: float) -> 
     )
     text = f"undecided at {alpha:g}: the 99 % interval of p is {format_limits(low, high, alpha)}; {remedy}"
     return Note("undecided", text, {"alpha": alpha, "low": low, "high": high, "needed": needed})
-
-
-def _note_stop_unknown(table: Table) -> RowNotes:
-    for stops in table.stops:
-        yield from ((row, STOP_UNKNOWN) for row in np.flatnonzero(stops.is_unknown).tolist())
 
 
 def _note_second_look(table: Table) -> RowNotes:

@@ -16,7 +16,6 @@ NoteKind = Literal[
     "not-reached",  # no trial has been counted yet
     "undecided",  # the interval of p contains alpha
     "unadjusted-undecided",  # as "undecided", for the unadjusted p of a verdict by adjusted p
-    "stop-unknown",  # the trial at which a rule stops has not been determined yet
     "second-look",  # p was computed before with fewer trials
     "interval",  # a remark on an interval, or why there is none
     "interval-differs",  # it contains 0 although p is small, or the reverse
@@ -42,7 +41,7 @@ NoteKind = Literal[
 """Subject of a note. The names never change."""
 
 CHANGES_VERDICTS: frozenset[NoteKind] = frozenset(
-    {"upper-bound", "zero-division", "not-reached", "undecided", "stop-unknown", "few-trials", "few-units",
+    {"upper-bound", "zero-division", "not-reached", "undecided", "few-trials", "few-units",
      "family-undecided", "caveat", "skewed", "dependence", "permutation"}
 )  # fmt: skip
 LIMITS_CONCLUSIONS: frozenset[NoteKind] = frozenset(

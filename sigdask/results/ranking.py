@@ -166,13 +166,12 @@ def build_ranking(table: Table) -> SystemRanking:
     systems_ranked = rank_systems(
         system_scores.systems, system_scores.scores, pairs[decision == 1], higher_is_better=score.higher_is_better
     )
-    p_values = np.where(np.isnan(table.p_value), decision != 1, table.p_value)  # a stopping rule may decide without p
     subset = table.subset[0]
     return SystemRanking(
         table.test_set[0],
         None if subset is None else {"column": subset.column, "value": subset.value},
         score.name,
-        discriminative_power(p_values, table.alpha),
+        discriminative_power(table.p_value, table.alpha),
         tuple(systems_ranked),
         _find_clusters(table, pairs, [system_scores.systems.index(ranked.system) for ranked in systems_ranked]),
         choose_grouping(table.grouping, systems_ranked),

@@ -11,7 +11,7 @@ from sigdask.results.columns import Assumption, format_short_doubt
 from sigdask.results.notes import Note, list_texts
 from sigdask.statistics.bounds import Check
 from sigdask.statistics.dependence import Dependence
-from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score, format_signed
+from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,34 +79,6 @@ class OtherUnitResult:
     n_trials: int
     n_extreme: int
     p_value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """How an early-stopping rule ended the counting.
-
-    Attributes
-    ----------
-    rule : {"besag-clifford", "confidence-sequence"}
-        The rule.
-    n_asked : int
-        Maximum number of trials.
-    is_early : bool
-        Whether the rule stopped before that.
-    is_significant : bool or None
-        Decision of the confidence sequence, which gives no p. None if it is undecided.
-    epsilon : float or None
-        Resampling risk of the confidence sequence.
-    h : int or None
-        Number of exceedances at which Besag and Clifford's rule stops.
-    """
-
-    rule: str
-    n_asked: int
-    is_early: bool
-    is_significant: bool | None = None
-    epsilon: float | None = None
-    h: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +168,9 @@ class Result:
     n_trials, n_extreme : int
         Number of trials (or arrangements), and how many of them are at least as extreme as observed.
     p_value : float
-        p of the test, not adjusted: (n_extreme + 1) / (n_trials + 1), or the exact p. If Besag and Clifford's rule
-        stopped early, n_extreme / n_trials. NaN if a confidence sequence gives only a decision.
+        p of the test, not adjusted: (n_extreme + 1) / (n_trials + 1), or the exact p.
     p_interval : tuple of float
-        99 % Clopper-Pearson interval of the exact p, from the trials. Both ends equal p if no trial was random. If a
-        rule stopped early, a wider interval, which holds for any number of trials.
+        99 % Clopper-Pearson interval of the exact p, from the trials. Both ends equal p if no trial was random.
     p_adjusted : float or None
         p adjusted for all comparisons of its family. None if p was not adjusted.
     p_adjusted_interval : tuple of float, or None
@@ -223,8 +193,6 @@ class Result:
         Notes on this comparison. `warnings` are their texts.
     signature : str or None
         Signature that the scorer library gives, such as that of sacrebleu.
-    stopped : Stopped or None
-        How a stopping rule ended the counting. p is NaN if the rule gives only a decision.
     tests : tuple of ClassicalTest
         The classical tests that you chose with `tests`.
     interval : Interval or None
@@ -284,7 +252,6 @@ class Result:
     beside: tuple[OtherUnitResult, ...] = ()
     notes: tuple[Note, ...] = ()
     signature: str | None = None
-    stopped: Stopped | None = None
     p_adjusted_interval: tuple[float, float] | None = None
     tests: tuple[ClassicalTest, ...] = ()
     interval: Interval | None = None
@@ -326,16 +293,6 @@ class Result:
         """Return whether the interval of p contains alpha, so that more trials could change the verdict."""
         return self.method != "exact" and self.p_interval[0] <= alpha < self.p_interval[1]
 
-    @property
-    def n_asked(self) -> int:
-        """Number of trials that you requested. If a stopping rule ended them, fewer were counted."""
-        return self.n_trials if self.stopped is None else self.stopped.n_asked
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether a stopping rule has ended the trials of this comparison."""
-        return self.stopped is not None and (self.stopped.is_early or self.n_trials >= self.stopped.n_asked)
-
     def verdict(self, alpha: float) -> str:
         """Return the verdict at the significance level alpha in words, by the adjusted p if there is one, else by p.
 
@@ -361,11 +318,9 @@ class Result:
         >>> compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0]).decision(0.05)
         False
         """
-        if self.stopped is not None and self.stopped.rule == "confidence-sequence" and self.method != "exact":
-            return self.stopped.is_significant
         if self.p_adjusted is not None:
             return bool(self.p_adjusted <= alpha)
-        if self.is_undecided(alpha) and not self.is_settled:
+        if self.is_undecided(alpha):
             return None
         return bool(self.p_value <= alpha)
 
@@ -413,7 +368,7 @@ def format_line(r: Result) -> str:
         The comparison.
     """
     location = [_escape_text(part) for part in (r.test_set, _get_subset(r)) if part]
-    p = f"p in {format_limits(*r.p_interval)}" if math.isnan(r.p_value) else format_p_equals(r.p_value)
+    p = format_p_equals(r.p_value)
     adjusted = [] if r.p_adjusted is None or math.isnan(r.p_adjusted) else [f"adjusted {format_p_equals(r.p_adjusted)}"]
     scores = (
         f"{_escape_text(r.metric)} {format_score(r.score_a)} - {format_score(r.score_b)} = "

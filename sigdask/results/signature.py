@@ -28,14 +28,11 @@ from sigdask.results.columns import CodedColumn, Hashes, InputDigests
 from sigdask.results.table import Table
 from sigdask.results.values import Sentences, Values, list_values
 
-TRIALS, EXACT, LIMITS, DECISION = "trials", "exact", "limits", "decision"
-"""How p was computed: (k + 1) / (n + 1) from random trials, exactly, as the upper of two limits, or not at all."""
+TRIALS, EXACT, LIMITS = "trials", "exact", "limits"
+"""How p was computed: (k + 1) / (n + 1) from random trials, exactly, or as the upper of two limits."""
 
 NUMBERS: Mapping[str, tuple[type, float, float]] = {
     "nt": (int, 1, MAX_STREAM_TRIALS),
-    "h": (int, 1, MAX_STREAM_TRIALS),
-    "epsilon": (float, math.ulp(0), 1),
-    "alpha": (float, math.ulp(0), 1),
     "seed": (int, 0, MAX_SEED),
     "scheme": (int, 0, MAX_SEED),
     "m": (int, 1, MAX_SEED),
@@ -49,14 +46,14 @@ REQUIRED_KEYS = ("test", "metric", "alt", "method", "p", "seed", "scheme", "set"
 """Keys of every signature."""
 
 KEYS = (
-    "test", "metric", "alt", "method", "limit", "p", "nt", "stop", "h", "epsilon", "alpha", "seed", "scheme", "set",
-    "by", "value", "unit", "adj", "m", "family", "data", "v",
+    "test", "metric", "alt", "method", "limit", "p", "nt", "seed", "scheme", "set", "by", "value", "unit", "adj", "m",
+    "family", "data", "v",
 )  # fmt: skip
 """All keys in their order. Those of the metric's options follow it as `metric.KEY`."""
 
 ATTRIBUTES = {
     "metric": "metric", "alt": "alternative", "method": "method", "limit": "exact_limit", "p": "p", "nt": "n_trials",
-    "stop": "stop", "h": "h", "epsilon": "epsilon", "alpha": "alpha", "seed": "seed", "scheme": "scheme",
+    "seed": "seed", "scheme": "scheme",
     "set": "test_set", "unit": "unit", "adj": "adjust", "m": "members", "family": "family", "data": "data",
     "v": "version",
 }  # fmt: skip
@@ -66,14 +63,10 @@ CHOICES = {
     "test": ("ar",),
     "alt": ("two-sided", "greater", "less"),
     "method": ("auto", "randomization", "exact", "both"),
-    "p": (TRIALS, EXACT, LIMITS, DECISION),
+    "p": (TRIALS, EXACT, LIMITS),
     "adj": tuple(name for name in OPTIONS["adjust"].choices if name != "none"),
-    "stop": ("besag-clifford", "confidence-sequence"),
 }
 """Allowed values of keys."""
-
-STOP_KEYS = {None: set(), "besag-clifford": {"h"}, "confidence-sequence": {"epsilon", "alpha"}}
-"""Keys that accompany each stopping rule."""
 
 OPTION_PREFIX = "metric."
 
@@ -123,7 +116,7 @@ class Signature:
         Method as requested.
     exact_limit : float or None
         Requested limit of exact p-values in seconds, if the method omits those that take longer.
-    p : {"trials", "exact", "limits", "decision"}
+    p : {"trials", "exact", "limits"}
         How p was obtained.
     seed, scheme : int
         Seed of the random stream, and the version of its layout.
@@ -134,11 +127,9 @@ class Signature:
     version : str
         Version of sigdask.
     n_trials : int or None
-        Number of random trials counted, or the maximum of a stopping rule. None if there were none.
+        Number of random trials counted. None if there were none.
     options : tuple of (str, str)
         Options of the metric, as its scorer prints them. For a user's metric, `code` is a digest of its code.
-    stop : str or None
-        The rule that ended the counting, with `h` or with `epsilon` and `alpha`.
     subset : tuple of (str, str), or None
         Column and value, if a subset of the items was compared.
     adjust : str or None
@@ -158,10 +149,6 @@ class Signature:
     n_trials: int | None = None
     exact_limit: float | None = None
     options: tuple[tuple[str, str], ...] = ()
-    stop: str | None = None
-    h: int | None = None
-    epsilon: float | None = None
-    alpha: float | None = None
     subset: tuple[str, str] | None = None
     adjust: str | None = None
     members: int | None = None
@@ -209,10 +196,6 @@ class Signature:
             )
         if ("by" in values) != ("value" in values):
             raise InputError("signature: by and value belong together; give both or neither")
-        rule, settings = values.get("stop"), values.keys() & set().union(*STOP_KEYS.values())
-        if settings != (needed := STOP_KEYS[rule]):
-            expected, found = (" and ".join(sorted(keys)) or "nothing" for keys in (needed, settings))
-            raise InputError(f"signature: stop = {rule or 'none'}: expected {expected} with it, found {found}")
         data = DataDigests.parse(values["data"])
         attributes: dict[str, Any] = {attribute: values.get(key) for key, attribute in ATTRIBUTES.items()}
         return Signature(
@@ -330,18 +313,15 @@ def _list_settings(table: Table, digests: InputDigests) -> list[Any]:
     coded_columns = _list_columns(table, digests, "code", "adjust", "members", "family", "version")
     return [
         *(column.codes for column in coded_columns),
-        *(digests.seed, table.n_trials, table.exact, table.is_enumerated, np.isnan(table.p_value)),
-        *(stops.n_asked for stops in table.stops),
+        *(digests.seed, table.n_trials, table.exact, table.is_enumerated),
     ]
 
 
 def _build_signature(table: Table, digests: InputDigests, row: int) -> Signature:
     """Return the signature of a row with a placeholder for the digests of its data."""
     subset, score = table.subset[row], table.metric[row]
-    rule_stops = next((stops for stops in table.stops if stops.n_asked[row]), None)
     method, _, limit = digests.method[row].partition(":")
-    n_trials = int(table.n_trials[row] if rule_stops is None else rule_stops.n_asked[row])
-    epsilon = None if rule_stops is None else rule_stops.epsilon
+    n_trials = int(table.n_trials[row])
     code = [("code", text)] if (text := digests.code[row]) else []
     return Signature(
         metric=score.name,
@@ -357,10 +337,6 @@ def _build_signature(table: Table, digests: InputDigests, row: int) -> Signature
         version=digests.version[row],
         n_trials=None if table.is_enumerated[row] or not n_trials else n_trials,
         options=(*split_scorer_signature(score.signature), *code),
-        stop=None if rule_stops is None else rule_stops.rule,
-        h=None if rule_stops is None else rule_stops.h,
-        epsilon=epsilon,
-        alpha=None if epsilon is None else table.alpha,
         subset=None if subset is None else (subset.column, subset.value),
         adjust=digests.adjust[row] or None,
         members=int(digests.members[row]) if digests.members[row] else None,
@@ -369,9 +345,7 @@ def _build_signature(table: Table, digests: InputDigests, row: int) -> Signature
 
 
 def _get_p_kind(table: Table, row: int) -> str:
-    """Return how p was obtained: from trials, exactly, from limits, or not at all."""
-    if np.isnan(table.p_value[row]):
-        return DECISION
+    """Return how p was obtained: from trials, exactly, or from limits."""
     if table.exact[row]:
         return EXACT
     return TRIALS if table.n_trials[row] else LIMITS

@@ -110,45 +110,6 @@ class AlternativeUnit(ColumnGroup):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StoppedCounts(ColumnGroup):
-    """How an early-stopping rule ended the counting of each row.
-
-    Attributes
-    ----------
-    rule : str
-        Which.
-    n_asked : int64 array, shape (n,)
-        Maximum number of trials, or 0 if no rule monitored the row.
-    is_early : bool array, shape (n,)
-    is_significant : int8 array, shape (n,)
-        1, 0, or -1 where it is undecided or the rule gives a p.
-    epsilon : float or None
-    h : int or None
-    is_unknown : bool array, shape (n,)
-        Whether the trial at which the rule stops has not been determined yet.
-    n_counted, n_counted_extreme : int64 array, shape (n,)
-        Trials and exceedances that were counted, used by the checks. Those of the table end where the rule stopped.
-    """
-
-    KEYS: ClassVar[tuple[str, ...]] = ("rule", "epsilon", "h")
-
-    rule: str
-    n_asked: Integers
-    is_early: Bools
-    is_significant: NDArray[np.int8]
-    epsilon: float | None
-    h: int | None
-    is_unknown: Bools
-    n_counted: Integers
-    n_counted_extreme: Integers
-
-    @property
-    def has_decision(self) -> bool:
-        """Whether the rule gives a decision instead of a p-value."""
-        return self.rule == "confidence-sequence"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class ClassicalColumn(ColumnGroup):
     """Results of one classical test for each row of a table.
 
@@ -225,8 +186,6 @@ class Table(ColumnGroup):
         The score used in place of 0/0; NaN if the score is defined.
     step : float64
         Resolution of scores. 0 if they are exact, negative if some differ by less than the resolution.
-    stops : tuple of StoppedCounts
-        One for each rule. No row has two rules.
     seen_with : int64
         Number of trials of an earlier p with fewer trials; 0 if there was none.
     tests : tuple of ClassicalColumn
@@ -282,7 +241,6 @@ class Table(ColumnGroup):
     checks: Mapping[str, CheckResults] = field(default_factory=dict)
     dependence: tuple[UnitCorrelation, ...] = ()
     beside: tuple[AlternativeUnit, ...] = ()
-    stops: tuple[StoppedCounts, ...] = ()
     tests: tuple[ClassicalColumn, ...] = ()
     intervals: Intervals | None = None
     origins: InputDigests | None = None
@@ -362,41 +320,15 @@ class Table(ColumnGroup):
         return np.asarray(self.exact & (self.n_trials > 0) & (self.p_low == self.p_high))
 
     @property
-    def total_counts(self) -> tuple[Integers, Integers]:
-        """Number of trials and of exceedances of each row, including those counted after a stopping rule's stop."""
-        trials, extreme = self.n_trials, self.n_extreme
-        for stops in self.stops:
-            is_ruled = stops.n_asked > 0
-            trials = np.where(is_ruled, stops.n_counted, trials)
-            extreme = np.where(is_ruled, stops.n_counted_extreme, extreme)
-        return trials, extreme
-
-    @property
-    def is_settled(self) -> Bools:
-        """Whether an early-stopping rule has ended the counting of each row."""
-        settled = np.zeros(len(self), np.bool_)
-        for stops in self.stops:
-            settled |= (stops.n_asked > 0) & (stops.is_early | (self.n_trials >= stops.n_asked))
-        return settled
-
-    @property
     def is_open(self) -> Bools:
         """Whether each row is undecided: its interval of p contains alpha, and more trials could change the verdict."""
-        undecided = (self.p_low <= self.alpha) & (self.alpha < self.p_high) & ~self.is_settled & ~self.exact
-        for stops in self.stops:
-            if stops.has_decision:
-                undecided &= stops.n_asked == 0
-        return undecided
+        return np.asarray((self.p_low <= self.alpha) & (self.alpha < self.p_high) & ~self.exact)
 
     @property
     def decision(self) -> NDArray[np.int8]:
         """Significance of each row at alpha, as in `Result.decision`: 1, 0, or -1 if undecided."""
         single = np.where(self.is_open, -1, self.p_value <= self.alpha)
-        decisions = np.where(np.isnan(self.p_adjusted), single, self.p_adjusted <= self.alpha).astype(np.int8)
-        for stops in self.stops:
-            if stops.has_decision:
-                decisions = np.where((stops.n_asked > 0) & ~self.exact, stops.is_significant, decisions)
-        return decisions
+        return np.where(np.isnan(self.p_adjusted), single, self.p_adjusted <= self.alpha).astype(np.int8)
 
     @property
     def is_skewed(self) -> Bools:
@@ -413,7 +345,7 @@ class Table(ColumnGroup):
 
 
 GROUPS: dict[str, type[ColumnGroup]] = {
-    "checks": CheckResults, "dependence": UnitCorrelation, "beside": AlternativeUnit, "stops": StoppedCounts,
+    "checks": CheckResults, "dependence": UnitCorrelation, "beside": AlternativeUnit,
     "tests": ClassicalColumn, "intervals": Intervals, "origins": InputDigests, "assumptions": Assumptions,
     "adjusted": AdjustmentDetails,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Statistics on arrays and numbers only: bounds, multiplicity, stopping, checks, dependence.
+"""Statistics on arrays and numbers only: bounds, multiplicity, checks, dependence.
 
 scipy.special imports all modules of numpy, also those that it does not use. Here the slowest of them are imported only
 when they are first used.

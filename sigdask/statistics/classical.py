@@ -132,16 +132,12 @@ DESCRIPTIONS = MATCHED_TESTS | INDEPENDENT_TESTS
 
 NAMES = tuple(DESCRIPTIONS)
 
-ALIASES = {"wilcoxon:wilcox": "wilcoxon"}
-"""Other names of tests. Wilcoxon's own rule drops zeros before ranking, Pratt's after it."""
-
-
 OTHER_TESTS = (
     (r"(approximate[-_ ])?randomi[sz]ation|permutation|shuffling", (
         "this is the test that sigdask makes; leave out --tests"
     )),
     (r"(paired[-_ ])?bootstrap.*|bca", "use --interval bootstrap for bootstrap intervals"),
-    (r"tukey.*|holm.*|hochberg|bonferroni|bh|fdr|by|max-t.*|dunn.*", "use --adjust for adjustments"),
+    (r"tukey.*|holm.*|bonferroni|bh|fdr|max-t.*|dunn.*", "use --adjust for adjustments"),
     (r"anova|friedman|nemenyi|kruskal.*|cochran.*|omnibus", "use --adjust max-t or tukey to test all systems together"),
     (r"(paired[-_ ]?)?(t[-_ ]?test|student.*)", "use t for matched pairs, two-sample-t for independent samples"),
     (r"welch.*|mann[-_ ]?whitney.*|u[-_ ]?test|rank[-_ ]?sum", (
@@ -172,7 +168,7 @@ def parse_tests(tests: str | Sequence[str] | None) -> tuple[str, ...]:
     """
     texts = (tests,) if isinstance(tests, str) else tests or ()
     words = [word.strip() for text in texts for word in text.split(",")]
-    names = {name for word in words for name in (NAMES if word == "all" else (ALIASES.get(word, word),))}
+    names = {name for word in words for name in (NAMES if word == "all" else (word,))}
     for word in names.difference(NAMES):
         if instead := next((text for pattern, text in OTHER_TESTS if re.fullmatch(pattern, word.casefold())), None):
             raise InputError(f"no classical test {word!r}: {instead}; expected {', '.join(NAMES)} or all")
@@ -222,38 +218,6 @@ def two_proportion_z(
     inside = np.where(varies, n * m * right * (n_total - right), 1.0)
     z = np.where(varies, (a * m - b * n) * np.sqrt(n_total / inside), np.nan)
     return z, np.where(has & ~varies, 1.0, compute_normal_p(z, alternative))
-
-
-def chi_square(
-    right_a: ArrayLike,
-    n_a: ArrayLike,
-    right_b: ArrayLike,
-    n_b: ArrayLike,
-    alternative: str = "two-sided",
-    *,
-    corrected: bool = False,
-) -> tuple[Floats, Floats]:
-    """Return Pearson's chi-square of a 2x2 table of right and wrong by system, and its p-value.
-
-    Parameters
-    ----------
-    right_a, n_a, right_b, n_b, alternative
-        As in `two_proportion_z`; one-sided p comes from the root with the difference's sign.
-    corrected : bool
-        Whether Yates' correction for continuity is used.
-
-    Returns
-    -------
-    tuple of float64 array, shape (...)
-        As in `two_proportion_z`.
-    """
-    z, p = two_proportion_z(right_a, n_a, right_b, n_b, alternative)
-    if not corrected:
-        return z**2, p
-    a, n, b, m = (np.asarray(count, np.float64) for count in (right_a, n_a, right_b, n_b))
-    distance = np.abs(a * m - b * n)
-    root = z * np.maximum(distance - (n + m) / 2, 0.0) / np.where(distance > 0, distance, 1.0)
-    return root**2, np.where(np.isnan(z), p, compute_normal_p(root, alternative))
 
 
 def compute_normal_p(z: Floats, alternative: str) -> Floats:
@@ -368,9 +332,6 @@ def _compute_t_p(t: Floats, freedom: Floats, alternative: str) -> Floats:
 WILCOXON_EXACT_UP_TO = 100
 """Maximum number of differences other than zero for which p is exact. Above it, p is from the normal distribution."""
 
-DROPPED = -1
-"""Placeholder for the number of units with zero difference that are dropped before ranking."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignedRanks:
@@ -390,15 +351,12 @@ class SignedRanks:
     n: Integers
 
 
-def wilcoxon_sorted(
-    ordered: Floats, n_units: Integers, alternative: str, zeros: str = "wilcox", tolerance: float = 0.0
-) -> SignedRanks:
+def wilcoxon_sorted(ordered: Floats, alternative: str, tolerance: float = 0.0) -> SignedRanks:
     """Test rows of differences that are sorted in ascending order, by Wilcoxon's signed-rank test.
 
-    All rows are tested together, so pass only some at a time.
+    Zeros are dropped before ranking. All rows are tested together, so pass only some at a time.
     """
-    sizes = np.ascontiguousarray(n_units) if zeros == "pratt" else np.full(len(ordered), DROPPED)
-    n, doubled, total, squares, p_at_most, p_equal = _sum_signed_ranks(ordered, tolerance, sizes).T
+    n, doubled, total, squares, p_at_most, p_equal = _sum_signed_ranks(ordered, tolerance).T
     spread = np.sqrt(np.where(squares > 0, squares, 1.0)) / 2
     p = compute_normal_p((doubled - total / 2) / spread, alternative)
     if alternative == "two-sided":
@@ -410,7 +368,7 @@ def wilcoxon_sorted(
 
 
 @cached_njit()
-def _sum_signed_ranks(ordered, tolerance, n_units):
+def _sum_signed_ranks(ordered, tolerance):
     """Return, for each comparison, sums of signed ranks and the probabilities of the smaller sum.
 
     Parameters
@@ -419,8 +377,6 @@ def _sum_signed_ranks(ordered, tolerance, n_units):
         Each row ascending.
     tolerance : float
         Absolute differences that differ by less are equal.
-    n_units : int64 array, shape (n_comparisons,)
-        Number of units including zeros for Pratt's rule; `DROPPED` for Wilcoxon's.
 
     Returns
     -------
@@ -437,9 +393,8 @@ def _sum_signed_ranks(ordered, tolerance, n_units):
             row_differences[np.searchsorted(row_differences, tolerance, side="right") :],
         )
         n = len(down) + len(up)
-        shift = 0 if n_units[row] == DROPPED else n_units[row] - n
-        positive, squares = _sum_ranks(down, up, shift, tolerance, ranks)
-        total = float(n) * (n + 1) + 2.0 * shift * n
+        positive, squares = _sum_ranks(down, up, tolerance, ranks)
+        total = float(n) * (n + 1)
         sums = out[row]
         sums[0], sums[1], sums[2], sums[3] = n, positive, total, squares
         if n <= WILCOXON_EXACT_UP_TO:
@@ -448,7 +403,7 @@ def _sum_signed_ranks(ordered, tolerance, n_units):
 
 
 @cached_njit()
-def _sum_ranks(down, up, shift, tolerance, ranks):
+def _sum_ranks(down, up, tolerance, ranks):
     """Return the sum of positive differences' doubled ranks and the sum of all squared ranks; store ranks if few.
 
     Negative and positive differences are visited from zero outwards, all of one size together.
@@ -467,7 +422,7 @@ def _sum_ranks(down, up, shift, tolerance, ranks):
             else:
                 break
         tied = n_down + n_up
-        rank = 2 * (n_ranked + shift) + tied + 1
+        rank = 2 * n_ranked + tied + 1
         positive += float(rank) * n_up
         squares += float(rank) * rank * tied
         if n <= WILCOXON_EXACT_UP_TO:

@@ -12,7 +12,6 @@ from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
 from sigdask.formats import read
 from sigdask.metrics import black_box
-from sigdask.statistics import bounds
 
 N = 60
 
@@ -56,14 +55,6 @@ def test_the_runs_end_where_the_result_does_and_are_prefixes_of_it(side):
         assert details.null.observed == pytest.approx(result.difference)
         assert details.null.histogram.counts.sum() == 3000
         assert details.null.histogram.marked.sum() == result.n_extreme
-
-
-def test_fewer_trials_are_the_first_of_more():
-    [_, *_], more_trials = compare_opened([draw_scores()], trials=2048)
-    _, fewer_trials = compare_opened([draw_scores()], trials=512)
-    for long_details, short_details in zip(more_trials, fewer_trials, strict=True):
-        for long_run, short_run in zip(long_details.runs, short_details.runs, strict=True):
-            assert long_run.n_extreme[: len(short_run.n_extreme)].tolist() == short_run.n_extreme.tolist()
 
 
 def test_where_trials_cost_too_much_the_points_are_fewer_and_the_end_is_the_results(monkeypatch):
@@ -170,12 +161,6 @@ def test_bars_are_as_wide_as_steps_so_that_none_is_empty_between_others():
     assert (bars.counts[5:-5] > 0).all()
     equal_bars = EqualWidthBars.from_values(np.zeros(4), np.ones(4, bool))
     assert (equal_bars.counts.tolist(), equal_bars.marked.tolist()) == ([4], [4])
-
-
-def test_intervals_are_those_of_clopper_and_pearson():
-    run = comparison_details.Convergence(np.array([16, 32]), np.array([1, 4]))
-    low, high = bounds.clopper_pearson([1, 4], [16, 32])
-    assert [end.tolist() for end in run.intervals] == [low.tolist(), high.tolist()]
 
 
 def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):

@@ -9,9 +9,7 @@ from command import call_sigdask
 from conftest import ROOT
 
 import sigdask
-from sigdask.analysis.power import build_question
 from sigdask.errors import InputError
-from sigdask.options import PowerOptions, fill_options
 from sigdask.statistics.power import compute_sign_power
 
 RNG = np.random.default_rng(11)
@@ -39,11 +37,6 @@ def test_units_and_differences_answer_each_other():
     assert inverse.detectable.low * 0.97 <= 0.04 <= inverse.detectable.high * 1.03
     assert result.needed.low <= result.needed.value <= result.needed.high
     assert result.at_wanted.power < 0.8 if result.needed.value > 62 else result.at_wanted.power > 0.7
-
-
-def test_the_same_answers_in_any_partition():
-    expected = sigdask.power(TWO, difference=0.04, cluster="none", samples=300)
-    assert sigdask.power(TWO, difference=0.04, cluster="threads", workers=2, samples=300) == expected
 
 
 def test_another_pair_changes_no_answer():
@@ -115,21 +108,6 @@ def test_pairs_that_cannot_be_answered_are_named_beside_those_that_can(table):
     assert "old and same: the systems are equal on every unit" in result.stdout
 
 
-def test_answers_that_rest_on_few_units_are_marked_and_not_summed_up():
-    higher = (BASE + 0.3 + np.linspace(0, 0.2, 60) ** 2).round(3)
-    systems = {**TWO, "ahead": higher.tolist()}
-    results = sigdask.power(systems, difference=0.05, samples=300)
-    by_few = {(result.a, result.b): result.is_detectable_uncertain for result in results}
-    with pytest.warns(FutureWarning, match="is_detectable_uncertain"):
-        assert [result.detects_by_few for result in results] == [*by_few.values()]
-    assert by_few == {("old", "new"): False, ("old", "ahead"): True, ("new", "ahead"): True}
-    from sigdask.report.terminal.power import render
-
-    text = render(results)
-    assert "* rests on few units" in text
-    assert "(1 of 3 pairs)" in text
-
-
 @pytest.mark.slow
 def test_workers_of_a_cluster_find_the_same_power():
     expected = sigdask.power(SCORES, difference=0.04, cluster="none", samples=600)
@@ -181,10 +159,6 @@ def test_very_many_units_are_told_by_the_normal_approximation():
     [result] = sigdask.power(is_correct, difference=1e-4)
     assert result.method == "normal approximation"
     assert result.needed.value == pytest.approx(2.8016**2 * 0.25 / 1e-8, rel=0.02)
-
-
-def test_a_two_sided_difference_is_a_size():
-    assert build_question(fill_options(PowerOptions, {"difference": -0.1})).difference == 0.1
 
 
 @pytest.mark.skipif(not (ROOT / "../shared/data").is_dir(), reason="needs the sets of real data")

@@ -36,7 +36,7 @@ def list_completions(*words, cwd):
     [
         (("sigdask", "com"), ["compare"]),
         (("sigdask", "compare", "--adj"), ["--adjust"]),
-        (("sigdask", "compare", "--adjust", "ho"), ["holm", "hochberg"]),
+        (("sigdask", "compare", "--adjust", "ho"), ["holm"]),
         (("sigdask", "list", "met"), ["metrics"]),
     ],
 )

@@ -14,7 +14,6 @@ from sigdask.randomization.families.bootstrap_t import (
     STEP_DOWN,
     StudentisedBootstrap,
     compute_lower_edges,
-    find_cells,
     find_critical_value,
 )
 from sigdask.randomization.families.max_t import MaxTFamily
@@ -200,13 +199,6 @@ def test_a_critical_value_is_passed_by_just_those_whose_single_step_p_is_at_most
         assert (p[bootstrap.statistics > 1.01 * find_critical_value(tally, alpha)] <= alpha).all()
         assert (p[bootstrap.statistics < 0.99 * find_critical_value(tally, alpha)] > alpha).all()
     assert find_critical_value(bootstrap.tally(run=0, first=0, n_trials=18), 0.05) == np.inf  # 1 / 19 is above
-
-
-def test_cells_begin_where_they_say():
-    edges = compute_lower_edges()
-    assert (find_cells(edges) == np.arange(len(edges))).all()
-    assert (find_cells(np.nextafter(edges[1:], 0)) <= np.arange(1, len(edges))).all()
-    assert find_cells(np.array([-np.inf, -1.0, np.inf])).tolist() == [0, 0, len(edges) - 1]
 
 
 @pytest.mark.parametrize("form", [Bleu(), Formula("jumps", lambda a, b: a // (b + 1))])

@@ -15,8 +15,7 @@ from sigdask.metrics import black_box, find_metric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.statistics.bounds import clopper_pearson, compute_bound, compute_fit_p, estimate_trials_to_decide
-from sigdask.verify import yeh_exact
+from sigdask.statistics.bounds import clopper_pearson, compute_fit_p, estimate_trials_to_decide
 
 # STATISTICS section 2: exact enumeration of 35 x 53 cells in Fractions
 ONE_SIDED = {"recall": 9.756279177963734e-05, "f1": 0.014775685752788524, "precision": 0.019994289562099043}
@@ -40,11 +39,6 @@ def test_yehs_example_one_and_two_sided(yeh, metric):
         assert not r.disagreements()
 
 
-@pytest.mark.parametrize("metric", ONE_SIDED)
-def test_the_cells_of_yehs_example_give_the_exact_values(metric):
-    assert float(yeh_exact(metric)) == ONE_SIDED[metric]
-
-
 def test_values_known_to_be_wrong_are_not_produced(yeh):
     # strict > gives 1.93e-05 for recall; dropping concordant items 0.482 for precision, 0.0013 for F
     recall, f1 = compare_all(yeh, metrics=["recall", "f1"], alternative="greater")
@@ -52,11 +46,6 @@ def test_values_known_to_be_wrong_are_not_produced(yeh):
     assert recall.p_interval[0] > 1.9279075786471367e-05
     assert precision.p_interval[1] < 0.48246315716269145
     assert f1.p_interval[0] > 0.0013055814896360935
-
-
-def test_discordant_units_are_those_of_the_metrics_own_fields(yeh):
-    n_discordant = {r.metric: r.n_discordant for r in compare_all(yeh, metrics=["recall", "precision"], trials=10)}
-    assert n_discordant == {"recall": 34, "precision": 86}
 
 
 def test_identical_systems_have_p_1_sampled_and_enumerated():
@@ -136,11 +125,6 @@ def test_the_interval_is_clopper_and_pearsons(k, n, low, high):
     assert clopper_pearson(k, n, 0.95) == pytest.approx((low, high), rel=1e-11)
 
 
-def test_the_bound_is_never_0_and_1_at_most():
-    assert compute_bound(0, 999) == 0.001
-    assert compute_bound(999, 999) == 1.0
-
-
 def test_trials_to_decide_would_decide():
     n = estimate_trials_to_decide(0.048, 0.05)
     low, high = clopper_pearson(round(0.048 * n), n)
@@ -218,21 +202,6 @@ def test_enumeration_is_exact_in_every_tail(name, seed, n_items):
     assert (counts * 2 ** (n_items - n)).tolist() == want
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_orbit_of_nine_units_in_every_tail(name):
-    n = 9
-    values = draw_responses(3, n)
-    p_values = np.empty((2**n, 3))
-    for k, swap in enumerate(reference.list_arrangements(n)):
-        arranged = np.where(swap[:, None, None], values[:, ::-1], values)
-        panel = build_panel(arranged, [FORMS[name][0]]).build_enumeration(0, 0)
-        n_units = len(panel.addresses)
-        p_values[k] = panel.tally(n_trials=2**n_units).counts[0, 0, :3] / 2**n_units
-    levels = np.arange(1, 2**n + 1) / 2**n
-    for tail in p_values.T:
-        assert (np.searchsorted(np.sort(tail), levels, side="right") <= np.arange(1, 2**n + 1)).all()
-
-
 def test_the_smallest_p_of_n_units_is_2_to_the_1_minus_n():
     for n in (1, 2, 5, 20):
         assert compare(np.ones(n), np.zeros(n)).p_value == 2.0 ** (1 - n)
@@ -251,13 +220,6 @@ def test_twenty_discordant_units_are_enumerated_and_21_sampled():
     )
     assert (sampled.exact.method, sampled.n_trials, sampled.n_discordant) == ("binomial", 2**20, 21)
     assert sampled.p_value == 2 / 2**21
-
-
-def test_concordant_items_stay_in_the_counts():
-    # precision 2/3 against 1/2; the concordant response and the spurious one belong to both denominators
-    gold = ["A", "A", "B", "B"]
-    r = compare(["A", "A", "A", "B"], ["A", "B", "A", "B"], gold=gold, metric="precision[A]")
-    assert (r.score_a, r.score_b, r.n_discordant, r.n_items) == (2 / 3, 1 / 2, 1, 4)
 
 
 @pytest.mark.parametrize("trials", [{"first": -1, "n_trials": 5}, {"n_trials": 0}, {"first": 2**48 - 1, "n_trials": 2}])

@@ -258,13 +258,12 @@ def test_a_formula_of_scores_of_any_size_is_studentised_as_its_mean_is(size):
     assert [r.p_adjusted for r in by_metric[0]] == [r.p_adjusted for r in by_metric[1]]
 
 
-@pytest.mark.parametrize("adjust", ["max-t", "single-step-max-t"])
-def test_studentised_ties_between_pairs_count_under_a_formula_as_under_the_mean(adjust):
+def test_studentised_ties_between_pairs_count_under_a_formula_as_under_the_mean():
     ratio, rng = metric(lambda score, items: score / items), np.random.default_rng(3)
     for _ in range(12):
         counts = Counts.from_scores({name: rng.integers(0, 2, 7) for name in "abcd"})
         by_mean, by_ratio = (
-            [r.p_adjusted for r in compare_all(counts, metrics=[m], adjust=adjust)] for m in ("mean", ratio)
+            [r.p_adjusted for r in compare_all(counts, metrics=[m], adjust="max-t")] for m in ("mean", ratio)
         )
         assert by_ratio == by_mean
 

@@ -1,7 +1,6 @@
 """Tests of studentised max-T against enumerations in fractions: scales, intervals, ties and notes."""
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -11,10 +10,7 @@ from builders import build_panel, build_rng
 
 import sigdask
 from sigdask import Counts, compare_all, compare_sets
-from sigdask.analysis.comparison.families import build_adjustment, compute_joint_p_values
-from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
-from sigdask.analysis.comparison.pairs import CompareSpec
-from sigdask.analysis.comparison.study import prepare_study
+from sigdask.analysis.comparison.families import compute_joint_p_values
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
 from sigdask.randomization.families.deviations import compute_contributions, compute_skewness, compute_swap_deviations
 from sigdask.randomization.families.max_t import MaxTFamily
@@ -38,11 +34,10 @@ def test_a_noisy_system_hides_no_certain_difference():
         adjust: {(r.a, r.b): r for r in compare_all(data, trials=2**14, adjust=adjust, method="randomization")}[
             "A", "B"
         ]
-        for adjust in ("max-t", "max-t:raw", "single-step-max-t", "holm")
+        for adjust in ("max-t", "holm")
     }
     assert results["max-t"].p_value == 1 / (2**14 + 1)  # 2 of 2^30 arrangements
-    assert results["max-t"].p_adjusted == results["single-step-max-t"].p_adjusted == 1 / (2**14 + 1)
-    assert results["max-t:raw"].p_adjusted > 0.1
+    assert results["max-t"].p_adjusted == 1 / (2**14 + 1)
     assert results["holm"].p_adjusted == 3 / (2**14 + 1)
 
 
@@ -82,7 +77,7 @@ class FractionPair:
         }
 
 
-def adjust_by_enumeration(hypotheses, n_units, side=0, step_down=True):
+def adjust_by_enumeration(hypotheses, n_units, side=0):
     """Return adjusted p as fractions, for hypotheses that are lists of pairs to sum."""
 
     def size(total):  # of squares, with the sign of what is compared: exact
@@ -104,11 +99,9 @@ def adjust_by_enumeration(hypotheses, n_units, side=0, step_down=True):
     order = sorted((h for h in range(len(hypotheses)) if variances[h]), key=lambda h: observed[h])
     p = [Fraction(1)] * len(hypotheses)
     for rank, h in enumerate(order):
-        among = order[: rank + 1] if step_down else order
-        p[h] = Fraction(sum(max(row[k] for k in among) >= observed[h] for row in trials), len(trials))
-    if step_down:
-        for above, h in zip(order[::-1], order[-2::-1], strict=False):
-            p[h] = max(p[h], p[above])
+        p[h] = Fraction(sum(max(row[k] for k in order[: rank + 1]) >= observed[h] for row in trials), len(trials))
+    for above, h in zip(order[::-1], order[-2::-1], strict=False):
+        p[h] = max(p[h], p[above])
     single = [
         Fraction(sum(row[h] >= observed[h] for row in trials), len(trials)) if variances[h] else Fraction(1)
         for h in range(len(hypotheses))
@@ -117,23 +110,21 @@ def adjust_by_enumeration(hypotheses, n_units, side=0, step_down=True):
 
 
 SIDES = {"two-sided": 0, "greater": 1, "less": -1}
-METHODS = {"max-t": True, "single-step-max-t": False}
 
 
-@pytest.mark.parametrize("adjust", METHODS)
 @pytest.mark.parametrize("alternative", SIDES)
 @pytest.mark.parametrize("seed", range(4))
-def test_means_are_adjusted_as_fractions_adjust_them(adjust, alternative, seed):
+def test_means_are_adjusted_as_fractions_adjust_them(alternative, seed):
     rng = build_rng(seed)
     scores = rng.integers(0, (2, 6)[seed % 2], (8, 4)) * [1, 1, 3, 9]
     names = "abcd"
     results = compare_all(
         Counts.from_scores(dict(zip(names, scores.T, strict=True))), metrics=["mean"],
-        adjust=adjust, alternative=alternative, cluster="none",
+        adjust="max-t", alternative=alternative, cluster="none",
     )  # fmt: skip
     columns = {n: [(v, 1) for v in scores[:, k].tolist()] for k, n in enumerate(names)}
     hypotheses = [[FractionPair(columns[a], columns[b], (1, 0), (0, 1))] for a, b in combinations(names, 2)]
-    want = adjust_by_enumeration(hypotheses, 8, SIDES[alternative], METHODS[adjust])
+    want = adjust_by_enumeration(hypotheses, 8, SIDES[alternative])
     assert [r.p_adjusted for r in results] == [float(p) for p in want]
     assert all(r.p_adjusted_interval == (r.p_adjusted, r.p_adjusted) for r in results)
 
@@ -141,21 +132,22 @@ def test_means_are_adjusted_as_fractions_adjust_them(adjust, alternative, seed):
 RATIOS = {"recall": ((1, 0, 0), (0, 0, 1)), "precision": ((1, 0, 0), (0, 1, 0)), "f1": ((2, 0, 0), (0, 1, 1))}
 
 
-@pytest.mark.parametrize("adjust", METHODS)
 @pytest.mark.parametrize("seed", range(2))
-def test_families_across_metrics_are_adjusted_as_fractions_adjust_them(adjust, seed):
+def test_families_across_metrics_are_adjusted_as_fractions_adjust_them(seed):
     rng = build_rng(seed + 50)
     gold = rng.random(8) < 0.6
     predictions = {
         n: np.where(gold, rng.random(8) < hit, rng.random(8) < 0.3) for n, hit in (("a", 0.9), ("b", 0.5), ("c", 0.3))
     }
-    results = compare_all(Counts.from_responses(gold, predictions), metrics=list(RATIOS), adjust=adjust, cluster="none")
+    results = compare_all(
+        Counts.from_responses(gold, predictions), metrics=list(RATIOS), adjust="max-t", cluster="none"
+    )
     rows = {
         n: [(int(f and g), int(f), int(g)) for f, g in zip(predicted, gold, strict=True)]
         for n, predicted in predictions.items()
     }
     hypotheses = [[FractionPair(rows[r.a], rows[r.b], *RATIOS[r.metric])] for r in results]
-    want = adjust_by_enumeration(hypotheses, 8, 0, METHODS[adjust])
+    want = adjust_by_enumeration(hypotheses, 8)
     assert [r.p_adjusted for r in results] == [float(p) for p in want]
 
 
@@ -338,8 +330,7 @@ def test_equal_statistics_of_different_scales_are_ties():
     assert counts[0, 2:].tolist() == counts[1, 2:].tolist() == [2, 2, 2]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_of_all_arrangements_of_one_orbit_no_more_than_k_have_a_p_of_k_in_2_to_the_n(method):
+def test_of_all_arrangements_of_one_orbit_no_more_than_k_have_a_p_of_k_in_2_to_the_n():
     # mirroring all scores of a unit turns every pair's difference: 2^6 data sets that are equally likely under the null
     scores = build_rng(14).integers(-4, 5, (6, 4)) * [1, 1, 3, 9]
     least_p = []
@@ -348,7 +339,7 @@ def test_of_all_arrangements_of_one_orbit_no_more_than_k_have_a_p_of_k_in_2_to_t
         panel = build_panel(np.stack([values, np.ones_like(values)], axis=-1), [MEAN])
         family = build_family(panel).build_enumeration()
         tally = family.tally(run=0, first=0, n_trials=family.n_arrangements)
-        least_p.append(compute_joint_p_values(family, method, tally)[0].min())
+        least_p.append(compute_joint_p_values(family, tally)[0].min())
     for k in range(1, 65):
         assert sum(p <= k / 64 for p in least_p) <= k
 
@@ -356,7 +347,7 @@ def test_of_all_arrangements_of_one_orbit_no_more_than_k_have_a_p_of_k_in_2_to_t
 # ---- intervals ----
 
 
-@pytest.mark.parametrize("adjust", ["max-t", "max-t:raw", "single-step-max-t", "tukey", "holm", "bh"])
+@pytest.mark.parametrize("adjust", ["max-t", "tukey", "holm", "bh"])
 def test_an_interval_of_each_adjusted_p_rises_with_it_and_holds_what_more_trials_find(adjust):
     rng = build_rng(21)
     data = Counts.from_scores({f"s{k}": np.round(rng.standard_normal(40) + 0.15 * k, 1) for k in range(6)})
@@ -374,13 +365,6 @@ def test_an_interval_of_each_adjusted_p_rises_with_it_and_holds_what_more_trials
     assert compare_all(data, metrics=["mean"], trials=99, adjust="none", cluster="none")[0].p_adjusted_interval is None
 
 
-def test_the_interval_of_single_step_is_that_of_its_count():
-    options = {"trials": 999, "adjust": "single-step-max-t", "method": "randomization"}
-    for r in compare_all(draw_three_systems(), metrics=["mean"], cluster="none", **options):
-        k = round(r.p_adjusted * 1000) - 1
-        assert r.p_adjusted_interval == tuple(map(max, zip(clopper_pearson(k, 999), r.p_interval, strict=True)))
-
-
 def test_the_interval_stands_in_the_json_and_the_frame():
     results = compare_all(draw_three_systems(), metrics=["mean"], trials=999, cluster="none")
     row = json.loads(results.to_json())["results"][0]
@@ -388,55 +372,6 @@ def test_the_interval_stands_in_the_json_and_the_frame():
     frame = results.to_frame()
     assert frame["p_adjusted_low"].tolist() == [r.p_adjusted_interval[0] for r in results]
     assert frame["p_adjusted_high"].tolist() == [r.p_adjusted_interval[1] for r in results]
-
-
-# ---- digests ----
-
-
-def build_family_of_counts(method, counts, **options):
-    jobs = ComparisonJobs.from_spec(counts, CompareSpec(["mean"], **options), second_run=False)
-    return build_adjustment(method, FamilyComparisons.from_jobs(jobs), "two-sided").family
-
-
-def test_only_families_whose_statistics_changed_have_other_digests():
-    rng = build_rng(30)
-    counts = Counts.from_scores({n: rng.integers(0, 9, 40) for n in "abc"})
-    raw, studentised = build_family_of_counts("max-t:raw", counts), build_family_of_counts("max-t", counts)
-    # of 0.1.0's max-t of the same data
-    assert raw.compute_digests()[0, 0].tobytes().hex() == DIGEST_OF_0_1_0
-    assert studentised.compute_digests()[0, 0].tobytes().hex() != DIGEST_OF_0_1_0
-    assert (
-        build_family_of_counts("single-step-max-t", counts).compute_digests()[0, 0]
-        == studentised.compute_digests()[0, 0]
-    )
-    single_pair = {"pairs": [("a", "b")]}  # a family of one is compared with itself alone
-    assert (
-        build_family_of_counts("max-t", counts, **single_pair).compute_digests()[0, 0]
-        == build_family_of_counts("max-t:raw", counts, **single_pair).compute_digests()[0, 0]
-    )
-
-
-DIGEST_OF_0_1_0 = "07fd502d9241ee02f65946219daa6353e9c9ae47"
-
-
-def test_max_t_raw_takes_differences_as_they_are():
-    data = draw_three_systems()
-    d = np.stack([data.fields["score"][:, i] - data.fields["score"][:, j] for i, j in ((0, 1), (0, 2), (1, 2))], axis=1)
-    signs = build_rng(1).choice([-1, 1], (20_000, 30))
-    largest = np.abs(signs @ d).max(axis=1)
-    results = compare_all(data, metrics=["mean"], trials=20_000, adjust="max-t:raw", cluster="none")
-    top = max(results, key=lambda r: abs(r.difference))
-    p = (largest >= np.abs(d.sum(axis=0)).max() - 1e-9).mean()
-    assert top.p_adjusted == pytest.approx(p, abs=0.02)
-
-
-def test_verdicts_over_sets_are_raw_where_raw_is_asked_for():
-    sets = [replace(draw_three_systems(), name=n) for n in ("x", "y")]
-    studies = [
-        prepare_study([(c, CompareSpec(["mean"], trials=99), "two-sided") for c in sets], adjust=a, together=True)
-        for a in ("max-t", "max-t:raw")
-    ]
-    assert [w.across.family.studentised for w in studies] == [True, False]
 
 
 # ---- skewness ----
@@ -460,13 +395,13 @@ def draw_noise(rng, turned):
 
 
 def test_a_note_says_where_systems_are_skewed_in_opposite_directions():
-    n_notes = {"max-t": 0, "max-t:raw": 0, "holm": 0}
+    n_notes = {"max-t": 0, "holm": 0}
     for seed in range(5):
         data = draw_noise(build_rng(seed), -1)
         for adjust in n_notes:
             warnings = compare_all(data, metrics=["mean"], trials=99, adjust=adjust, cluster="none").warnings
             n_notes[adjust] += any("strongly skewed" in w for w in warnings)
-    assert n_notes == {"max-t": 5, "max-t:raw": 0, "holm": 5}
+    assert n_notes == {"max-t": 5, "holm": 5}
     normal = Counts.from_scores({f"s{k}": np.round(build_rng(k).standard_normal(50), 3) for k in range(8)})
     assert not any("skewed" in w for w in compare_all(normal, metrics=["mean"], trials=99, cluster="none").warnings)
 
@@ -498,23 +433,15 @@ def test_all_comparisons_of_a_system_count_as_skewed_where_a_tenth_of_them_are()
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "raw", "studentised", "least_more"),
-    [
-        ("adhoc5_ap", 510, 607, 577),
-        ("adhoc8_ap", 3397, 3600, 3284),
-        ("adhoc8_p10", 3359, 3185, 2822),
-        ("web2010_ndcg20", 392, 618, 487),
-    ],
+    ("name", "expected", "least_more"),
+    [("adhoc5_ap", 607, 577), ("adhoc8_ap", 3600, 3284), ("adhoc8_p10", 3185, 2822), ("web2010_ndcg20", 618, 487)],
 )
-def test_the_default_finds_at_least_as_many_as_holm_on_real_matrices(shared_data, name, raw, studentised, least_more):
-    # raw and studentised: a NumPy sketch with another generator, 20,000 trials; Holm: 2^18 trials
+def test_the_default_finds_at_least_as_many_as_holm_on_real_matrices(shared_data, name, expected, least_more):
+    # expected: a NumPy sketch with another generator, 20,000 trials; Holm: 2^18 trials
     data = sigdask.read(shared_data / "matrix_trec_urbano" / f"{name}.csv")
-    n_significant = {}
-    for adjust in ("max-t:raw", "max-t"):
-        results = compare_all(data, metrics=["mean"], trials=20_000, adjust=adjust, second_run=False, seed=1)
-        p = np.array([(r.p_adjusted_by or {}).get("max-t", r.p_adjusted) for r in results])  # of max-T alone
-        n_significant[adjust] = (p <= 0.05).sum()
-        ends = clopper_pearson(np.rint(p * 20_001 - 1).astype(int), 20_000)
-        low, high = ((end <= 0.05).sum() for end in ends[::-1])
-        assert low <= {"max-t": studentised, "max-t:raw": raw}[adjust] <= high
-    assert n_significant["max-t"] >= least_more
+    results = compare_all(data, metrics=["mean"], trials=20_000, adjust="max-t", second_run=False, seed=1)
+    p = np.array([(r.p_adjusted_by or {}).get("max-t", r.p_adjusted) for r in results])  # of max-T alone
+    ends = clopper_pearson(np.rint(p * 20_001 - 1).astype(int), 20_000)
+    low, high = ((end <= 0.05).sum() for end in ends[::-1])
+    assert low <= expected <= high
+    assert (p <= 0.05).sum() >= least_more

@@ -123,18 +123,6 @@ def test_marks_are_explained_where_they_stand():
     assert "!!! CROSS-CHECK DISAGREES: s0 and s1 by mean: second run: " in broken
 
 
-def test_a_confidence_sequence_has_limits_in_the_place_of_p():
-    rng = np.random.default_rng(0)
-    results = compare_all(
-        {"a": rng.normal(1, 1, 80), "b": rng.normal(0, 1, 80)}, stop="confidence", method="randomization"
-    )
-    text = render(results)
-    low, high = re.search(r"p in (\S+) to (\S+) \(99\.9 % interval; stopped after ", text).groups()
-    assert re.search(rf"  {re.escape(low)} to {re.escape(high)}  \*", text)
-    assert "; stopped after " in text
-    assert "p of stopped" not in text
-
-
 def test_notes_that_explain_are_details_and_those_that_warn_are_not():
     rng = np.random.default_rng(1)
     scores = {f"s{k}": rng.integers(0, 2, 200) for k in range(3)}

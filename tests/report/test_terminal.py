@@ -1,6 +1,5 @@
 """Tests of what is printed about results on a terminal."""
 
-import math
 import re
 from dataclasses import replace
 
@@ -11,12 +10,11 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.report.layout import format_table
 from sigdask.report.page import render_page
-from sigdask.report.presentable import Results
 from sigdask.report.summary.sentences import describe_standing
 from sigdask.report.terminal import render
 from sigdask.results.fields import get_result
 from sigdask.results.from_records import results_to_table
-from sigdask.results.record import Result, Stopped
+from sigdask.results.record import Result
 from sigdask.statistics.bounds import clopper_pearson, compute_bound
 
 
@@ -113,38 +111,6 @@ def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():
     assert get_result(table, 0).warnings[1].startswith(words)
     assert result.warnings[1].startswith(f"unadjusted p {words}")
     assert result.notes[1].numbers["low"] == 0.04
-
-
-def test_a_confidence_sequence_has_limits_and_no_p():
-    stopped = Stopped("confidence-sequence", 2**20, is_early=True, is_significant=True, epsilon=0.001)
-    result = build_result(p_value=math.nan, p_interval=(0.0112, 0.0311), n_trials=4096, stopped=stopped)
-    assert "; p in 0.011 to 0.032 (99.9 % interval; stopped after 4,096 trials; " in describe(result)
-    assert describe(result).endswith(": significant at 0.05.")
-    text = render(Results(results_to_table((result,), 0.05), 0, 0.05))
-    assert "none" not in text
-    page = render_page({"": Results(results_to_table((result,), 0.05), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
-    assert "none" not in page.split("<script>")[0]
-
-
-def test_what_a_confidence_sequence_decides_counts_in_the_discriminative_power():
-    stopped = Stopped("confidence-sequence", 2**20, is_early=True, is_significant=True, epsilon=0.001)
-    results = [
-        replace(build_result(p_value=math.nan, stopped=replace(stopped, is_significant=yes)), a=a, b=b)
-        for a, b, yes in (("x", "y", True), ("x", "z", False), ("y", "z", True))
-    ]
-    [ranking] = Results(results_to_table(results, 0.05), 0, 0.05).rankings()
-    assert ranking.discriminative_power == 2 / 3
-
-
-@pytest.mark.parametrize("is_early", [True, False])
-def test_what_a_stopping_rules_p_decides_is_not_undecided(is_early):
-    n = 4096 if is_early else 8192
-    stopped = Stopped("besag-clifford", 8192, is_early=is_early, h=10)
-    result = build_result(p_value=0.048, p_interval=(0.03, 0.07), n_trials=n, stopped=stopped)
-    assert result.verdict(0.05) == "significant"
-    assert "undecided" not in describe(result)
-    unfinished = replace(result, n_trials=4096, stopped=replace(stopped, is_early=False))
-    assert unfinished.verdict(0.05) == "undecided at 0.05"
 
 
 def test_nothing_that_is_printed_bounds_p():

@@ -28,10 +28,8 @@ KINDS = {
     "unit": {"unit": "document"},
     "tests": {"tests": "all", "interval": "bootstrap", "resamples": 50},
     "inversion": {"interval": "inversion", "method": "randomization"},
-    "besag": {"stop": "besag-clifford:h=5", "method": "randomization", "adjust": "holm"},
-    "confidence": {"stop": "confidence:epsilon=0.1", "method": "randomization", "adjust": "none"},
     "tukey": {"adjust": "tukey", "method": "randomization"},
-    "bootstrap": {"adjust": "bootstrap-t", "interval": "bootstrap", "resamples": 50, "alternative": "less"},
+    "bootstrap": {"adjust": "max-t", "interval": "bootstrap", "resamples": 50, "alternative": "less"},
     "baseline": {"baseline": "c", "alternative": "greater", "second_run": False},
 }
 

@@ -1,7 +1,6 @@
 """Tests of results as columns: views of rows, rows read back, slices of tables, joined tables."""
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from sigdask.report.presentable import Results
 from sigdask.results.fields import get_result, iter_results
 from sigdask.results.from_records import results_to_table
 from sigdask.results.notes import Note
-from sigdask.results.record import ClassicalTest, Exact, Interval, OtherUnitResult, Result, SecondRun, Stopped
+from sigdask.results.record import ClassicalTest, Exact, Interval, OtherUnitResult, Result, SecondRun
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import Check, clopper_pearson, compute_bound, judge_known_p, judge_second_run
 from sigdask.statistics.dependence import Dependence
@@ -47,14 +46,14 @@ def draw_checks(draw, k, n, n_extreme_again, agreement, *, is_exact):
 
 
 NOTES = st.tuples(
-    st.sampled_from(["identical", "zero-division", "undecided", "second-look", "stop-unknown", "earlier"]), WORDS,
+    st.sampled_from(["identical", "zero-division", "undecided", "second-look", "earlier"]), WORDS,
     st.sampled_from([{}, {"system": "a", "score": 0.0}, {"n_trials": 7}]),
 )  # fmt: skip
 
 
 T_TEST = ClassicalTest("t", None, None, None, assumes_independence=False, detail="fewer than 2 units")
 SIGN_TEST = ClassicalTest("sign", 4.0, 0.6875, 6, assumes_independence=False, detail="exact; 1,001 dropped")
-CHI2_TEST = ClassicalTest("chi2", 2.5, 0.1, 20, assumes_independence=True, detail='by "doc"')
+SHARE_TEST = ClassicalTest("binomial", 2.5, 0.1, 20, assumes_independence=True, detail='by "doc"')
 
 
 @st.composite
@@ -66,11 +65,6 @@ def draw_results(draw):
     p = 1.0 if n == 0 else k / n if is_exact else compute_bound(k, n)
     n_extreme_again = draw(st.none() | st.integers(0, n)) if n else None
     agreement = draw(P)
-    rules = ["besag-clifford", "confidence-sequence"]
-    stopped = draw(
-        st.none() | st.builds(Stopped, st.sampled_from(rules), st.integers(1, 2**40), st.booleans(),
-                              st.sampled_from([None, True, False]), st.none() | P, st.none() | st.integers(1, 9))
-    )  # fmt: skip
     adjusted = draw(st.none() | P)
     return Result(
         test_set=draw(NAMES), subset=draw(st.none() | st.fixed_dictionaries({"column": NAMES, "value": NAMES})),
@@ -88,9 +82,9 @@ def draw_results(draw):
         beside=draw(st.sampled_from([(), (OtherUnitResult("item", 9, "approximate", 10, 2, 0.3),),
                                      (OtherUnitResult("item", 9, "exact", 8, 2, 0.25), OtherUnitResult("doc", 3, "exact", 8, 8, 1.0))])),
         notes=tuple(Note(*arguments) for arguments in draw(st.lists(NOTES, max_size=2))),
-        signature=draw(st.none() | NAMES), stopped=stopped,
+        signature=draw(st.none() | NAMES),
         p_adjusted_interval=None if adjusted is None else draw(st.none() | st.tuples(P, P)),
-        tests=draw(st.sampled_from([(), (SIGN_TEST,), (T_TEST, SIGN_TEST, CHI2_TEST)])),
+        tests=draw(st.sampled_from([(), (SIGN_TEST,), (T_TEST, SIGN_TEST, SHARE_TEST)])),
         interval=draw(st.none() | st.builds(Interval, st.sampled_from(["bootstrap-bca", "tango"]), P, P, P,
                                             st.none() | st.integers(1, 9), st.none() | st.tuples(P, P))),
         score_a_interval=draw(st.none() | st.tuples(P, P)), score_b_interval=draw(st.none() | st.tuples(P, P)),
@@ -191,9 +185,8 @@ def test_a_frame_holds_what_rows_hold():
 
 
 def test_what_is_missing_in_a_frame_is_missing_in_every_library():
-    stopped = Stopped("confidence-sequence", 9, is_early=True, is_significant=True, epsilon=0.1)
     rows = [*REAL_RESULTS["one run, not adjusted"]()[:2]]
-    rows[1] = replace(rows[1], stopped=stopped, p_value=math.nan, subset={"column": "half", "value": "x"})
+    rows[1] = replace(rows[1], subset={"column": "half", "value": "x"})
     stopped_results = Results(results_to_table(rows, ALPHA), 0, ALPHA)
     assert stopped_results.to_frame()["p_adjusted"].isna().all()
     assert stopped_results.to_frame("pyarrow")["p_adjusted"].to_pylist() == [None, None]
@@ -202,5 +195,4 @@ def test_what_is_missing_in_a_frame_is_missing_in_every_library():
         ("pyarrow", lambda c: c.to_pylist()),
     ):
         frame = stopped_results.to_frame(library)
-        assert to_list(frame["stopped"]) == [None, "confidence-sequence"]
         assert to_list(frame["subset"]) == [None, "x"]

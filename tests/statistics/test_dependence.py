@@ -146,23 +146,6 @@ def test_verdicts_on_dependent_items_are_doubted_where_they_are_read():
     assert "p is too small" not in by_document
 
 
-def test_a_verdict_on_independent_items_is_not_doubted_for_other_pairs():
-    """Only c depends on documents, so the p of a and b is right."""
-    rng, of_document = build_rng(5), np.repeat(np.arange(30), 8)
-    noise = rng.integers(-9, 10, (3, 240))
-    scores = {"a": noise[0] + 4, "b": noise[1], "c": noise[2] + rng.integers(-9, 10, 30)[of_document]}
-    groups = {"document": of_document.astype(str).tolist()}
-    first, *_ = str(compare_all(Counts.from_scores(scores, groups=groups), trials=999)).splitlines()
-    assert "But differences are correlated within document in 2 of 3 comparisons, so p is too small there if" in first
-
-
-def test_independent_items_are_not_warned_of():
-    results = compare_all(draw_data(0.0), metrics=["mean"], trials=99)
-    assert results.warnings == ()
-    assert results[0].beside == ()
-    assert abs(results[0].dependence[0].icc) < 0.1
-
-
 def test_nested_units_swap_at_the_highest_level():
     data = draw_data(0.2, columns=("document", "domain"))
     results = compare_all(data, metrics=["mean"], unit=("document", "domain"))

@@ -14,7 +14,6 @@ from sigdask.statistics.ranking_letters import (
     achieved_significance,
     discriminative_power,
     find_letter_groups,
-    format_letter,
     rank_systems,
 )
 
@@ -47,25 +46,6 @@ def test_ranges_of_ranks_and_clusters_are_those_of_counted_wins_and_losses(n, da
         assert rows[k].cluster - rows[k - 1].cluster == is_cut
 
 
-def insert_and_absorb(n, different):
-    """Return letter groups by Piepho's (2004) own algorithm, column by column."""
-    groups = [set(range(n))]
-    for i, j in different:
-        for group in [group for group in groups if {i, j} <= group]:
-            groups.remove(group)
-            for smaller in (group - {i}, group - {j}):
-                if not any(smaller <= other_group for other_group in groups):
-                    groups = [other_group for other_group in groups if not other_group < smaller] + [smaller]
-    return sorted(map(sorted, groups))
-
-
-@given(n=st.integers(1, 12), data=st.data())
-def test_the_groups_are_those_of_insert_and_absorb(n, data):
-    pairs = list(combinations(range(n), 2))
-    different = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
-    assert find_letter_groups(n, different) == insert_and_absorb(n, different)
-
-
 def test_a_thousand_systems_get_letters():
     index = np.arange(1000)
     different = np.argwhere(index[None, :] - index[:, None] > 30)
@@ -85,11 +65,6 @@ def test_a_ranking_letters_the_best_first_and_shares_ranks():
 
 def test_letters_by_hand():
     assert [sorted(g) for g in find_letter_groups(4, [(0, 3), (1, 3)])] == [[0, 1, 2], [2, 3]]
-
-
-def test_letters_do_not_run_out():
-    names = [format_letter(k) for k in range(52 + 26 * 52)]
-    assert len(set(names)) == len(names)
 
 
 def test_discriminative_power_and_its_curve():

@@ -17,20 +17,17 @@ from sigdask.statistics.multiplicity import (
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
 
-@pytest.mark.parametrize(
-    ("method", "oracle"), [("holm", "padjust_holm"), ("hochberg", "padjust_hochberg"), ("bh", "padjust_BH")]
-)
+@pytest.mark.parametrize(("method", "oracle"), [("holm", "padjust_holm"), ("bh", "padjust_BH")])
 def test_adjusted_p_values_are_rs(method, oracle, oracles):
     o = oracles[oracle]
     assert P_VALUE_ADJUSTMENTS[method](o["inputs"]["p"]) == pytest.approx(o["expected"], rel=1e-12)
 
 
-@pytest.mark.parametrize("method", ["bh", "by"])
-def test_false_discovery_rates_are_scipys(method):
+def test_false_discovery_rates_are_scipys():
     for n in (1, 2, 30):
         p = build_rng(n).random(n) ** 3
-        expected = stats.false_discovery_control(p, method=method)
-        assert P_VALUE_ADJUSTMENTS[method](p) == pytest.approx(expected, rel=1e-12)
+        expected = stats.false_discovery_control(p)
+        assert P_VALUE_ADJUSTMENTS["bh"](p) == pytest.approx(expected, rel=1e-12)
 
 
 @settings(deadline=None)
@@ -42,14 +39,6 @@ def test_adjustments_know_no_order_and_never_lower_p(p, data):
         assert (values >= np.array(p) * (1 - 1e-15)).all()
         assert (values <= 1).all()
         assert adjusted([p[k] for k in order]).tolist() == [values[k] for k in order]
-
-
-def test_holm_rejects_no_more_than_hochberg_and_bh_no_less_than_by():
-    p = build_rng(1).random(40) ** 4
-    by_method = {name: adjusted(p) for name, adjusted in P_VALUE_ADJUSTMENTS.items()}
-    assert (by_method["holm"] >= by_method["hochberg"]).all()
-    assert (by_method["by"] >= by_method["bh"]).all()
-    assert (by_method["hochberg"] >= by_method["bh"]).all()
 
 
 def test_step_down_p_values_rise_from_the_most_extreme():

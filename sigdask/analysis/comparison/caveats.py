@@ -40,10 +40,13 @@ SKEWED = (
     "systems the adjustment {adjust} alone can report false differences several times as often as its level allows. "
 )
 LARGER = (
-    "So their adjusted p is the larger of two: that of {adjust}, and that of bootstrap-t, which resamples units. "
+    "So their adjusted p is the larger of two: that of {adjust}, and that of the studentised bootstrap of units. "
     "{turned} (error rates: docs/error-rates.md)"
 )
-RESAMPLE = "Use more units, or --adjust bootstrap-t, which resamples units (error rates: docs/error-rates.md)"
+RESAMPLE = (
+    "Use more units, or --adjust max-t, which also resamples the units of such comparisons (error rates: "
+    "docs/error-rates.md)"
+)
 TUKEY_P = (
     "the verdict uses the larger of Tukey's p (the published method) and the unadjusted p; in {n:,} of {of:,} "
     "comparisons the unadjusted p is larger, such as {a} and {b}: Tukey's p = {tukey}, unadjusted p = {alone}"
@@ -91,8 +94,7 @@ def list_caveats(adjustment: Adjustment, table: Table) -> list[Note]:
 
 def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     alpha = table.alpha
-    monitored = count_monitored_trials(table)  # includes the trials that a stopping rule saved
-    sampled = np.where(monitored > 0, monitored, table.n_trials)[~table.exact & (table.n_trials > 0)]
+    sampled = table.n_trials[~table.exact & (table.n_trials > 0)]
     if adjustment.method in P_VALUE_ADJUSTMENTS and len(sampled):
         needed = compute_trials_needed(compute_penalty(adjustment.method, len(table)), alpha)
         if (min_trials := int(sampled.min())) < needed:
@@ -158,8 +160,7 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     if adjustment.family is not None and (adjustment.family.enumerated or adjustment.n_trials == 0):
         return
     alpha = table.alpha
-    fixed = (table.n_trials > 0) & (count_monitored_trials(table) == 0)  # a stopping rule's p needs no more trials
-    straddling = fixed & (table.p_adjusted_low <= alpha) & (alpha < table.p_adjusted_high)
+    straddling = (table.n_trials > 0) & (table.p_adjusted_low <= alpha) & (alpha < table.p_adjusted_high)
     if n := int(np.count_nonzero(straddling)):
         middle = table.p_adjusted[straddling].tolist()
         needed = sorted(estimate_trials_to_decide(p, alpha) or MAX_TRIALS for p in middle)[n // 2]
@@ -172,11 +173,6 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         )
         numbers = {"n_comparisons": n, "of": len(table), "alpha": alpha}
         yield Note("family-undecided", text, {**numbers, "needed": needed if has_remedy else None})
-
-
-def count_monitored_trials(table: Table) -> Integers:
-    """Return the number of trials requested for each comparison that a stopping rule monitored; 0 for others."""
-    return sum((stops.n_asked for stops in table.stops), np.zeros(len(table), np.int64))
 
 
 def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:

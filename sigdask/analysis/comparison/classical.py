@@ -12,7 +12,7 @@ wide (Yeh 2000, section 2.1).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -32,7 +32,6 @@ from sigdask.results.table import ClassicalColumn
 from sigdask.statistics.classical import (
     WILCOXON_EXACT_UP_TO,
     SignedRanks,
-    chi_square,
     compute_correlations,
     compute_t,
     sign_test,
@@ -331,11 +330,6 @@ class ScoreSpread:
     squares: Floats
 
 
-RULES = {"wilcoxon": "wilcox", "wilcoxon:pratt": "pratt"}
-"""Rule for zero differences of each variant of Wilcoxon's test."""
-
-ZEROS = {"wilcox": "before", "pratt": "after"}
-
 FREEDOM = "n - 1 degrees of freedom"
 CONSTANT = "not defined: all differences are the same"
 NO_DIFFERENCE = "no unit is discordant"
@@ -358,8 +352,8 @@ class MatchedSums:
         Units in which the first system scores more, and less.
     step : float
         Absolute differences that differ by at most this much are equal.
-    ranks : mapping of str to SignedRanks
-        Ranks by the name of the test.
+    ranks : SignedRanks or None
+        Ranks of the differences, if Wilcoxon's test is requested.
     """
 
     unit_text: str
@@ -369,7 +363,7 @@ class MatchedSums:
     wins: Integers
     losses: Integers
     step: float
-    ranks: dict[str, SignedRanks] = field(default_factory=dict)
+    ranks: SignedRanks | None = None
 
     @staticmethod
     def from_comparisons(matched: MatchedComparisons, names: Sequence[str], alternative: str) -> MatchedSums:
@@ -382,8 +376,7 @@ class MatchedSums:
         step = float(panel.count_slack_steps(column) * panel.sizes.max(initial=0))
         n_units, squares = np.full(len(pairs), matched.spread.n_units), np.zeros(len(pairs))
         wins, losses = np.zeros((2, len(pairs)), np.int64)
-        rules = {name: rule for name, rule in RULES.items() if name in names}
-        ranks: dict[str, list[SignedRanks]] = {name: [] for name in rules}
+        ranks: list[SignedRanks] = []
         fields = list(panel.metrics[column].fields)
         sizes = panel.values[:, 0, fields] @ np.array(panel.get_ratio(column).denominators[0])
         empty = np.flatnonzero(sizes == 0)  # also units that the denominator does not count: references without a word
@@ -392,13 +385,13 @@ class MatchedSums:
             mean = total[tile] / np.maximum(n_units[tile], 1)
             squares[tile] = ((d - mean[:, None]) ** 2).sum(axis=1) + (n_units[tile] - d.shape[1]) * mean**2
             wins[tile], losses[tile] = (d > step).sum(axis=1), (d < -step).sum(axis=1)
-            if rules:
+            if "wilcoxon" in names:
                 d.sort(axis=1)
-            for name, rule in rules.items():
-                ranks[name].append(wilcoxon_sorted(d, n_units[tile], alternative, rule, step))
+                ranks.append(wilcoxon_sorted(d, alternative, step))
         unit_text = "" if matched.unit == "item" else f", by {matched.unit}"
-        merged_ranks = {name: _join_ranks(blocks) for name, blocks in ranks.items()}
-        return MatchedSums(unit_text, n_units, total, squares, wins, losses, step, merged_ranks)
+        return MatchedSums(
+            unit_text, n_units, total, squares, wins, losses, step, _join_ranks(ranks) if ranks else None
+        )
 
     def student_t(self, name: str, alternative: str) -> ClassicalColumn:
         """Test the mean difference with Student's t-test."""
@@ -420,8 +413,9 @@ class MatchedSums:
 
     def wilcoxon(self, name: str, _alternative: str) -> ClassicalColumn:
         """Test with Wilcoxon's signed-rank test."""
-        ranks = self.ranks[name]
-        zeros = f"{{dropped}} zeros dropped {ZEROS[RULES[name]]} ranking{self.unit_text}"
+        ranks = self.ranks
+        assert ranks is not None
+        zeros = f"{{dropped}} zeros dropped before ranking{self.unit_text}"
         most = WILCOXON_EXACT_UP_TO
         words = (
             f"exact, ties share their ranks; {zeros}",
@@ -437,7 +431,6 @@ TESTS: dict[str, Callable[[MatchedSums, str, str], ClassicalColumn]] = {
     "t": MatchedSums.student_t,
     "sign": MatchedSums.sign_test,
     "wilcoxon": MatchedSums.wilcoxon,
-    "wilcoxon:pratt": MatchedSums.wilcoxon,
     "mcnemar": MatchedSums.sign_test,
 }
 """Tests of matched pairs, by the names in `sigdask.options.MATCHED_TESTS`."""
@@ -449,7 +442,7 @@ def _join_ranks(parts: Sequence[SignedRanks]) -> SignedRanks:
 
 
 FEWEST = 5
-"""Minimum expected count of right or wrong items in each cell for the chi-square approximation."""
+"""Minimum expected count of right or wrong items in each cell for the normal approximation."""
 
 SAMPLES_FREEDOM = "pooled variance, n - 2 degrees of freedom"
 NO_SPREAD = "not defined: scores do not vary"
@@ -474,20 +467,6 @@ def compare_shares(matched: MatchedComparisons, alternative: str) -> ClassicalCo
     """Test the difference of two shares of right items by the normal approximation."""
     z, p = two_proportion_z(*_get_counts(matched), alternative)
     return _build_column("binomial", matched, z, p, "z of the difference of two shares")
-
-
-def chi2(matched: MatchedComparisons, alternative: str) -> ClassicalColumn:
-    """Test the difference of two shares of right items with Pearson's chi-square test."""
-    statistic, p = chi_square(*_get_counts(matched), alternative)
-    side = "" if alternative == "two-sided" else ", one-sided by the sign of the difference"
-    return _build_column("chi2", matched, statistic, p, f"1 degree of freedom, no correction for continuity{side}")
-
-
-SHARE_TESTS: dict[str, Callable[[MatchedComparisons, str], ClassicalColumn]] = {
-    "binomial": compare_shares,
-    "chi2": chi2,
-}
-"""Tests of two shares, by name."""
 
 
 def _get_counts(matched: MatchedComparisons) -> tuple[Floats, Floats, Floats, Floats]:
@@ -551,8 +530,8 @@ def _run_test(group: MatchedComparisons, sums: MatchedSums | None, name: str, al
         return build_misfit(name, reason, len(group.rows))
     if name == "two-sample-t":
         return two_sample_t(group, alternative)
-    if name in SHARE_TESTS:
-        return _mask_unfit(group, SHARE_TESTS[name](group, alternative))
+    if name == "binomial":
+        return _mask_unfit(group, compare_shares(group, alternative))
     assert sums is not None
     result = TESTS[name](sums, name, alternative)
     return _mask_unfit(group, result) if name == "mcnemar" else result
@@ -562,9 +541,9 @@ def _find_misfit(group: MatchedComparisons, name: str) -> str | None:
     """Return why a test fits none of the comparisons, or None if it fits some."""
     if not group.is_ratio:
         return NO_RATIO
-    if name in {"mcnemar", *SHARE_TESTS} and group.unit != "item":
+    if name in {"mcnemar", "binomial"} and group.unit != "item":
         return f"does not apply: it takes single items, and these depend on each other within a {group.unit}"
-    return NOT_A_MEAN if name not in SHARE_TESTS and group.mean is None else None
+    return NOT_A_MEAN if name != "binomial" and group.mean is None else None
 
 
 def _mask_unfit(group: MatchedComparisons, result: ClassicalColumn) -> ClassicalColumn:

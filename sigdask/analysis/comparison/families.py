@@ -23,7 +23,6 @@ from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, fin
 from sigdask.randomization.families.deviations import (
     compute_relabel_deviation,
     compute_root_mean_square,
-    compute_swap_deviations,
 )
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.skewness import find_skewed
@@ -44,8 +43,8 @@ Adjusted = tuple[Floats, Floats, Floats]
 
 AnyFamily = MaxTFamily | Relabelling | StudentisedBootstrap
 
-STEPPED: tuple[Adjust, ...] = ("max-t", "single-step-max-t")
-"""Adjustments that report the larger of their own p and the studentised bootstrap's where differences are skewed."""
+SHARED_TRIALS: tuple[Adjust, ...] = ("max-t", "tukey")
+"""Adjustments that use the largest difference of each trial, so that all comparisons need the same trials."""
 
 MAX_RESAMPLES, MIN_RESAMPLES = 2**17, 10_000
 """Largest number of resamples of a family, and the number used however long they take."""
@@ -65,7 +64,7 @@ class Adjustment:
     ----------
     method : str
         As in `Adjust`.
-    family : MaxTFamily, Relabelling, StudentisedBootstrap or None
+    family : MaxTFamily, Relabelling or None
         The family to count, or None if p-values are enough.
     n_trials : int
         Number of trials, the same for the whole family.
@@ -97,11 +96,6 @@ class Adjustment:
         return Adjustment(method, family, n_trials, Job(family, n_trials, label=f"the family of {n} comparisons"))
 
     @property
-    def companion_job(self) -> Job | None:
-        """The job of the studentised bootstrap, or None if there is none or it is the family's own job."""
-        return None if self.resampling is self.job else self.resampling
-
-    @property
     def trial_counts(self) -> tuple[int, ...]:
         """Number of trials of the family, followed by the number of resamples if p-values also use a bootstrap."""
         return (self.n_trials, self.resampling.n_trials) if self.takes_larger and self.resampling else (self.n_trials,)
@@ -109,7 +103,7 @@ class Adjustment:
     @property
     def takes_larger(self) -> bool:
         """Whether the adjusted p of some comparison is the larger of two methods' p-values."""
-        return self.method in STEPPED and self.resampling is not None and self.n_skewed > 0
+        return self.method == "max-t" and self.resampling is not None and self.n_skewed > 0
 
     @property
     def n_skewed(self) -> int:
@@ -133,7 +127,7 @@ class Adjustment:
         if self.takes_larger:
             assert self.skewed is not None
             bootstrap, tally = self._read_resampling(tallies)
-            pairs = zip(adjusted, compute_joint_p_values(bootstrap, self.method, tally), strict=True)
+            pairs = zip(adjusted, compute_joint_p_values(bootstrap, tally), strict=True)
             adjusted = tuple(np.where(self.skewed, np.maximum(own, resampled), own) for own, resampled in pairs)
         adjusted_p, adjusted_low, adjusted_high = map(np.maximum, adjusted, unadjusted)  # one after the other
         return adjusted_p, adjusted_low, adjusted_high
@@ -142,7 +136,7 @@ class Adjustment:
         """Return the adjusted p-values from the family's tally; None if the method needs no family."""
         if self.family is None or self.job is None:
             return None
-        return compute_joint_p_values(self.family, self.method, tallies[self.job])
+        return compute_joint_p_values(self.family, tallies[self.job])
 
     def _read_resampling(self, tallies: Tallies) -> tuple[StudentisedBootstrap, Tally]:
         """Return the studentised bootstrap with its tally."""
@@ -172,7 +166,7 @@ class Adjustment:
         elif self.takes_larger:
             assert self.skewed is not None
             bootstrap, tally = self._read_resampling(tallies)
-            resampled = np.maximum(compute_joint_p_values(bootstrap, self.method, tally)[0], p)
+            resampled = np.maximum(compute_joint_p_values(bootstrap, tally)[0], p)
             own = np.maximum(joint[0], p)
             found = _set_two_p_values(found, self.method, own, "bootstrap-t", resampled, self.skewed)
         if not self.with_intervals or self.resampling is None:
@@ -211,11 +205,10 @@ def _set_two_p_values(
     )
 
 
-def compute_joint_p_values(family: AnyFamily, method: str, tally: Tally) -> Adjusted:
+def compute_joint_p_values(family: AnyFamily, tally: Tally) -> Adjusted:
     """Return the adjusted p-values and intervals from a family's tally, made monotone for step-down methods."""
-    tail, order = family.get_tail_and_order(method)
-    p, low, high = compute_rates(family, tally, tail)
-    if order is None:
+    p, low, high = compute_rates(family, tally, family.joint_tail)
+    if (order := family.step_down_order) is None:
         return p, low, high
     # limits rise with the count, as p does
     return enforce_step_down(p, order), enforce_step_down(low, order), enforce_step_down(high, order)
@@ -273,17 +266,12 @@ def build_adjustment(
         raise InputError(
             f"adjust {method}: {misfit}, which cannot be adjusted with the others by shared trials; use --adjust holm"
         )
-    if method == "bootstrap-t":
-        family = build_bootstrap(comparisons, alternative)
-        result = Adjustment.from_family(method, family, count_resamples(comparisons, family))
-        return replace(result, resampling=result.job, with_intervals=interval_spec is not None)
     if method == "tukey":
         result = add_trials(method, _build_relabelling(comparisons, alternative), comparisons)
         return _add_companion(result, comparisons, alternative, interval_spec)
-    raw = method == "max-t:raw"
-    members, rows = _build_scaled_members(comparisons) if raw else build_members(comparisons)
-    result = add_trials(method, build_family(members, rows[:, None, :], alternative, raw=raw), comparisons)
-    return result if raw else _add_companion(result, comparisons, alternative, interval_spec)
+    members, rows = build_members(comparisons)
+    result = add_trials(method, build_family(members, rows[:, None, :], alternative), comparisons)
+    return _add_companion(result, comparisons, alternative, interval_spec)
 
 
 def _add_companion(
@@ -291,7 +279,7 @@ def _add_companion(
 ) -> Adjustment:
     """Return the adjustment with the studentised bootstrap added, if p-values or simultaneous intervals need it."""
     result = replace(base, skewed=_find_skewed(comparisons), with_intervals=interval_spec is not None)
-    is_judging = result.n_skewed > 0 and base.method in STEPPED
+    is_judging = result.n_skewed > 0 and base.method == "max-t"
     if len(comparisons) < 2 or not (is_judging or interval_spec is not None):
         return result
     family = build_bootstrap(comparisons, alternative)
@@ -342,11 +330,9 @@ def count_resamples(comparisons: FamilyComparisons, family: StudentisedBootstrap
     return min(int(comparisons.get_column("n_trials").max()), max(MIN_RESAMPLES, n_affordable))
 
 
-def build_family(
-    members: Sequence[FamilyMember], parts: Integers, alternative: Alternative, *, raw: bool
-) -> MaxTFamily:
-    """Return a max-T family of hypotheses; it is studentised unless `raw` or of one hypothesis."""
-    return MaxTFamily(tuple(members), parts, SIDES[alternative], studentised=not raw and len(parts) > 1)
+def build_family(members: Sequence[FamilyMember], parts: Integers, alternative: Alternative) -> MaxTFamily:
+    """Return a max-T family of hypotheses; it is studentised unless it has one hypothesis."""
+    return MaxTFamily(tuple(members), parts, SIDES[alternative], studentised=len(parts) > 1)
 
 
 def describe_non_sums(comparisons: FamilyComparisons) -> str | None:
@@ -364,25 +350,6 @@ def add_trials(method: Adjust, family: AnyFamily, comparisons: FamilyComparisons
     if family.can_enumerate and comparisons.methods != {"randomization"}:
         return Adjustment.from_family(method, family.build_enumeration(), family.n_arrangements)
     return Adjustment.from_family(method, family, int(comparisons.get_column("n_trials").max()))
-
-
-def _build_scaled_members(comparisons: FamilyComparisons) -> tuple[list[FamilyMember], Integers]:
-    """Return family members whose differences are on one scale for all metrics and sets, and each comparison's place.
-
-    The place of a comparison is its member and its row in that member.
-    """
-    members, rows = build_members(comparisons)
-    groups = group_rows(_number_scales(comparisons))
-    if len(groups) == 1:
-        return members, rows
-    for group in groups:
-        indices = np.unique(rows[group, 0])
-        scale = compute_root_mean_square(
-            np.concatenate([compute_swap_deviations(members[k].panel, members[k].metric) for k in indices])
-        )
-        for k in indices:
-            members[k] = replace(members[k], weight=1 / scale)
-    return members, rows
 
 
 def build_members(comparisons: FamilyComparisons) -> tuple[list[FamilyMember], Integers]:
@@ -465,7 +432,7 @@ class AcrossSets:
         tally = tallies[self.job]
         tail = TAILS.index(table.alternative[0])
         single = compute_rates(self.family, tally, tail)
-        joint = compute_joint_p_values(self.family, "max-t", tally)
+        joint = compute_joint_p_values(self.family, tally)
         p, adjusted, low, high = single[0], *(np.maximum(x, y) for x, y in zip(joint, single, strict=True))
         is_family = len(self.members) > 1
         level = table.alpha / 2 if self.family.side == 0 else table.alpha
@@ -506,8 +473,8 @@ class AcrossSets:
         return n_replicated, p_replicated
 
 
-def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative, *, raw: bool = False) -> AcrossSets:
-    """Return the tests of each pair and metric over all sets; differences are studentised unless `raw`."""
+def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative) -> AcrossSets:
+    """Return the tests of each pair and metric over all sets."""
     if (misfit := describe_non_sums(comparisons)) is not None:
         raise InputError(f"{misfit}, which cannot be combined over test sets")
     if not len(comparisons):
@@ -520,13 +487,10 @@ def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative, 
     if (member_table < 0).any():
         members.append(members[0])  # has weight 0, for sets without the metric
     parts = np.where(member_table[:, :, None] < 0, (len(members) - 1, 0), rows[member_table])
-    scales = np.ones(int(metric.max()) + 1)
-    if raw and len(scales) > 1:
-        scales = _compute_scales(members, rows, hypothesis, metric)
     weights = np.zeros(len(members))
-    weights[rows[:, 0]] = 1 / (size * scales[metric])
+    weights[rows[:, 0]] = 1 / size
     weighted = tuple(replace(m, weight=float(w)) for m, w in zip(members, weights, strict=True))
-    adjustment = add_trials("max-t", build_family(weighted, parts, alternative, raw=raw), comparisons)
+    adjustment = add_trials("max-t", build_family(weighted, parts, alternative), comparisons)
     assert isinstance(adjustment.family, MaxTFamily)
     label = f"{len(member_table)} comparisons over all sets"
     job = Job(adjustment.family, adjustment.n_trials, label=label)
@@ -572,15 +536,3 @@ def _check_set_counts(comparisons: FamilyComparisons, hypothesis: Integers, metr
     if n_sets.max() < 2:
         raise InputError(ONE_SET)
     return int(n_sets.max())
-
-
-def _compute_scales(members: Sequence[FamilyMember], rows: Integers, hypothesis: Integers, metric: Integers) -> Floats:
-    """Return each metric's scale: the root mean square of its differences' standard deviations under swaps."""
-    squares = np.zeros(len(rows))
-    for k, member in enumerate(members):
-        selected = np.flatnonzero(rows[:, 0] == k)
-        squares[selected] = compute_swap_deviations(member.panel, member.metric, rows[selected, 1].tolist()) ** 2
-    total, hypothesis_metric = np.bincount(hypothesis, squares), metric[np.unique(hypothesis, return_index=True)[1]]
-    return np.array(
-        [compute_root_mean_square(np.sqrt(total[hypothesis_metric == m])) for m in range(int(metric.max()) + 1)]
-    )

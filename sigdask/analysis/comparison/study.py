@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -248,7 +248,7 @@ class Study:
     def cells(self) -> list[CountedCells]:
         """The comparisons' counts, in the order of the jobs."""
         families = [(adjustment.job, rows) for adjustment, rows in self.families]
-        families += [(adjustment.companion_job, rows) for adjustment, rows in self.families]
+        families += [(adjustment.resampling, rows) for adjustment, rows in self.families]
         families += [(self.across.job, np.zeros(0, np.int64))] if self.across else []
         return [
             *join_cells((analysis.cells for analysis in self.analyses), self._sizes),
@@ -268,15 +268,14 @@ class Study:
     def build_results(
         self,
         tallies: Sequence[Tally],
-        revise: Callable[[Table], Table] = lambda table: table,
         failed: Failed | None = None,
     ) -> ComparisonResults:
         """Return the results from the tallies of `jobs`, given in the same order.
 
-        `revise` receives the table before p is adjusted. `failed` is called for metrics of whole outputs that give no
-        score; their results then have none. Without it they are errors.
+        `failed` is called for metrics of whole outputs that give no score; their results then have none. Without it
+        they are errors.
         """
-        _, [results] = judge_studies([self], dict(zip(self.jobs, tallies, strict=True)), revise, failed)
+        _, [results] = judge_studies([self], dict(zip(self.jobs, tallies, strict=True)), failed)
         return results
 
     @property
@@ -321,7 +320,6 @@ class Study:
 def judge_studies(
     studies: Sequence[Study],
     tallies: Tallies,
-    revise: Callable[[Table], Table] = lambda table: table,
     failed: Failed | None = None,
 ) -> tuple[Table, list[ComparisonResults]]:
     """Return the results of studies that have the same layout, in one table and for each study.
@@ -332,8 +330,6 @@ def judge_studies(
         One, or several of the same layout.
     tallies : mapping of Job to Tally
         Tallies of all their jobs.
-    revise : callable
-        Receives the table before p is adjusted, and returns the table to use.
     failed : callable, optional
         Called for metrics of whole outputs that give no score, whose results have none. Without it they are errors.
     """
@@ -350,7 +346,7 @@ def judge_studies(
         for start, study_families in zip(starts, families, strict=True)
         for adjustment, indices in study_families
     ]
-    table = _add_adjusted_p(use_exact_p(revise(table)), all_families, tallies)
+    table = _add_adjusted_p(use_exact_p(table), all_families, tallies)
     if adjusted := _select_adjusted(table, all_families):
         table = add_families(table, [(entry.method, entry.trial_counts, indices) for entry, indices in adjusted])
     comparisons = [analysis.main.comparisons for study in studies for analysis in study.analyses]
@@ -473,7 +469,7 @@ def prepare_study(
             choose_adjustment(adjust, members), members, analyses[members.set_index[0]].alternative, interval_spec
         )
         families.append((replace(family_adjustment, for_exact=adjust is None and "exact" in members.methods), indices))
-    across = build_across_sets(comparisons, specs[0][2], raw=adjust == "max-t:raw") if together else None
+    across = build_across_sets(comparisons, specs[0][2]) if together else None
     analyses = [analysis.with_intervals(spec) for analysis, spec in zip(analyses, interval_specs, strict=True)]
     return Study(analyses, families, across, alpha, specs[0][1].seed)
 

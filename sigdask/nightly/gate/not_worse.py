@@ -222,7 +222,7 @@ def compute_detectable_loss(
     sides = 2 if result.alternative == "two-sided" else 1
     smallest_p = sides * 2.0**-result.n_units
     if result.method != "exact":
-        smallest_p = max(smallest_p, 1 / (result.n_asked + 1))
+        smallest_p = max(smallest_p, 1 / (result.n_trials + 1))
     if smallest_p > (level if reach is None else reach):
         return math.inf
     if not sd:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sigdask import formats, metrics
-from sigdask.analysis.comparison.stopping import SHARED_TRIALS
+from sigdask.analysis.comparison.families import SHARED_TRIALS
 from sigdask.counts.checks import canonicalize
 from sigdask.errors import InputError
 from sigdask.io import addresses
@@ -15,7 +15,6 @@ from sigdask.nightly.gate.rules import NotWorse, Rule
 from sigdask.nightly.plan.errors import MAX_SHOWN, PlanKey, format_value, suggest_nearest
 from sigdask.nightly.plan.model import Plan
 from sigdask.nightly.test_sets import TestSet
-from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
 
 Complain = Callable[[PlanKey, str], None]
 
@@ -97,13 +96,6 @@ def check_plan(plan: Plan, complain: Complain) -> None:
 
 def _check_adjustment(plan: Plan, complain: Complain) -> None:
     adjust = plan.comparison["adjust"]
-    if adjust in SHARED_TRIALS and plan.stopping is not None:
-        complain(
-            ("stopping",),
-            f"adjust = {format_value(adjust)} needs the same number of trials of every comparison; leave [stopping] "
-            "out, or choose "
-            + ("holm, hochberg, bh or by" if isinstance(plan.stopping, BesagClifford) else 'adjust = "none"'),
-        )
     settings = {(t.comparison["alternative"], t.comparison["trials"]) for t in plan.test_sets}
     if adjust in SHARED_TRIALS and plan.family == "plan" and len(settings) > 1:
         complain(
@@ -117,12 +109,6 @@ def _check_adjustment(plan: Plan, complain: Complain) -> None:
             ("family",),
             f"the default adjustment over the whole plan needs one alternative; found {', '.join(sides)}: choose one, "
             'or adjust = "holm"',
-        )
-    if isinstance(plan.stopping, ConfidenceSequence) and adjust not in {None, "none", *SHARED_TRIALS}:
-        complain(
-            ("stopping", "rule"),
-            f'"confidence-sequence" gives decisions and no p-values for adjust = {format_value(adjust)}; '
-            'expected "besag-clifford", or adjust = "none"',
         )
 
 
@@ -164,11 +150,8 @@ def _check_rule(rule: Rule, plan: Plan, key: PlanKey, complain: Complain) -> Non
         check_rule_metrics(rule, {name for t in covered for name in t.metrics}, key, complain)
     for test_set in covered:
         _check_baseline(rule, test_set, key, complain)
-    if isinstance(rule, NotWorse):
-        if rule.adjust == "plan" and plan.comparison["adjust"] == "none":
-            complain((*key, "adjust"), 'found "plan", but the plan has adjust = "none"; expected "holm" or "none"')
-        if isinstance(plan.stopping, ConfidenceSequence):
-            complain(key, 'needs p-values, and [stopping] rule = "confidence-sequence" gives none')
+    if isinstance(rule, NotWorse) and rule.adjust == "plan" and plan.comparison["adjust"] == "none":
+        complain((*key, "adjust"), 'found "plan", but the plan has adjust = "none"; expected "holm" or "none"')
 
 
 def check_rule_metrics(rule: Rule, compared: Iterable[str], key: PlanKey, complain: Complain) -> None:

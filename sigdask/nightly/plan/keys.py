@@ -153,7 +153,7 @@ def choose_options(options: Mapping[str, Option], without: Iterable[str] = (), *
     }
 
 
-ELSEWHERE = ("baseline", "stop", "cluster", "unit")
+ELSEWHERE = ("baseline", "cluster", "unit")
 """Options of comparisons that have another form in plans."""
 
 PYTHON_ONLY = ("together", "progress", "cache", "beside", "blocks_per_task")
@@ -163,10 +163,6 @@ OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "grouping", "workers")
 """Options that all test sets share."""
 
 COMPARISON = choose_options(OPTIONS, (*ELSEWHERE, *PYTHON_ONLY), pairs="all", interval="none")
-COMPARISON["adjust"] = replace(
-    COMPARISON["adjust"],
-    otherwise=f"{OPTIONS['adjust'].otherwise}. With besag-clifford by default holm, with confidence-sequence none",
-)
 PLAN_OPTIONS = choose_options(COMPARISON, ["by"])
 SET_OPTIONS = choose_options(COMPARISON, OF_THE_PLAN, **dict.fromkeys(COMPARISON))
 FILE_OPTIONS = choose_options(READING_OPTIONS, missing="error")
@@ -217,27 +213,6 @@ class IndependenceKeys:
     format: Format = "labels"
     metrics: Annotated[Names, Field(description="Scores of labels.")] = ("accuracy",)
     within: Annotated[Text | None, Field(description="Permute labels only within each value of this column.")] = None
-
-
-@plan_table()
-class BesagCliffordKeys:
-    """Stop at the h-th exceedance: a valid p."""
-
-    rule: Literal["besag-clifford"]
-    h: Annotated[StrictInt, Field(ge=1, le=2**31, description="Exceedances to wait for.")] = 10
-
-
-@plan_table()
-class ConfidenceSequenceKeys:
-    """Stop when the confidence sequence leaves alpha: a decision, no p."""
-
-    rule: Literal["confidence-sequence"]
-    epsilon: Annotated[
-        Share, Field(description="Largest probability that infinitely many trials would decide otherwise.")
-    ] = 1e-3
-
-
-StoppingKeys = Annotated[BesagCliffordKeys | ConfidenceSequenceKeys, Discriminator("rule")]
 
 
 REPORT_OPTIONS = (
@@ -378,7 +353,6 @@ class PlanKeys:
     ] = ()
     name: Annotated[Text | None, Field(description="Name of the plan. By default the file's name.")] = None
     family: Annotated[Family, Field(description="Comparisons that are adjusted together.")] = "test-set"
-    stopping: Annotated[StoppingKeys | None, Field(description="Stop counting early.")] = None
     cluster: Annotated[
         Cluster, Field(description="A value of --cluster, or a table with `class` and its options, or with `file`.")
     ] = "auto"

@@ -23,7 +23,6 @@ from sigdask.options import (
     TableLayoutOptions,
     rename_error_options,
 )
-from sigdask.statistics.stopping import Stopping
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +191,6 @@ class Plan(HasComparison):
     family : {"metric", "test-set", "plan"}
         Comparisons whose p-values are adjusted together: of one metric on a test set, of a test set, or of the whole
         plan.
-    stopping : BesagClifford, ConfidenceSequence or None
-        Rule that ends the trials of a comparison early. None if all trials are counted.
     cluster : str or ClusterDescription
         Where trials are counted: a value of `--cluster`, or the description in the plan's table `[cluster]`.
     store : str
@@ -213,7 +210,6 @@ class Plan(HasComparison):
     test_sets: tuple[TestSet, ...]
     comparison: SelectionOptions
     family: Family
-    stopping: Stopping | None
     cluster: ClusterSpec
     store: str
     report: ReportFiles = ReportFiles()

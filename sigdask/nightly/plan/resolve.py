@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from sigdask.analysis.candidate_rankings.spec import RankingSpec, convert_cutoffs
-from sigdask.analysis.comparison.stopping import default_adjustment
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.execution.clusters.description import ClusterSpec, parse_description
@@ -38,7 +37,6 @@ from sigdask.options import (
 from sigdask.report.plots.results import FigureStyle
 from sigdask.results.export import parse_unit_file
 from sigdask.statistics.classical import parse_tests
-from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
 
 GivenOptions = Mapping[str, Any]
 """Options given in a table of the plan, by name."""
@@ -84,13 +82,7 @@ def resolve_plan(keys: tables.PlanKeys, path: Path, complaints: list[Complaint],
     """
     location = _PlanLocation(path.parent, complaints)
     is_valid = not complaints
-    given = _list_set_options(keys, tables.PLAN_OPTIONS, location, ())
-    stopping: Stopping | None = None
-    if isinstance(keys.stopping, tables.ConfidenceSequenceKeys):
-        stopping = ConfidenceSequence(given["alpha"], keys.stopping.epsilon)
-    elif keys.stopping is not None:
-        stopping = BesagClifford(keys.stopping.h)
-    shared = given if stopping is None else {"adjust": default_adjustment(stopping), **given}
+    shared = _list_set_options(keys, tables.PLAN_OPTIONS, location, ())
     check_pairs(shared.get("pairs") or (), ("pairs",), location.complain)
     numbered = zip(keys.test_set, numbers, strict=True)
     plan = Plan(
@@ -99,11 +91,10 @@ def resolve_plan(keys: tables.PlanKeys, path: Path, complaints: list[Complaint],
         test_sets=tuple(_build_test_set(entry, shared, location, ("test_set", n)) for entry, n in numbered),
         comparison=fill_options(SelectionOptions, shared),
         family=keys.family,
-        stopping=stopping,
         cluster=_resolve_cluster(keys.cluster, location),
         store=_resolve_store(keys.store, path, location),
         report=_build_report(keys.report, location),
-        gate=None if keys.gate is None else _build_gate(keys.gate, given, location),
+        gate=None if keys.gate is None else _build_gate(keys.gate, shared, location),
         rankings=tuple(_iter_rankings(keys, shared, location)),
         independence=tuple(_iter_independence_tests(keys, shared, location)),
     )

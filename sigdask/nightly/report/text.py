@@ -101,7 +101,7 @@ def format_status(status: Status, now: float, *, width: int | None = None) -> st
 
 
 def _describe_time_left(status: Status) -> str:
-    """Return the estimated time left; an upper limit where a rule may stop early."""
+    """Return the estimated time left."""
     seconds = status.seconds_left
     if seconds is None:
         return "time left unknown"

@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from sigdask.analysis.comparison.stopping import EarlyStopping
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
 from sigdask.execution import clusters, run
 from sigdask.execution.clusters import Cluster, ClusterLike
@@ -54,8 +53,6 @@ class CountRunner:
         The requested and the stored trials.
     stop : StopSignal
         Signal to stop the run.
-    early : EarlyStopping, optional
-        A rule that stops comparisons before their trials are counted.
     plan_progress : PlanProgress, optional
         Stored with each commit.
     n_counted, n_exact : int
@@ -71,11 +68,10 @@ class CountRunner:
         note: MessageCallback,
         *,
         progress: Progress | None = None,
-        early: EarlyStopping | None = None,
         plan_progress: PlanProgress | None = None,
     ) -> None:
         self.ledger, self.stop, self.note, self.progress = ledger, stop, note, progress
-        self.early, self.plan_progress = early, plan_progress
+        self.plan_progress = plan_progress
         self.n_counted = self.n_exact = self.n_done = self.n_all = 0
         self._pace: run.CountingPace | None = None
         self._recorded: dict[int, TestSetProgress] = {}
@@ -83,21 +79,12 @@ class CountRunner:
         self.problems: list[str] = []
 
     def count(self, cluster: ClusterLike, workers: int | None) -> None:
-        """Count all missing trials at once, or round by round if a stopping rule may end comparisons early."""
-        while True:
-            if self.early is not None:
-                self.early.update()
-            entries = self.ledger.list_missing()
-            if not entries:
-                break
+        """Count all missing trials, and again if the store has trials beyond gaps that are then closed."""
+        while entries := self.ledger.list_missing():
             self.n_all = self.n_done + count_trials(entries)
             self._count_entries(entries, cluster, workers)
-            if not self.ledger.load_beyond_gaps() and self.early is None:
+            if not self.ledger.load_beyond_gaps():
                 return
-        if self.early is not None:
-            self.early.restore(*self.ledger.match_stored(self.ledger.store.fetch_results()))
-            with self.stop.interruptible():
-                self.early.find_stop_trials()
 
     def _count_entries(self, entries: list[LedgerEntry], cluster: ClusterLike, workers: int | None) -> None:
         costs: dict[int, float] = {}
@@ -157,10 +144,8 @@ class CountRunner:
         self, cluster: Cluster, jobs: Sequence[Job], entries: Sequence[LedgerEntry], costs: Sequence[float], work: float
     ) -> None:
         """Run jobs and commit their tallies to the store every half second, or less often if commits are slow."""
-        pace = run.start_pace(self.progress, jobs, costs, cluster.n_threads)
-        if self.early is None:  # otherwise there is only one round
-            self._pace = pace
-            self.ledger.store.commit((), (), pace.seconds_left)
+        self._pace = run.start_pace(self.progress, jobs, costs, cluster.n_threads)
+        self.ledger.store.commit((), (), self._pace.seconds_left)
         tasks = split_jobs(jobs, costs, compute_task_seconds(work, cluster.n_threads))
         completed = run_tasks(cluster, jobs, tasks)
         last_commit, pause = time.monotonic(), FLUSH_SECONDS

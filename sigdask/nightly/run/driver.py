@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from sigdask.analysis.comparison.pairs import look_up_numbers
-from sigdask.analysis.comparison.stopping import EarlyStopping, MonitoredResults
 from sigdask.analysis.comparison.study import judge_studies
 from sigdask.analysis.details import ComparisonDetails, UnitTables
 from sigdask.counts.fields import Integers
@@ -218,7 +217,7 @@ def run_plan(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PlanRunner:
-    """One run of one plan, with its data, ledger, store, stopping rule and cluster."""
+    """One run of one plan, with its data, ledger, store and cluster."""
 
     plan: Plan
     store: Store
@@ -229,7 +228,6 @@ class _PlanRunner:
     batches: list[Batch]
     extras: list[PlanRankings | PlanIndependence]
     ledger: Ledger
-    early: EarlyStopping | None
     progress: PlanProgress
     extracted: dict[str, Any]
     states: dict[str, str]
@@ -254,17 +252,13 @@ class _PlanRunner:
         extras += map(PlanIndependence.from_entry, plan.independence)
         extra_jobs = [job for extra in extras for job in extra.jobs]
         ledger = Ledger(store, [*(job for batch in batches for job in batch.jobs), *extra_jobs])
-        early = None
-        if plan.stopping is not None:
-            studies = (study for batch in batches for study in batch.studies)
-            early = EarlyStopping(ledger, plan.stopping, MonitoredResults.from_studies(studies))
         by_name = {name: ProgressWatch.from_progress(progress) for name, progress in unread.progress.items()}
         for batch in batches:
             by_name |= dict.fromkeys(batch.names, ProgressWatch.from_batch(ledger, batch))
         watches = [*dict.fromkeys(by_name[test_set.name] for test_set in plan.test_sets)]
         watches += [extra.build_watch(ledger) for extra in extras]
         return _PlanRunner(
-            plan, store, stop, cluster, workers, show_progress, batches, extras, ledger, early,
+            plan, store, stop, cluster, workers, show_progress, batches, extras, ledger,
             PlanProgress(watches, ledger), extracted, states, unread,
         )  # fmt: skip
 
@@ -276,9 +270,7 @@ class _PlanRunner:
         progress_before = self.progress.compute()
         number = self.store.begin_run(str(self.plan.path), details, progress_before)
         self.stop.reserve_time(1 + SECONDS_PER_RESULT * self.progress.n_results)
-        counting = CountRunner(
-            self.ledger, self.stop, note, progress=self.show_progress, early=self.early, plan_progress=self.progress
-        )
+        counting = CountRunner(self.ledger, self.stop, note, progress=self.show_progress, plan_progress=self.progress)
         try:
             try:
                 counting.count(self.cluster, self.workers)
@@ -362,9 +354,6 @@ class _PlanRunner:
         evaluations: dict[str, Evaluation | Independences] = {}
         is_judged = bool(self.plan.test_sets) and (self.progress.n_results <= MAX_REPORTED or not signalled)
         if is_judged or not self.plan.test_sets:
-            if self.early is not None:
-                self.early.update()
-                self.early.restore(*self.ledger.match_stored(self.store.fetch_results(self.plan.comparison["alpha"])))
             looks = self.store.fetch_first_looks(self.ledger.ids)
             for batch in self.batches:
                 results, recorded[batch.names[0]] = self._judge_batch(batch, looks, counting)
@@ -377,7 +366,7 @@ class _PlanRunner:
         }
         progress = self.progress.compute()
         is_counted = all(p.finished == p.comparisons for p in progress)
-        stopped = "" if is_counted and (self.early is None or self.early.is_settled) else self.stop.reason
+        stopped = "" if is_counted else self.stop.reason
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
         frames = {name: history.build_frame(results) for name, results in by_set.items()}
         families = {name: history.list_families(results.table) for name, results in by_set.items()}
@@ -387,7 +376,6 @@ class _PlanRunner:
             "second_looks": unread.select_details("second_looks") | second_looks,
             "frames": unread.select_details("frames") | frames,
             "families": unread.select_details("families") | families,
-            "savings": unread.select_details("savings") | self._compute_savings(),
             "changed": n_changed,
             "file_states": self._list_known_states(details["inputs"]),
         }
@@ -429,20 +417,6 @@ class _PlanRunner:
             and inputs[t.name].keys() == set(map(format_path, t.list_files()))
         }
 
-    def _compute_savings(self) -> dict[str, float]:
-        """Return, for each test set, the share of the first run's trials that early stopping saved."""
-        early = self.early
-        if early is None:
-            return {}
-        savings: dict[str, float] = {}
-        for batch in self.batches:
-            indices = early.get_indices(look_up_numbers(batch.p_cells, self.ledger.at, len(batch)))
-            for k, name in enumerate(batch.names):
-                selected = np.unique(indices[(batch.set_indices == k) & (indices >= 0)])
-                if len(selected):
-                    savings[name] = early.compute_saving(selected)
-        return savings
-
     def _judge_batch(
         self, batch: Batch, looks: Integers, counting: CountRunner
     ) -> tuple[dict[str, Results], StoredResults]:
@@ -452,16 +426,12 @@ class _PlanRunner:
         metric that fails are omitted. They still count in their family, with p = 1 or its bound.
         """
         failing: dict[str, str] = {}
-        early = self.early
         p_numbers = look_up_numbers(batch.p_cells, self.ledger.at, len(batch))
         tallies = {job: self.ledger.build_tally(job) for job in batch.jobs}
-        revise = (lambda table: table) if early is None else (lambda table: early.revise_table(table, p_numbers))
-        table, results = judge_studies(batch.studies, tallies, revise, failing.setdefault)
+        table, results = judge_studies(batch.studies, tallies, failing.setdefault)
         for reason in failing.values():
             counting.add_problem(reason)
         complete = self.ledger.is_complete(self.ledger.find_cells(batch.cells), len(batch))
-        if early is not None:
-            complete &= early.is_resolved(p_numbers)
         comparison = np.append(self.ledger.ids, -1)[p_numbers]
         table = _mark_second_looks(table, np.append(looks, 0)[p_numbers])
         has_failed = np.array([score.name in failing for score in table.metric.values], np.bool_)
@@ -494,6 +464,4 @@ def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Tabl
 def _mark_second_looks(table: Table, seen_trials: Integers) -> Table:
     """Return the table with a mark on each p-value computed before: the smaller number of its trials."""
     is_again = (seen_trials > 0) & (seen_trials < table.n_trials) & ~table.exact
-    for stops in table.stops:
-        is_again &= stops.n_asked == 0
     return replace(table, seen_with=np.where(is_again, seen_trials, 0))

@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 
 from sigdask.analysis.comparison.pairs import CountedCells
-from sigdask.analysis.comparison.stopping import PartialCounts, RoundTallies, iter_missing_trials
 from sigdask.counts.factors import group_rows
 from sigdask.counts.fields import Bools, Integers
-from sigdask.nightly.store import Store, StoredResults, StoredTallies
+from sigdask.nightly.store import Store, StoredTallies
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.digests import Digests, WholePanel, compute_pair_digests, pack_digests
 from sigdask.randomization.panels.sums import EnumeratedPairs, Panel
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import TAILS, Tally, find_round, split_rounds
-from sigdask.results.table import Table
 
 N_TAILS = len(TAILS)
 """Tails stored for single comparisons: greater, less, two-sided."""
@@ -94,7 +92,7 @@ class LedgerCells:
         return LedgerCells(*(getattr(self, name)[selected] for name in LedgerCells.__slots__))
 
 
-class Ledger(PartialCounts):
+class Ledger:
     """Trials and exceedances of all comparisons of a plan, in memory and in the store.
 
     Attributes
@@ -102,9 +100,11 @@ class Ledger(PartialCounts):
     at : mapping of Job to int64 array, shape (n_pairs, n_metrics)
         The comparison of each pair and metric in the plan's jobs.
     n_trials : mapping of run to int64 array, shape (n_comparisons,)
-        Number of trials used. If the store has more trials than requested (because `trials` was lowered or a stopping
-        rule removed), only whole rounds up to the requested number are used. The rest of the last round is counted
-        again and not stored, so that earlier counts do not choose the number of trials of p.
+        Number of trials used. If the store has more trials than requested (because `trials` was lowered), only whole
+        rounds up to the requested number are used. The rest of the last round is counted again and not stored, so that
+        earlier counts do not choose the number of trials of p.
+    wanted : mapping of run to int64 array, shape (n_comparisons,)
+        Number of trials to count.
     stored : mapping of run to int64 array, shape (n_comparisons,)
         Number of trials in the store.
     is_exact : bool array, shape (n_comparisons,)
@@ -115,11 +115,11 @@ class Ledger(PartialCounts):
 
     def __init__(self, store: Store | None, jobs: Sequence[Job]) -> None:
         """List the distinct comparisons of jobs, and load their stored trials if there is a store."""
-        self.digests, numbers_of_jobs, kinds = _number_comparisons(jobs)
+        self.digests, self.at, kinds = _number_comparisons(jobs)
         n, runs = len(self.digests), {job.run for job in jobs}
-        super().__init__(numbers_of_jobs, runs, n)
+        self.n_trials, self.wanted = ({run: np.zeros(n, np.int64) for run in runs} for _ in range(2))
         self.is_exact = np.zeros(n, np.bool_)
-        for job, numbers in numbers_of_jobs.items():
+        for job, numbers in self.at.items():
             self.is_exact[numbers] = job.panel.enumerated
         if store is not None:
             self.store = store
@@ -130,7 +130,6 @@ class Ledger(PartialCounts):
         # the part of these counts from all rounds but the last
         self._earlier_counts = {run: np.zeros((n, N_TAILS), np.int64) for run in runs}
         self._earlier_whole_counts: dict[tuple[int, int], Integers] = {}
-        self.given_up = {run: np.zeros(n, np.bool_) for run in runs}
         for job, numbers in self.at.items():
             np.maximum.at(self.wanted[job.run], numbers.ravel(), job.n_trials)
         if store is not None:
@@ -200,44 +199,12 @@ class Ledger(PartialCounts):
         complete = np.ones(n, np.bool_)
         for run in self.wanted:
             of_run = cells.take(cells.run == run)
-            wanted = np.minimum(of_run.wanted, self.limit[run][of_run.numbers])
-            complete[of_run.results[self.n_trials[run][of_run.numbers] < wanted]] = False
+            complete[of_run.results[self.n_trials[run][of_run.numbers] < of_run.wanted]] = False
         return complete
-
-    def set_end(
-        self, run: int, numbers: Integers, end: Integers, stopped: Bools, n_trials: Integers, counts: Integers
-    ) -> None:
-        """Set how far comparisons are counted, which of them have stopped, and their counts so far."""
-        super().set_end(run, numbers, end, stopped, n_trials, counts)
-        self.wanted[run][numbers] = np.where(self.given_up[run][numbers], 0, end)
-        self._counts[run][numbers] = counts
-
-    def get_rounds(self, run: int, numbers: Integers, limit: Integers) -> RoundTallies:
-        """Return tallies by round: stored rounds within `limit` trials, then trials that were counted again."""
-        starts, stops, counts = self.store.fetch_blocks(self.ids[numbers], run)
-        is_inside = (stops > 0) & (stops <= limit)  # (n_rounds, n)
-        n_trials, counts = np.where(is_inside, stops - starts[:, None], 0), counts * is_inside[..., None]
-        n_recounted = self.n_trials[run][numbers] - n_trials.sum(axis=0)
-        partial = np.flatnonzero(n_recounted > 0)
-        next_round = np.count_nonzero(n_trials[:, partial], axis=0)
-        counts[next_round, partial] = self._counts[run][numbers[partial]] - counts[:, partial].sum(axis=0)
-        n_trials[next_round, partial] = n_recounted[partial]
-        if len(n_trials):
-            last_round = np.maximum(np.count_nonzero(n_trials, axis=0) - 1, 0)
-            self._earlier_counts[run][numbers] = counts.sum(axis=0) - counts[last_round, np.arange(len(numbers))]
-        return RoundTallies(n_trials, counts)
-
-    def match_stored(self, stored_results: StoredResults) -> tuple[Table, Integers]:
-        """Return the table of stored results, and each result's number in the ledger: -1 if incomplete or not in it."""
-        order = np.argsort(self.ids)
-        index = np.minimum(np.searchsorted(self.ids, stored_results.comparison, sorter=order), len(order) - 1)
-        is_known = stored_results.complete & (self.ids[order[index]] == stored_results.comparison)
-        return stored_results.table, np.where(is_known, order[index], -1)
 
     def give_up(self, entry: LedgerEntry) -> None:
         """Request no more trials of comparisons that cannot be counted."""
         self.wanted[entry.run][entry.numbers] = 0
-        self.given_up[entry.run][entry.numbers] = True
 
     def list_missing(self) -> list[LedgerEntry]:
         """Return the trials still to count, as entries of comparisons that lack the same trials.
@@ -334,9 +301,33 @@ def _iter_entries(job: Job, numbers: Integers, n: Integers, wanted: Integers, is
     if is_open.all() and (n == first).all() and (wanted == stop).all():
         yield LedgerEntry(job.panel, job.run, first, stop, numbers.ravel(), job.label)
         return
-    for first, stop, rows, columns in iter_missing_trials(n, wanted, is_open):
+    for first, stop, rows, columns in _iter_missing_trials(n, wanted, is_open):
         panel, covered = job.panel.select(rows.tolist(), columns.tolist()), numbers[np.ix_(rows, columns)].ravel()
         yield LedgerEntry(panel, job.run, first, stop, covered, job.label)
+
+
+def _iter_missing_trials(
+    n: Integers, wanted: Integers, is_open: Bools
+) -> Iterator[tuple[int, int, Integers, Integers]]:
+    """Yield first and last trial, rows and columns for groups of pairs and metrics that lack the same trials.
+
+    Parameters
+    ----------
+    n, wanted : int64 array, shape (n_pairs, n_metrics)
+        Number of counted trials, and of trials to count.
+    is_open : bool array, shape (n_pairs, n_metrics)
+        Whether each of them lacks trials.
+    """
+    for first, stop in sorted(set(zip(n[is_open].tolist(), wanted[is_open].tolist(), strict=True))):
+        is_selected = is_open & (n == first) & (wanted == stop)
+        open_rows = np.flatnonzero(is_selected.any(axis=1))
+        is_selected = is_selected[open_rows]
+        if (is_selected == is_selected[0]).all():
+            yield first, stop, open_rows, np.flatnonzero(is_selected[0])
+            continue
+        patterns, pattern_of_row = np.unique(is_selected, axis=0, return_inverse=True)
+        for k, pattern in enumerate(patterns):
+            yield first, stop, open_rows[pattern_of_row.ravel() == k], np.flatnonzero(pattern)
 
 
 def _join_arrangements(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:

@@ -107,11 +107,10 @@ class PlanProgress:
         n_done, n_wanted = np.zeros((2, len(self._sizes)), np.int64)
         is_finished = np.ones(self.n_results, np.bool_)
         for run, (cells, set_index, is_counted) in self._cells.items():
-            wanted = np.minimum(cells.wanted, self._ledger.limit[run][cells.numbers])  # fewer if a rule stopped
-            n_counted = np.minimum(self._ledger.n_trials[run][cells.numbers], wanted)
+            n_counted = np.minimum(self._ledger.n_trials[run][cells.numbers], cells.wanted)
             np.add.at(n_done, set_index[is_counted], n_counted[is_counted])
-            np.add.at(n_wanted, set_index[is_counted], wanted[is_counted])
-            is_finished[cells.results[n_counted < wanted]] = False
+            np.add.at(n_wanted, set_index[is_counted], cells.wanted[is_counted])
+            is_finished[cells.results[n_counted < cells.wanted]] = False
         return n_done, n_wanted, is_finished
 
     def compute(self) -> list[Progress]:
@@ -122,7 +121,7 @@ class PlanProgress:
         is_reached[counted] = self._ledger.n_trials.get(0, NONE)[self._p_numbers[counted]] > 0
         n_reached = np.bincount(self._p_sets[is_reached], minlength=len(self._sizes))
         n_finished = np.bincount(self._set_of_result[is_finished], minlength=len(self._sizes))
-        kept = np.minimum(self._kept, n_done)  # fewer than in the store if a rule stopped earlier
+        kept = np.minimum(self._kept, n_done)
         names = [(watch, name) for watch in self._watches for name in watch.names]
         columns = (self._sizes, n_reached, n_finished, kept, n_done - kept, n_wanted)
         return [

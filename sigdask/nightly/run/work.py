@@ -292,7 +292,7 @@ def digest_file_states(plan: Plan) -> dict[str, str]:
 
 def _describe_shared(plan: Plan) -> str:
     """Describe the inputs on which the results of all test sets depend."""
-    return repr((_get_versions(), plan.comparison, plan.family, plan.stopping))
+    return repr((_get_versions(), plan.comparison, plan.family))
 
 
 @cache
@@ -355,8 +355,11 @@ class UnreadSets:
             for p in run.progress
             if p.test_set in same and n_rows.get(p.test_set) == p.comparisons == p.finished
         }
-        needs_all = judges_sets_together(plan) or plan.stopping is not None
-        return none if needs_all and len(unread) < len(states) else UnreadSets(unread, run.details, stored)
+        return (
+            none
+            if judges_sets_together(plan) and len(unread) < len(states)
+            else UnreadSets(unread, run.details, stored)
+        )
 
 
 NO_NUMBERS = np.zeros(0, np.int64)

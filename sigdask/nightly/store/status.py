@@ -184,13 +184,9 @@ P_COLUMNS = ("p_value", "p_adjusted", "n_trials")
 
 
 def is_significant(table: Table) -> NDArray[np.bool_]:
-    """Return for each row whether its verdict is significant: by (adjusted) p, or by its stopping rule's decision."""
+    """Return for each row whether its verdict is significant: by (adjusted) p."""
     p = np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)
-    significant = p <= table.alpha
-    for stops in table.stops:
-        ruled = (stops.n_asked > 0) & np.isnan(table.p_adjusted)
-        significant = np.where(ruled, table.decision == 1, significant)
-    return np.asarray(significant)
+    return np.asarray(p <= table.alpha)
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,9 +217,13 @@ class StudentisedBootstrap(ResampledPanel):
         counts[~varies] = n_trials  # p = 1
         return Tally(n_trials, np.concatenate([counts, cells.reshape(CELL_ROWS, len(TAILS))])[:, None, :])
 
-    def get_tail_and_order(self, method: str) -> tuple[int, Integers | None]:
-        """Return the tail index of a method's p-values, and the order of hypotheses if it is step-down (else None)."""
-        return (SINGLE_STEP, None) if method == "single-step-max-t" else (STEP_DOWN, self.order)
+    joint_tail: ClassVar[int] = STEP_DOWN
+    """Tail of the exceedances that give the adjusted p-values."""
+
+    @property
+    def step_down_order(self) -> Integers:
+        """Order of the hypotheses in which p-values are made monotone."""
+        return self.order
 
     def build_enumeration(self) -> StudentisedBootstrap:
         """Return the family to enumerate, which is the family itself, because resamples are never enumerated."""

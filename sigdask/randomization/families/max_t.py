@@ -225,11 +225,13 @@ class MaxTFamily(WholePanel):
             add(self, [row[index_of[id(member.panel)]] for member in self.members], room, counts)
         return Tally(n_trials, counts[:, None, :])
 
-    def get_tail_and_order(self, method: str) -> tuple[int, Integers | None]:
-        """Return the tail index of a method's p-values, and the order of hypotheses if it is step-down (else None)."""
-        if method == "single-step-max-t":
-            return FAMILY_TAILS.index("single-step"), None
-        return FAMILY_TAILS.index("step-down"), self.order
+    joint_tail: ClassVar[int] = FAMILY_TAILS.index("step-down")
+    """Tail of the exceedances that give the adjusted p-values."""
+
+    @property
+    def step_down_order(self) -> Integers:
+        """Order of the hypotheses in which p-values are made monotone."""
+        return self.order
 
     def build_enumeration(self) -> MaxTFamily:
         """Return the family whose trials are all arrangements of the kept units."""

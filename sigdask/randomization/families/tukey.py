@@ -103,9 +103,11 @@ class Relabelling(WholePanel):
         extreme = n_trials - np.searchsorted(ranges, self.observed, side="left")
         return Tally(n_trials, extreme.astype(np.int64)[:, None, None])
 
-    def get_tail_and_order(self, _method: str) -> tuple[int, None]:
-        """Return the index of the tail that is counted, always 0, and None, because no method here is step-down."""
-        return 0, None
+    joint_tail: ClassVar[int] = 0
+    """Tail of the exceedances that give the adjusted p-values."""
+
+    step_down_order: ClassVar[None] = None
+    """None, because the test is not step-down."""
 
     def build_enumeration(self) -> Relabelling:
         """Return the family whose trials are all relabellings of the kept units."""

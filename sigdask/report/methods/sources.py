@@ -50,16 +50,15 @@ def format_bibtex(keys: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> print(format_bibtex(["besag1991"]))
-    @article{besag1991,
-      author = {Besag, Julian and Clifford, Peter},
-      title = {Sequential {M}onte {C}arlo p-values},
-      year = {1991},
-      journal = {Biometrika},
-      volume = {78},
+    >>> print(format_bibtex(["holm1979"]))
+    @article{holm1979,
+      author = {Holm, Sture},
+      title = {A simple sequentially rejective multiple test procedure},
+      year = {1979},
+      journal = {Scandinavian Journal of Statistics},
+      volume = {6},
       number = {2},
-      pages = {301--304},
-      doi = {10.1093/biomet/78.2.301}
+      pages = {65--70}
     }
     """
     return "\n\n".join(SOURCES[key] for key in keys)

@@ -27,13 +27,12 @@ from sigdask.report.wording import (
     CITATION_PATTERN,
     EXACT_METHOD_SOURCES,
     INTERVAL_METHODS,
-    STOPPING_SOURCES,
     find_citations,
 )
 from sigdask.results.columns import SIMULTANEOUS, CodedColumn, Intervals, Value, pluralize
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, get_version
 from sigdask.results.ranking import build_rankings
-from sigdask.results.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
+from sigdask.results.signature import EXACT, LIMITS, TRIALS, Signature
 from sigdask.results.table import Table, get_details, select_intervals
 from sigdask.statistics.classical import DESCRIPTIONS
 from sigdask.text import capitalize_first, format_count, format_list
@@ -62,8 +61,6 @@ class Facts:
         Numbers of random trials.
     computed : tuple of str
         Methods of exact p-values.
-    stops : tuple of (str, float or None)
-        Rules to stop early, with h or epsilon.
     adjusted : tuple of (str, int)
         Adjustments of p, each with its number of comparisons.
     intervals : tuple of (str, float, int)
@@ -104,7 +101,6 @@ class Facts:
     n_sampled: int = 0
     n_trials: tuple[int, ...] = ()
     computed: tuple[str, ...] = ()
-    stops: tuple[tuple[str, float | None], ...] = ()
     adjusted: tuple[tuple[str, int], ...] = ()
     intervals: tuple[tuple[str, float, int], ...] = ()
     n_larger: int = 0
@@ -131,11 +127,9 @@ class Facts:
             seeds=_drop_duplicates(s.seed for s in signatures),
             n_comparisons=len(signatures),
             n_exact=sum(s.p in {EXACT, LIMITS} for s in signatures),
-            n_sampled=sum(s.p in {TRIALS, DECISION} for s in signatures),
-            n_trials=_drop_duplicates(s.n_trials for s in signatures if s.n_trials and s.p in {TRIALS, DECISION}),
-            stops=_drop_duplicates((s.stop, s.epsilon if s.h is None else s.h) for s in signatures if s.stop),
+            n_sampled=sum(s.p == TRIALS for s in signatures),
+            n_trials=_drop_duplicates(s.n_trials for s in signatures if s.n_trials and s.p == TRIALS),
             adjusted=_drop_duplicates((s.adjust, s.members or 0) for s in signatures if s.adjust),
-            alpha=next((s.alpha for s in signatures if s.alpha is not None), None),
         )
 
     @staticmethod
@@ -160,7 +154,6 @@ class Facts:
             n_sampled=int((~exact).sum()),
             n_trials=tuple(np.unique(table.n_trials[~exact]).tolist()),
             computed=_drop_duplicates(exact_by[0] for exact_by in list_used(table.exact_by) if exact_by),
-            stops=tuple((entry.rule, entry.epsilon if entry.h is None else entry.h) for entry in table.stops),
             adjusted=_list_adjustments(results),
             intervals=() if intervals is None else _drop_duplicates(_iter_interval_methods(intervals)),
             n_larger=_count_larger(results),
@@ -277,7 +270,6 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
     yield _describe_comparisons(facts)
     yield from _describe_null_hypothesis(facts)
     yield from _describe_p_values(facts)
-    yield from _describe_stopping(facts)
     for adjust, n in facts.adjusted:
         scope = f"were adjusted in families of {n:,} comparisons"
         if n == facts.n_comparisons:
@@ -399,7 +391,7 @@ def _describe_p_values(facts: Facts) -> Iterator[str]:
     if facts.n_exact:
         of_some = f" of {format_count(facts.n_exact, 'comparison')}" if facts.n_sampled else ""
         yield f"The p-values{of_some} are exact, over all possible swaps{cited}, and {sided}."
-    if facts.n_sampled and any(rule != "confidence-sequence" for rule, _ in facts.stops or (("", None),)):
+    if facts.n_sampled:
         subject = "The others are" if facts.n_exact else f"The p-values are {sided}, and"
         yield f"{subject} computed from {_describe_trials(facts)}."
     if facts.has_second_run:
@@ -411,26 +403,10 @@ def _describe_trials(facts: Facts) -> str:
     trials = _join_names(f"{n:,}" for n in facts.n_trials)
     if len(facts.n_trials) > MAX_TRIAL_COUNTS:
         trials = f"{min(facts.n_trials):,} to {max(facts.n_trials):,}"
-    if any(rule == "besag-clifford" for rule, _ in facts.stops):
-        return f"up to {trials} random swaps"
     return (
         f"n = {trials} random swaps as (k + 1) / (n + 1) [[phipson2010]], where k is the number of swaps with a "
         "difference at least as large as the observed one"
     )
-
-
-def _describe_stopping(facts: Facts) -> Iterator[str]:
-    for rule, value in facts.stops:
-        if rule == "besag-clifford":
-            yield (
-                f"Counting ended at the exceedance number {value:g}, or with the last trial, by the sequential rule of "
-                "Besag and Clifford, whose p-values are valid [[besag1991]]."
-            )
-        else:
-            yield (
-                f"Counting ended where a confidence sequence for p left the level [[gandy2009,ding2020]], with a "
-                f"resampling risk of {value:g}; this gives decisions and no p-values."
-            )
 
 
 def _describe_intervals(facts: Facts) -> Iterator[str]:
@@ -494,11 +470,6 @@ def describe_test(results: ComparisonResults, *, intervals: bool = True, across_
     exact, n_trials = _list_trials(results, across_sets=across_sets)
     family = results.family_across_sets if across_sets else results.family
     yield _count_p_values(exact, n_trials, "unadjusted p" if family is not None and family.n_trials else "p")
-    for stops in table.stops:
-        if stops.rule == "besag-clifford":
-            yield f"Counting stopped early by the rule of Besag and Clifford, h = {stops.h}."
-        else:
-            yield f"Counting stopped early by a confidence sequence, resampling risk {stops.epsilon:g}; it gives no p."
     yield f"Significant means {_describe_significance(results, family, len(exact))}."
     yield from _note_intervals(table) if intervals else ()
     scorers = {score.name: score.signature for score in list_used(table.metric) if score.signature}
@@ -535,8 +506,6 @@ def list_sources(results: ComparisonResults, *, intervals: bool = True, across_s
         keys.append("phipson2010")
     methods = [exact_by[0] for exact_by in list_used(table.exact_by) if exact_by and not across_sets]
     keys += [EXACT_METHOD_SOURCES[name] for name in methods if name in EXACT_METHOD_SOURCES]
-    for stops in table.stops:
-        keys += STOPPING_SOURCES[stops.rule]
     if (family := results.family_across_sets if across_sets else results.family) is not None:
         keys += find_citations(ADJUSTMENTS[family.adjust].sentence)
         keys += ["efron1993"] if family.n_resamples else []

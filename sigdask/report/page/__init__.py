@@ -26,7 +26,6 @@ from sigdask.report.page.rankings import (
 from sigdask.report.summary.sentences import describe_settings, is_adjusted
 from sigdask.report.terminal import MAX_ALARMS
 from sigdask.report.terminal.overview import MAX_NAMED
-from sigdask.report.terminal.remarks import describe_trials
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.notes import Note, NoteKind, group_by_weight, remove_kind
@@ -48,13 +47,12 @@ MAX_OPEN = 30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TestSetSection:
-    """The page's section on one test set: its rankings, verdicts over several sets, and saved trials."""
+    """The page's section on one test set: its rankings, and verdicts over several sets."""
 
     name: str
     rankings: Sequence[RankingSection]
     n_left_out: int
     together: PageTable | None
-    trials: Sequence[str]
 
 
 def format_now() -> str:
@@ -158,4 +156,4 @@ def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -
         )
         n_left -= sum(len(ranking.places) for ranking in rankings)
         together = page_data.build_sets_grid(f"together-{k}", results) if results.together else None
-        yield TestSetSection(name, rankings, n_left_out, together, [*describe_trials(results)])
+        yield TestSetSection(name, rankings, n_left_out, together)

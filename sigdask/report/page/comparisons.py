@@ -18,7 +18,6 @@ from sigdask.report.summary.headline import Verdict, build_verdict
 from sigdask.report.summary.sentences import is_adjusted
 from sigdask.report.tables.cells import (
     describe_method,
-    format_confidence,
     format_ends,
     format_interval,
     format_p_cell,
@@ -84,7 +83,7 @@ def select_listed(table: Table) -> NDArray[np.int64]:
     """Return the rows to list: all, or those with the smallest p."""
     if len(table) <= MAX_ROWS:
         return np.arange(len(table))
-    single = np.where(np.isnan(table.p_value), table.p_high, table.p_value)
+    single = table.p_value
     order: NDArray[np.int64] = np.lexsort((single, np.where(np.isnan(table.p_adjusted), single, table.p_adjusted)))
     return order[:MAX_ROWS]
 
@@ -120,7 +119,7 @@ def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[Pa
         assert table.assumptions is not None
         deciding = (table.is_skewed, table.assumptions.n_deciding)
         yield PageColumn("units", encode_rows(table, deciding, _describe_deciding), is_filter=True, is_aside=True)
-    p_columns = (table.exact, table.n_trials, table.p_low, table.p_high, np.isnan(table.p_value), _code_stopping(table))
+    p_columns = (table.exact, table.n_trials, table.p_low, table.p_high)
     limits = encode_rows(table, p_columns, lambda r: _format_limits(r, table.alpha))
     yield PageColumn("interval of p", limits, is_number=True, is_aside=True)
     yield PageColumn("method", encode_rows(table, p_columns, describe_method), is_aside=True)
@@ -177,16 +176,7 @@ def _format_limits(r: Result, alpha: float) -> str:
     """Return the confidence interval of p as text, or "" where p is exact."""
     if r.method == "exact":
         return ""
-    return format_limits(*r.p_interval, alpha) + ("" if is_bounded(r) else f" ({format_confidence(r)})")
-
-
-def _code_stopping(table: Table) -> NDArray[np.int64]:
-    """Return a code for each row's stopping rule, if any, and whether that stopped early."""
-    codes = np.zeros(len(table), np.int64)
-    for k, stops in enumerate(table.stops):
-        has_rule = stops.n_asked > 0
-        codes = np.where(has_rule, 1 + 2 * k + stops.is_early, codes)
-    return codes
+    return format_limits(*r.p_interval, alpha) + ("" if is_bounded(r) else " (99 %)")
 
 
 def _encode_checks(table: Table) -> CodedColumn[str]:

@@ -87,7 +87,7 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
         "lines": [describe_standing(r, alpha), *([describe_size(r) + "."] if r.interval is not None else [])],
         "null": _build_null(comparison.null, comparison.alternative),
         "runs": [_build_run(run) for run in comparison.runs],
-        "about_runs": _describe_runs(comparison.runs, alpha, is_bound=r.stopped is None),
+        "about_runs": _describe_runs(comparison.runs, alpha),
         "exact": r.p_value if r.method == "exact" else None,
         "exact_text": format_p_cell(r.p_value, alpha),
         "checks": [*_iter_checks(r, alpha)],
@@ -124,11 +124,10 @@ def _build_run(run: Convergence) -> dict[str, Any]:
     return {**counts, **{name: _shorten_all(values) for name, values in curves}}
 
 
-def _describe_runs(runs: Sequence[Convergence], alpha: float, *, is_bound: bool) -> str:
-    """Return a caption with the final number of exceedances of each run, and its bound on p if there is one."""
+def _describe_runs(runs: Sequence[Convergence], alpha: float) -> str:
+    """Return a caption with the final number of exceedances of each run, and its bound on p."""
     ends = [
-        f"{name}: {run.n_extreme[-1]:,} of {run.n_trials[-1]:,}"
-        + (f", {format_p_equals(float(run.p_values[-1]), alpha)}" if is_bound else "")
+        f"{name}: {run.n_extreme[-1]:,} of {run.n_trials[-1]:,}, {format_p_equals(float(run.p_values[-1]), alpha)}"
         for name, run in zip(("first run (solid)", "second run (dashed)"), runs, strict=False)
     ]
     return f"p after each number of trials, with its 99 % interval. {capitalize_first('; '.join(ends))}."

@@ -13,7 +13,7 @@ import numpy as np
 
 from sigdask.metrics import SHARES
 from sigdask.randomization.stream import SCHEME
-from sigdask.report.tables.cells import describe_method, format_confidence, format_ends, format_interval, is_bounded
+from sigdask.report.tables.cells import describe_method, format_ends, format_interval, is_bounded
 from sigdask.report.wording import ADJUSTMENTS, ALTERNATIVES, INTERVAL_METHODS
 from sigdask.results.columns import format_deciding, pluralize
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, get_version
@@ -47,7 +47,7 @@ def describe_standing(r: Result, alpha: float) -> str:
 
 
 def describe_p(result: Result, alpha: float) -> str:
-    """Return text on p with its interval, or only its limits if a stopping rule determines no more.
+    """Return text on p with its interval.
 
     Parameters
     ----------
@@ -61,8 +61,6 @@ def describe_p(result: Result, alpha: float) -> str:
 
 def _format_p(result: Result, alpha: float) -> str:
     label = "" if result.p_adjusted is None else "unadjusted "
-    if math.isnan(result.p_value):
-        return f"{label}p in {format_limits(*result.p_interval, alpha)}"
     return f"{label}{format_p_equals(result.p_value, alpha)}"
 
 
@@ -71,9 +69,7 @@ def _describe_precision(result: Result, alpha: float) -> str:
         return "exact"
     if is_bounded(result):
         return f"exact p between {format_limits(*result.p_interval, alpha)}"
-    if math.isnan(result.p_value):
-        return f"{format_confidence(result)} interval; {describe_method(result)}"
-    return f"{format_confidence(result)} interval {format_limits(*result.p_interval, alpha)}; {describe_method(result)}"
+    return f"99 % interval {format_limits(*result.p_interval, alpha)}; {describe_method(result)}"
 
 
 def describe_size(r: Result) -> str:
@@ -357,8 +353,6 @@ def describe_doubt(r: Result, alpha: float, *, points: bool) -> str:
 
 def format_verdict_p(r: Result, alpha: float) -> str:
     """Return the p that the verdict uses as text: the adjusted one, else p and how it was computed."""
-    if math.isnan(r.p_value):
-        return f"p in {format_limits(*r.p_interval, alpha)} ({format_confidence(r)} interval; {describe_method(r)})"
     if r.p_adjusted is not None and not math.isnan(r.p_adjusted):
         return f"adjusted {format_p_equals(r.p_adjusted, alpha)}"
     if is_bounded(r) and r.method != "exact":

@@ -32,21 +32,14 @@ def format_p_cell(p: float | None, alpha: float) -> str:
 
 def describe_method(result: Result) -> str:
     """Return text on how p was computed: exactly, by bounds, or from a number of trials."""
-    early = "stopped after " if result.stopped is not None and result.stopped.is_early else ""
     if result.method == "exact":
         return "exact"
-    return "bounds" if is_bounded(result) else f"{early}{format_count(result.n_trials, 'trial')}"
+    return "bounds" if is_bounded(result) else format_count(result.n_trials, "trial")
 
 
 def is_bounded(result: Result) -> bool:
     """Return whether a p-value was computed only as bounds, without trials."""
     return result.exact is not None and not result.n_trials
-
-
-def format_confidence(result: Result) -> str:
-    """Return the confidence of the interval of p; for a confidence sequence it is 1 - epsilon."""
-    risk = None if result.stopped is None else result.stopped.epsilon
-    return f"{100 * (1 - risk):g} %" if risk is not None and math.isnan(result.p_value) else "99 %"
 
 
 def format_interval(r: Result) -> str:

@@ -30,7 +30,7 @@ from sigdask.results.ranking import (
 )
 from sigdask.results.table import Table, select_intervals
 from sigdask.statistics.ranking_letters import find_best
-from sigdask.statistics.rounding import format_limits, format_p, format_score, format_signed
+from sigdask.statistics.rounding import format_p, format_score, format_signed
 from sigdask.text import capitalize_first, format_list
 
 MIN_PLAIN = 1e-9
@@ -337,11 +337,7 @@ def _build_pair_p_columns(table: Table) -> list[TableColumn]:
     for mark, is_marked in ((ALARM, table.has_disagreement), (SKEWED, table.is_skewed)):
         for row in np.flatnonzero(is_marked).tolist():
             marks[row] += mark
-    columns = build_p_columns(table.p_value, table.p_adjusted, table.alpha, marks)
-    single = [*columns[0].texts]
-    for row in np.flatnonzero(np.isnan(table.p_value)).tolist():  # a rule, or bounds, may give no more
-        single[row] = format_limits(float(table.p_low[row]), float(table.p_high[row]), table.alpha)
-    return [replace(columns[0], texts=single), *columns[1:]]
+    return build_p_columns(table.p_value, table.p_adjusted, table.alpha, marks)
 
 
 def build_p_columns(

@@ -17,8 +17,6 @@ from sigdask.report.summary.sentences import describe_settings, find_metrics_in_
 from sigdask.report.terminal import comparisons, remarks
 from sigdask.report.terminal.remarks import (
     MAX_ALARMS,
-    describe_stopping,
-    describe_trials,
     iter_other_warnings,
     select_warnings,
 )
@@ -76,9 +74,6 @@ def render(
         n_detailed = MAX_DETAILED if verbose or len(shown) <= MAX_DETAILED else 0
         detailed = shown if verbose and everything else shown[:n_detailed]
         parts += comparisons.format_details(detailed, results.alpha)
-        parts += list(describe_trials(results))
-    else:
-        parts += list(describe_stopping(results))
     remark_lines = remarks.iter_remarks(results, summary, shown, verbose=verbose)
     common = None if verbose else signature.format_shared(results.table)  # else each has its own line
     shared = [] if common is None else [f"signature: {common}"]
@@ -108,7 +103,7 @@ def _select_rows(
         return np.arange(len(table))
     if is_ranked:
         return summary.close[: MAX_SHOWN if verbose else MAX_CLOSEST]
-    order = np.where(np.isnan(table.p_value), table.p_high, table.p_value)  # a rule may give only an interval
+    order = table.p_value
     sort_keys = (-np.abs(table.difference), order, np.nan_to_num(table.p_adjusted, nan=0.0))
     return np.lexsort(sort_keys)[:MAX_SHOWN]
 

@@ -35,7 +35,7 @@ from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.ranking import SystemRanking
 from sigdask.results.record import ClassicalTest, Result
 from sigdask.statistics.classical import compute_inflation
-from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score, format_signed
+from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
 from sigdask.text import format_count, make_printable
 
 SIGNIFICANT, UNDECIDED = "*", "?"
@@ -115,7 +115,7 @@ def _build_columns(results: Sequence[Result], alpha: float, points: frozenset[st
         ("score B", [format_score(r.score_b) for r in results]),
         ("A - B", [format_signed(r.difference) for r in results]),
         (f"{kind}{100 * confidence:.4g} % interval", intervals),
-        ("unadjusted p" if adjusted else "p", [_format_p(r, alpha) for r in results]),
+        ("unadjusted p" if adjusted else "p", [format_p_cell(r.p_value, alpha) for r in results]),
         ("adjusted p", [format_p_cell(r.p_adjusted, alpha) for r in results]),
         ("method", [describe_method(r) if has_methods else "" for r in results]),
     ]
@@ -125,11 +125,6 @@ def _format_interval(r: Result, points: frozenset[str], *, is_simultaneous: bool
     unadjusted = None if r.interval is None else (r.interval.low, r.interval.high)
     ends = r.interval_simultaneous if is_simultaneous else unadjusted
     return "" if ends is None else format_interval_ends(r.difference, *ends, points=r.metric in points)
-
-
-def _format_p(r: Result, alpha: float) -> str:
-    """Return p as text, or its lower and upper bound if early stopping determines no single value."""
-    return format_limits(*r.p_interval, alpha) if math.isnan(r.p_value) else format_p_cell(r.p_value, alpha)
 
 
 def _list_marks(r: Result, alpha: float) -> tuple[str, str, str]:
@@ -155,7 +150,7 @@ def _format_legend(marks: set[str], methods: set[str], alpha: float) -> str:
     if len(methods) == 1:
         [method] = methods
         method_texts = {"exact": "p exact", "bounds": "p between bounds"}
-        entries.append(method_texts.get(method, method if method.startswith("stopped") else f"p of {method}"))
+        entries.append(method_texts.get(method, f"p of {method}"))
     return "; ".join(entries)
 
 

@@ -1,4 +1,4 @@
-"""Remarks below the answer: checks, borderline results, warnings, notes, and trials that early stopping saved."""
+"""Remarks below the answer: checks, borderline results, warnings and notes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sigdask.randomization.tallies import find_rounds
 from sigdask.report.summary.checks import merge_causes
 from sigdask.report.summary.headline import Verdict
 from sigdask.report.summary.sentences import format_verdict_p
@@ -15,7 +14,6 @@ from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.notes import CHANGES_VERDICTS, Note, NoteKind, drop_duplicates, remove_kind
 from sigdask.results.record import Result
-from sigdask.statistics.stopping import compute_saving, compute_settled_after
 from sigdask.text import make_printable
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ EXPLANATORY_KINDS: frozenset[NoteKind] = frozenset({"exact-by-holm", "intervals-
 """Kinds of notes on all results that explain and do not warn. They are printed among the details."""
 
 ESSENTIAL_KINDS: frozenset[NoteKind] = frozenset(
-    {"upper-bound", "zero-division", "not-reached", "undecided", "stop-unknown", "second-look"}
+    {"upper-bound", "zero-division", "not-reached", "undecided", "second-look"}
 )
 """Kinds of notes on single comparisons that are needed to read the answer. All others are printed among the details."""
 
@@ -132,36 +130,3 @@ def list_alarms(results: Iterable[Result | Independence]) -> list[str]:
         for r in results
         for check in r.disagreements()
     ]
-
-
-MIN_COMPARISONS = 1000
-"""Minimum number of sampled comparisons for a remark about trials that decided nothing."""
-
-
-def describe_trials(results: ComparisonResults) -> Iterator[str]:
-    """Yield sentences on trials of the first run that early stopping saved, or that could have been saved."""
-    yield from describe_stopping(results)
-    table = results.table
-    is_complete = ~table.exact & (table.n_trials > 0)
-    for stops in table.stops:
-        is_complete &= stops.n_asked == 0
-    if np.count_nonzero(is_complete) < MIN_COMPARISONS:
-        return
-    k, n, adjusted = table.n_extreme[is_complete], table.n_trials[is_complete], ~np.isnan(table.p_adjusted[is_complete])
-    share = compute_saving(float(compute_settled_after(k, n, results.alpha, adjusted=adjusted).sum()), float(n.sum()))
-    yield (
-        f"{'at least ' if adjusted.any() else ''}{share:.1%} of the first run's trials were not needed, because the "
-        f"verdicts at {results.alpha:g} were settled earlier; a stopping rule saves such trials"
-    )
-
-
-def describe_stopping(results: ComparisonResults) -> Iterator[str]:
-    """Yield a sentence on the share of the first run's trials that early stopping saved, if a rule was used."""
-    n_counted = n_requested = 0
-    for stops in results.table.stops:
-        stopped = stops.n_asked > 0
-        n, limit = results.table.n_trials[stopped], stops.n_asked[stopped]
-        n_counted += int(np.where(n < limit, np.minimum(find_rounds(n - 1)[1], limit), limit).sum())  # by whole rounds
-        n_requested += int(limit.sum())
-    if n_requested:
-        yield f"stopping early saved {100 * compute_saving(n_counted, n_requested):.1f} % of the first run's trials"

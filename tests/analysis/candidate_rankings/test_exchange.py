@@ -10,7 +10,7 @@ from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.api import rankings
 from sigdask.counts.candidates import Candidates
-from sigdask.randomization.stream import draw_sample_ranks, draw_swap_bits
+from sigdask.randomization.stream import draw_swap_bits
 
 
 def draw_candidates(n=12, n_measures=3, seed=0, ids=True):
@@ -167,11 +167,3 @@ def test_adjusted_p_is_never_below_its_own():
     results = rankings(draw_candidates(n=200, n_measures=4, seed=9), trials=400, cluster="none")
     assert all(row.p_adjusted >= row.p_exchange for row in results.differences)
     assert all(row.p_adjusted >= row.p_value for row in results.average_precision)
-
-
-def test_samples_are_random_and_of_their_size():
-    ranks = draw_sample_ranks((1, 2), run=0, first=0, n_trials=4000, n_units=10)
-    assert ranks.shape == (4000, 10)
-    first = np.argsort(ranks, axis=1)[:, 0]
-    assert np.bincount(first, minlength=10) == pytest.approx(np.full(10, 400), abs=5 * 19)
-    np.testing.assert_array_equal(ranks[5:9], draw_sample_ranks((1, 2), run=0, first=5, n_trials=4, n_units=10))

@@ -139,23 +139,6 @@ def test_everts_ratios_of_deviations_are_not_both_between_20_and_40_percent(orac
     assert 1.2 < ratios[0] < 1.4 < ratios[1]  # "between 20% and 40% larger" is true of the first alone
 
 
-def test_the_n_of_everts_deviations_is_of_candidates_not_of_true_positives():
-    # sigma = sqrt(p (1 - p) / N): with N = 100 candidates each printed sigma is that of a precision whose two
-    # lists accept 26 and 33 true ones; taken for N, these give other sigmas than those printed
-    for sigma, true in ((0.044, 26), (0.047, 33)):
-        accepted = np.full(80, 100)
-        dispersion = estimate_dispersion(np.full(80, true), accepted)
-        assert round(dispersion.predicted, 3) == sigma
-        p = true / 100
-        assert round(np.sqrt(p * (1 - p) / true), 3) > 1.7 * sigma
-
-
-def test_a_ratio_as_everts_of_80_samples_is_beyond_chance():
-    # the dispersion of 80 samples of 100 whose deviations are in the ratios printed: chi2 = 79 ratio^2
-    for ratio in (0.057 / 0.044, 0.066 / 0.047):
-        assert stats.chi2.sf(79 * ratio**2, 79) < 0.001
-
-
 # ---- repeated samples
 
 

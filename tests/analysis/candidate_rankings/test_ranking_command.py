@@ -184,10 +184,6 @@ def test_candidates_of_python_are_checked():
             wrong()
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    check_refusal(call_sigdask("rankings", "none.tsv", cwd=tmp_path), "none.tsv: no such file")
-
-
 def test_a_judged_sample_is_extrapolated(run):
     lines = ["id\tgold\tscore"]
     lines += [f"c{k}\t{'' if k % 4 else int(k < 100)}\t{200 - k}" for k in range(200)]

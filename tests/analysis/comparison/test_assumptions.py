@@ -12,7 +12,6 @@ from command import call_sigdask
 
 from sigdask import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.report.presentable import Results
 from sigdask.report.summary import headline
 from sigdask.results.columns import Assumption, compute_unseen_rate
 from sigdask.results.fields import iter_results
@@ -51,11 +50,6 @@ def test_the_verdict_line_says_how_few_units_decide_if_they_decide_significance(
 )
 def test_one_sided_and_sampled_p_get_the_note(how, note):
     assert note in headline.build_verdict(compare_differences(GAINS, **how)).headline
-
-
-def test_inverted_intervals_stand_beside_the_note():
-    results = compare_all(Counts.from_scores({"I": GAINS, "II": 0 * GAINS}), metrics=["mean"], interval="inversion")
-    assert "], but 2 of 30 items decide it; p =" in headline.build_verdict(results).headline
 
 
 def test_skewed_differences_that_no_few_units_decide_are_called_skewed():
@@ -108,18 +102,6 @@ def test_no_verdict_of_0_and_1_has_a_note():
     assert compare_differences(d)[0].assumptions == ()
 
 
-def test_families_say_in_how_many_comparisons():
-    noise = np.exp(build_rng(3).standard_normal((30, 5))) * [1, -1, 1, -1, 2]
-    results = compare_all(Counts.from_scores({f"s{k}": noise[:, k] for k in range(5)}), metrics=["mean"], trials=999)
-    n = sum("skewed-differences" in list_kinds(r) for r in results)
-    assert n > 1
-    assert headline.build_verdict(results).headline.endswith(
-        f"; in {n} of 10 comparisons few units decide or differences are skewed."
-    )
-    assert f"In {n} of 10 comparisons few units decide" in results.to_markdown()
-    assert f"In {n} of 10 comparisons, few units decide" in results.cite().text
-
-
 def test_tables_mark_what_few_units_decide():
     results = compare_differences(GAINS)
     for text in (results.to_markdown(), results.to_latex()):
@@ -151,11 +133,6 @@ def test_rows_come_back_from_columns_and_from_the_store_with_their_assumptions()
     assert all(r.assumptions == () for r in iter_results(Table.from_paths(earlier, 0.05)))
     joined_table = Table.from_paths(join_columns([earlier, table.columns_by_path()]), 0.05)
     assert [list_kinds(r) for r in iter_results(joined_table)] == [[]] * 3 + [list_kinds(r) for r in results]
-
-
-def test_results_of_earlier_versions_have_the_headline_that_they_had():
-    table = replace(compare_differences(GAINS).table, assumptions=None)
-    assert "decide" not in headline.build_verdict(Results(table, 0, 0.05)).headline
 
 
 def test_reproduce_says_which_assumptions_are_others(tmp_path):

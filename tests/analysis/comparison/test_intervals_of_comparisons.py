@@ -193,12 +193,6 @@ def test_systems_that_agree_have_no_difference_to_be_sure_of():
     )
 
 
-def test_one_unit_alone_has_no_interval():
-    result = compare([1.5, 2.5], [0.0, 0.5], units=["u", "u"])
-    assert result.interval is None
-    assert "one unit does not show how much units vary" in result.warnings[-1]
-
-
 def test_black_boxes_have_the_percentiles_of_fewer_resamples():
     a, b = draw_binary(40)
 
@@ -227,12 +221,6 @@ def test_an_interval_that_parts_from_p_is_explained():
     assert "few-discordant" in short.numbers["shortfalls"]
 
 
-def test_a_stopping_rule_changes_no_interval():
-    a, b = draw_real(40)
-    plain, stopped = (compare(a, b, trials=20_000, stop=stop) for stop in (None, "besag-clifford"))
-    assert stopped.interval == plain.interval
-
-
 def test_missing_items_and_subsets_have_intervals_of_their_own():
     a, b = draw_real(40)
     groups = {"half": ["x"] * 20 + ["y"] * 20}
@@ -240,26 +228,6 @@ def test_missing_items_and_subsets_have_intervals_of_their_own():
     results = compare_all(counts, by="half", trials=100)
     assert [r.interval.low <= r.difference <= r.interval.high for r in results] == [True, True]
     assert results[0].interval != results[1].interval
-
-
-def compute_intervals(counts, spec, seed=0):
-    """Return the intervals of all pairs of systems by their mean, computed without a test."""
-    compare_spec = CompareSpec(metrics=["mean"], seed=seed).bind_metrics(counts)
-    interval_jobs = IntervalJobs.from_comparisons(
-        ComparisonJobs.from_spec(counts, compare_spec, second_run=False), spec
-    )
-    return interval_jobs.build_columns(
-        {job: job.panel.tally(run=0, first=0, n_trials=job.n_trials) for job in interval_jobs.jobs}
-    )
-
-
-def test_intervals_alone_are_those_of_compare():
-    a, b = draw_real(50)
-    intervals = compute_intervals(Counts.from_scores({"A": a, "B": b}), IntervalSpec(), seed=4)
-    want = compare(a, b, seed=4).interval
-    assert (intervals.low[0], intervals.high[0]) == (want.low, want.high)
-    counts = Counts.from_scores({"a": a, "b": b, "c": a + b})
-    assert len(compute_intervals(counts, IntervalSpec(resamples=10)).low) == 3
 
 
 def test_json_csv_and_frames_hold_intervals():
@@ -289,18 +257,6 @@ def test_intervals_are_of_the_resamples_that_were_counted_and_of_none_there_is_n
     assert (columns.method[0], columns.n_resamples[0]) == ("bootstrap-bca", 300)
 
 
-def test_intervals_beside_adjusted_p_are_said_to_be_of_each_comparison_alone():
-    rng = build_rng(4)
-    scores = {f"s{k}": rng.normal(0.25 * (k == 0), 1, 60).round(2) for k in range(8)}
-    results = compare_all(scores, trials=2000, adjust="holm")  # which has no simultaneous intervals
-    n_disagreeing = sum((r.interval.low > 0 or r.interval.high < 0) and r.p_adjusted > 0.05 for r in results)
-    notes = [note for note in results.notes if note.kind == "intervals-alone"]
-    assert [note.numbers["n_comparisons"] for note in notes] == ([n_disagreeing] if n_disagreeing else [])
-    assert n_disagreeing > 0
-    for adjust in ("none", "max-t"):
-        assert "intervals-alone" not in {note.kind for note in compare_all(scores, trials=2000, adjust=adjust).notes}
-
-
 def test_a_black_box_without_a_score_has_no_interval_and_a_plan_goes_on_without_it():
     def never(_outputs, _gold):
         raise ValueError("no")
@@ -321,13 +277,6 @@ def test_a_constant_difference_of_other_scores_than_0_and_1_has_no_interval_and_
     result = compare([a] * 20, [b] * 20)
     assert result.interval is None
     assert any("every unit has the same difference" in text for text in result.warnings)
-
-
-@pytest.mark.parametrize(("a", "b"), [(0, 0), (1, 1), (1, 0), (0, 1)])
-def test_scores_of_0_and_1_are_binary_even_where_all_are_alike(a, b):
-    interval = compare([a] * 20, [b] * 20).interval
-    ends = compute_score_interval(20 * max(a - b, 0), 20 * max(b - a, 0), 20, 0.95)
-    assert (interval.method, interval.low, interval.high) == ("tango", *map(pytest.approx, ends))
 
 
 def test_a_score_of_sums_has_no_interval_where_no_unit_differs():

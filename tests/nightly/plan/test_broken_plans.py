@@ -54,14 +54,14 @@ WRONG_VALUES = {
 }  # fmt: skip
 """One or more values for each check of our own. Wrong types are pydantic's, and a test below draws them at random."""
 
-ALSO_NAMED_AT = {("adjust",): [("stopping",)], ("test_set", 0, "unit"): [("test_set", 0, "ignore")]}
+ALSO_NAMED_AT = {("test_set", 0, "unit"): [("test_set", 0, "ignore")]}
 EXPLANATIONS = re.compile(
     "should be|choose|test sets:|no such|missing|which is a folder|matches no|twice|needs|is the name|is an input|both a unit|also a unit|no system|is paired"
 )
 
 MUTANTS = [(path, value) for path, values in WRONG_VALUES.items() for value in values]
 
-REQUIRED_KEYS = [("test_set",), ("test_set", 0, "name"), ("test_set", 0, "systems"), ("gate", "rules"), ("stopping", "rule"),
+REQUIRED_KEYS = [("test_set",), ("test_set", 0, "name"), ("test_set", 0, "systems"), ("gate", "rules"),
           ("gate", "rules", 0, "rule"), ("gate", "rules", 1, "margin")]  # fmt: skip
 
 RAW_PLANS = {
@@ -139,7 +139,6 @@ MESSAGES = [
     (("test_set", 0, "formt"), "wide", "test_set[0].formt: unknown key; did you mean 'format'?"),
     (("systems",), "x", "systems: unknown key here; systems belongs in [[test_set]]"),
     (("gate", "seed"), 3, "gate.seed: unknown key here; seed belongs at the top, before the first [table]"),
-    (("stopping", "epsilon"), 0.1, 'stopping.epsilon: not a key of rule "besag-clifford"'),
     (("trials",), "many", 'trials: found "many", expected a whole number'),
     (("alpha",), 5, "alpha: found 5, expected a number below 1"),
     (("alternative",), "grater", "alternative: found \"grater\", expected one of 'two-sided', 'greater' or 'less'; did you mean 'greater'?"),
@@ -149,7 +148,6 @@ MESSAGES = [
     (("report", "text"), "night-{day}.txt", "{day} is not known, expected {date} or {time}"),
     (("report", "json"), "runs/base.csv", 'is an input of test set "one"'),
     (("tests",), "t,wilcoxn", "tests: no classical test 'wilcoxn'; did you mean 'wilcoxon'?"),
-    (("adjust",), "max-t", "needs the same number of trials of every comparison"),
     (("test_set", 0, "metrics"), ["my metrics:best"], "expected MODULE:ATTRIBUTE"),
     (("store",), "postgres://u@h/d", "did you mean 'postgresql'?"),
     (("gate", "rules", 0), "not-worse", 'expected a table: write rules = [{ rule = "not-worse" }]'),

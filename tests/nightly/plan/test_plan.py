@@ -11,7 +11,6 @@ from sigdask.errors import InputError
 from sigdask.nightly.gate.rules import NonInferior, NotWorse
 from sigdask.nightly.plan import Plan, build_schema, format_schema, load_plan
 from sigdask.nightly.run.check import check_plan_data
-from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def test_a_plan_of_three_lines_has_all_defaults(folder):
     assert plan.name == "plan"
     assert plan.store == f"{folder}/plan.sqlite"
     assert (plan.seed, plan.alpha, plan.second_run, plan.adjust, plan.family) == (0, 0.05, True, None, "test-set")
-    assert (plan.stopping, plan.gate, plan.cluster, plan.workers) == (None, None, "auto", None)
+    assert (plan.gate, plan.cluster, plan.workers) == (None, "auto", None)
     assert [source.name for source in test_set.sources] == ["base", "new"]
     assert (test_set.metrics, test_set.baseline, test_set.pairs, test_set.trials, test_set.unit) == (
         (),
@@ -61,7 +60,6 @@ def test_a_plan_with_every_key_is_what_it_says(folder):
     assert set(four.list_files()) == {
         folder / "text" / f"{n}.txt" for n in ("base", "new", "gold", "gold2", "documents")
     }
-    assert plan.stopping == BesagClifford(20)
     assert plan.gate.rules == (
         NotWorse(0.01, "holm", "base", ("one",)), NonInferior(0.5, 0.05, "base", (), ("mean",)),
     )  # fmt: skip
@@ -93,13 +91,6 @@ def test_paths_are_relative_to_the_plan_and_not_to_where_one_stands(folder, monk
 def test_systems_are_tables_lists_and_patterns(folder, systems, names):
     text = SMALLEST.replace('"runs/{system}.csv"', systems)
     assert [source.name for source in load_text(folder, text).test_sets[0].sources] == names
-
-
-def test_stopping_brings_an_adjustment_that_it_can_serve(folder):
-    sequence = load_text(folder, SMALLEST + '[stopping]\nrule = "confidence-sequence"\nepsilon = 0.01\n')
-    assert sequence.stopping == ConfidenceSequence(0.05, 0.01)
-    assert sequence.adjust == "none"
-    assert load_text(folder, SMALLEST + '[stopping]\nrule = "besag-clifford"\n').adjust == "holm"
 
 
 def test_the_default_family_of_a_whole_plan_takes_one_alternative(folder):

@@ -57,12 +57,12 @@ def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_p
     without = load_plan(write_plan(tmp_path / "night", trials=4096))
     first = run_plan(without, cluster="none")
     assert all(r.tests == () for results in first.results.values() for r in results)
-    plan = load_plan(write_plan(tmp_path / "night", trials=4096, settings='tests = ["t,sign", "wilcoxon:pratt"]'))
+    plan = load_plan(write_plan(tmp_path / "night", trials=4096, settings='tests = ["t,sign", "wilcoxon"]'))
     outcome = run_plan(plan, cluster="none")  # what an earlier night found had none: asked for, they are new
     assert (outcome.n_counted, outcome.n_changed) == (0, 30)
     for test_set in plan.test_sets:
         counts = read(test_set.sources[0].path, options=Options(name=test_set.name))
-        options = {"metrics": ["mean"], "trials": 4096, "seed": 3, "tests": ["t", "sign", "wilcoxon:pratt"]}
+        options = {"metrics": ["mean"], "trials": 4096, "seed": 3, "tests": ["t", "sign", "wilcoxon"]}
         compared = compare_all(counts, cluster="none", **options)
         assert [r.tests for r in outcome.results[test_set.name]] == [r.tests for r in compared]
     assert run_plan(plan, cluster="none").n_changed == 0

@@ -19,7 +19,6 @@ from sigdask.randomization.stream import draw_swap_bits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 PRECISION = Ratios(((1, 0, 0),), ((0, 1, 0),), zero_division=1.0)
-LINEAR = Ratios(((2, 0, 3),), ((0, 0, 0),))
 MACRO = Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0)))
 RECALL = Ratios(((1, 0, 0),), ((0, 0, 1),))
 MACRO_FORMULA = Formula(

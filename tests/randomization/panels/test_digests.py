@@ -6,12 +6,10 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from builders import build_panels, build_rng, find_cells
-from conftest import ROOT
 
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import prepare_study
@@ -20,7 +18,7 @@ from sigdask.errors import InputError
 from sigdask.metrics import find_metric
 from sigdask.metrics.base import BlackBox, BoundSets
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels.digests import _find_imports, _hash_systems, compute_pair_digests, digest, get_factor
+from sigdask.randomization.panels.digests import _hash_systems, compute_pair_digests, digest, get_factor
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel, SwapUnits
 
@@ -160,12 +158,6 @@ def test_what_a_users_metric_imports_beside_it_is_part_of_it(tmp_path, monkeypat
     finally:
         for name in ("own_digest_metric", "helpers", "package", "package.deep", "package.deeper"):
             sys.modules.pop(name, None)
-
-
-def test_the_files_of_sigdask_are_no_part_of_a_metric_in_its_checkout():
-    files = _find_imports(Path(__file__).resolve(), "tests.randomization.panels.test_digests")
-    assert Path(__file__).resolve() in files
-    assert not any(path.is_relative_to(ROOT / "sigdask") for path in files)
 
 
 def test_what_a_metric_imports_from_a_package_itself_is_part_of_it(tmp_path, monkeypatch):

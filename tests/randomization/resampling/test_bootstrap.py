@@ -2,7 +2,6 @@
 
 import itertools
 import pickle
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +11,6 @@ from reference import philox4x32_10
 from scipy import stats
 
 from sigdask.counts import Counts
-from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
 from sigdask.randomization.panels.build import PanelGroups
@@ -28,7 +26,6 @@ from sigdask.randomization.resampling.sums import (
     compute_quantiles,
     compute_share_below,
 )
-from sigdask.randomization.slabs import Job
 from sigdask.randomization.stream import draw_kind_counts, draw_units
 from sigdask.randomization.tallies import Tally
 
@@ -176,18 +173,6 @@ def test_counts_are_the_same_on_any_partition(kind):
     assert added.counts.tolist() == together.counts.tolist()
 
 
-@pytest.mark.parametrize("cluster", ["threads", pytest.param("local", marks=pytest.mark.slow)])
-def test_counts_are_the_same_on_any_cluster(cluster):
-    panel = build_full_panel(draw_counts(90), [F1])
-    jobs = [
-        Job(Bootstrap.from_panel(panel), 12_000),
-        Job(ShiftPanel.from_panel(build_full_panel(draw_scores(90), [MEAN])), 9000),
-    ]
-    local_tallies = count_jobs(jobs, cluster="none")
-    cluster_tallies = count_jobs(jobs, cluster=cluster, workers=2, blocks_per_task=1)
-    assert [tally.counts.tolist() for tally in local_tallies] == [tally.counts.tolist() for tally in cluster_tallies]
-
-
 def test_another_system_changes_no_count_of_a_pair():
     values = draw_scores(50, 3)
     two, three = (Bootstrap.from_panel(build_full_panel(v, [MEAN])) for v in (values[:, :2], values))
@@ -308,16 +293,6 @@ def test_what_is_kept_of_resamples_is_found_again():
         "Bootstrap": ("268b730dd9626065e9ebb4e8d8af99b32e971c34", (3, 1, 1282), [631, 633, 681]),
         "ShiftPanel": ("29e40f16682295bd8c55e30a55e5e0dba4a301d4", (2, 1, 1282), [615, 629]),
     }
-
-
-def test_counts_of_units_without_weight_by_earlier_versions_are_not_used():
-    """Version 0.2.0 had counts under the digest of revision 0, with other cells."""
-    values = draw_scores(30, highest=50)
-    assert ShiftPanel.from_panel(build_full_panel(values, [MEAN])).revision == 0
-    values[:3, :, 1] = 0
-    panel = ShiftPanel.from_panel(build_full_panel(values, [MEAN]))
-    digests = [p.compute_digests().ravel()[0].tobytes() for p in (panel, replace(panel, revision=0))]
-    assert digests[0] != digests[1]
 
 
 @pytest.mark.parametrize("kind", [Bootstrap, ShiftPanel])

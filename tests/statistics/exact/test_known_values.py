@@ -108,15 +108,13 @@ def test_wilcoxon_with_ties_and_zeros(oracles):
     )
 
 
-@pytest.mark.parametrize("zeros", ["wilcox", "pratt"])
-def test_signed_ranks_are_those_of_the_classical_test(zeros):
+def test_signed_ranks_are_those_of_the_classical_test():
     rng = np.random.default_rng(5)
     for _ in range(20):
         d = rng.integers(-4, 6, 25)
-        ranked = compute_midranks(d if zeros == "pratt" else d[d != 0])
-        exact = solve(SumProblem(ranked))
+        exact = solve(SumProblem(compute_midranks(d[d != 0])))
         for alternative in ("greater", "less", "two-sided"):
-            p = wilcoxon(d[None].astype(float), alternative, zeros=zeros).p_value[0]
+            p = wilcoxon(d[None].astype(float), alternative).p_value[0]
             assert exact.get_limits(alternative) == pytest.approx([p, p], rel=1e-12)
 
 
