@@ -93,7 +93,7 @@ def test_truths_dates_and_empty_ends_of_workbooks(tmp_path):
 
 def test_several_sheets_with_data_are_an_error(tmp_path):
     path = write_workbook(tmp_path / "scores.xlsx", ROWS, LABELS)
-    with pytest.raises(RefusedFileError, match=r"2 sheets hold data \(Sheet, Sheet1\); choose one with --sheet NAME"):
+    with pytest.raises(RefusedFileError, match=r"2 sheets hold data \(Sheet, Sheet1\); choose one with --format table:sheet=NAME"):
         read(path)
     with pytest.raises(RefusedFileError, match=r"no sheet 'Sheet2' with data; sheets: Sheet, Sheet1; choose one"):
         read(path, options=Options(own={"sheet": "Sheet2"}))
@@ -135,7 +135,7 @@ def test_a_sheet_of_no_workbook_is_said_to_be_unused(tmp_path):
         "".join(f'[[test_set]]\nname = "{name}"\nsheet = "S"\nsystems = ["scores.csv"]\n' for name in "ab")
     )
     result = call_sigdask("check", "plan.toml", cwd=tmp_path)
-    assert "note: a, b: --sheet S: not used" in result.stdout
+    assert "note: a, b: sheet=S: not used" in result.stdout
 
 
 def test_gold_and_systems_can_be_sheets_of_one_workbook(tmp_path):

@@ -263,7 +263,7 @@ def test_missing_scores_of_one_metric_are_handled_as_asked():
     assert note is None or "columns=" in note
 
 
-@pytest.mark.parametrize("}dtype", [object, "boolean"])
+@pytest.mark.parametrize("dtype", [object, "boolean"])
 def test_truth_values_with_gaps_are_groups_by_their_names_and_scores_of_0_and_1(dtype):
     rng = build_rng(17)
     passed = rng.random((2, 12)) < 0.5
