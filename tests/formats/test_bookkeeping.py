@@ -318,7 +318,9 @@ def test_rows_of_system_and_item_with_several_scores_ask_for_one(tmp_path: Path)
         for k in range(N_ITEMS)
     )
     (path := tmp_path / "t.csv").write_text(f"model,id,acc,f1\n{rows}")
-    with pytest.raises(InputError, match=r"2 columns \('acc', 'f1'\) of numbers; choose the score with --columns score="):
+    with pytest.raises(
+        InputError, match=r"2 columns \('acc', 'f1'\) of numbers; choose the score with --columns score="
+    ):
         read(path)
     result = call_sigdask("compare", path, "--columns", "score=f1", cwd=tmp_path)
     assert "2 systems, 30 items" in result.stderr

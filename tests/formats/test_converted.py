@@ -93,7 +93,9 @@ def test_truths_dates_and_empty_ends_of_workbooks(tmp_path):
 
 def test_several_sheets_with_data_are_an_error(tmp_path):
     path = write_workbook(tmp_path / "scores.xlsx", ROWS, LABELS)
-    with pytest.raises(RefusedFileError, match=r"2 sheets hold data \(Sheet, Sheet1\); choose one with --format table:sheet=NAME"):
+    with pytest.raises(
+        RefusedFileError, match=r"2 sheets hold data \(Sheet, Sheet1\); choose one with --format table:sheet=NAME"
+    ):
         read(path)
     with pytest.raises(RefusedFileError, match=r"no sheet 'Sheet2' with data; sheets: Sheet, Sheet1; choose one"):
         read(path, options=Options(own={"sheet": "Sheet2"}))

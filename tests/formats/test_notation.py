@@ -102,7 +102,8 @@ def test_decimal_commas_are_the_numbers_that_points_would_write(tmp_path, mark, 
 def test_commas_that_may_part_thousands_are_asked_about(tmp_path):
     table = write_text(tmp_path / "t.csv", "item;a;b\nx;1,250;2,500\ny;3;1,875\n")
     with pytest.raises(
-        InputError, match=r"t.csv, line 2, column 'a': found '1,250'. .* Say --format table:decimal=, or --format table:decimal=\."
+        InputError,
+        match=r"t.csv, line 2, column 'a': found '1,250'. .* Say --format table:decimal=, or --format table:decimal=\.",
     ):
         read(table)
     assert read_scores(table, own={"decimal": ","})[0] == [[1.25, 2.5], [3, 1.875]]
