@@ -5,7 +5,7 @@ import random
 import pytest
 from command import call_sigdask
 
-from sigdask import InputError, as_counts, compare_all, load_plan
+from sigdask import InputError, as_counts, compare_all
 from sigdask.formats import Options, read
 
 
@@ -57,23 +57,6 @@ def test_min_items_refuses_a_small_test_set_without_gaps(tmp_path):
         read(*labels, gold=tmp_path / "gold.csv", options=Options(min_items=10))
     with pytest.raises(InputError, match=r"5 of 5 items in common, fewer than min_items=10. Then min_items=5"):
         as_counts({"a": [1.0] * 5, "b": [0.0] * 5}, min_items=10)
-
-
-def test_min_items_is_an_option_of_the_command_line_of_python_and_of_plans(tmp_path):
-    write_long_table(tmp_path, 9)
-    command = ("compare", "t.csv", "--missing", "pairwise")
-    assert "ids" in call_sigdask(*command, cwd=tmp_path).stderr
-    scores = {"a": [1.0] * 50 + [None] * 49, "b": [None] * 49 + [1.0] * 50}
-    with pytest.raises(InputError, match=r"1 of 99 items in common.*min_items=1"):
-        as_counts(scores, missing="pairwise")
-    assert as_counts(scores, missing="pairwise", min_items=1).n_items == 99
-    plan = tmp_path / "plan.toml"
-    text = '[[test_set]]\nname = "t"\nsystems = "t.csv"\nmissing = "pairwise"\n'
-    plan.write_text(text)
-    with pytest.raises(InputError, match="Then min_items = 9 compares"):
-        load_plan(plan).test_sets[0].read()
-    plan.write_text(text + "min_items = 9\n")
-    assert load_plan(plan).test_sets[0].read().n_items == 191
 
 
 def test_pairs_of_systems_without_a_common_item_are_still_left_out_by_a_note(tmp_path):

@@ -120,7 +120,7 @@ def test_a_sheet_can_be_chosen(tmp_path):
     )
     assert result.returncode == 0, result.stderr
     (tmp_path / "plan.toml").write_text(
-        '[[test_set]]\nname = "t"\nformat = "wide"\nsheet = "Sheet1"\nsystems = ["scores.xlsx"]\nmetrics = ["mean"]\n'
+        '[[test_set]]\nname = "t"\nformat = "wide:sheet=Sheet1"\nsystems = ["scores.xlsx"]\nmetrics = ["mean"]\n'
     )
     (test_set,) = load_plan(tmp_path / "plan.toml").test_sets
     assert test_set.read().field("score").tolist() == expected.field("score").tolist()
@@ -134,7 +134,7 @@ def test_a_sheet_of_no_workbook_is_said_to_be_unused(tmp_path):
     assert said not in read(table).warnings
     assert said not in read(workbook, options=chosen).warnings
     (tmp_path / "plan.toml").write_text(
-        "".join(f'[[test_set]]\nname = "{name}"\nsheet = "S"\nsystems = ["scores.csv"]\n' for name in "ab")
+        "".join(f'[[test_set]]\nname = "{name}"\nformat = "auto:sheet=S"\nsystems = ["scores.csv"]\n' for name in "ab")
     )
     result = call_sigdask("check", "plan.toml", cwd=tmp_path)
     assert "note: a, b: sheet=S: not used" in result.stdout
