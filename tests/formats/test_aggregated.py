@@ -93,7 +93,8 @@ def test_scores_of_systems_on_benchmarks_are_not_compared_as_if_benchmarks_were_
     }
     (path := tmp_path / "scores.json").write_text(json.dumps(scores))
     with pytest.raises(
-        RefusedFileError, match="compare systems over test sets, write a CSV file .* If rows are items, say --id"
+        RefusedFileError,
+        match="compare systems over test sets, write a CSV file .* If rows are items, say --columns id=",
     ):
         read(path)
     assert read(path, options=Options(columns={"id": "id"})).systems == tuple(names)

@@ -318,7 +318,9 @@ def test_rows_of_system_and_item_with_several_scores_ask_for_one(tmp_path: Path)
         for k in range(N_ITEMS)
     )
     (path := tmp_path / "t.csv").write_text(f"model,id,acc,f1\n{rows}")
-    with pytest.raises(InputError, match=r"2 columns \('acc', 'f1'\) of numbers; choose the score with --score-column"):
+    with pytest.raises(
+        InputError, match=r"2 columns \('acc', 'f1'\) of numbers; choose the score with --columns score="
+    ):
         read(path)
     result = call_sigdask("compare", path, "--columns", "score=f1", cwd=tmp_path)
     assert "2 systems, 30 items" in result.stderr
@@ -328,7 +330,7 @@ def test_rows_of_system_and_item_with_several_scores_ask_for_one(tmp_path: Path)
 def test_a_score_column_that_a_wide_table_cannot_use_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     path.write_text("id,s1,s2,f1\n" + "".join(f"i{j},{j % 3},{j % 2},{j % 5}\n" for j in range(12)))
-    with pytest.raises(InputError, match=r"wide\.csv: --score-column f1 has no effect here.*--system-column"):
+    with pytest.raises(InputError, match=r"wide\.csv: --columns score=f1 has no effect here.*--columns system="):
         read(path, options=Options(columns={"score": "f1"}))
 
 

@@ -93,7 +93,9 @@ def test_truths_dates_and_empty_ends_of_workbooks(tmp_path):
 
 def test_several_sheets_with_data_are_an_error(tmp_path):
     path = write_workbook(tmp_path / "scores.xlsx", ROWS, LABELS)
-    with pytest.raises(RefusedFileError, match=r"2 sheets hold data \(Sheet, Sheet1\); choose one with --sheet NAME"):
+    with pytest.raises(
+        RefusedFileError, match=r"2 sheets hold data \(Sheet, Sheet1\); choose one with --format table:sheet=NAME"
+    ):
         read(path)
     with pytest.raises(RefusedFileError, match=r"no sheet 'Sheet2' with data; sheets: Sheet, Sheet1; choose one"):
         read(path, options=Options(own={"sheet": "Sheet2"}))
@@ -118,7 +120,7 @@ def test_a_sheet_can_be_chosen(tmp_path):
     )
     assert result.returncode == 0, result.stderr
     (tmp_path / "plan.toml").write_text(
-        '[[test_set]]\nname = "t"\nformat = "wide"\nsheet = "Sheet1"\nsystems = ["scores.xlsx"]\nmetrics = ["mean"]\n'
+        '[[test_set]]\nname = "t"\nformat = "wide:sheet=Sheet1"\nsystems = ["scores.xlsx"]\nmetrics = ["mean"]\n'
     )
     (test_set,) = load_plan(tmp_path / "plan.toml").test_sets
     assert test_set.read().field("score").tolist() == expected.field("score").tolist()
@@ -132,10 +134,10 @@ def test_a_sheet_of_no_workbook_is_said_to_be_unused(tmp_path):
     assert said not in read(table).warnings
     assert said not in read(workbook, options=chosen).warnings
     (tmp_path / "plan.toml").write_text(
-        "".join(f'[[test_set]]\nname = "{name}"\nsheet = "S"\nsystems = ["scores.csv"]\n' for name in "ab")
+        "".join(f'[[test_set]]\nname = "{name}"\nformat = "auto:sheet=S"\nsystems = ["scores.csv"]\n' for name in "ab")
     )
     result = call_sigdask("check", "plan.toml", cwd=tmp_path)
-    assert "note: a, b: --sheet S: not used" in result.stdout
+    assert "note: a, b: sheet=S: not used" in result.stdout
 
 
 def test_gold_and_systems_can_be_sheets_of_one_workbook(tmp_path):

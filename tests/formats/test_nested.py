@@ -271,7 +271,7 @@ def test_ids_of_traces_that_no_other_file_has_name_the_column_of_items(tmp_path,
             for k in range(12)
         ]
         (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(InputError, match=f"Then --id {name}"):
+    with pytest.raises(InputError, match=f"Then --columns id={name}"):
         read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
     counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=Options(columns={"id": name}))
     assert counts.n_items == 12

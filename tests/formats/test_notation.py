@@ -102,7 +102,8 @@ def test_decimal_commas_are_the_numbers_that_points_would_write(tmp_path, mark, 
 def test_commas_that_may_part_thousands_are_asked_about(tmp_path):
     table = write_text(tmp_path / "t.csv", "item;a;b\nx;1,250;2,500\ny;3;1,875\n")
     with pytest.raises(
-        InputError, match=r"t.csv, line 2, column 'a': found '1,250'. .* Say --decimal , or --decimal \."
+        InputError,
+        match=r"t.csv, line 2, column 'a': found '1,250'. .* Say --format table:decimal=, or --format table:decimal=\.",
     ):
         read(table)
     assert read_scores(table, own={"decimal": ","})[0] == [[1.25, 2.5], [3, 1.875]]
@@ -128,7 +129,7 @@ def test_a_list_of_decimal_commas_is_read_where_it_is_no_two_columns(tmp_path):
     first, second = write_text(tmp_path / "one", "0,25\n1\n0,5\n"), write_text(tmp_path / "two", "0,75\n0\n1,5\n")
     assert read_scores(first, second)[0] == [[0.25, 0.75], [1, 0], [0.5, 1.5]]
     first, second = write_text(tmp_path / "one", "0,25\n0,5\n"), write_text(tmp_path / "two", "0,75\n1,5\n")
-    with pytest.raises(InputError, match=r"one, line 1: .*or say --decimal , where commas part decimals"):
+    with pytest.raises(InputError, match=r"one, line 1: .*or say --format table:decimal=, where commas part decimals"):
         read(first, second)
     assert read_scores(first, second, own={"decimal": ","})[0] == [[0.25, 0.75], [0.5, 1.5]]
 
@@ -172,7 +173,7 @@ def test_percent_signs_are_named_and_are_to_be_removed(tmp_path, text):
 def test_one_column_of_scores_says_which_columns_there_are_and_what_may_be_done(tmp_path):
     rows = "".join(f"{system},{k},{k * 7 % 5 / 5}\n" for system in "ab" for k in range(20))
     (tmp_path / "t.csv").write_text(f"mt,item,quality\n{rows}")
-    with pytest.raises(InputError, match=r"columns: mt, item, quality. Are systems named in 'mt'\?.*--system-column"):
+    with pytest.raises(InputError, match=r"columns: mt, item, quality. Are systems named in 'mt'\?.*--columns system="):
         read(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text("id,acc,latency\n" + "".join(f"q{k},{k % 2},{k * 7 % 5}\n" for k in range(20)))
     with pytest.raises(InputError, match=r"found only 'acc'.*left out as no scores of systems: 1 column \('latency'\)"):

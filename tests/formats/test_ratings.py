@@ -288,10 +288,10 @@ def test_rows_with_a_metric_for_a_score_are_ratings_and_less_may_be_better(tmp_p
 def test_a_metric_among_ratings_is_named_and_several_are_asked_for(tmp_path):
     (tmp_path / "t.csv").write_text(_format_ratings("System,Seg,bleu,annotator"))
     first_line = call_sigdask("compare", "t.csv", cwd=tmp_path).stdout.splitlines()[0]
-    assert "'bleu' is compared (--score-column chooses another column)" in first_line
+    assert "'bleu' is compared (--columns score=chooses another column)" in first_line
     text = _format_ratings("System,Seg,HTER,annotator").replace("annotator", "annotator,bleu").replace("x\n", "x,1\n")
     (tmp_path / "t.csv").write_text(text.replace("y\n", "y,2\n"))
-    with pytest.raises(InputError, match=r"which column is the score, HTER or bleu\?.*--score-column"):
+    with pytest.raises(InputError, match=r"which column is the score, HTER or bleu\?.*--columns score="):
         read(tmp_path / "t.csv")
     result = call_sigdask("compare", "t.csv", "--columns", "score=HTER", cwd=tmp_path)
     assert "HTER (lower is better)" in result.stdout

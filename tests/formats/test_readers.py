@@ -275,7 +275,7 @@ def test_a_column_of_repeated_texts_beside_scores_groups_items(tmp_path):
     assert counts.groups["kind"] == ("news",) * 5 + ("doc1",) * 5
     assert counts.notices == ("column 'kind' holds no numbers: taken as groups of items",)
     (tmp_path / "t.csv").write_text("item,kind,a,b\n" + "\n".join([*rows[:-1], "i9,7,1,2"]))
-    with pytest.raises(InputError, match="column 'kind': found 'news', expected a number.*--id"):
+    with pytest.raises(InputError, match="column 'kind': found 'news', expected a number.*--columns id="):
         read(tmp_path / "t.csv")
 
 

@@ -135,7 +135,7 @@ TABLE = "a,1,2\nb,2,3\nc,3,1\n"
         ("id,x,y\na,1,2\na,2,3\nb,3,1\n", r"t.csv, line 3: id 'a' is on line 2 already: 1 of 2 ids are repeated"),
         ("id,prompt,x,y\na,p,1,2\na,q,2,3\nb,r,3,1\nb,r,1,1\n", r"line 3: .*the rows differ in 'prompt'"),
         ("idx,x,y\n0,1,2\n1,2,3\n0,3,1\n1,4,4\n", r"line 4: .*row numbers that start again are no ids"),
-        ("task_id,segment,x,y\nT,0,1,2\nT,1,2,3\nU,0,3,1\nU,1,4,4\n", r"Then --id task_id"),
+        ("task_id,segment,x,y\nT,0,1,2\nT,1,2,3\nU,0,3,1\nU,1,4,4\n", r"Then --columns id=task_id"),
         ("id,gold,x,y\na,P,P,Q\na,Q,P,Q\nb,P,P,P\nb,P,P,P\n", r"the rows differ in 'gold'"),
     ],
 )
@@ -152,7 +152,7 @@ def test_names_that_may_be_systems_are_asked_about(tmp_path):
     rows = [f"{name},q{k},0.{k},0.{7 - k}" for name in ("BM25", "DPH") for k in range(1, 6)]
     path.write_text("\n".join(["name,qid,map,ndcg", *rows]))
     with pytest.raises(
-        InputError, match="2 values of 'name' for each 'qid'. If they are systems, give --system-column"
+        InputError, match="2 values of 'name' for each 'qid'. If they are systems, give --columns system="
     ):
         read(path)
     samples = read(path, options=Options(ignore=("name",)))
@@ -261,6 +261,6 @@ def test_a_column_with_one_value_for_each_item_names_no_metrics(tmp_path, names,
 def test_metrics_in_rows_of_a_wide_table_are_no_replicates(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("id,metric,x,y\n" + "".join(f"q{k},f1,0.{k},0.{k + 1}\nq{k},em,0,{k % 2}\n" for k in range(1, 9)))
-    with pytest.raises(InputError, match=r"several metrics.*--id id\+metric --by metric"):
+    with pytest.raises(InputError, match=r"several metrics.*--columns id=id\+metric --by metric"):
         read(path)
     assert read(path, options=Options(columns={"id": "id+metric"}, groups=("metric",))).n_items == 16

@@ -232,7 +232,7 @@ def test_plain_records_need_an_id_and_a_number(tmp_path):
     b = write_samples(
         tmp_path / "b.jsonl", [{"key": "y", "correct": True, "score": 0.5}, {"key": "x", "correct": True, "score": 1}]
     )
-    with pytest.raises(InputError, match=r"a.jsonl, line 1: no id; .*name it with --id"):
+    with pytest.raises(InputError, match=r"a.jsonl, line 1: no id; .*name it with --columns id="):
         read(a, b, format="samples")
     counts = read(a, b, format="samples", options=Options(columns={"id": "key"}))
     assert compute_scores(counts, "correct") == {"a": 0.5, "b": 1}

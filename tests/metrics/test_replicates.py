@@ -159,7 +159,7 @@ def test_any_format_takes_several_files_of_one_name(tmp_path):
     separate = read(*files, format="wide:replicates=each")
     assert (separate.n_items, separate.ids[0], separate.ids[-1]) == (12, "i0 1", "i5 2")
     for swapped in ("together", "each"):  # replicates of an item are one item
-        with pytest.raises(InputError, match="6 of 6 items in common, fewer than --min-items 7"):
+        with pytest.raises(InputError, match="6 of 6 items in common, fewer than min_items = 7"):
             read(*files, format=f"wide:replicates={swapped}", options=Options(min_items=7))
     assert [c.warnings[0].rpartition("swapped ")[2] for c in (counts, separate)] == ["together", "each separately"]
     [r] = compare_all(separate, metrics=["mean"])

@@ -28,9 +28,8 @@ NAME = click.option(
     "--name", default="", metavar="TESTSET", help="Test-set name. Like the seed, it determines the random trials."
 )
 TEST = declare_options(
-    options.TestOptions, "alternative", "method", "exact_limit", "trials", "seed", "alpha", "tests", "interval",
-    "confidence", "resamples", "second_run",
-)  # fmt: skip
+    options.TestOptions, *(name for name in options.list_options(options.TestOptions) if name != "stop")
+)
 ADJUST = declare_options(options.FamilyOptions, "adjust")
 RUN = declare_options(options.RunOptions)
 CACHE = declare_options(options.SelectionOptions, "cache")
