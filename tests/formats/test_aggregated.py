@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import call_sigdask
 
 from sigdask.errors import RefusedFileError
 from sigdask.formats import Options, read
@@ -116,14 +115,6 @@ def test_a_folder_of_averages_alone_gets_the_same_error(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_the_command_line_says_it_alone_and_leaves_with_2(tmp_path: Path) -> None:
-    (path := tmp_path / "results.json").write_text(json.dumps(HARNESS))
-    result = call_sigdask("compare", path.name, path.name, cwd=tmp_path)
-    assert result.returncode == 2
-    assert result.stderr.count("error") == 1
-    assert "--format" not in result.stderr
-
-
 def test_names_of_items_are_no_systems_beside_columns_of_systems(tmp_path: Path) -> None:
     rows = "".join(f"{name},{k / 7},{k / 9}\n" for k, name in enumerate(["north", "south", "east"], start=1))
     (path := tmp_path / "t.csv").write_text(f"name,new,old\n{rows}")
@@ -145,22 +136,6 @@ def test_scores_by_item_are_no_averages(tmp_path: Path) -> None:
     path.write_text(json.dumps(with_samples))
     old.write_text(json.dumps(with_samples))
     assert read(path, old).suggested == ("acc",)
-
-
-@pytest.mark.parametrize("name", ["model", "id"])
-def test_scores_of_systems_on_benchmarks_are_read_as_the_error_says(tmp_path, name):
-    systems = {f"model_{k}": [(k * 7 % 12) / 12, (k * 5 % 12) / 12, k / 12] for k in range(12)}
-    (tmp_path / "t.csv").write_text(
-        "\n".join([f"{name},mmlu,gsm8k,arc", *(",".join(map(str, [m, *s])) for m, s in systems.items())]) + "\n"
-    )
-    with pytest.raises(
-        RefusedFileError, match="write a CSV file with a row for each test set and a column for each system"
-    ):
-        read(tmp_path / "t.csv")
-    rows = zip(["mmlu", "gsm8k", "arc"], *systems.values(), strict=True)
-    (tmp_path / "t.csv").write_text("\n".join([",".join(["name", *systems]), *(",".join(map(str, r)) for r in rows)]))
-    counts = read(tmp_path / "t.csv", options=Options(id_column="name"))
-    assert (counts.n_items, counts.systems) == (3, tuple(systems))
 
 
 TRANSCRIPTS = "write one transcript per line into a file of each system"

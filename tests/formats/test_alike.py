@@ -7,65 +7,8 @@ import re
 import pytest
 
 from sigdask import formats
-from sigdask.formats import Source, detect, remember_shapes
-from sigdask.formats.tables.scores import read_plain_scores
+from sigdask.formats import remember_shapes
 from sigdask.io.compression import set_variable
-
-TABLES = {
-    "scores": "item,x,y\ni1,0.5,0.25\ni2,1.5,0.75\ni3,0.5,0.5\n",
-    "same": "item,x,y\ni7,2.5,0.5\ni8,1.5,0.75\ni9,0.25,9.5\n",
-    "labels": "item,gold,y\ni1,noun,verb\ni2,verb,verb\n",
-    "tags": "item,x,y\ni1,B-PER,O\ni2,I-PER,B-LOC\n",
-    "counts": "item,gold,y\ni1,1,0\ni2,0,1\n",
-    "repeated": "item,x,y\ni1,0.5,0.25\ni1,0.5,0.25\n",
-    "ratings": "system,segment,rater,score\na,1,r1,3\nb,1,r1,4\na,1,r2,4\nb,1,r2,5\n",
-    "spaces": "q1 Q0 d1 1 0.5 run\nq1 Q0 d2 2 0.25 run\n",
-}
-
-
-def detect_all(paths):
-    found = {}
-    for path in paths:
-        try:
-            found[path.name] = detect([Source(path)])
-        except formats.InputError as error:
-            found[path.name] = str(error)
-    return found
-
-
-def test_tables_that_look_alike_are_sniffed_once_and_others_are_found_as_alone(tmp_path, monkeypatch):
-    paths = []
-    for name, text in TABLES.items():
-        paths.append(tmp_path / f"{name}.csv")
-        paths[-1].write_text(text)
-    alone = detect_all(paths)
-    calls, load = [], formats.FileFormat.load
-    monkeypatch.setattr(
-        formats.FileFormat, "load", lambda format_, *names: [calls.append(format_.reader), load(format_, *names)][1]
-    )
-    for order in (paths, paths[::-1]):
-        with remember_shapes():
-            assert detect_all(order) == alone
-    with remember_shapes():
-        detect([Source(paths[0])])
-        assert calls
-        calls.clear()
-        detect([Source(paths[1])])
-        assert calls == []
-        detect([Source(paths[2])])
-        assert calls
-
-
-@pytest.mark.parametrize("change", ["-2.5", "x", '"2.5"', "1e3", ""])
-def test_a_cell_of_another_kind_is_no_table_that_looks_alike(tmp_path, change):
-    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
-    first.write_text(TABLES["scores"])
-    second.write_text(TABLES["same"].replace("2.5", change, 1))
-    with remember_shapes():
-        detect([Source(first)])
-        shapes = [formats._describe_score_table([Source(path)], None, formats.DEFAULTS) for path in (first, second)]
-    assert shapes[1] is None or not shapes[1][1] <= shapes[0][1]
-
 
 ROWS = [
     ("i1", "0.5", "0.25"), ("i2", "1.5", "0.75"), ("i3", "0.5", "0.5"), ("i4", "0.25", "0.5"), ("i5", "1", "0"),
@@ -201,17 +144,6 @@ def test_a_table_is_read_after_others_that_look_alike_as_it_is_read_alone(tmp_pa
             assert read_whole(path, choice) == expected, path.name
 
 
-def test_tables_that_look_alike_are_read_in_full_once(tmp_path, monkeypatch):
-    calls, read_sources = [], formats._read_sources
-    monkeypatch.setattr(formats, "_read_sources", lambda *args: [calls.append(1), read_sources(*args)][1])
-    with remember_shapes():
-        for name in ("first", "again", "windows", "no last line end", "more digits"):
-            path = tmp_path / f"{name}.csv"
-            path.write_text(ALIKE[name], newline="")
-            assert formats.read(path).n_items == 10
-    assert 1 <= len(calls) <= 2  # rows of whole numbers and of decimals
-
-
 HEADS = (
     "seed",
     "subset",
@@ -326,33 +258,3 @@ def test_tables_of_tricky_cells_are_read_after_others_as_they_are_read_alone(tmp
                 with set_variable(formats._known_tables, None):
                     assert read_whole(path, formats.DEFAULTS) == found, (seed, text)
     assert n_short > 40
-
-
-@pytest.mark.parametrize("name", ["i1", "7", "B-7", "wmt22/en-de:doc.a_1", "x.5"])
-def test_ids_of_one_word_with_a_digit_are_read_as_they_stand(tmp_path, name):
-    assert read_with_id(tmp_path, name).ids[0] == name
-
-
-@pytest.mark.parametrize(
-    "name", ["nan", "NA", "none", "null", "", "bob", "-1", ".5", "_1", "a 1", "5%", "#1", "a#1", "a+1", "a=1", "(1)"]
-)
-def test_other_ids_are_looked_at(tmp_path, name):
-    """A word may be a missing value, and signs may make a number, a comment or a summary of an id."""
-    assert read_with_id(tmp_path, name) is None
-
-
-def read_with_id(folder, name):
-    path = folder / "a.csv"
-    path.write_text(with_column(0, [name, *(f"i{k}" for k in range(10, 19))]))
-    shown = formats._describe_score_table([Source(path)], None, formats.DEFAULTS)
-    return read_plain_scores(shown.text, shown.shapes, formats.DEFAULTS)
-
-
-def test_a_table_whose_name_raises_a_doubt_is_not_read_as_one_that_looks_alike(tmp_path):
-    notes = []
-    with remember_shapes():
-        for name in ("first", "second", "losses"):
-            (tmp_path / f"{name}.csv").write_text(TABLES["scores"])
-            notes.append(formats.read(tmp_path / f"{name}.csv").notices)
-    assert notes[0] == notes[1]
-    assert "Is lower better, as the file's name says" in str(notes[2])

@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 
-import numpy as np
 import pytest
 from command import call_sigdask
 
@@ -212,13 +211,6 @@ def write_files(folder, contents, encode=str.encode, suffix=""):
     return folder
 
 
-def test_auto_takes_files_for_what_they_are(files):
-    name, contents, _, _, folder = files
-    write_files(folder, contents)
-    systems = [parse_source(str(folder / stem)) for stem in contents if stem != "gold"]
-    assert detect(systems, folder / "gold" if "gold" in contents else None) == name
-
-
 ENCODED = {
     "crlf": lambda text: text.replace("\n", "\r\n").encode(),
     "bom": lambda text: text.encode("utf-8-sig"),
@@ -236,42 +228,6 @@ def test_encodings_and_line_ends_do_not_matter_to_any_format(files, kind):
     assert plain[0][2] != plain[0][3]  # something was read
 
 
-def test_row_order_changes_nothing_where_rows_have_ids(files):
-    name, contents, metric, by_id, folder = files
-    if not by_id:
-        return
-    plain = compare_files(write_files(folder / "plain", contents), contents, metric, format=name)
-    # a header stays, and the row that names the first model
-    n_headers = (name == "terms") + (name == "battles")
-    turned = {
-        stem: lines if stem == "gold" else [*lines[:n_headers], *reversed(lines[n_headers:])]
-        for stem, lines in contents.items()
-    }
-    assert compare_files(write_files(folder / "turned", turned), turned, metric, format=name) == plain
-
-
-def test_a_damaged_file_of_any_format_is_an_error_that_names_it(files):
-    name, contents, metric, _, folder = files
-    last = list(contents)[-1]
-    for bad, message in (
-        (b"", "empty"),
-        (b"caf\xe9 \xff\n", "not UTF-8|invalid"),
-        (gzip.compress(b"x" * 99, mtime=0)[:-9], "gzip"),
-    ):
-        write_files(folder, contents)
-        (folder / last).write_bytes(bad)
-        with pytest.raises(InputError, match=message) as error:
-            compare_files(folder, contents, metric, format=name)
-        assert last in str(error.value)
-    (folder / last).unlink()
-    with pytest.raises(InputError, match="no such file") as error:
-        compare_files(folder, contents, metric, format=name)
-    assert last in str(error.value)
-
-
-N_HEADER_LINES = {"terms": 1}
-"""Lines of files that are no items."""
-
 REPETITIONS = {"twice": lambda lines: [line for line in lines for _ in range(2)], "once more": lambda l: [*l, l[0]]}
 """How ids are repeated: all of them, or one."""
 
@@ -288,26 +244,6 @@ def read_repeated(read_files, n_items):
         return error
     assert counts.of_one.n_items == n_items
     return " ".join(counts.scope)
-
-
-@pytest.mark.parametrize("kind", REPETITIONS)
-def test_repeated_ids_of_any_format_are_replicates_or_an_error(files, kind):
-    name, contents, _, by_id, folder = files
-    if not by_id:
-        return
-    systems = [stem for stem in contents if stem != "gold"]
-    gold = folder / "gold" if "gold" in contents else None
-    n_headers = N_HEADER_LINES.get(name, 0)
-    write_files(folder, contents)
-    n_items = read(*(folder / stem for stem in systems), gold=gold, format=name).n_items
-    repeated = {
-        stem: [*lines[:n_headers], *REPETITIONS[kind](lines[n_headers:])]
-        for stem, lines in contents.items()
-        if stem != "gold"
-    }
-    write_files(folder, repeated)
-    message = read_repeated(lambda: read(*(folder / stem for stem in systems), gold=gold, format=name), n_items)
-    assert name == "terms" or re.search(r"replicates|averaged|already", message)  # rows of an id are its terms
 
 
 @pytest.mark.parametrize("kind", REPETITIONS)
@@ -345,20 +281,6 @@ def test_auto_takes_it_for_what_it_is(case, tmp_path):
     assert detect([parse_source(str(path))], options=Options(metrics=(case[3],))) == case[0]
 
 
-@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline"])
-def test_encodings_and_line_ends_do_not_matter(case, tmp_path, kind):
-    _, header, rows, metric = case
-    text = header + "".join(rows)
-    content = {
-        "crlf": text.replace("\n", "\r\n").encode(),
-        "bom": text.encode("utf-8-sig"),
-        "gz": gzip.compress(text.encode()),
-        "no last newline": text.rstrip("\n").encode(),
-    }[kind]
-    (tmp_path / "other.txt").write_bytes(content)
-    assert compare_table(tmp_path / "other.txt", metric) == compare_plain(case, tmp_path)[1]
-
-
 def test_json_lines_and_parquet_hold_the_same(case, tmp_path):
     import pandas as pd
 
@@ -369,33 +291,6 @@ def test_json_lines_and_parquet_hold_the_same(case, tmp_path):
     pd.DataFrame(records).to_parquet(tmp_path / "t.parquet")
     for name in ("t.jsonl", "t.parquet"):
         assert compare_table(tmp_path / name, metric) == compare_plain(case, tmp_path)[1]
-
-
-@pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize("hold", [list, lambda records: {"metadata": {"task": "t"}, "examples": records}])
-def test_a_json_document_of_records_holds_the_same(case, tmp_path, indent, hold):
-    _, header, rows, metric = case
-    mark = next(c for c in "\t,;" if c in header)
-    records = [dict(zip(header.strip().split(mark), (v.strip() for v in row.split(mark)), strict=True)) for row in rows]
-    (tmp_path / "t.json").write_text(json.dumps(hold(records), indent=indent))
-    assert compare_table(tmp_path / "t.json", metric) == compare_plain(case, tmp_path)[1]
-
-
-@pytest.mark.parametrize("answer", [lambda label: label, lambda label: {"prediction": label, "p": [0.5]}])
-def test_a_json_object_of_id_to_answer_is_labels(tmp_path, answer):
-    (tmp_path / "gold.json").write_text(json.dumps({"a": "P", "b": "Q", "c": "P"}, indent=1))
-    (tmp_path / "x.json").write_text(json.dumps({"c": answer("P"), "b": answer("P"), "a": answer("P")}))
-    (tmp_path / "y.json").write_text(json.dumps({"a": answer("Q"), "b": answer("Q"), "c": answer("P")}, indent=1))
-    counts = read(tmp_path / "x.json", tmp_path / "y.json", gold=tmp_path / "gold.json")
-    assert counts.field("correct").tolist() == [[1, 0], [0, 1], [1, 1]]
-
-
-def test_row_order_changes_nothing(case, tmp_path):
-    _, header, rows, metric = case
-    # the long format names systems in order of appearance: keep the first row
-    order = [rows[0], *rows[:0:-1]]
-    (tmp_path / "turned.txt").write_text(header + "".join(order))
-    assert sorted(compare_table(tmp_path / "turned.txt", metric)) == sorted(compare_plain(case, tmp_path)[1])
 
 
 @pytest.mark.parametrize(
@@ -417,68 +312,9 @@ def test_a_damaged_file_is_an_error_that_names_file_and_place(case, tmp_path, sp
     assert "bad.txt" in str(error.value)
 
 
-def test_bytes_that_are_not_utf8_are_named(case, tmp_path):
-    _, header, rows, _ = case
-    path = tmp_path / "latin.txt"
-    path.write_bytes((header + rows[0]).encode() + b"\xe9" + rows[1].encode())
-    with pytest.raises(InputError, match=r"latin.txt, line 3: byte 0xe9 at offset \d+ is not UTF-8"):
-        read(path, format=case[0])
-
-
-def test_a_missing_file_and_a_folder_are_errors(case, tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        read(tmp_path / "none.txt", format=case[0])
-    with pytest.raises(InputError, match="is a directory"):
-        read(tmp_path, format=case[0])
-
-
-def test_damaged_gzip_is_an_error(case, tmp_path):
-    path = tmp_path / "cut.gz"
-    path.write_bytes(gzip.compress((case[1] + "".join(case[2]) * 50).encode())[:-12])
-    with pytest.raises(InputError, match="damaged gzip"):
-        read(path, format=case[0])
-
-
 def test_an_unknown_format_names_the_nearest(tmp_path):
     with pytest.raises(InputError, match="did you mean 'labels'"):
         read(tmp_path / "x", format="label")
-
-
-def test_a_table_without_scores_or_gold_is_not_guessed(tmp_path):
-    (tmp_path / "t.csv").write_text("name,text\na,b\n")
-    with pytest.raises(InputError, match="cannot tell the format"):
-        read(tmp_path / "t.csv")
-
-
-def test_an_existing_path_with_an_equals_sign_is_a_path(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a=b.csv").write_text("x,y\n1,2\n")
-    assert parse_source("a=b.csv").name is None
-    assert np.allclose(read("a=b.csv").field("score"), [[1, 2]])
-
-
-def test_options_refuse_what_they_do_not_know():
-    with pytest.raises(InputError, match="align = 'sideways'"):
-        Options(align="sideways")
-
-
-@pytest.mark.parametrize("name", [*TABLES, *FILES])
-def test_every_format_takes_a_table_of_groups(tmp_path, name):
-    if name in TABLES:
-        header, rows, metric = TABLES[name]
-        contents = {"table": [header, *rows]}
-    else:
-        contents, metric, _ = FILES[name]
-    write_files(tmp_path, contents)
-    gold = tmp_path / "gold" if "gold" in contents else None
-    systems = [tmp_path / stem for stem in contents if stem != "gold"]
-    plain = read(*systems, gold=gold, format=name)
-    half = ["first" if k < plain.n_items / 2 else "second" for k in range(plain.n_items)]
-    items = [""] * plain.n_items if plain.ids is None else [f"{item}\t" for item in plain.ids]
-    (tmp_path / "groups").write_text("".join(f"{item}{group}\n" for item, group in zip(items, half, strict=True)))
-    counts = read(*systems, gold=gold, format=name, options=Options(group_file=tmp_path / "groups", groups=("group",)))
-    assert list(counts.group("group")) == half
-    assert {result.n_units for result in compare_all(counts, metrics=[metric], unit="group")} == {2}
 
 
 @pytest.mark.slow

@@ -20,44 +20,6 @@ def read(folder: Path, text: str) -> Counts:
     return formats.read(path)
 
 
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        (SHARES, tuple(100 * score for score in SHARES)),
-        ((0, 1, 1, 0), (0, 100, 100, 0)),
-        ((0, 1, 1, 0), (12.5, 80, 99, 3)),
-        ((-0.5, -0.25, -0.125, -1), (12.5, 80, 99, 3)),
-    ],
-)
-def test_shares_beside_percentages(a: tuple[float, ...], b: tuple[float, ...], tmp_path: Path) -> None:
-    rows = "".join(f"s{k}x,{x},{y}\n" for k, (x, y) in enumerate(zip(a, b, strict=True)))
-    counts = read(tmp_path, f"id,A,B\n{rows}")
-    assert [note for note in counts.scope if "scores of A are at most 1, those of B go up to" in note]
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        (SHARES, SHARES[::-1]),
-        ((0, 1, 1, 0), (0, 12, 3, 40)),  # numbers of errors
-        ((0.2, 0.9, 0.4, 0.3), (0.5, 2.5, 11.0, 1.0)),  # losses
-        ((12.5, 80, 99, 3), (17.5, 70, 99, 3)),
-        ((-70.5, -20.25, -3, -11), (12.5, 80, 99, 3)),
-    ],
-)
-def test_scores_that_may_be_of_one_scale(a: tuple[float, ...], b: tuple[float, ...], tmp_path: Path) -> None:
-    rows = "".join(f"s{k}x,{x},{y}\n" for k, (x, y) in enumerate(zip(a, b, strict=True)))
-    assert not read(tmp_path, f"id,A,B\n{rows}").scope
-
-
-def test_metric_is_named(tmp_path: Path) -> None:
-    paths = [tmp_path / "A.jsonl", tmp_path / "B.jsonl"]
-    for path, factor in zip(paths, (1, 100), strict=True):
-        path.write_text("".join(f'{{"id": "s{k}x", "acc": {x * factor}, "f1": {x}}}\n' for k, x in enumerate(SHARES)))
-    (note,) = formats.read(*paths).scope
-    assert "scores of A on acc are at most 1" in note
-
-
 def test_frames_and_arrays_are_asked_too() -> None:
     assert Counts.from_scores({"A": SHARES, "B": 100 * np.array(SHARES)}).scope
 

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from sigdask.errors import InputError
-from sigdask.formats import Options, detect, parse_source, read
+from sigdask.formats import parse_source, read
 from sigdask.formats.reading.columns import NotANumberError, ParquetColumns, to_numbers
 from sigdask.formats.reading.files import format_cell
 from sigdask.formats.reading.tables import read_table
@@ -56,22 +56,6 @@ def test_each_type_is_read_as_its_values_are_written(tmp_path, kind):
             not isinstance(convert_or_describe_error(expected), tuple)
             or "finite" in convert_or_describe_error(expected)[1]
         )
-
-
-def test_parquet_and_csv_of_the_same_scores_give_the_same_counts(tmp_path):
-    rnd = np.random.default_rng(0)
-    columns = {"item": [f"i{k}" for k in range(50)], "doc": [f"d{k // 5}" for k in range(50)]}
-    columns |= {"a": rnd.integers(0, 100, 50) / 100, "b": rnd.integers(0, 2, 50)}
-    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
-    rows = zip(*columns.values(), strict=True)
-    (tmp_path / "t.csv").write_text("item,doc,a,b\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
-    from_csv, from_parquet = (
-        read(tmp_path / name, options=Options(groups=("doc",))) for name in ("t.csv", "t.parquet")
-    )
-    assert (from_csv.field("score") == from_parquet.field("score")).all()
-    assert from_csv.ids == from_parquet.ids
-    assert from_csv.groups == from_parquet.groups
-    assert detect([parse_source(str(tmp_path / "t.parquet"))]) == "wide"
 
 
 def test_a_number_that_is_none_is_refused_with_its_row(tmp_path):
