@@ -211,6 +211,13 @@ def write_files(folder, contents, encode=str.encode, suffix=""):
     return folder
 
 
+def test_auto_takes_files_for_what_they_are(files):
+    name, contents, _, _, folder = files
+    write_files(folder, contents)
+    systems = [parse_source(str(folder / stem)) for stem in contents if stem != "gold"]
+    assert detect(systems, folder / "gold" if "gold" in contents else None) == name
+
+
 ENCODED = {
     "crlf": lambda text: text.replace("\n", "\r\n").encode(),
     "bom": lambda text: text.encode("utf-8-sig"),
@@ -228,6 +235,42 @@ def test_encodings_and_line_ends_do_not_matter_to_any_format(files, kind):
     assert plain[0][2] != plain[0][3]  # something was read
 
 
+def test_row_order_changes_nothing_where_rows_have_ids(files):
+    name, contents, metric, by_id, folder = files
+    if not by_id:
+        return
+    plain = compare_files(write_files(folder / "plain", contents), contents, metric, format=name)
+    # a header stays, and the row that names the first model
+    n_headers = (name == "terms") + (name == "battles")
+    turned = {
+        stem: lines if stem == "gold" else [*lines[:n_headers], *reversed(lines[n_headers:])]
+        for stem, lines in contents.items()
+    }
+    assert compare_files(write_files(folder / "turned", turned), turned, metric, format=name) == plain
+
+
+def test_a_damaged_file_of_any_format_is_an_error_that_names_it(files):
+    name, contents, metric, _, folder = files
+    last = list(contents)[-1]
+    for bad, message in (
+        (b"", "empty"),
+        (b"caf\xe9 \xff\n", "not UTF-8|invalid"),
+        (gzip.compress(b"x" * 99, mtime=0)[:-9], "gzip"),
+    ):
+        write_files(folder, contents)
+        (folder / last).write_bytes(bad)
+        with pytest.raises(InputError, match=message) as error:
+            compare_files(folder, contents, metric, format=name)
+        assert last in str(error.value)
+    (folder / last).unlink()
+    with pytest.raises(InputError, match="no such file") as error:
+        compare_files(folder, contents, metric, format=name)
+    assert last in str(error.value)
+
+
+N_HEADER_LINES = {"terms": 1}
+"""Lines of files that are no items."""
+
 REPETITIONS = {"twice": lambda lines: [line for line in lines for _ in range(2)], "once more": lambda l: [*l, l[0]]}
 """How ids are repeated: all of them, or one."""
 
@@ -244,6 +287,26 @@ def read_repeated(read_files, n_items):
         return error
     assert counts.of_one.n_items == n_items
     return " ".join(counts.scope)
+
+
+@pytest.mark.parametrize("kind", REPETITIONS)
+def test_repeated_ids_of_any_format_are_replicates_or_an_error(files, kind):
+    name, contents, _, by_id, folder = files
+    if not by_id:
+        return
+    systems = [stem for stem in contents if stem != "gold"]
+    gold = folder / "gold" if "gold" in contents else None
+    n_headers = N_HEADER_LINES.get(name, 0)
+    write_files(folder, contents)
+    n_items = read(*(folder / stem for stem in systems), gold=gold, format=name).n_items
+    repeated = {
+        stem: [*lines[:n_headers], *REPETITIONS[kind](lines[n_headers:])]
+        for stem, lines in contents.items()
+        if stem != "gold"
+    }
+    write_files(folder, repeated)
+    message = read_repeated(lambda: read(*(folder / stem for stem in systems), gold=gold, format=name), n_items)
+    assert name == "terms" or re.search(r"replicates|averaged|already", message)  # rows of an id are its terms
 
 
 @pytest.mark.parametrize("kind", REPETITIONS)
@@ -281,6 +344,20 @@ def test_auto_takes_it_for_what_it_is(case, tmp_path):
     assert detect([parse_source(str(path))], options=Options(metrics=(case[3],))) == case[0]
 
 
+@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline"])
+def test_encodings_and_line_ends_do_not_matter(case, tmp_path, kind):
+    _, header, rows, metric = case
+    text = header + "".join(rows)
+    content = {
+        "crlf": text.replace("\n", "\r\n").encode(),
+        "bom": text.encode("utf-8-sig"),
+        "gz": gzip.compress(text.encode()),
+        "no last newline": text.rstrip("\n").encode(),
+    }[kind]
+    (tmp_path / "other.txt").write_bytes(content)
+    assert compare_table(tmp_path / "other.txt", metric) == compare_plain(case, tmp_path)[1]
+
+
 def test_json_lines_and_parquet_hold_the_same(case, tmp_path):
     import pandas as pd
 
@@ -291,6 +368,14 @@ def test_json_lines_and_parquet_hold_the_same(case, tmp_path):
     pd.DataFrame(records).to_parquet(tmp_path / "t.parquet")
     for name in ("t.jsonl", "t.parquet"):
         assert compare_table(tmp_path / name, metric) == compare_plain(case, tmp_path)[1]
+
+
+def test_row_order_changes_nothing(case, tmp_path):
+    _, header, rows, metric = case
+    # the long format names systems in order of appearance: keep the first row
+    order = [rows[0], *rows[:0:-1]]
+    (tmp_path / "turned.txt").write_text(header + "".join(order))
+    assert sorted(compare_table(tmp_path / "turned.txt", metric)) == sorted(compare_plain(case, tmp_path)[1])
 
 
 @pytest.mark.parametrize(
