@@ -11,7 +11,7 @@ from fuzzing import TEXTS, mutate_json, mutate_lines
 from fuzzing_results import build_results, iter_changes
 
 SUFFIXES = ("", "", ".tsv", ".csv", ".json", ".jsonl", ".txt", ".eval", ".parquet", ".gz", ".xml", ".sgm")
-N_FILES, N_RESULTS = 300, 100
+N_FILES, N_RESULTS = 300, 30
 
 
 def run_hostile_command(arguments, folder):

@@ -138,35 +138,6 @@ def test_scores_by_item_are_no_averages(tmp_path: Path) -> None:
     assert read(path, old).suggested == ("acc",)
 
 
-TRANSCRIPTS = "write one transcript per line into a file of each system"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        (
-            "nemo.json",
-            [{"audio_filepath": f"{k}.wav", "duration": k / 7, "text": "a", "pred_text": "b"} for k in range(12)],
-            TRANSCRIPTS,
-        ),
-        ("whisper.json", {"text": "a", "segments": [{"id": 0, "avg_logprob": -0.2}], "language": "en"}, TRANSCRIPTS),
-        (
-            "bfcl.json",
-            [{"accuracy": 0.5, "correct_count": 1, "total_count": 2}, {"id": "simple_0", "valid": False}],
-            "it lists failed items alone",
-        ),
-        ("weka.csv", "inst#,actual,predicted,error,prediction\n1,1:yes,1:yes,,0.9\n2,2:no,1:yes,+,0.6\n", "--gold-column actual"),
-    ],
-)  # fmt: skip
-def test_outputs_of_known_tools_are_not_compared_by_their_durations_and_confidences(tmp_path, name, content, message):
-    lines = content if isinstance(content, list) else [content]
-    text = content if isinstance(content, str) else "".join(f"{json.dumps(line)}\n" for line in lines)
-    for system in ("a", "b"):
-        (tmp_path / f"{system}-{name}").write_text(text)
-    with pytest.raises(RefusedFileError, match=message):
-        read(tmp_path / f"a-{name}", tmp_path / f"b-{name}")
-
-
 def test_details_by_id_beside_an_average_are_the_items(tmp_path):
     """As OpenCompass writes the predictions of a task."""
     for system, shift in (("a", 0), ("b", 1)):

@@ -78,17 +78,6 @@ def test_sentences_in_another_order_are_aligned_by_their_text(tmp_path):
     assert any("another order" in text for text in counts.notices)
 
 
-def test_words_and_morphs_nearly_alike_are_aligned_by_position(tmp_path):
-    for name, n in (("gold", 0), ("x", 0), ("y", 9)):
-        rows = (
-            f"{word}\t{original[:2]} @@{original[2:]}\n"
-            for word, original in zip(uppercase_first(WORDS, n), WORDS, strict=True)
-        )
-        (tmp_path / name).write_text("".join(rows))
-    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="pairs")
-    assert "91 of 100 rows have the same words as in" in counts.notices[0]
-
-
 @pytest.mark.parametrize("what", ["time", "order"])
 def test_when_or_in_which_order_a_word_was_done_is_no_part_of_its_id(tmp_path, what):
     rows = [(word, f"{word}s", tag) for word in WORDS[:20] for tag in ("V;PST", "V;PRS")]
@@ -102,16 +91,6 @@ def test_when_or_in_which_order_a_word_was_done_is_no_part_of_its_id(tmp_path, w
     counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="pairs")
     assert counts.field("items").sum() == 40
     assert not any(char in counts.ids[0] for char in "0123456789")
-
-
-@pytest.mark.parametrize(("kept", "is_cut"), [(range(6), True), ([0, 1, 2, 3, 7, 9], False)])
-def test_a_file_that_ends_early_is_said_to_be_cut_off(tmp_path, kept, is_cut):
-    for name, items in (("a", range(10)), ("b", kept)):
-        (tmp_path / f"{name}.csv").write_text("id,score\n" + "".join(f"q{k},{k}\n" for k in items))
-    with pytest.raises(InputError) as error:
-        read(tmp_path / "a.csv", tmp_path / "b.csv", options=Options(missing="error"))
-    assert ("It lacks all ids after 'q5': is the file cut off?" in str(error.value)) == is_cut
-    assert "missing scores" not in str(error.value)  # the default of a plan, which nobody gave
 
 
 def write_named_scores(folder, name, header, scores, order):

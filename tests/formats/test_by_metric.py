@@ -3,7 +3,7 @@
 import pytest
 
 from sigdask.errors import InputError
-from sigdask.formats import Options, detect, find_format, parse_source, read
+from sigdask.formats import Options, find_format, read
 
 # single words, each once: a list of ids by its looks (responses)
 REFERENCE = ["", "他去了北京", "我们喜欢苹果", "今天下雨了", "天气很好"]
@@ -17,24 +17,10 @@ def files(tmp_path):
     return [tmp_path / f"{name}.txt" for name in ("gold", "x", "y")]
 
 
-def detect_format(path, gold, *metrics):
-    return detect([parse_source(str(path))], gold, Options(metrics=metrics))
-
-
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "precision", "mean", "Accuracy", "mine:metric", "nonsense"])
 def test_other_metrics_leave_it_open(files, metric):
     gold, path, _ = files
     assert find_format([metric], [path], gold) is None
-
-
-def test_agreement_with_people_needs_no_name_of_a_format(tmp_path):
-    """Plans, `compare` and `reproduce` read the tables of `meta` by the metric, as the metric reads no other data."""
-    path = tmp_path / "scores.csv"
-    rows = [f"{system},{k},{k % 4},{k % 3},{k % 5}" for system in "uvw" for k in range(10)]
-    path.write_text("\n".join(["system,segment,human,x,y", *rows]))
-    assert detect_format(path, None, "meta-spa", "meta-pearson:group=item") == "meta"
-    with pytest.raises(InputError, match="choose the score"):
-        detect_format(path, None, "meta-spa", "mean")
 
 
 @pytest.mark.parametrize(

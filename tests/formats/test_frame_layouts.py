@@ -1,15 +1,14 @@
 """Data frames are read like the same tables in files; the file is the reference."""
 
-import itertools
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from sigdask import as_counts, compare_all
+from sigdask import as_counts
 from sigdask.errors import InputError
-from sigdask.formats import Options, read
+from sigdask.formats import read
 
 N_ITEMS = 40
 RNG = np.random.default_rng(20)
@@ -59,48 +58,6 @@ def test_what_is_left_out_of_a_frame_is_told_in_the_words_of_python() -> None:
     [note] = [w for w in as_counts(pd.DataFrame(LAYOUTS["wide with bookkeeping"])).notices if "left out" in w]
     assert 'format="wide:systems=A+B"' in note
     assert "--" not in note
-
-
-LOGS = [
-    ("model,item,seed,correct", ("0", "1"), {}),
-    ("model,sample_id,epoch,is_correct", ("False", "True"), {}),
-    ("model,task,doc_id,run,acc", ("0", "1"), {}),
-    ("model,task,sample_id,epoch,exact_match", ("0", "1"), {}),
-    ("model,problem_id,attempt,pass", ("failed", "passed"), {}),
-    ("model,prompt_id,rollout,reward", ("-0.25", "1.5"), {}),
-    ("model,question_id,judge,grade", ("2", "5"), {}),
-    ("model,item,run,success", ("no", "yes"), {}),
-    ("model,task_id,sample,passed", ("False", "True"), {}),
-    ("model,example_id,seed,em,latency_s,tokens", ("0", "1"), {}),
-    ("model,item,seed,correct,prediction,target", ("0", "1"), {}),
-    ("checkpoint,idx,temperature_seed,resolved", ("False", "True"), {"system_column": "checkpoint"}),
-]
-
-
-@pytest.mark.parametrize(("header", "words", "named"), LOGS, ids=[header for header, *_ in LOGS])
-@pytest.mark.parametrize("from_file", [True, False])
-def test_logs_of_repeated_evaluations_are_averaged_by_item(header, words, named, from_file, tmp_path):
-    """Expected are means of pandas, of the samples of each item and then of items."""
-    names = header.split(",")
-    constant = {"latency_s": "0.5", "tokens": "9", "prediction": "A", "target": "B", "task": "arc"}
-    rows = []
-    for j, model in enumerate(("gpt", "llama")):
-        for item, sample in itertools.product(range(12), range(3)):
-            score = words[(item * 5 + sample * 3 + j * (item % 4)) % 7 % 2]
-            cells = [model, *([f"t{item % 2}"] if "sample_id" in names and "task" in names else [])]
-            cells += [constant["task"]] * (len(cells) == 1 and "task" in names)
-            rows.append([*cells, str(item), str(sample), score, *map(constant.get, names[len(cells) + 3 :])])
-    (path := tmp_path / "log.csv").write_text("\n".join([header, *map(",".join, rows)]))
-    frame = pd.read_csv(path)
-    k = len([name for name in names if name in {"model", "checkpoint", "task"}])
-    frame["numbers"] = [float(row[k + 2]) if words[0] in "0-0.252" else float(row[k + 2] == words[1]) for row in rows]
-    means = frame.groupby(names[: k + 1]).numbers.mean().groupby(names[0]).mean()
-    options = Options(**named)
-    counts = read(path, options=options) if from_file else as_counts(frame.drop(columns="numbers"), **named)
-    [result] = compare_all(counts, trials=100, second_run=False)
-    assert (result.score_a, result.score_b) == pytest.approx((means["gpt"], means["llama"]))
-    assert any(f"{names[k + 2]!r} is compared" in text for text in (*counts.scope, *counts.warnings))
-    assert any("3 replicates of each of 12 items" in text for text in (*counts.scope, *counts.warnings))
 
 
 def test_the_number_of_a_sample_is_never_compared(tmp_path):

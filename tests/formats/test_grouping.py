@@ -3,7 +3,7 @@
 import pytest
 
 from sigdask.errors import InputError
-from sigdask.formats import Options, detect, parse_source, read
+from sigdask.formats import Options, read
 
 WIDE = "topic,x,y\n301,0.1,0.3\n302,0,1\n303,0.25,0.5\n304,1,0\n"
 
@@ -68,17 +68,6 @@ def test_an_error_about_a_missing_group_names_the_columns_of_the_group_file(tmp_
         read_tagged(tmp_path, "d1\nd1\nd2\n", "document")
     with pytest.raises(InputError, match=r"no column 'page'.*docs has the columns item, chapter\."):
         read_tagged(tmp_path, "item\tchapter\n1\td1\n2\td1\n3\td2\n", "page")
-
-
-def test_documents_of_scores_are_no_reason_to_take_them_for_segments(tmp_path):
-    (tmp_path / "docs").write_text("d1\nd1\nd2\nd2\n")
-    for name, labels in {"gold": "PQPQ", "x": "PPPQ", "y": "QQPQ"}.items():
-        (tmp_path / name).write_text("".join(f"{label}\n" for label in labels))
-    options = Options(documents=tmp_path / "docs")
-    systems = [parse_source(str(tmp_path / name)) for name in "xy"]
-    assert detect(systems, tmp_path / "gold", options) == "labels"
-    counts = read(*systems, gold=tmp_path / "gold", options=options)
-    assert list(counts.groups["document"]) == ["d1", "d1", "d2", "d2"]
 
 
 @pytest.mark.parametrize("first", ["", "x"])

@@ -181,21 +181,6 @@ def test_lists_of_few_strings_are_labels(tmp_path, lists):
     assert (result.metric, result.score_a, result.score_b) == ("accuracy", 0.5, 1.0)
 
 
-@pytest.mark.parametrize(
-    "lists",
-    [TEXTS, {**LABELS, "predictions": ["pos", "neg", "pos", "other"]}, {k: cells[:2] for k, cells in LABELS.items()}],
-)
-def test_lists_of_strings_that_may_be_texts_are_refused_with_both_commands(tmp_path, lists):
-    for metrics in ((), ("BLEU",)):
-        with pytest.raises(InputError, match=r"labels or texts.*--format labels.*jq -r .*--gold ref.txt"):
-            compare_lists(tmp_path, lists, metrics=metrics)
-    with pytest.raises(InputError, match="labels or texts"):
-        compare_lists(tmp_path, LABELS, metrics=["chrF"])
-    n_right = sum(map(str.__eq__, *lists.values()))
-    for settings in ({"metrics": ["accuracy"]}, {"format": "labels"}):
-        assert compare_lists(tmp_path, lists, **settings)[0].score_a == n_right / len(lists["references"])
-
-
 def test_lists_of_references_are_texts(tmp_path):
     with pytest.raises(InputError, match=r"are texts.*references\[\]\[0\]"):
         compare_lists(tmp_path, {**TEXTS, "references": [[text] for text in TEXTS["references"]]}, TEXTS)

@@ -32,22 +32,6 @@ WRITERS = {
 }
 
 
-def test_truth_values_beside_real_scores_are_metrics_unless_all_systems_have_the_same(tmp_path):
-    for name, correct in {"a": [True, False, True], "b": [False, False, True]}.items():
-        rows = [
-            {"id": k, "em": is_correct, "f1": 0.25 * k, "long": k == 1, "hops": k}
-            for k, is_correct in enumerate(correct)
-        ]
-        (tmp_path / f"{name}.jsonl").write_text(WRITERS["jsonl"](rows))
-    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
-    assert counts.suggested == ("em", "f1")
-    assert counts.field("score[em]").tolist() == [[1, 0], [0, 0], [1, 1]]
-    (tmp_path / "b.jsonl").write_text('{"id": 0, "em": null}\n')
-    (tmp_path / "a.jsonl").write_text('{"id": 0, "em": null}\n')
-    with pytest.raises(InputError, match="a.jsonl: no scores in em"):
-        read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", format="metrics")
-
-
 def test_names_that_are_given_name_the_systems_of_metrics(tmp_path):
     for system in SCORES:
         (tmp_path / system).write_text(WRITERS["jsonl"](build_records(system)))

@@ -107,17 +107,6 @@ def test_ratings_of_one_system_in_two_files_are_averaged_only_when_asked(tmp_pat
     assert (averaged.field("score") / averaged.field("items")).tolist() == [[65, 50]] * 3
 
 
-def test_annotations_of_one_model_in_two_files_are_not_merged(tmp_path):
-    for name, preference in (("a.json", 1), ("b.json", 2)):
-        rows = [{"instruction": f"q{k}", "generator_1": "base", "generator_2": "gpt", "preference": preference}
-                for k in range(3)]  # fmt: skip
-        (tmp_path / name).write_text(json.dumps(rows))
-    with pytest.raises(InputError, match=r"b.json: system 'gpt' is also in .*a.json"):
-        read(tmp_path / "a.json", tmp_path / "b.json")
-    counts = read(f"old={tmp_path / 'a.json'}", f"new={tmp_path / 'b.json'}")
-    assert counts.field("score[win_rate]").T.tolist() == [[0, 0, 0], [1, 1, 1]]
-
-
 def write_labels(tmp_path, gold, **systems):
     rows = zip(gold, *systems.values(), strict=True)
     text = "".join(f"i{k}\t" + "\t".join(row) + "\n" for k, row in enumerate(rows))

@@ -18,16 +18,6 @@ def read_scores(*paths, **options):
     return counts.field("score").tolist(), list(counts.warnings)
 
 
-def test_commas_that_may_part_thousands_are_asked_about(tmp_path):
-    table = write_text(tmp_path / "t.csv", "item;a;b\nx;1,250;2,500\ny;3;1,875\n")
-    with pytest.raises(
-        InputError, match=r"t.csv, line 2, column 'a': found '1,250'. .* Say --decimal , or --decimal \."
-    ):
-        read(table)
-    assert read_scores(table, decimal=",")[0] == [[1.25, 2.5], [3, 1.875]]
-    assert read_scores(table, decimal=".")[0] == [[1250, 2500], [3, 1875]]
-
-
 def test_points_and_commas_in_one_column_are_asked_about(tmp_path):
     table = write_text(tmp_path / "t.csv", "item;a;b\nx;1.250;0\ny;0,5;1\n")
     with pytest.raises(InputError, match=r"t.csv, line 3, column 'a': found '0,5'"):

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from command import call_sigdask
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
@@ -217,27 +216,6 @@ def test_texts_called_src_and_tgt_are_no_languages(tmp_path):
     assert read(path, format="ratings").ids == ("1", "2")
 
 
-def _format_ratings(columns, systems="AB", n_items=12, raters="xy"):
-    """Return rows of system, segment, score and rater, with lower scores for B."""
-    rows = [
-        f"{system},{item},{(item * 7 + 3 * (rater == 'y')) % 11 / 20 + 0.4 * (system == 'A'):.2f},{rater}"
-        for system in systems for item in range(n_items) for rater in raters
-    ]  # fmt: skip
-    return "\n".join([columns, *rows]) + "\n"
-
-
-def test_a_metric_among_ratings_is_named_and_several_are_asked_for(tmp_path):
-    (tmp_path / "t.csv").write_text(_format_ratings("System,Seg,bleu,annotator"))
-    first_line = call_sigdask("compare", "t.csv", cwd=tmp_path).stdout.splitlines()[0]
-    assert "'bleu' is compared (--score-column chooses another column)" in first_line
-    text = _format_ratings("System,Seg,HTER,annotator").replace("annotator", "annotator,bleu").replace("x\n", "x,1\n")
-    (tmp_path / "t.csv").write_text(text.replace("y\n", "y,2\n"))
-    with pytest.raises(InputError, match=r"which column is the score, HTER or bleu\?.*--score-column"):
-        read(tmp_path / "t.csv")
-    result = call_sigdask("compare", "t.csv", "--score-column", "HTER", cwd=tmp_path)
-    assert "HTER (lower is better)" in result.stdout
-
-
 DIRECT_SEGMENTS = """SYS SID RAW.SCR Z.SCR N 
 alpha.0 7 80 0.5 2 
 alpha.0 8 60 -0.25 3 
@@ -270,20 +248,6 @@ def test_direct_assessment_of_wmt_is_read_at_first_try(tmp_path, text):
     assert any("alpha.0 0.1667" in note and "beta.1 0.2500" in note for note in counts.warnings)
     (result,) = compare_all(counts, trials=100)
     assert (result.score_a, result.score_b) == (0, 0.25)  # of segments 8 and 9, which both have
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("RAW.SCR Z.SCR N SYS N.ALL \n64.5 -0.25 4 a.0 8 \n60.5 -0.5 4 b.1 8 \n", "a row for each SYS"),
-        (" a.0 b.1\na.0 0.12 0.25\nb.1 0.12 0.12\n", "it is no table of ratings"),
-    ],
-)
-def test_averages_and_matrices_of_direct_assessment_are_refused(tmp_path, text, message):
-    write_text(tmp_path / "da.csv", text)
-    result = call_sigdask("compare", "da.csv", cwd=tmp_path)
-    assert result.returncode == 2
-    assert message in result.stderr
 
 
 def test_direct_assessment_of_wmt22_has_its_reference_scores(shared_data):

@@ -229,18 +229,6 @@ def test_real_relations_score_as_comparing_each_with_each(shared_data):
     _assert_scores_are_plain(systems, folder / "gold")
 
 
-def test_json_of_relations_alone_is_recognised_and_asks_for_the_metric(tmp_path):
-    for name, label in (("gold", "at"), ("a", "at"), ("b", "in")):
-        relation = {"head": [0, 3], "tail": [7, 10], "type": label}
-        lines = [json.dumps({"id": k, "relations": [relation]}) for k in range(2)]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
-    systems = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    with pytest.raises(InputError, match=r"gold.jsonl: has relations, but no list of entities. .*--metric relation-f1"):
-        read(*systems, gold=tmp_path / "gold.jsonl")
-    counts = _read(systems, tmp_path / "gold.jsonl")
-    assert _score(counts, "relation-f1") == [1, 0]
-
-
 GIVEN = "T1~Protein 0 4~BMP6\nT2~Protein 19 24~Smad1\n"
 EVENTS = (
     "T3~Regulation 5 12~induces\nE1~Regulation:T3 Theme:E2 Cause:T1\nT4~Phosphorylation 25 40~phosphorylation\n"

@@ -52,19 +52,6 @@ def test_a_data_frame_is_read_in_every_json_layout(tmp_path, orient, index):
     assert (counts.systems, get_scores(counts)) == (("a", "b"), as_lists(frame[["a", "b"]]))
 
 
-@pytest.mark.parametrize("label", ["", "name", "id"])
-@pytest.mark.parametrize("item", ["i{}", "item_{}", "{}"])
-def test_systems_as_rows_of_numbered_items_are_asked_about(tmp_path, label, item):
-    (tmp_path / "t.csv").write_text(
-        f"{label},{','.join(item.format(k) for k in range(1, 13))}\n"
-        f"base,{','.join(str(k % 2) for k in range(12))}\ntuned,{','.join(str(k % 3) for k in range(12))}\n"
-    )
-    with pytest.raises(InputError, match=r"2 rows, and 12 columns.*transpose"):
-        read(tmp_path / "t.csv")
-    if label != "name":
-        assert read(tmp_path / "t.csv", format="wide").n_items == 2
-
-
 def test_samples_and_ratings_have_no_summary_among_their_items(tmp_path):
     items = [*"abcd", "mean"]
     for name, values in (("x", [0, 1, 0, 1, 0.5]), ("y", [1, 1, 1, 0, 0.75])):

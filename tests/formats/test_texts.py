@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from unittest.mock import patch
 
 import pytest
 
@@ -320,33 +319,6 @@ def test_tables_with_sentences_in_a_column_are_no_segments(tmp_path):
         rows = [f"{k},{text},{'ab'[k % 2]}" for k, text in enumerate(PROSE)]
         (tmp_path / name).write_text("\n".join([f"id,text,{column}", *rows]) + "\n")
     assert detect([parse_source(str(tmp_path / "x.csv"))], tmp_path / "gold.csv") == "labels"
-
-
-@pytest.mark.parametrize(
-    ("first_line", "quote", "note"),
-    [("Reference", "", "is scored as a segment"), ("", '"', "in quotation marks"), ("", "", None)],
-)
-def test_lines_that_may_be_cells_of_a_table_are_named_in_the_first_lines(tmp_path, first_line, quote, note):
-    lines = [first_line] * bool(first_line) + [f"{quote}the cat sat {k}{quote}" for k in range(9)]
-    for name in ("a", "b", "ref"):
-        (tmp_path / name).write_text("\n".join(lines) + "\n")
-    scope = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "ref", format="segments").scope
-    assert [note in text for text in scope] == [True] * 3 if note else not scope
-
-
-@pytest.mark.parametrize(("end", "n", "is_noted"), [(" .", 100, True), (" .", 99, False), (".", 300, False)])
-def test_references_that_seem_to_be_tokenized_are_named_from_as_many_lines_as_sacrebleu_does(
-    tmp_path, end, n, is_noted
-):
-    bleu = pytest.importorskip("sacrebleu").BLEU()
-    lines = [f"the cat sat {k}{end}" for k in range(n)]
-    for name in ("a", "b", "ref"):
-        (tmp_path / name).write_text("\n".join(lines) + "\n")
-    scope = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "ref", format="segments").scope
-    assert [f"ref: {n} lines end in a period after a space" in text for text in scope] == [True] * is_noted
-    with patch("sacrebleu.metrics.bleu.sacrelogger.warning") as warn:
-        bleu.corpus_score(lines, [lines])
-    assert warn.called == is_noted
 
 
 SENTENCES = [f"The {noun} of {k} people was seen by Ann {verb}." for k, noun in enumerate(["house", "dog"] * 10, start=1)

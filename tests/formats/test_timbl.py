@@ -8,7 +8,6 @@ from sklearn import metrics as sklearn_metrics
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
-from sigdask.metrics import find_metric
 
 ROWS = [("=,+", "T", "T"), ("},{", "E", "J"), ("@,|", "J", "J"), ("*,#", "T", "E"), ("#,)", "K", "K")]
 
@@ -176,17 +175,6 @@ def test_mbt_has_the_scores_of_scikit_learn(tmp_path):
         for name, score in scores.items():
             [r] = compare_all(counts, metrics=[name], trials=64)
             assert (r.score_a, r.score_b)[k] == pytest.approx(score)
-
-
-def test_mbt_is_recognised_and_chunk_tags_are_tagged_tokens(tmp_path):
-    a, _ = write_files(tmp_path, format_tagged(), format_tagged())
-    assert detect([parse_source(str(a))]) == "mbt"
-    chunks = format_tagged().replace("Punc", "O").replace("Prep", "O").replace("Adj", "I-NP").replace("N\t", "B-NP\t")
-    chunks = chunks.replace("\tN\n", "\tB-NP\n").replace("\tV", "\tB-VP")
-    a, b = write_files(tmp_path, chunks, chunks)
-    assert detect([parse_source(str(a))]) == "conll"
-    assert read(a, b).n_items == 2
-    find_metric("f1[NP]").bind(read(a, b))
 
 
 @pytest.mark.parametrize(

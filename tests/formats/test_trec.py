@@ -281,16 +281,6 @@ def test_a_damaged_run_is_an_error_that_names_file_and_place(tmp_path, file, con
         read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "qrels", format="trec")
 
 
-def test_a_swap_of_runs_and_judgements_is_seen_without_a_format(tmp_path):
-    x, y, qrels = write_files(tmp_path, x=RUN_X, y=RUN_Y, qrels=QRELS)
-    with pytest.raises(InputError, match="looks like a run"):
-        read(qrels, x, gold=y)
-    with pytest.raises(InputError, match="looks like judgements"):
-        read(x, qrels, gold=qrels)
-    with pytest.raises(InputError, match="runs need relevance judgements; give --gold QRELS"):
-        read(x, y)
-
-
 def test_relevance_below_0_and_as_a_decimal_is_read(tmp_path):
     assert score_runs(tmp_path, qrels=QRELS.replace("b 0", "b -2").replace("d 1", "d 1.0")) == score_runs(tmp_path)
 
