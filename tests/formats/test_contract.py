@@ -5,7 +5,6 @@ import json
 import re
 
 import pytest
-from command import call_sigdask
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
@@ -400,33 +399,3 @@ def test_a_damaged_file_is_an_error_that_names_file_and_place(case, tmp_path, sp
 def test_an_unknown_format_names_the_nearest(tmp_path):
     with pytest.raises(InputError, match="did you mean 'labels'"):
         read(tmp_path / "x", format="label")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*TABLES, *FILES])
-def test_whatever_metrics_files_bring_may_be_asked_for_by_name(tmp_path, name):
-    """Metric names are checked before files are read; every metric that the files have is accepted."""
-    header, rows, metric = TABLES.get(name, ("", [], ""))
-    contents, metric, _ = FILES.get(name, ({"table": [header, *rows]}, metric, True))
-    write_files(tmp_path, contents)
-    arguments = [stem for stem in contents if stem != "gold"] + (["--gold", "gold"] if "gold" in contents else [])
-    gold = tmp_path / "gold" if "gold" in contents else None
-    counts = read(*(tmp_path / stem for stem in contents if stem != "gold"), gold=gold, format=name)
-    brought = [field[6:-1] for field in counts.fields if field.startswith("score[")]
-    for metric_name in dict.fromkeys([metric, *counts.suggested, *brought]):
-        for format_arguments in ([], ["--format", name]):
-            result = call_sigdask(
-                "compare",
-                *arguments,
-                *format_arguments,
-                "-m",
-                metric_name,
-                "--trials",
-                "10",
-                "-q",
-                "--json",
-                "-",
-                cwd=tmp_path,
-            )
-            assert (result.returncode, result.stderr.count("unknown metric")) == (0, 0), result.stderr
-            assert {row["metric"] for row in json.loads(result.stdout)["results"]} == {metric_name}
