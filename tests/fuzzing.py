@@ -1,18 +1,13 @@
-"""Hostile commands from a fixed seed: mutated files and plans, special files, strange names and options."""
+"""Mutations of lines, bytes and JSON values from a fixed seed, and small files of every format to mutate."""
 
 import gzip
 import json
-import os
-import random
 import re
-import socket
 
 from formats.test_contract import FILES, TABLES
-from good_plan import build_good_plan, change_key, format_plan, iter_key_paths, remove_key, write_plan_inputs
 
-from sigdask.formats import FORMATS
-from sigdask.metrics import METRICS
-
+LOG = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m", "created": "2025-01-02T03:04:05+00:00"}}
+SAMPLE = {"id": 1, "epoch": 1, "input": "q", "target": "a", "scores": {"match": {"value": "C"}}}
 TEXTS = [
     *({"x": [head, *rows]} for head, rows, _ in TABLES.values()),
     *(files for files, _, _ in FILES.values()),
@@ -37,6 +32,7 @@ TEXTS = [
     {"x": ["EU B-ORG B-ORG\n", "runs O O\n", "\n", "Ann B-PER O\n", "\n"], "y": ["EU B-ORG O\n", "runs O O\n", "\n", "Ann B-PER O\n", "\n"]},
     {"x": ["item,system,rater,score\n", "a,x,r,3\n", "a,y,r,2\n", "b,x,r,1\n", "b,y,s,5\n"]},
     {"x": ["0.5\n", "1\n", "0.25\n"], "y": ["0.5\n", "2\n", "0\n"]},
+    {"x": [json.dumps({**LOG, "samples": [SAMPLE, {**SAMPLE, "id": 2}]})]},
 ]  # fmt: skip
 TOKENS = [
     *("\0", "\t", ",", ";", "\n\n", "\r", '"', "'", "{", "}", "[", "]", "<", ">", "&#0;", "&x;", "\ufeff", "\u2028", "𝟙", "é"),
@@ -44,33 +40,8 @@ TOKENS = [
     *("-1", "1e-320", "1,5", '"id":', '{"id": 1}', "item", "gold", "<seg>", "<!--", "# k=", "//", "<utt>", "(a-1)", "@@", "."),
     *("/" * 50, " " * 50, "[" * 3000, '{"a":' * 3000, "(" * 500, "all", "mean", "system", "\\", "٣", "½", "C", "-inf"),
 ]  # fmt: skip
-NAMES = [
-    *("none", "a\0b", "x" * 300, "x/" * 3000, "", ".", "..", "/", "~none/x", "-", "--", "a=", "=a", "a=b=c", "*", "{system}"),
-    *("file:///dev/zero", "file://", "http://[", "memory://none", "x://y", "data:,a", "\n", "\x1b[2J", "\udcff", "%s", "\\"),
-    *("a\u202eb", "COM1", "a b", "'", "é", "🙂", "a,b", "a+b", "a:b", "a#b", "a?b", "/dev/null/x", "/proc/self/environ"),
-]  # fmt: skip
 MAX_BYTES = 4 << 20
 """Of a file, which would take its time otherwise."""
-
-SUFFIXES = ("", "", ".tsv", ".csv", ".json", ".jsonl", ".txt", ".eval", ".parquet", ".gz", ".xml", ".sgm")
-OPTIONS = {
-    "--unit": ("item", "document", "topic", "speaker", "none", "", "a,b"),
-    "--by": ("item", "kind", "none", ""),
-    "--columns": ("id=item", "id=none", "id=", "id=a+b", "gold=target", "gold=.", "prediction=2", "system=model", "x"),
-    "--ignore": ("x", "gold", "none", ""),
-    "--align": ("id", "position", "none"),
-    "--missing": ("error", "zero", "pairwise", "none"),
-    "--alternative": ("less", "greater", "both"),
-    "--method": ("auto", "exact", "randomization", "none"),
-    "--adjust": ("holm", "max-t", "tukey", "bh", "none"),
-    "--baseline": ("x", "y", "gold", "none", ""),
-    "--pair": (("x", "y"), ("x", "x"), ("", "y")),
-    "--map": ("a=b", "P=Q,T", "=", "a", "a=a", "1=0"),
-    "--seed": ("1", "-1", "9" * 30, "x"),
-    "--alpha": ("0.01", "0", "5", "nan", "1e-320"),
-    "--trials": ("0", "1", "100", "-5", "1e3", "x", "9" * 40),
-    "--name": ("t", "\x1b[2J", "x" * 300, "\n"),
-}  # fmt: skip
 
 
 def mutate_lines(lines, dice):
@@ -139,146 +110,3 @@ def mutate_json(value, dice):
     else:
         value[key] = mutate_json(value[key], dice)
     return value
-
-
-def write_files_command(number, folder):
-    """Write the mutated files of one command, and return its arguments."""
-    dice = random.Random(f"files {number}")
-    files = dice.choice(TEXTS)
-    spoilt = dice.choice([*files])
-    contents = {
-        name: mutate_lines(lines, dice) if name == spoilt or dice.random() < 0.3 else "".join(lines).encode()
-        for name, lines in files.items()
-    }
-    paths = {name: folder / f"{name}{dice.choice(SUFFIXES)}" for name in contents}
-    for name, path in paths.items():
-        path.write_bytes(contents[name])
-    gold = paths.pop("gold", None)
-    if len(paths) == 1 and dice.random() < 0.5:
-        (path,) = paths.values()
-        paths["other"] = path.with_name(f"other{path.suffix}")
-        paths["other"].write_bytes(mutate_bytes(path.read_bytes(), dice, 0.1))
-    arguments = [*paths.values(), *(("--gold", gold) if gold is not None else ())]
-    if dice.random() < 0.2:
-        arguments += [
-            "--metric",
-            dice.choice([*METRICS, "f", "f:b=2", "nDCG@10", "P@0", "acc", "none", "", "macro-f1:labels=P"]),
-        ]
-    if dice.random() < 0.15:
-        arguments += [
-            "--format",
-            dice.choice([*FORMATS, "none", "conll:scheme=BIO,column=9", "wide:", "timbl:separator=tab"]),
-        ]
-    for option in dice.sample([*OPTIONS], dice.choice((0, 0, 0, 0, 1, 2))):
-        value = dice.choice(OPTIONS[option])
-        arguments += [option, *(value if isinstance(value, tuple) else (value,))]
-    return ["compare", *arguments, *(() if "--trials" in arguments else ("--trials", "64")), "--cluster", "none"]
-
-
-def write_plan_command(number, folder):
-    """Write a mutated plan with its files, and return the arguments that check or run it."""
-    dice = random.Random(f"plans {number}")
-    write_plan_inputs(folder)
-    kind = dice.random()
-    if kind < 0.2:
-        plan = remove_key(dice.choice(list(iter_key_paths(build_good_plan()))))
-    else:
-        plan = build_good_plan()
-        for _ in range(dice.randint(1, 3)):
-            path = dice.choice(list(iter_key_paths(build_good_plan())))
-            plan = {**plan, path[0]: change_key(path, draw_plan_value(dice, number))[path[0]]}
-    if isinstance(plan.get("gate"), dict):
-        plan["gate"].pop("webhook", None)
-    text = format_plan(plan)
-    if kind > 0.6:
-        text = mutate_lines(text.splitlines(keepends=True), dice).decode(errors="surrogateescape")
-    (folder / "plan.toml").write_bytes(text.encode(errors="surrogateescape"))
-    if dice.random() < 0.4:  # what it names
-        path = dice.choice(sorted(path for path in folder.rglob("*.*") if path.name != "plan.toml"))
-        path.write_bytes(mutate_lines(path.read_text().splitlines(keepends=True), dice))
-    return [dice.choice(("check", "run", "run")), "plan.toml"]
-
-
-def draw_plan_value(dice, number):
-    """Return a value that a plan key may not expect."""
-    return dice.choice(
-        (*TOKENS, *NAMES[3:], number, -1, 0, 0.5, float("nan"), 10**30, True, [], {}, [[]], ["x"], {"a": 1}, [1, "a"])
-    )
-
-
-def _make_socket(path):
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(os.path.relpath(path))
-
-
-def _make_terabyte_file(path, start):
-    path.write_text(start)
-    os.truncate(path, 1 << 40)
-
-
-def _make_locked_file(path):
-    path.write_text("item\ta\tb\n")
-    path.chmod(0)
-
-
-SPECIAL_MAKERS = {
-    "pipe": os.mkfifo,
-    "socket": _make_socket,
-    "loop": lambda path: path.symlink_to(path),
-    "dangling link": lambda path: path.symlink_to("nowhere"),
-    "folder": lambda path: path.mkdir(),
-    "empty": lambda path: path.touch(),
-    "zeros": lambda path: _make_terabyte_file(path, ""),
-    "holes": lambda path: _make_terabyte_file(path, "item\ta\tb\n1\t0\t1\n"),
-    "bomb": lambda path: path.write_bytes(gzip.compress(b"item\ta\tb\n" + b"1\t2\t3\n" * 8_000_000, 1)),
-    "deep": lambda path: path.write_text("[" * 200_000),
-    "not mine": _make_locked_file,
-}
-SPECIAL_KINDS = (
-    *SPECIAL_MAKERS,
-    *(f"/dev/{name}" for name in ("zero", "null", "full", "random", "urandom", "stdin", "tty")),
-)
-
-
-def make_special(kind, folder):
-    """Return the path of a special file, made in the folder unless it is in /dev."""
-    if kind not in SPECIAL_MAKERS:
-        return kind
-    path = folder / f"special-{kind.replace(' ', '-')}"
-    SPECIAL_MAKERS[kind](path)
-    return path
-
-
-ROLES = {
-    "a system": ("compare", "{}"),
-    "gold": ("compare", "good.tsv", "--gold", "{}"),
-    "a reference": ("compare", "good.tsv", "--gold", "good.tsv", "--reference", "{}", "--metric", "chrF"),
-    "documents": ("compare", "good.tsv", "--gold", "good.tsv", "--documents", "{}", "--metric", "BLEU"),
-    "a format": ("compare", "{}", "--format", "conll"),
-    "a plan": ("check", "{}"),
-    "a plan that is run": ("run", "{}"),
-    "a system of a plan": ("run", "plan.toml", "systems"),
-    "a store": ("run", "plan.toml", "store"),
-    "a store that is asked": ("status", "{}"),
-    "a cluster": ("compare", "good.tsv", "--cluster", "{}"),
-    "a cluster of a plan": ("check", "plan.toml", "cluster"),
-    "a unit": ("compare", "good.tsv", "--unit", "{}"),
-    "a metric": ("compare", "good.tsv", "--metric", "{}"),
-}
-
-
-def write_special_command(number, folder):
-    """Return the arguments of a command with a special file, or a strange name, in some role."""
-    dice = random.Random(f"special {number}")
-    (folder / "good.tsv").write_text("item\ta\tb\n1\t0\t1\n2\t1\t1\n3\t1\t0\n")
-    target = str(make_special(dice.choice(SPECIAL_KINDS), folder) if dice.random() < 0.6 else dice.choice(NAMES))
-    role = [*ROLES][number % len(ROLES)]
-    command = ROLES[role]
-    if "plan.toml" in command:
-        *command, key = command
-        given_keys = {"store": target} if key == "store" else {"cluster": {"file": target}} if key == "cluster" else {}
-        systems_key = {"systems": [target if key == "systems" else "good.tsv"]}
-        text = format_plan({"name": "x", "trials": 64, **given_keys, "test_set": [{"name": "one", **systems_key}]})
-        (folder / "plan.toml").write_bytes(text.encode(errors="surrogateescape"))
-        return list(command)
-    return [part.replace("{}", target) for part in command]

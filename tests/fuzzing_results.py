@@ -1,15 +1,14 @@
-"""Hostile files of results from a fixed seed: genuine ones of several commands, mutated, for `reproduce` and `cite`."""
+"""Genuine files of results of several commands, and what differs between two of them."""
 
 import functools
-import json
-import random
 import tempfile
 from pathlib import Path
 
 import numpy as np
 from command import call_sigdask
-from fuzzing import mutate_bytes, mutate_json
 from nights import write_plan
+
+from sigdask.analysis.reproduce import TOLERANCE
 
 SCORES = "scores.csv"
 QUICK = ("--trials", "200", "--cluster", "none", "-q")
@@ -18,6 +17,7 @@ COMMANDS = {
     "exact": ("compare", SCORES, "--method", "both", "--pair", "a", "b", "--interval", "inversion", "-o", "r.json"),
     "subsets": ("compare", SCORES, "--unit", "doc", "--by", "part", "--together", "-o", "r.json", "-o", "r.csv"),
     "intervals": ("compare", SCORES, "--tests", "all", "--interval", "bootstrap", "--resamples", "50", "-o", "r.json"),
+    "rule": ("compare", SCORES, "--stop", "besag-clifford:h=5", "--method", "randomization", "-o", "r.json"),
     "tukey": ("compare", SCORES, "--adjust", "tukey", "--method", "randomization", "-o", "r.json"),
     "power": ("power", SCORES, "--difference", "0.1", "--json", "r.json"),
     "independence": ("independence", "labels.csv", "-m", "accuracy", "--json", "r.json"),
@@ -53,20 +53,15 @@ def build_results():
     return data, results
 
 
-def write_results_command(number, folder):
-    """Write a mutated file of results with its data, and return the arguments of a command that reads it."""
-    dice = random.Random(f"results {number}")
-    data, results = build_results()
-    (kind, ending), content = dice.choice([*results.items()])
-    for name, text in data.items():
-        (folder / name).write_text(text)
-    if ending == ".json":
-        content = json.dumps(mutate_json(json.loads(content), dice)).encode(errors="surrogatepass")
-    if ending != ".json" or dice.random() < 0.2:
-        content = mutate_bytes(content, dice, 0.9)
-    path = folder / f"results{ending}"
-    path.write_bytes(content)
-    if dice.random() < 0.5:
-        return ["cite", path.name, *dice.choice(((), ("--bibtex",), ("--text",), ("--latex",)))]
-    file = "set0.csv" if kind == "plan" else dice.choice((SCORES,) * 9 + ("labels.csv", "none"))
-    return ["reproduce", path.name, file, "--cluster", "none", "-q"]
+def iter_changes(genuine, altered, path):
+    """Yield the dotted keys under which two JSON values differ."""
+    if isinstance(genuine, dict) and isinstance(altered, dict):
+        for key in genuine.keys() | altered.keys():
+            yield from iter_changes(genuine.get(key, ...), altered.get(key, ...), f"{path}.{key}")
+    elif isinstance(genuine, list) and isinstance(altered, list) and len(genuine) == len(altered):
+        for pair in zip(genuine, altered, strict=True):
+            yield from iter_changes(*pair, path)
+    elif genuine != altered and not (
+        type(genuine) is type(altered) is float and abs(genuine - altered) <= TOLERANCE * abs(genuine)
+    ):
+        yield path

@@ -12,7 +12,7 @@ from sigdask.cli import write
 from sigdask.cli.declared.options import ALL_FORMATS
 from sigdask.cli.progress import ProgressSteps, list_source_paths, show_analysis
 from sigdask.cli.streams import LOG, is_json_log, log_note, output_columns, print_text
-from sigdask.errors import InputError, RefusedFileError
+from sigdask.errors import DirectoryError, InputError, RefusedFileError
 from sigdask.execution import clusters
 from sigdask.formats import DETECTED, Source
 from sigdask.formats.grouping import GROUP, GroupFile
@@ -175,10 +175,10 @@ def _is_plain_folder(source: Source, options: dict[str, Any]) -> bool:
     own_gold = Path(gold) if gold and not is_url(gold) and Path(gold).is_dir() else None
     try:
         formats.detect([source], own_gold, formats.Options())
-    except RefusedFileError:
+    except DirectoryError as error:
+        return error.path == source.path
+    except InputError:
         return False
-    except InputError as error:
-        return str(error).startswith(f"{source.path}: is a directory")
     return False
 
 

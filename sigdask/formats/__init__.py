@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import pkgutil
 import re
 from collections import Counter
@@ -19,7 +20,7 @@ from sigdask import metrics
 from sigdask.counts import Counts
 from sigdask.counts.checks import are_sentences, check_common_items, suggest_group_file
 from sigdask.counts.factors import Factor
-from sigdask.errors import InputError, RefusedFileError
+from sigdask.errors import InputError, MissingColumnError, RefusedFileError, UnknownFormatError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import files, json_records, replicates
 from sigdask.formats.reading.averages_only import is_metric_name
@@ -446,13 +447,22 @@ def _limit_resources(sources: Sequence[Source], options: Options) -> Iterator[No
             raise _build_read_error(sources, "objects or lists are nested too deeply") from None
         except MemoryError:
             raise _build_read_error(sources, "more than the memory of this machine holds") from None
-        except RuntimeError as error:
-            if "Symlink loop" not in str(error):  # pathlib's message up to Python 3.12
+        except RuntimeError:  # of pathlib up to Python 3.12
+            if not any(_is_link_loop(source.path) for source in sources):
                 raise
             raise _build_read_error(sources, "cannot be read (links that lead to themselves)") from None
         except OSError as error:  # as for a name that is too long
             path = files.shorten_path(Path(str(error.filename)))
             raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _is_link_loop(path: Path) -> bool:
+    """Return whether a path is a symbolic link that leads to itself."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def _build_read_error(sources: Sequence[Source], reason: str) -> InputError:
@@ -532,15 +542,11 @@ def _suggest_group_file(options: Options) -> Iterator[None]:
     """Add to an error about a missing column of groups the option that takes groups from a file."""
     try:
         yield
-    except RefusedFileError:
-        raise
-    except InputError as error:
-        name = re.search(r"no column '([^']*)'", str(error))
-        if name is None or name[1] not in options.groups:
+    except MissingColumnError as error:
+        if error.name not in options.groups:
             raise
-        end = "" if str(error).endswith("?") else "."
         columns = " ".join(file.describe_columns() for file in list_group_files(options))
-        raise InputError(f"{error}{end} {columns or suggest_group_file(name[1])}") from None
+        raise MissingColumnError(f"{error} [{columns or suggest_group_file(error.name)}]", error.name) from None
 
 
 def is_address(format_: str) -> bool:
@@ -720,10 +726,8 @@ def detect_layout(table: FileTable, options: Options = DEFAULTS) -> str:
     """Return the layout of a table in memory: wide, long, labels or responses."""
     try:
         return _detect_by_columns(remove_summary_rows(table, options), options, [Source(table.path)])
-    except InputError as error:
-        if "cannot tell the format" not in str(error):
-            raise
-    return "wide"  # whose reader reports columns without scores
+    except UnknownFormatError:
+        return "wide"  # whose reader reports columns without scores
 
 
 def _are_texts(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
@@ -838,7 +842,7 @@ def _build_unknown_error(table: FileTable, options: Options) -> InputError:
             f"{table.path}: blanks part its columns, but it is no table of ratings (system, segment, score); write it "
             "as TSV or CSV, with a header and one row per item (in R, by write.csv)"
         )
-    return InputError(
+    return UnknownFormatError(
         f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{columns_text}). Are "
         f"these outputs of a system? Then {REFERENCE_REMEDY}. Else choose --format NAME: {', '.join(FORMATS)}"
     )

@@ -94,17 +94,20 @@ def build_read_error(error: BaseException, url: str) -> InputError:
         (True, f"cannot be read ({problem})"),
     ]
     words = next(text for applies, text in reasons if applies)
-    return (MissingError if words.startswith("no such") else InputError)(f"{url}: {words}")
+    is_missing = words in {"no such bucket", "no such file"}
+    return (MissingError if is_missing else InputError)(f"{url}: {words}")
 
 
 def build_open_error(error: BaseException, scheme: str, url: str) -> InputError:
     """Return the error to raise when URLs of a scheme cannot be opened at all."""
+    import fsspec
+
     if isinstance(error, ImportError) and scheme in EXTRAS:
         package, extra = EXTRAS[scheme]
         return build_extra_error(package, extra, f"{url}: reading {scheme}:// URLs")
     if isinstance(error, ImportError):
         return InputError(f"{url}: fsspec lacks a package for {scheme}:// URLs; its documentation names it")
-    if isinstance(error, ValueError) and "rotocol" in str(error):
+    if scheme not in fsspec.available_protocols():
         return InputError(f"{url}: fsspec knows no {scheme}:// URLs; s3, gs, abfs, hdfs, http and others can be read")
     return InputError(f"{url}: {scheme}:// URLs cannot be opened here ({type(error).__name__}); {CREDENTIALS_HINT}")
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import call_sigdask
 
 from sigdask.errors import RefusedFileError
 from sigdask.formats import Options, read
@@ -117,14 +116,6 @@ def test_a_folder_of_averages_alone_gets_the_same_error(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_the_command_line_says_it_alone_and_leaves_with_2(tmp_path: Path) -> None:
-    (path := tmp_path / "results.json").write_text(json.dumps(HARNESS))
-    result = call_sigdask("compare", path.name, path.name, cwd=tmp_path)
-    assert result.returncode == 2
-    assert result.stderr.count("error") == 1
-    assert "--format" not in result.stderr
-
-
 def test_names_of_items_are_no_systems_beside_columns_of_systems(tmp_path: Path) -> None:
     rows = "".join(f"{name},{k / 7},{k / 9}\n" for k, name in enumerate(["north", "south", "east"], start=1))
     (path := tmp_path / "t.csv").write_text(f"name,new,old\n{rows}")
@@ -146,51 +137,6 @@ def test_scores_by_item_are_no_averages(tmp_path: Path) -> None:
     path.write_text(json.dumps(with_samples))
     old.write_text(json.dumps(with_samples))
     assert read(path, old).suggested == ("acc",)
-
-
-@pytest.mark.parametrize("name", ["model", "id"])
-def test_scores_of_systems_on_benchmarks_are_read_as_the_error_says(tmp_path, name):
-    systems = {f"model_{k}": [(k * 7 % 12) / 12, (k * 5 % 12) / 12, k / 12] for k in range(12)}
-    (tmp_path / "t.csv").write_text(
-        "\n".join([f"{name},mmlu,gsm8k,arc", *(",".join(map(str, [m, *s])) for m, s in systems.items())]) + "\n"
-    )
-    with pytest.raises(
-        RefusedFileError, match="write a CSV file with a row for each test set and a column for each system"
-    ):
-        read(tmp_path / "t.csv")
-    rows = zip(["mmlu", "gsm8k", "arc"], *systems.values(), strict=True)
-    (tmp_path / "t.csv").write_text("\n".join([",".join(["name", *systems]), *(",".join(map(str, r)) for r in rows)]))
-    counts = read(tmp_path / "t.csv", options=Options(columns={"id": "name"}))
-    assert (counts.n_items, counts.systems) == (3, tuple(systems))
-
-
-TRANSCRIPTS = "write one transcript per line into a file of each system"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        (
-            "nemo.json",
-            [{"audio_filepath": f"{k}.wav", "duration": k / 7, "text": "a", "pred_text": "b"} for k in range(12)],
-            TRANSCRIPTS,
-        ),
-        ("whisper.json", {"text": "a", "segments": [{"id": 0, "avg_logprob": -0.2}], "language": "en"}, TRANSCRIPTS),
-        (
-            "bfcl.json",
-            [{"accuracy": 0.5, "correct_count": 1, "total_count": 2}, {"id": "simple_0", "valid": False}],
-            "it lists failed items alone",
-        ),
-        ("weka.csv", "inst#,actual,predicted,error,prediction\n1,1:yes,1:yes,,0.9\n2,2:no,1:yes,+,0.6\n", "--columns gold=actual"),
-    ],
-)  # fmt: skip
-def test_outputs_of_known_tools_are_not_compared_by_their_durations_and_confidences(tmp_path, name, content, message):
-    lines = content if isinstance(content, list) else [content]
-    text = content if isinstance(content, str) else "".join(f"{json.dumps(line)}\n" for line in lines)
-    for system in ("a", "b"):
-        (tmp_path / f"{system}-{name}").write_text(text)
-    with pytest.raises(RefusedFileError, match=message):
-        read(tmp_path / f"a-{name}", tmp_path / f"b-{name}")
 
 
 def test_details_by_id_beside_an_average_are_the_items(tmp_path):

@@ -7,6 +7,7 @@ from command import call_sigdask
 
 from sigdask import InputError, compare_all
 from sigdask.formats import Options, read
+from sigdask.formats.frames import as_counts
 
 
 def write_long_table(folder, n_common, n_items=100):
@@ -17,40 +18,18 @@ def write_long_table(folder, n_common, n_items=100):
     return folder / "t.csv"
 
 
-@pytest.mark.parametrize("missing", [None, "pairwise", "zero"])
-def test_systems_that_share_few_items_are_an_error_whatever_is_missing(tmp_path, missing):
-    path = write_long_table(tmp_path, 9)  # of 191
-    with pytest.raises(InputError, match=r"'a' and 'b' have 9 of 191 items in common, fewer than 5 %.*correct the ids"):
-        read(path, options=Options(missing=missing))
-
-
-def test_five_per_cent_of_the_items_are_enough(tmp_path):
-    assert read(write_long_table(tmp_path, 10), options=Options(missing="pairwise")).n_items == 190
-
-
-@pytest.mark.parametrize("missing", ["pairwise", "zero"])
-def test_min_items_accepts_few(tmp_path, missing):
-    path = write_long_table(tmp_path, 9)
-    assert read(path, options=Options(missing=missing, min_items=9)).n_items == 191
-    with pytest.raises(InputError, match="9 of 191 items"):
-        read(path, options=Options(missing=missing, min_items=10))
-
-
-@pytest.mark.parametrize("missing", [None, "pairwise", "zero"])
-def test_min_items_refuses_fewer_common_items_whatever_their_share(tmp_path, missing):
-    path = write_long_table(tmp_path, 50)  # of 150, a third
-    allowed = missing or "pairwise"
-    assert read(path, options=Options(missing=allowed, min_items=50)).n_items == 150
-    with pytest.raises(InputError, match=r"50 of 150 items in common, fewer than min_items = 51"):
-        read(path, options=Options(missing=missing, min_items=51))
-
-
-def test_pairs_of_systems_without_a_common_item_are_still_left_out_by_a_note(tmp_path):
-    rows = [
-        f"{system},{k},{k % 3}\n" for system, start in (("a", 0), ("b", 0), ("c", 40)) for k in range(start, start + 40)
-    ]
-    (tmp_path / "t.csv").write_text("system,item,score\n" + "".join(rows))
-    assert read(tmp_path / "t.csv", options=Options(missing="pairwise")).n_systems == 3
+def test_min_items_refuses_a_small_test_set_without_gaps(tmp_path):
+    match = r"5 of 5 items in common, fewer than --min-items 10"
+    with pytest.raises(InputError, match=match):
+        read(write_long_table(tmp_path, 5, 5), options=Options(min_items=10))
+    for name in ("a", "b", "gold"):
+        (tmp_path / f"{name}.csv").write_text("id,label\n" + "".join(f"{k},{'yn'[k % 2]}\n" for k in range(5)))
+    labels = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    assert read(*labels, gold=tmp_path / "gold.csv", options=Options(min_items=5)).n_items == 5
+    with pytest.raises(InputError, match=match):
+        read(*labels, gold=tmp_path / "gold.csv", options=Options(min_items=10))
+    with pytest.raises(InputError, match=r"5 of 5 items in common, fewer than min_items=10. Then min_items=5"):
+        as_counts({"a": [1.0] * 5, "b": [0.0] * 5}, min_items=10)
 
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnr"]  # 100 words
@@ -100,36 +79,6 @@ def test_sentences_in_another_order_are_aligned_by_their_text(tmp_path):
     assert any("another order" in text for text in counts.notices)
 
 
-def test_words_and_morphs_nearly_alike_are_aligned_by_position(tmp_path):
-    for name, n in (("gold", 0), ("x", 0), ("y", 9)):
-        rows = (
-            f"{word}\t{original[:2]} @@{original[2:]}\n"
-            for word, original in zip(uppercase_first(WORDS, n), WORDS, strict=True)
-        )
-        (tmp_path / name).write_text("".join(rows))
-    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="pairs")
-    assert "91 of 100 rows have the same words as in" in counts.notices[0]
-
-
-def test_ids_that_differ_are_never_aligned_by_position(tmp_path):
-    for name, first in (("x", 0), ("y", 1)):
-        (tmp_path / f"{name}.csv").write_text(
-            "id,score\n" + "".join(f"q{k + first * (k > 97)},{k}\n" for k in range(100))
-        )
-    with pytest.raises(InputError, match="lacks 1 id .'q98'"):
-        read(tmp_path / "x.csv", tmp_path / "y.csv")
-
-
-@pytest.mark.parametrize(
-    ("one", "other"), [("007", "7"), ("7", "7.0"), ("Q7", "q7"), ("q 7", "q7"), ("\u00e97", "e\u03017")]
-)
-def test_ids_that_are_written_otherwise_are_named(tmp_path, one, other):
-    (tmp_path / "x.csv").write_text(f"id,score\n{one},1\nz,2\n")
-    (tmp_path / "y.csv").write_text(f"id,score\n{other},1\nz,2\n")
-    with pytest.raises(InputError, match="write ids alike in all files"):
-        read(tmp_path / "x.csv", tmp_path / "y.csv")
-
-
 @pytest.mark.parametrize("what", ["time", "order"])
 def test_when_or_in_which_order_a_word_was_done_is_no_part_of_its_id(tmp_path, what):
     rows = [(word, f"{word}s", tag) for word in WORDS[:20] for tag in ("V;PST", "V;PRS")]
@@ -143,36 +92,6 @@ def test_when_or_in_which_order_a_word_was_done_is_no_part_of_its_id(tmp_path, w
     counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="pairs")
     assert counts.field("items").sum() == 40
     assert not any(char in counts.ids[0] for char in "0123456789")
-
-
-def test_ids_that_differ_are_counted_shown_and_have_a_remedy(tmp_path):
-    for name in "ab":
-        rows = "".join(f"{'q' if k < 4 else name}{k},{k}\n" for k in range(10))
-        (tmp_path / f"{name}.csv").write_text(f"id,score\n{rows}")
-    with pytest.raises(InputError) as error:
-        read(tmp_path / "a.csv", tmp_path / "b.csv")
-    for words in ("lacks 6 ids ('a4', 'a5', 'a6' and 3 more)", "4 of 16 ids are in both", "'b4' is in", "write their ids alike",
-                 "--align position"):  # fmt: skip
-        assert words in str(error.value)
-
-
-@pytest.mark.parametrize(("kept", "is_cut"), [(range(6), True), ([0, 1, 2, 3, 7, 9], False)])
-def test_a_file_that_ends_early_is_said_to_be_cut_off(tmp_path, kept, is_cut):
-    for name, items in (("a", range(10)), ("b", kept)):
-        (tmp_path / f"{name}.csv").write_text("id,score\n" + "".join(f"q{k},{k}\n" for k in items))
-    with pytest.raises(InputError) as error:
-        read(tmp_path / "a.csv", tmp_path / "b.csv", options=Options(missing="error"))
-    assert ("It lacks all ids after 'q5': is the file cut off?" in str(error.value)) == is_cut
-    assert "missing scores" not in str(error.value)  # the default of a plan, which nobody gave
-
-
-def test_too_few_items_in_common_show_an_item_of_each_and_what_was_asked(tmp_path):
-    rows = "".join(f"{name},{name if k else 'q'}{k},{k}\n" for name in "ab" for k in range(30))
-    (tmp_path / "t.csv").write_text(f"system,item,score\n{rows}")
-    with pytest.raises(InputError, match=r"fewer than 5 % \(only 'a' has 'a1', only 'b' has 'b1'\)"):
-        read(tmp_path / "t.csv", options=Options(missing="pairwise"))
-    with pytest.raises(InputError, match=r"fewer than min_items = 40"):
-        read(tmp_path / "t.csv", options=Options(missing="pairwise", min_items=40))
 
 
 def write_named_scores(folder, name, header, scores, order):
@@ -193,45 +112,11 @@ def test_rows_are_aligned_by_the_column_that_names_the_items_whatever_it_is_call
     assert any("another order" in text for text in counts.notices)
 
 
-@pytest.mark.parametrize(("header", "power"), [("row", 1), ("Nr.", 1), ("pmid", 2)])
-def test_numbers_in_another_order_ask_whether_they_name_the_items(tmp_path, header, power):
-    keys = [str(k**power) for k in range(40)]
-    scores = {key: int(key) % 7 for key in keys}
-    paths = [
-        write_named_scores(tmp_path, "a", header, scores, keys),
-        write_named_scores(tmp_path, "b", header, scores, random.Random(6).sample(keys, 40)),
-    ]
-    with pytest.raises(InputError, match=r"in another order.*--columns id=.*--align position"):
-        read(*paths)
-    counts = read(*paths, options=Options(columns={"id": header}))
-    assert counts.field("score")[:, 0].tolist() == counts.field("score")[:, 1].tolist()
-
-
-def test_names_most_of_which_stand_in_other_rows_ask_for_their_column(tmp_path):
-    keys = [f"x{k}" for k in range(40)]
-    first = write_named_scores(tmp_path, "a", "filename", dict.fromkeys(keys, 1), keys)
-    others = [*keys[3:], "y0", "y1", "y2"]
-    second = write_named_scores(tmp_path, "b", "filename", dict.fromkeys(others, 1), others)
-    with pytest.raises(InputError, match="column 'filename' has the same cells as in .*--columns id=filename"):
-        read(first, second)
-
-
 def test_a_name_that_differs_in_its_place_is_told_in_the_first_lines(tmp_path):
     keys = [f"x{k}" for k in range(40)]
     first = write_named_scores(tmp_path, "a", "filename", dict.fromkeys(keys, 1), keys)
     second = write_named_scores(tmp_path, "b", "filename", dict.fromkeys([*keys[:39], "y"], 1), [*keys[:39], "y"])
     assert "39 of 40 rows have the same words as in" in read(first, second).scope[0]
-
-
-def test_outputs_that_two_systems_share_name_no_items(tmp_path):
-    keys = [f"an output of {k} words" for k in range(40)]
-    scores = dict.fromkeys(keys, 1)
-    for header in ("output", "Model response", "predicted_text", "rank"):
-        paths = [
-            write_named_scores(tmp_path, name, header, scores, order)
-            for name, order in (("a", keys), ("b", keys[::-1]))
-        ]
-        assert not any("another order" in text for text in read(*paths).notices)
 
 
 @pytest.mark.parametrize("name", ["conversation_id", "custom_id", "#", "line_number"])

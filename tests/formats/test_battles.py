@@ -67,16 +67,6 @@ def test_models_are_compared_on_the_battles_they_fought(tmp_path, kind):
     assert ("y", "z") not in results  # they never met
 
 
-def test_another_pair_s_battles_change_nothing(tmp_path):
-    with_others = compare_pairs(read(write_json_lines(tmp_path / "a.jsonl", ARENA)))["x", "y"]
-    without_others = compare_pairs(read(write_json_lines(tmp_path / "b.jsonl", ARENA[:4])))["x", "y"]
-    assert (with_others.score_a, with_others.p_value, with_others.n_items) == (
-        without_others.score_a,
-        without_others.p_value,
-        without_others.n_items,
-    )
-
-
 def test_several_judgements_of_a_question_are_averaged_or_told_apart_by_their_judge(tmp_path):
     battles = [
         build_battle("q1", "x", "y", w, judge=j) for w, j in (("model_a", "j1"), ("model_a", "j2"), ("tie", "j3"))
@@ -92,13 +82,6 @@ def test_several_judgements_of_a_question_are_averaged_or_told_apart_by_their_ju
     by_judge = read(tmp_path / "h.jsonl", options=Options(groups=("judge",)))
     assert by_judge.n_items == 5
     assert compare_pairs(by_judge, unit="judge")["x", "y"].n_units == 3
-
-
-def test_turns_of_mt_bench_are_questions_of_their_own(tmp_path):
-    battles = [build_battle(81, "x", "y", w, turn=t) for w, t in (("model_a", 1), ("model_b", 2))]
-    counts = read(write_json_lines(tmp_path / "h.jsonl", battles), options=Options(groups=("question_id",)))
-    assert counts.ids == ("81:turn 1", "81:turn 2")
-    assert compare_pairs(counts, unit="question_id")["x", "y"].n_units == 1
 
 
 @pytest.mark.parametrize(

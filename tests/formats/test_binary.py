@@ -5,7 +5,6 @@ import gzip
 import io
 import lzma
 import pickle
-import sqlite3
 import tarfile
 import zipfile
 from pathlib import Path
@@ -93,30 +92,7 @@ def test_naming_a_format_does_not_hide_what_a_binary_file_is(tmp_path: Path, for
         read(path, format=format_)
 
 
-def test_a_database_is_named(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "scores.db") as database:
-        database.execute("create table scores (a real)")
-    with pytest.raises(RefusedFileError, match="a SQLite database"):
-        read(tmp_path / "scores.db")
-
-
-def test_a_large_binary_file_is_refused_by_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (path := tmp_path / "scores.bin").write_bytes(b"PAR1\0\xff\n" + bytes(10 * files.HEAD))
-    sizes: list[int] = []
-    check = files._is_binary
-    monkeypatch.setattr(files, "_is_binary", lambda content, **kw: sizes.append(len(content)) or check(content, **kw))
-    with pytest.raises(RefusedFileError, match="a binary file of an unknown kind"), files.open_text(path) as text:
-        text.read()
-    assert max(sizes) == files.HEAD
-
-
 def test_a_zero_byte_far_into_a_file_that_is_not_utf_8_makes_it_binary(tmp_path: Path) -> None:
     (path := tmp_path / "scores.csv").write_bytes(b"a" * (files.HEAD - 1) + "é".encode() + b"\n\xff\0\n")
     with pytest.raises(RefusedFileError, match="a binary file of an unknown kind"), files.open_text(path) as text:
         text.read()
-
-
-def test_text_that_is_not_utf_8_still_gets_the_advice_to_convert_it(tmp_path: Path) -> None:
-    (path := tmp_path / "scores.csv").write_bytes("id,café,b\n1,0.1,0.2\n".encode("latin1"))
-    with pytest.raises(Exception, match="iconv -f latin1"):
-        read(path)

@@ -72,16 +72,6 @@ def test_xml_of_mwetoolkit_gives_its_real_features_and_its_class(file, packed):
     assert "n, pos_pattern" in candidates.notes[0]
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_data_sets_of_ucs_give_their_association_scores_and_their_annotation(file, packed):
-    content = gzip.compress(UCS.encode()) if packed else UCS
-    candidates = read(file(content, "pairs.ds.gz" if packed else "pairs.ds"))
-    assert candidates.measures == ("am.MI", "am.log.likelihood")
-    assert candidates.ids.tolist() == ['"in\tFrage', "in\tBetracht", "um\tUhr"]
-    assert candidates.gold.tolist() == [1, 0, 1]
-    assert "r.MI" in candidates.notes[0]
-
-
 def test_ranks_of_ucs_are_measures_where_they_are_asked_for(file):
     candidates = read(file(UCS, "pairs.ds"), CandidateColumns(measures=("am.MI", "r.MI"), smaller=("r.MI",)))
     np.testing.assert_array_equal(np.argsort(-candidates.oriented, axis=1), [[1, 0, 2], [1, 0, 2]])
@@ -144,9 +134,3 @@ def test_hostile_and_broken_xml_is_refused_by_its_line(file, content, words):
 def test_broken_data_sets_are_refused_by_their_line(file, content, words):
     with pytest.raises(InputError, match=words):
         read(file(content, "pairs.ds"))
-
-
-def test_a_file_that_grows_beyond_its_limit_is_refused(file):
-    path = file(gzip.compress(("##" + "x" * 10**8).encode()), "bomb.ds.gz")
-    with pytest.raises(InputError, match="bomb"):
-        read(path)

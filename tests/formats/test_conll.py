@@ -1,10 +1,8 @@
 """Tagged tokens: chunks as in conlleval and seqeval, columns, comments, documents, errors."""
 
-import gzip
 import json
 import random
 import re
-import subprocess
 
 import numpy as np
 import pytest
@@ -14,8 +12,6 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_map, parse_source, read
 from sigdask.formats.tagging.chunks import PREFIXES, SCHEMES, find_chunks, parse_tag
 from sigdask.metrics import find_metric
-from sigdask.report.page import render_page
-from sigdask.report.terminal import render
 
 GOLD = "EU\tB-ORG\nrejects\tO\nGerman\tB-MISC\ncall\tO\n\nPeter\tB-PER\nBlackburn\tI-PER\n\n#\tO\nParis\tB-LOC\n\n"
 A = GOLD.replace("German\tB-MISC", "German\tO")
@@ -234,124 +230,9 @@ def test_without_any_chunk_scores_are_zero(tmp_path):
 # files
 
 
-def test_counts_of_a_small_set(files):
-    counts = read(*files[:2], gold=files[2])
-    assert counts.n_items == 3
-    assert [[sum_field(counts, f, k) for f in ("tp", "predicted", "gold", "correct", "items")] for k in (0, 1)] == [
-        [3, 3, 4, 7, 8],
-        [2, 5, 4, 6, 8],
-    ]
-    assert counts.suggested[0] == "f1"
-    assert counts.labels == ("LOC", "MISC", "ORG", "PER")
-    assert not counts.warnings
-
-
-def test_types_that_only_systems_use_count_in_f1_and_not_among_the_gold_ones(tmp_path):
-    a, b, gold = write_files(tmp_path, a=A.replace("Paris\tB-LOC", "Paris\tB-NEW"))
-    counts = read(a, b, gold=gold)
-    assert counts.predicted_labels == ("NEW",)
-    assert sum_field(counts, "predicted") == 3
-    assert sum_field(counts, "predicted[NEW]") == 1
-    assert compute_score(counts, "micro-f1") > compute_score(counts, "f1")
-
-
-def test_kappa_of_chunks_is_refused(files):
-    counts = read(*files[:2], gold=files[2])
-    for name in ("kappa", "mcc"):
-        with pytest.raises(InputError, match="needs one label per item; these have several per item, or chunks"):
-            find_metric(name).bind(counts)
-
-
-@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "more empty lines", "blanks", "trailing"])
-def test_encodings_and_line_ends_do_not_matter(tmp_path, files, kind):
-    change = {
-        "crlf": lambda t: t.replace("\n", "\r\n").encode(),
-        "bom": lambda t: t.encode("utf-8-sig"),
-        "gz": lambda t: gzip.compress(t.encode()),
-        "no last newline": lambda t: t.rstrip("\n").encode(),
-        "more empty lines": lambda t: b"\n" + t.replace("\n\n", "\n \t\n\n").encode() + b"\n\n",
-        "blanks": lambda t: t.replace("\t", "  ").encode(),
-        "trailing": lambda t: t.replace("\nc", " \nc").replace("O\n", "O\t\n").encode(),
-    }[kind]
-    changed_files = write_files(tmp_path / "other", *(change(t) for t in (A, B, GOLD)))
-    assert compare_files(changed_files) == compare_files(files)
-    assert compare_files((changed_files[0], files[1], files[2])) == compare_files(files)
-
-
 def add_gold_column(system, gold=GOLD, extra_columns=""):
     rows = zip(system.split("\n"), gold.split("\n"), strict=True)
     return "\n".join(f"{g.split()[0]} {extra_columns}{g.split()[1]} {s.split()[1]}" if s else "" for s, g in rows)
-
-
-def test_gold_may_stand_beside_the_predictions(tmp_path, files):
-    for extra_columns in ("", "NN B-NP "):
-        assert compare_files(
-            write_files(
-                tmp_path / f"beside{len(extra_columns)}",
-                add_gold_column(A, extra_columns=extra_columns),
-                add_gold_column(B, extra_columns=extra_columns),
-                None,
-            )
-        ) == compare_files(files)
-
-
-def test_columns_are_chosen_by_number(tmp_path, files):
-    def reorder(text):  # label, id, token, score
-        return "".join(
-            f"{r[1]}\t7\t{r[0]}\t0.5\n" if (r := line.split("\t"))[1:] else "\n" for line in text.splitlines()
-        )
-
-    reordered_files = write_files(tmp_path / "turned", reorder(A), reorder(B), reorder(GOLD))
-    results = compare_files(reordered_files, "conll:column=1,gold-column=-4,tokens=3")
-    assert results == compare_files(files)
-    assert compare_files(reordered_files, "conll:tokens=3", columns={"prediction": "1", "gold": "1"}) == results
-
-
-def test_labels_alone_are_a_system(tmp_path, files):
-    def select_labels(text):
-        return "".join(line.partition("\t")[2] + "\n" for line in text.splitlines())
-
-    assert compare_files(write_files(tmp_path / "alone", select_labels(A), select_labels(B))) == compare_files(files)
-
-
-def test_other_white_space_and_blanks_are_part_of_tokens(tmp_path):
-    text = "New York\tB-LOC\n\u00a0\tO\n\tO\n\u3000x\tO\n\n"
-    counts = read(
-        *write_files(tmp_path, text, text, None)[:2], gold=write_files(tmp_path, text, text, text)[2], format="conll"
-    )
-    assert sum_field(counts, "items") == 4
-    assert not counts.warnings
-
-
-def test_comments_are_no_tokens_and_a_hash_is_one(tmp_path, files):
-    head = "# newdoc id = d1\n# sent_id = 1\n# text = EU rejects\n"
-    middle = "# id 1b16 domain=en\n"
-    commented = [
-        (head + t).replace("\n\nP", f"\n\n{middle}P").replace("#\tO", "# newdoc id = d2\n#\tO") for t in (A, B, GOLD)
-    ]
-    commented_files = write_files(tmp_path / "commented", *commented)
-    assert compare_files(commented_files) == compare_files(files)
-    counts = read(*commented_files[:2], gold=commented_files[2])
-    assert counts.groups["document"] == ("d1", "d1", "d2")
-    assert compare_files((files[0], files[1], commented_files[2])) == compare_files(files)
-
-
-def test_comments_with_as_many_columns_as_tokens_are_told_by_their_label(tmp_path):
-    text = "# id 1b16 domain=en\n# _ _ O\nEU _ _ B-ORG\n\n# id 2c domain=en\nx _ _ O\n"
-    counts = read(*write_files(tmp_path, text, text.replace("B-ORG", "O"), text)[:2], gold=tmp_path / "gold.txt")
-    assert sum_field(counts, "items") == 3
-
-
-def test_docstart_marks_documents(tmp_path, files):
-    def add_docstart(text):
-        return "-DOCSTART- -X- O O\n\n" + text.replace("\n\n#", "\n\n-DOCSTART- O\n\n#")
-
-    marked_files = write_files(tmp_path / "marked", add_docstart(A), B, add_docstart(GOLD))
-    assert compare_files(marked_files) == compare_files(files)
-    counts = read(*marked_files[:2], gold=marked_files[2])
-    assert counts.groups["document"] == ("1", "1", "2")
-    [r] = compare_all(counts, metrics=["f1"], unit="document", trials=64)
-    assert r.n_units == 2
 
 
 def test_docstart_may_be_counted_as_conlleval_counts_it(tmp_path):
@@ -359,14 +240,6 @@ def test_docstart_may_be_counted_as_conlleval_counts_it(tmp_path):
     paths = write_files(tmp_path, text, text.replace("B-ORG", "O"), "-DOCSTART- O\n\n" + GOLD)
     counts = read(*paths[:2], gold=paths[2], format="conll:docstart=token")
     assert (counts.n_items, sum_field(counts, "items")) == (4, 9)
-
-
-def test_sentences_are_a_unit_by_name(files):
-    options = Options(groups=("sentence",))
-    counts = read(*files[:2], gold=files[2], options=options)
-    assert counts.group("sentence") == ("1", "2", "3")
-    with pytest.raises(InputError, match=r"gold.txt: no column 'document' .*DOCSTART.*columns: sentence"):
-        read(*files[:2], gold=files[2], options=Options(groups=("document",)))
 
 
 def test_labels_and_types_are_mapped(tmp_path, files):
@@ -377,20 +250,6 @@ def test_labels_and_types_are_mapped(tmp_path, files):
     counts = read(*mapped_files[:2], gold=mapped_files[2], format="conll", options=Options(label_map=maps))
     [warning] = counts.warnings
     assert warning.startswith("--map: no label 'GPE' in gold or systems; labels: ")
-
-
-def test_altered_tokens_are_one_warning_with_their_number(tmp_path, files):
-    altered_files = write_files(tmp_path / "altered", A.replace("EU", "eu").replace("call", "CALL"))
-    counts = read(*altered_files[:2], gold=altered_files[2])
-    assert len(counts.warnings) == 1
-    assert "a.txt: 2 of 8 tokens" in counts.warnings[0]
-    assert "first on line 1: 'eu' for 'EU'" in counts.warnings[0]
-    assert compare_files(altered_files) == compare_files(files)
-
-
-def test_whole_outputs_are_lists_of_labels(files):
-    counts = read(*files[:2], gold=files[2])
-    assert counts.outputs.gold.tolist() == [["B-ORG", "O", "B-MISC", "O"], ["B-PER", "I-PER"], ["O", "B-LOC"]]
 
 
 @pytest.mark.parametrize(
@@ -490,50 +349,9 @@ def test_letters_may_stand_after_the_type(tmp_path, files):
     assert compare_files(write_files(tmp_path / "turned", *map(swap_prefix, (A, B, GOLD)))) == compare_files(files)
 
 
-def test_forgotten_gold_labels_are_asked_for(files):
-    with pytest.raises(InputError, match="a.txt, line 1: label 'EU', .* give the gold labels with --gold FILE"):
-        read(*files[:2])
-
-
-def test_two_systems_of_one_name_are_an_error(tmp_path, files):
-    with pytest.raises(InputError, match=r"a.txt and .*b.txt would both be system 'a'; .*NAME=FILE"):
-        read(files[0], f"a={files[1]}", gold=files[2])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "item,gold,x,y\na,B-X,O,O\n",
-        "item\tgold\tx\na\tO\tO\n",
-        "O\nB-X\n",
-        "B\nB\n",
-        "a b c\n\nd e f\n",
-        "",
-        "\n\n",
-        "{}\n",
-    ],
-)
-def test_other_files_are_not_taken_for_tagged_tokens(tmp_path, text):
-    from sigdask.formats.tagging.detection import sniff
-
-    (tmp_path / "x").write_text(text)
-    assert not sniff([parse_source(str(tmp_path / "x"))], None, Options())
-
-
 def format_tags(*tags, sep="\t"):
     words = iter(zip(("The", "dog", "barks", "It", "is", "#"), tags, strict=True))
     return "".join(f"{sep.join(next(words))}\n{chr(10) * (k == 2)}" for k in range(6))
-
-
-@pytest.mark.parametrize("asked", ["auto", "conll", "conll:column=2", "conll:scheme=raw"])
-@pytest.mark.parametrize("sep", ["\t", " "])
-def test_parts_of_speech_are_scored_by_tokens(tmp_path, asked, sep):
-    gold = format_tags("DT", "NN", "VBZ", "PRP", "VBZ", "CD", sep=sep)
-    paths = write_files(tmp_path, gold.replace("NN", "NNP"), gold.replace("VBZ", "NNS"), gold)
-    counts = read(*paths[:2], gold=paths[2], format=asked)
-    assert counts.suggested == ("accuracy",)
-    assert counts.field("correct").tolist() == [[2, 2], [3, 2]]
-    assert any("column 2 holds plain labels" in note for note in counts.warnings) == (asked != "conll:scheme=raw")
 
 
 def test_of_dependencies_the_last_column_that_differs_is_compared(tmp_path):
@@ -552,22 +370,6 @@ def test_types_of_chunks_beside_o_are_not_taken_for_plain_labels(tmp_path):
     paths = write_files(tmp_path, gold, gold, gold)
     with pytest.raises(InputError, match="label 'PER', expected O .* conll:scheme=raw"):
         read(*paths[:2], gold=paths[2])
-
-
-@pytest.mark.parametrize(
-    "other", ["a b\nc d\n\ne f\n", "The\tDT\ndog\tNN\n", "The\tDT\tx\n\ndog\tNN\tx\n", "", "a\n\n"]
-)
-def test_files_of_other_tokens_are_not_taken_for_parts_of_speech(tmp_path, other):
-    from sigdask.formats.tagging.detection import sniff
-
-    path, _, gold = write_files(tmp_path, other, other, format_tags("DT", "NN", "VBZ", "PRP", "VBZ", "CD"))
-    assert not sniff([parse_source(str(path))], gold, Options())
-
-
-def test_tagged_words_without_punctuation_are_no_pairs_of_words(tmp_path):
-    gold = "The\tDT\ndog\tNN\n\nShe\tPRP\nbarks\tVBZ\n"
-    path, _, gold_path = write_files(tmp_path, gold.replace("NN", "NNP"), gold, gold)
-    assert detect([parse_source(str(path))], gold_path) == "conll"
 
 
 HEADERS = {
@@ -615,71 +417,12 @@ def test_empty_last_cells_of_conllu_are_cells(tmp_path):
     assert counts.field("correct").tolist() == [[1, 2], [0, 1]]
 
 
-def test_a_tab_at_the_end_of_every_line_makes_no_column(tmp_path):
-    gold = CHUNKED.replace(" ", "\t")
-    counts = read_texts(tmp_path, gold.replace("\n", "\t\n"), gold, gold)
-    assert counts.field("correct").tolist() == [[2, 2], [3, 3]]
-
-
-@pytest.mark.parametrize("gold", [CHUNKED, SPOKEN])
-def test_a_file_without_sentence_breaks_is_told_how_to_get_them(tmp_path, gold):
-    lacking = gold.replace("\n\n", "\n")
-    with pytest.raises(
-        InputError, match=r"one: lacks all the 1 sentence breaks of .*gold.conll \(the first before line 3\)"
-    ):
-        read_texts(tmp_path, lacking, gold, gold)
-    awk = re.search("awk .* does this", str(catch_error(read_texts, tmp_path, lacking, gold, gold)))[0].removesuffix(
-        " does this"
-    )
-    mended = subprocess.run(awk, shell=True, capture_output=True, text=True, check=True).stdout
-    assert read_texts(tmp_path, mended, gold, gold).field("correct").tolist() == [
-        [2, 2],
-        [len(gold.split()) // 2 - 2] * 2,
-    ]
-
-
-def catch_error(function, *arguments):
-    with pytest.raises(InputError) as error:
-        function(*arguments)
-    return error.value
-
-
-def test_some_sentence_breaks_that_lack_are_counted(tmp_path):
-    gold = CHUNKED + "\n" + CHUNKED
-    assert "one: lacks 1 of the 3 sentence breaks" in str(
-        catch_error(read_texts, tmp_path, gold.replace("\n\n", "\n", 1), gold, gold)
-    )
-
-
 def test_many_tokens_in_one_sentence_are_noted(tmp_path):
     gold = CHUNKED.replace("\n\n", "\n") * 50
     assert any("has no sentence break" in w for w in read_texts(tmp_path, gold, gold, gold).warnings)
 
 
 # which column is scored
-
-
-def format_parse(tags, heads, relation="dep"):
-    """Return a sentence of CoNLL-U."""
-    rows = zip(tags, heads, strict=True)
-    return "".join(f"{k}\tw{k}\tw\t{t}\t_\t_\t{h}\t{relation}\t_\t_\n" for k, (t, h) in enumerate(rows, 1)) + "\n"
-
-
-def test_parses_that_differ_in_heads_alone_are_told_so_before_the_answer(tmp_path):
-    gold = "# sent_id = 1\n" + format_parse(("NOUN", "VERB"), (2, 0), "nsubj")
-    files = write_files(tmp_path, format_parse(("NOUN", "VERB"), (0, 1)), gold, gold)
-    counts = read(*files[:2], gold=files[2], format="conll")
-    scope = "Only UPOS (column 4) is scored; HEAD (column 7), DEPREL (column 8) differ between the systems and are not scored"
-    assert counts.scope == (scope,)
-    results = compare_all(counts)
-    first_line, second_line, *_ = render(results).splitlines()
-    assert first_line == f"{scope}."
-    assert "same" not in second_line
-    assert f'<p class="scope">{scope}.</p>' in render_page({"it": results}, title="parses")
-    assert results.to_dict()["notes"][0] == {"kind": "scope", "text": scope}
-    head_counts = read(*files[:2], gold=files[2], format="conll:column=HEAD")
-    assert head_counts.scope[0].startswith("Only HEAD (column 7) is scored; DEPREL (column 8) differs")
-    assert head_counts.field("correct").tolist() == [[0, 2]]
 
 
 def test_real_parses_name_the_column_that_is_scored(shared_data):
@@ -692,29 +435,6 @@ def test_real_parses_name_the_column_that_is_scored(shared_data):
     official = [reference["treebanks"]["it_pud_250"]["systems"][f"system_{name}"]["UPOS"] for name in "AB"]
     for system, scores in enumerate(official):
         assert sum_field(counts, "correct", system) == scores["correct"]
-
-
-def test_files_of_several_columns_name_the_one_that_is_scored(tmp_path, files):
-    assert read(*files[:2], gold=files[2]).scope == ()
-    rows = [line.split("\t") for line in GOLD.splitlines()]
-    gold = "\n".join("\t".join((row[0], "POS", *row[1:])) if row[0] else "" for row in rows) + "\n"
-    a = gold.replace("Paris\tPOS\tB-LOC", "Paris\tNNP\tO")
-    paths = write_files(tmp_path / "more", "word pos ner\n".replace(" ", "\t") + a, gold, gold)
-    counts = read(*paths[:2], gold=paths[2])
-    assert counts.scope == (
-        "Only ner (column 3) is scored; pos (column 2) differs between the systems and is not scored",
-    )
-    systems = [text.replace("\tO", "\tO\tO").replace("LOC", "LOC\tO") for text in (gold, gold)]
-    systems = [re.sub(r"(\t[BI]-(?:ORG|MISC|PER))", r"\1\1", text) for text in systems]
-    paths = write_files(tmp_path / "four", *systems, None)
-    assert read(*paths[:2]).scope == ("Only column 4 (the last) is scored, against column 3",)
-
-
-def test_a_column_of_underscores_is_refused(tmp_path):
-    gold = format_parse(("NOUN", "VERB"), (2, 0))
-    files = write_files(tmp_path, gold.replace("NOUN", "_").replace("VERB", "_"), gold, gold)
-    with pytest.raises(InputError, match=r"a.txt: UPOS \(column 4\) has only '_' and no labels"):
-        read(*files[:2], gold=files[2])
 
 
 # historical named entities
@@ -820,18 +540,6 @@ def test_json_of_tag_sequences_is_read_as_tagged_sentences(tmp_path, files, arra
     assert counts.suggested == expected.suggested
 
 
-def test_json_with_gold_tags_beside_needs_no_gold_file(tmp_path):
-    for name, tags in (("a", ["B-PER", "O"]), ("b", ["O", "O"])):
-        (tmp_path / name).write_text(
-            json.dumps({"tokens": ["Ann", "ran"], "gold": ["B-PER", "O"], "pred": tags}) + "\n"
-        )
-    counts = read(tmp_path / "a", tmp_path / "b")
-    assert counts.field("tp").tolist() == [[1, 0]]
-    for name, tags in (("a", ["B-PER", "O"]), ("b", ["O", "O"])):
-        (tmp_path / name).write_text(json.dumps({"y_true": [["B-PER", "O"]], "y_pred": [tags]}))
-    assert read(tmp_path / "a", tmp_path / "b").field("tp").tolist() == [[1, 0]]
-
-
 def test_json_of_parts_of_speech_is_compared_token_by_token(tmp_path):
     gold = [["DET", "NOUN", "NOUN"], ["VERB"]]
     paths = write_files(tmp_path, *(json.dumps(tags) for tags in ([["DET", "NOUN", "VERB"], ["VERB"]], gold, gold)))
@@ -859,12 +567,6 @@ def test_json_that_does_not_fit_is_an_error_that_names_the_place(tmp_path, text,
     paths = write_files(tmp_path, text, gold, gold)
     with pytest.raises(InputError, match=message):
         read(*paths[:2], gold=paths[2], format="conll")
-
-
-def test_columns_whose_first_token_is_a_bracket_are_no_json(tmp_path):
-    gold = "[\t[\tO\nAnn\tAnn\tB-PER\n\n{\t{\tO\n"
-    paths = write_files(tmp_path, gold, gold, gold)
-    assert read(*paths[:2], gold=paths[2]).field("tp").tolist() == [[1, 1], [0, 0]]
 
 
 # a sentence a line, and what is refused
@@ -895,13 +597,3 @@ def test_what_no_metric_scores_is_refused_by_its_name(tmp_path, text, message):
     paths = write_files(tmp_path, text, text, text)
     with pytest.raises(InputError, match=message):
         read(*paths[:2], gold=paths[2])
-
-
-def test_numbered_tags_beside_ids_are_no_sets_of_labels(tmp_path):
-    """They were read as sets of labels, in which a tag counts once a sentence."""
-    for name, last in (("gold", 3), ("a", 3), ("b", 0)):
-        records = [{"id": k, "ner_tags": [0, 1, 2, 0, last]} for k in range(5)]
-        (tmp_path / f"{name}.json").write_text(json.dumps(records))
-    files = [tmp_path / f"{name}.json" for name in ("a", "b")]
-    with pytest.raises(InputError, match="write the name of each tag instead of its number"):
-        read(*files, gold=tmp_path / "gold.json", options=Options(metrics=("f1",)))

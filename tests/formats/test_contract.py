@@ -4,9 +4,7 @@ import gzip
 import json
 import re
 
-import numpy as np
 import pytest
-from command import call_sigdask
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
@@ -371,25 +369,6 @@ def test_json_lines_and_parquet_hold_the_same(case, tmp_path):
         assert compare_table(tmp_path / name, metric) == compare_plain(case, tmp_path)[1]
 
 
-@pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize("hold", [list, lambda records: {"metadata": {"task": "t"}, "examples": records}])
-def test_a_json_document_of_records_holds_the_same(case, tmp_path, indent, hold):
-    _, header, rows, metric = case
-    mark = next(c for c in "\t,;" if c in header)
-    records = [dict(zip(header.strip().split(mark), (v.strip() for v in row.split(mark)), strict=True)) for row in rows]
-    (tmp_path / "t.json").write_text(json.dumps(hold(records), indent=indent))
-    assert compare_table(tmp_path / "t.json", metric) == compare_plain(case, tmp_path)[1]
-
-
-@pytest.mark.parametrize("answer", [lambda label: label, lambda label: {"prediction": label, "p": [0.5]}])
-def test_a_json_object_of_id_to_answer_is_labels(tmp_path, answer):
-    (tmp_path / "gold.json").write_text(json.dumps({"a": "P", "b": "Q", "c": "P"}, indent=1))
-    (tmp_path / "x.json").write_text(json.dumps({"c": answer("P"), "b": answer("P"), "a": answer("P")}))
-    (tmp_path / "y.json").write_text(json.dumps({"a": answer("Q"), "b": answer("Q"), "c": answer("P")}, indent=1))
-    counts = read(tmp_path / "x.json", tmp_path / "y.json", gold=tmp_path / "gold.json")
-    assert counts.field("correct").tolist() == [[1, 0], [0, 1], [1, 1]]
-
-
 def test_row_order_changes_nothing(case, tmp_path):
     _, header, rows, metric = case
     # the long format names systems in order of appearance: keep the first row
@@ -417,95 +396,6 @@ def test_a_damaged_file_is_an_error_that_names_file_and_place(case, tmp_path, sp
     assert "bad.txt" in str(error.value)
 
 
-def test_bytes_that_are_not_utf8_are_named(case, tmp_path):
-    _, header, rows, _ = case
-    path = tmp_path / "latin.txt"
-    path.write_bytes((header + rows[0]).encode() + b"\xe9" + rows[1].encode())
-    with pytest.raises(InputError, match=r"latin.txt, line 3: byte 0xe9 at offset \d+ is not UTF-8"):
-        read(path, format=case[0])
-
-
-def test_a_missing_file_and_a_folder_are_errors(case, tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        read(tmp_path / "none.txt", format=case[0])
-    with pytest.raises(InputError, match="is a directory"):
-        read(tmp_path, format=case[0])
-
-
-def test_damaged_gzip_is_an_error(case, tmp_path):
-    path = tmp_path / "cut.gz"
-    path.write_bytes(gzip.compress((case[1] + "".join(case[2]) * 50).encode())[:-12])
-    with pytest.raises(InputError, match="damaged gzip"):
-        read(path, format=case[0])
-
-
 def test_an_unknown_format_names_the_nearest(tmp_path):
     with pytest.raises(InputError, match="did you mean 'labels'"):
         read(tmp_path / "x", format="label")
-
-
-def test_a_table_without_scores_or_gold_is_not_guessed(tmp_path):
-    (tmp_path / "t.csv").write_text("name,text\na,b\n")
-    with pytest.raises(InputError, match="cannot tell the format"):
-        read(tmp_path / "t.csv")
-
-
-def test_an_existing_path_with_an_equals_sign_is_a_path(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a=b.csv").write_text("x,y\n1,2\n")
-    assert parse_source("a=b.csv").name is None
-    assert np.allclose(read("a=b.csv").field("score"), [[1, 2]])
-
-
-def test_options_refuse_what_they_do_not_know():
-    with pytest.raises(InputError, match="align = 'sideways'"):
-        Options(align="sideways")
-
-
-@pytest.mark.parametrize("name", [*TABLES, *FILES])
-def test_every_format_takes_a_table_of_groups(tmp_path, name):
-    if name in TABLES:
-        header, rows, metric = TABLES[name]
-        contents = {"table": [header, *rows]}
-    else:
-        contents, metric, _ = FILES[name]
-    write_files(tmp_path, contents)
-    gold = tmp_path / "gold" if "gold" in contents else None
-    systems = [tmp_path / stem for stem in contents if stem != "gold"]
-    plain = read(*systems, gold=gold, format=name)
-    half = ["first" if k < plain.n_items / 2 else "second" for k in range(plain.n_items)]
-    items = [""] * plain.n_items if plain.ids is None else [f"{item}\t" for item in plain.ids]
-    (tmp_path / "groups").write_text("".join(f"{item}{group}\n" for item, group in zip(items, half, strict=True)))
-    counts = read(*systems, gold=gold, format=name, options=Options(group_file=tmp_path / "groups", groups=("group",)))
-    assert list(counts.group("group")) == half
-    assert {result.n_units for result in compare_all(counts, metrics=[metric], unit="group")} == {2}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*TABLES, *FILES])
-def test_whatever_metrics_files_bring_may_be_asked_for_by_name(tmp_path, name):
-    """Metric names are checked before files are read; every metric that the files have is accepted."""
-    header, rows, metric = TABLES.get(name, ("", [], ""))
-    contents, metric, _ = FILES.get(name, ({"table": [header, *rows]}, metric, True))
-    write_files(tmp_path, contents)
-    arguments = [stem for stem in contents if stem != "gold"] + (["--gold", "gold"] if "gold" in contents else [])
-    gold = tmp_path / "gold" if "gold" in contents else None
-    counts = read(*(tmp_path / stem for stem in contents if stem != "gold"), gold=gold, format=name)
-    brought = [field[6:-1] for field in counts.fields if field.startswith("score[")]
-    for metric_name in dict.fromkeys([metric, *counts.suggested, *brought]):
-        for format_arguments in ([], ["--format", name]):
-            result = call_sigdask(
-                "compare",
-                *arguments,
-                *format_arguments,
-                "-m",
-                metric_name,
-                "--trials",
-                "10",
-                "-q",
-                "--json",
-                "-",
-                cwd=tmp_path,
-            )
-            assert (result.returncode, result.stderr.count("unknown metric")) == (0, 0), result.stderr
-            assert {row["metric"] for row in json.loads(result.stdout)["results"]} == {metric_name}

@@ -85,12 +85,6 @@ def test_labels_and_texts_of_workbooks_are_read(tmp_path):
     assert [*counts.outputs.systems[0]] == texts
 
 
-def test_truths_dates_and_empty_ends_of_workbooks(tmp_path):
-    rows = [("id", "a", "b", None), ("1", True, False, None), ("2", False, True, None), (None,) * 4]
-    counts = read(write_workbook(tmp_path / "scores.xlsx", rows, []))
-    assert counts.field("score").tolist() == [[1, 0], [0, 1]]
-
-
 def test_several_sheets_with_data_are_an_error(tmp_path):
     path = write_workbook(tmp_path / "scores.xlsx", ROWS, LABELS)
     with pytest.raises(
@@ -99,31 +93,6 @@ def test_several_sheets_with_data_are_an_error(tmp_path):
         read(path)
     with pytest.raises(RefusedFileError, match=r"no sheet 'Sheet2' with data; sheets: Sheet, Sheet1; choose one"):
         read(path, options=Options(own={"sheet": "Sheet2"}))
-
-
-def test_a_sheet_can_be_chosen(tmp_path):
-    workbook = write_workbook(tmp_path / "scores.xlsx", LABELS, ROWS)
-    expected = read(write_csv(tmp_path / "scores.csv"))
-    counts = read(workbook, options=Options(own={"sheet": "Sheet1"}))
-    assert counts.field("score").tolist() == expected.field("score").tolist()
-    assert detect([parse_source(str(workbook))], options=Options(own={"sheet": "Sheet1"})) == "wide"
-    result = call_sigdask(
-        "compare",
-        "scores.xlsx",
-        "--format",
-        "table:sheet=Sheet1",
-        "--trials",
-        "100",
-        "--ignore",
-        "document",
-        cwd=tmp_path,
-    )
-    assert result.returncode == 0, result.stderr
-    (tmp_path / "plan.toml").write_text(
-        '[[test_set]]\nname = "t"\nformat = "wide:sheet=Sheet1"\nsystems = ["scores.xlsx"]\nmetrics = ["mean"]\n'
-    )
-    (test_set,) = load_plan(tmp_path / "plan.toml").test_sets
-    assert test_set.read().field("score").tolist() == expected.field("score").tolist()
 
 
 def test_a_sheet_of_no_workbook_is_said_to_be_unused(tmp_path):

@@ -22,59 +22,34 @@ def _write(folder, columns, ids=None, name="t.csv"):
     return path
 
 
-@pytest.mark.parametrize(
-    ("name", "column", "doubt"),
-    [
-        ("gain", [round(a - b, 2) for a, b in zip(A, B, strict=True)], "difference or sum of the others"),
-        ("both", [max(a, b) for a, b in zip(A, B, strict=True)], "'both' is the largest score of every row"),
-        ("level", [1 + k % 5 for k in range(12)], "'level' holds whole numbers up to 5"),
-        ("human", [round(0.9 * a, 3) for a in A], "column 'human' is taken for a system's scores"),
-        ("bert", [-1, *B[1:]], "scores of bert are -1 on 1 item"),
-        ("bert", [-999, *B[1:-1], -999], "scores of bert are -999 on 2 items"),
-        ("bert", [999, *B[1:-1], 999], "scores of bert are 999 on 2 items"),
-        ("bert", [*B[1:], 53.4], "scores of bert exceed 10 on 1 item and are at most 1 elsewhere"),
-        ("change", [round(b / a, 2) for a, b in zip(A, B, strict=True)], "column 'change' is taken for a system's"),
-    ],
-)
-def test_columns_that_may_be_no_scores_of_systems_are_doubted(tmp_path, name, column, doubt):
-    counts = read(_write(tmp_path, {"x": A, "y": B, name: column}))
-    assert any(doubt in note for note in counts.scope), counts.notices
-    assert not any(doubt.split("'")[0] in note for note in read(_write(tmp_path, {"x": A, "y": B})).scope)
+DOUBTFUL = {
+    "difference": {"x": A, "y": B, "gain": [round(a - b, 2) for a, b in zip(A, B, strict=True)]},
+    "largest": {"x": A, "y": B, "both": [max(a, b) for a, b in zip(A, B, strict=True)]},
+    "whole numbers": {"x": A, "y": B, "level": [1 + k % 5 for k in range(12)]},
+    "human": {"x": A, "y": B, "human": [round(0.9 * a, 3) for a in A]},
+    "codes of failure": {"x": A, "bert": [-1, *B[1:]]},
+    "large codes": {"x": A, "bert": [999, *B[1:-1], 999]},
+    "another scale": {"x": A, "bert": [*B[1:], 53.4]},
+    "ranks": {name: [1 + (k + shift) % 3 for k in range(12)] for shift, name in enumerate("xyz")},
+    "too large": {"x": [2**53 + 1 + k * k for k in range(12)], "y": [2**53 + 200 - k * k for k in range(12)]},
+    "probabilities": {"pos": A, "neg": [round(1 - a, 3) for a in A]},
+    "1 and 2": {name: [1 + (k % every > 0) for k in range(12)] for name, every in (("x", 3), ("y", 4))},
+}
+"""Columns of which one at least may be no scores of a system."""
 
 
-@pytest.mark.parametrize("scores", [[-1, 0, 1] * 4, [-2.5, *A[1:]], [-3, -1, *A[2:]]])
-def test_negative_scores_are_not_all_missing(tmp_path, scores):
-    assert not read(_write(tmp_path, {"x": scores, "y": [abs(score) for score in scores]})).scope
+@pytest.mark.parametrize("kind", DOUBTFUL)
+def test_columns_that_may_be_no_scores_of_systems_are_noted(tmp_path, kind):
+    columns = DOUBTFUL[kind]
+    assert len(read(_write(tmp_path, columns)).scope) > len(read(_write(tmp_path, {"x": A, "y": B})).scope)
 
 
-def test_a_last_row_of_means_is_doubted_under_any_name(tmp_path):
-    columns = {name: [*scores, round(sum(scores) / len(scores), 4)] for name, scores in {"x": A, "y": B}.items()}
-    path = _write(tmp_path, columns, [*(f"q{k}" for k in range(len(A))), "Mittelwert"])
-    assert any("the last row holds the means" in note for note in read(path).scope)
-    path.write_text(path.read_text().rpartition("Mittelwert")[0] + "p-value,0.03,0.04\n")
-    assert any("row 'p-value' is taken for an item" in note for note in read(path).scope)
-
-
-def test_a_last_row_of_means_is_found_below_many_rows_but_not_among_a_few_named_items(tmp_path):
-    shift = [round(k % 97 / 100, 2) for k in range(10_500)]
-    path = tmp_path / "long.csv"
-    path.write_text("x,y\n" + "".join(f"{a},{0.5 * a:.3f}\n" for a in [*shift, sum(shift) / len(shift)]))
-    assert any("the last row holds the means" in note for note in read(path).scope)
-    path.write_text("id,x,y\nq1,1,2\nq2,2,3\nq3,3,5\n")
-    assert not any("the last row" in note for note in read(path).scope)
-
-
-def test_tiny_scores_are_no_sums_of_each_other(tmp_path):
-    columns = {"x": A, "y": B, "z": A[::-1]}
-    tiny = {name: [score * 1e-12 for score in scores] for name, scores in columns.items()}
-    assert not any("of the others" in note and "columns" in note for note in read(_write(tmp_path, tiny)).scope)
-    tiny["z"] = [a - b for a, b in zip(tiny["x"], tiny["y"], strict=True)]
-    assert any("difference or sum of the others" in note for note in read(_write(tmp_path, tiny)).scope)
-
-
-def test_ranks_in_every_row_are_doubted(tmp_path):
-    columns = {name: [1 + (k + shift) % 3 for k in range(12)] for shift, name in enumerate("xyz")}
-    assert any("each row holds the ranks 1 to 3" in note for note in read(_write(tmp_path, columns)).scope)
+@pytest.mark.parametrize("row", ["Mittelwert,0.4717,0.4917", "p-value,0.03,0.04"])
+def test_a_last_row_that_may_be_no_item_is_noted(tmp_path, row):
+    path = _write(tmp_path, {"x": A, "y": B})
+    n_notes = len(read(path).scope)
+    path.write_text(f"{path.read_text()}{row}\n")
+    assert len(read(path).scope) > n_notes
 
 
 @pytest.mark.parametrize("corner", ["", "gold\\pred"])
@@ -82,15 +57,6 @@ def test_confusion_matrices_are_refused(tmp_path, corner):
     path = tmp_path / "confusions.csv"
     path.write_text(f"{corner},cat,dog,bird\ncat,50,3,2\ndog,4,60,1\nbird,2,2,40\n")
     with pytest.raises(InputError, match="confusion matrix"):
-        read(path)
-
-
-@pytest.mark.parametrize("first", ["", "name"])
-def test_leaderboards_of_benchmarks_are_refused(tmp_path, first):
-    path = tmp_path / "board.csv"
-    rows = [f"llama-{k},{60 + k},{50 + 2 * k},{80 - k}" for k in range(12)]
-    path.write_text("\n".join([f"{first},MMLU,GSM8K,HellaSwag", *rows]))
-    with pytest.raises(InputError, match="averages over a whole test set"):
         read(path)
 
 
@@ -116,22 +82,6 @@ def test_errors_about_tables_name_the_line_and_a_remedy(tmp_path, text, message)
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(InputError, match=message):
         read(tmp_path / "t.csv")
-
-
-def test_scores_above_two_to_the_53_are_doubted(tmp_path):
-    big = [2**53 + 1 + k * k for k in range(12)]
-    assert any("2^53" in note for note in read(_write(tmp_path, {"x": big, "y": big[::-1]})).scope)
-
-
-@pytest.mark.parametrize(("sign", "doubt"), [(1, "scores rise"), (0, "the same score"), (-1, "")])
-def test_runs_whose_scores_do_not_fall_are_doubted(tmp_path, sign, doubt):
-    """trec_eval ranks by scores, whatever the ranks say."""
-    rows = [f"{topic} Q0 d{k} {k} {sign * k} a\n" for topic in (1, 2) for k in range(1, 6)]
-    (tmp_path / "a.run").write_text("".join(rows))
-    (tmp_path / "b.run").write_text("".join(f"{t} Q0 d{k} {k} {-k} b\n" for t in (1, 2) for k in range(1, 6)))
-    (tmp_path / "qrels").write_text("1 0 d1 1\n2 0 d2 1\n")
-    notes = read(tmp_path / "a.run", tmp_path / "b.run", gold=tmp_path / "qrels").scope
-    assert ("".join(notes) == "") if not doubt else (doubt in notes[0] and "a.run" in notes[0])
 
 
 def test_items_without_a_score_in_any_file_are_counted(tmp_path):
@@ -169,35 +119,12 @@ def test_conll_2009_is_refused_with_commands_that_convert_it(tmp_path):
     assert counts.n_items == 2
 
 
-@pytest.mark.parametrize(("grades", "is_doubted"), [([1, 5, 3], True), ([1, 7, 3], False), ([9, 9, 9], False)])
-def test_grades_of_9_are_missing_answers_if_no_grade_is_near(tmp_path, grades, is_doubted):
-    path = _write(tmp_path, {"x": [9, *grades * 3, 9, 2], "y": [*grades * 4]})
-    assert any("mark missing scores" in note for note in read(path).scope) == is_doubted
-
-
-def test_small_and_large_times_are_no_mixture_of_shares_and_percentages(tmp_path):
-    times = [0.1, 0.2, 0.4, 0.7, 0.9, 1.4, 2.5, 3, 5, 8, 14, 20]
-    assert not any("percentages" in note for note in read(_write(tmp_path, {"x": times, "y": times[::-1]})).scope)
-
-
-@pytest.mark.parametrize("name", ["actual", "ground_truth", "expected", "MOS"])
-def test_columns_called_like_gold_are_doubted(tmp_path, name):
-    path = _write(tmp_path, {name: [int(a > 0.5) for a in A], "x": [int(a > 0.3) for a in A], "z": [0, 1] * 6})
-    assert any(f"column {name!r} is taken for a system's scores" in note for note in read(path).scope)
-
-
 def test_confidences_in_labels_are_doubted(tmp_path):
     for name, scores, limit in (("x", A, 0.5), ("z", B, 0.9)):
         rows = [{"label": "pos" if a > limit else "neg", "score": a} for a in scores]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     notes = read(tmp_path / "x.jsonl", tmp_path / "z.jsonl").scope
     assert any("confidences in these labels" in note for note in notes)
-
-
-@pytest.mark.parametrize("total", [1, 2])
-def test_probabilities_of_classes_are_doubted(tmp_path, total):
-    path = _write(tmp_path, {"pos": A, "neg": [round(total - a, 3) for a in A]})
-    assert any("scores of each row add up to 1" in note for note in read(path).scope) == (total == 1)
 
 
 @pytest.mark.parametrize(("order", "is_doubted"), [(sorted, True), (list, False)])
@@ -208,44 +135,11 @@ def test_files_that_were_sorted_each_by_itself_are_doubted(tmp_path, order, is_d
     assert any("was each file sorted by itself?" in note for note in notes) == is_doubted
 
 
-def test_metrics_whose_names_differ_between_files_are_doubted(tmp_path):
-    for name, header in (("x", "id,f1,recall"), ("z", "id,F1,Recall")):
-        rows = [f"q{k},{a},{b}" for k, (a, b) in enumerate(zip(A, B, strict=True))]
-        (tmp_path / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n")
-    notes = read(tmp_path / "x.csv", tmp_path / "z.csv").scope
-    assert any("called like metrics, but are taken for systems" in note for note in notes)
-
-
 def test_variants_of_a_system_are_not_averaged_as_samples(tmp_path):
     rows = [f"{s},{v},q{k},{k % 3}\n" for s in "ab" for v in ("zero", "few") for k in range(12)]
     (tmp_path / "t.csv").write_text(f"model,prompt_template,item,score\n{''.join(rows)}")
     with pytest.raises(InputError, match="2 values of 'prompt_template' for each 'item'"):
         read(tmp_path / "t.csv")
-
-
-@pytest.mark.parametrize(("codes", "doubt"), [((1, 2), "every score is 1 or 2"), ((0, 1), ""), ((1, 3), "")])
-def test_codes_of_right_and_wrong_are_doubted(tmp_path, codes, doubt):
-    columns = {name: [codes[k % every > 0] for k in range(12)] for name, every in (("x", 3), ("y", 4))}
-    path = _write(tmp_path, columns)
-    assert any("or 2" in note for note in read(path).scope) == bool(doubt)
-    assert not any("or 2" in note for note in read(path, options=Options(metrics=("mean:better=lower",))).scope)
-
-
-def test_wins_and_ties_are_no_probabilities_of_classes(tmp_path):
-    wins = [0, 0.5, 1] * 4
-    path = _write(tmp_path, {"x": wins, "y": [1 - win for win in wins]})
-    assert not any("add up to 1" in note for note in read(path).scope)
-
-
-@pytest.mark.parametrize("n_files", [1, 2])
-def test_labels_of_items_are_no_answers_of_systems(tmp_path, n_files):
-    labels = [["pos", "neg"][k % 2] for k in range(12)]
-    columns = {"x": A, "y": B}
-    tables = [{"label": labels} | columns] if n_files == 1 else [{"label": labels, "s": s} for s in columns.values()]
-    paths = [_write(tmp_path, table, name=f"{k}.csv") for k, table in enumerate(tables)]
-    notes = read(*paths).notices
-    assert any("taken as groups of items" in note for note in notes)
-    assert not any("confidences" in note for note in notes)
 
 
 def test_further_columns_of_conll_u_are_no_conll_2009(tmp_path):

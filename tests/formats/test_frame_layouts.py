@@ -1,16 +1,13 @@
 """Data frames are read like the same tables in files; the file is the reference."""
 
-import itertools
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
-from sigdask import compare_all, read
 from sigdask.errors import InputError
+from sigdask.formats import read
 
 N_ITEMS = 40
 RNG = np.random.default_rng(20)
@@ -48,82 +45,6 @@ REFUSED = {
 """Columns of tables that are none of items."""
 
 
-def _build_frame(library: str, columns: dict):
-    return pd.DataFrame(columns) if library == "pandas" else pl.DataFrame(
-        {name: list(cells) if not isinstance(cells, np.ndarray) else cells for name, cells in columns.items()}
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_frame_and_its_csv_file_are_read_alike(tmp_path: Path, layout: str, library: str) -> None:
-    frame = _build_frame(library, LAYOUTS[layout])
-    path = tmp_path / "t.csv"
-    if library == "pandas":
-        frame.to_csv(path, index=False)
-    else:
-        frame.write_csv(path)
-    file_counts, frame_counts = read(path), read(frame)
-    assert frame_counts.systems == file_counts.systems
-    assert (frame_counts.ids is None) == (file_counts.ids is None)
-    assert frame_counts.ids is None or list(frame_counts.ids) == list(file_counts.ids)
-    assert {name: list(labels) for name, labels in frame_counts.groups.items()} == {
-        name: list(labels) for name, labels in file_counts.groups.items()
-    }
-    assert frame_counts.suggested == file_counts.suggested
-    for name in file_counts.fields:
-        assert np.array_equal(frame_counts.field(name), file_counts.field(name))
-    left_out = [warning for warning in file_counts.notices if "left out as no" in warning]
-    assert len(left_out) == sum("left out as no" in warning for warning in frame_counts.notices)
-    frame_rows, file_rows = (
-        compare_all(counts, trials=1000, cluster="none", interval="none").to_dict()["results"]
-        for counts in (frame_counts, file_counts)
-    )
-    assert [row["p_value"] for row in frame_rows] == [row["p_value"] for row in file_rows]
-    assert [row["digest"] for row in frame_rows if "digest" in row] == [
-        row["digest"] for row in file_rows if "digest" in row
-    ]
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-@pytest.mark.parametrize("what", REFUSED)
-def test_a_frame_is_refused_for_the_reason_of_its_file(tmp_path: Path, what: str, library: str) -> None:
-    columns, message = REFUSED[what]
-    frame = _build_frame(library, columns)
-    pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(InputError, match=message):
-        read(tmp_path / "t.csv")
-    with pytest.raises(InputError, match=message) as error:
-        read(frame)
-    assert "--" not in str(error.value).replace("--gold", "")
-
-
-def test_a_long_frame_given_to_compare_all_compares_its_systems() -> None:
-    """The frame of the issue: once `item` and `score` were compared, with p near 0."""
-    results = compare_all(pd.DataFrame(LAYOUTS["long"]), trials=1000, cluster="none")
-    assert [(result.a, result.b) for result in results] == [("a", "b")]
-    assert results[0].difference == pytest.approx(A.mean() - B.mean())
-
-
-def test_the_seed_of_a_long_frame_is_no_score() -> None:
-    rows = [
-        (m, seed, f"q{k}", float((k * seed + len(m)) % 3 == 0))
-        for m in ("a", "bb")
-        for seed in (1, 2)
-        for k in range(9)
-    ]
-    frame = pd.DataFrame(rows, columns=["model", "seed", "question", "correct"])
-    results = compare_all(frame)
-    assert len(results) == 1
-    means = frame.groupby("model")["correct"].mean()  # seeds of a question are averaged, then questions
-    assert (results[0].score_a, results[0].score_b) == pytest.approx((means["a"], means["bb"]))
-
-
-def test_a_mapping_of_long_columns_is_long_too_and_other_mappings_name_their_systems() -> None:
-    assert read(LAYOUTS["long"]).systems == ("a", "b")
-    assert read({"step": range(N_ITEMS), "seed": [42] * N_ITEMS}).systems == ("step", "seed")
-
-
 def test_the_layout_of_a_frame_may_be_said() -> None:
     frame = pd.DataFrame(LAYOUTS["wide with bookkeeping"])
     assert read(frame, format="wide:systems=a+seed").systems == ("a", "seed")
@@ -138,66 +59,6 @@ def test_what_is_left_out_of_a_frame_is_told_in_the_words_of_python() -> None:
     assert "--" not in note
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int8])
-def test_numbers_of_a_frame_keep_their_kind(kind: type) -> None:
-    """Compare with the same columns as arrays, which are not searched for systems."""
-    columns = {"a": (A * 100).astype(kind), "b": (B * 100).astype(kind)}
-    frame_counts, array_counts = read(pd.DataFrame(columns)), read(columns)
-    assert all(np.array_equal(frame_counts.field(name), array_counts.field(name)) for name in array_counts.fields)
-    assert all(frame_counts.field(name).dtype == array_counts.field(name).dtype for name in array_counts.fields)
-    assert frame_counts.notices == array_counts.notices
-
-
-@pytest.mark.parametrize("convert", [pd.DataFrame, pl.DataFrame, lambda columns: pl.DataFrame(columns).to_arrow()])
-def test_groups_of_truth_values_are_called_as_in_a_file(tmp_path, convert):
-    columns = {"item": IDS, "a": A, "b": B, "hard": C > 0.5}
-    pd.DataFrame(columns).to_csv(tmp_path / "scores.csv", index=False)
-    recorded = compare_all(read(tmp_path / "scores.csv"), by="hard")
-    found = compare_all(convert(columns), by="hard")
-    assert [(r.subset["value"], r.p_value) for r in found] == [(r.subset["value"], r.p_value) for r in recorded]
-
-
-LOGS = [
-    ("model,item,seed,correct", ("0", "1"), {}),
-    ("model,sample_id,epoch,is_correct", ("False", "True"), {}),
-    ("model,task,doc_id,run,acc", ("0", "1"), {}),
-    ("model,task,sample_id,epoch,exact_match", ("0", "1"), {}),
-    ("model,problem_id,attempt,pass", ("failed", "passed"), {}),
-    ("model,prompt_id,rollout,reward", ("-0.25", "1.5"), {}),
-    ("model,question_id,judge,grade", ("2", "5"), {}),
-    ("model,item,run,success", ("no", "yes"), {}),
-    ("model,task_id,sample,passed", ("False", "True"), {}),
-    ("model,example_id,seed,em,latency_s,tokens", ("0", "1"), {}),
-    ("model,item,seed,correct,prediction,target", ("0", "1"), {}),
-    ("checkpoint,idx,temperature_seed,resolved", ("False", "True"), {"system": "checkpoint"}),
-]
-
-
-@pytest.mark.parametrize(("header", "words", "named"), LOGS, ids=[header for header, *_ in LOGS])
-@pytest.mark.parametrize("from_file", [True, False])
-def test_logs_of_repeated_evaluations_are_averaged_by_item(header, words, named, from_file, tmp_path):
-    """Expected are means of pandas, of the samples of each item and then of items."""
-    names = header.split(",")
-    constant = {"latency_s": "0.5", "tokens": "9", "prediction": "A", "target": "B", "task": "arc"}
-    rows = []
-    for j, model in enumerate(("gpt", "llama")):
-        for item, sample in itertools.product(range(12), range(3)):
-            score = words[(item * 5 + sample * 3 + j * (item % 4)) % 7 % 2]
-            cells = [model, *([f"t{item % 2}"] if "sample_id" in names and "task" in names else [])]
-            cells += [constant["task"]] * (len(cells) == 1 and "task" in names)
-            rows.append([*cells, str(item), str(sample), score, *map(constant.get, names[len(cells) + 3 :])])
-    (path := tmp_path / "log.csv").write_text("\n".join([header, *map(",".join, rows)]))
-    frame = pd.read_csv(path)
-    k = len([name for name in names if name in {"model", "checkpoint", "task"}])
-    frame["numbers"] = [float(row[k + 2]) if words[0] in "0-0.252" else float(row[k + 2] == words[1]) for row in rows]
-    means = frame.groupby(names[: k + 1]).numbers.mean().groupby(names[0]).mean()
-    counts = read(path if from_file else frame.drop(columns="numbers"), columns=named)
-    [result] = compare_all(counts, trials=100, second_run=False)
-    assert (result.score_a, result.score_b) == pytest.approx((means["gpt"], means["llama"]))
-    assert any(f"{names[k + 2]!r} is compared" in text for text in (*counts.scope, *counts.warnings))
-    assert any("3 replicates of each of 12 items" in text for text in (*counts.scope, *counts.warnings))
-
-
 def test_the_number_of_a_sample_is_never_compared(tmp_path):
     rows = [f"{model},{item},{trial},C" for model in "ab" for item in range(12) for trial in range(3)]
     (path := tmp_path / "log.csv").write_text("\n".join(["model,question,trial,grade", *rows]))
@@ -205,38 +66,3 @@ def test_the_number_of_a_sample_is_never_compared(tmp_path):
     for read_log in (partial(read, path), partial(read, frame)):
         with pytest.raises(InputError, match=r"1 column \('trial'\) of numbers; choose the score"):
             read_log()
-
-
-@pytest.mark.parametrize(
-    ("header", "metric"),
-    [
-        ("model,task,id,correct", "mean"),
-        ("model,task,id,seed,correct", "mean"),
-        ("model,id,sample_id,acc", "mean"),
-        ("run,id,topic,correct", "correct"),
-        ("model,doc_id,bleu", "mean"),
-        ("model,id,doc_id,bleu,chrf", "bleu"),
-        ("model,task,id,gold,pred,correct", "accuracy"),
-        ("model,seed,item,overall_score", "mean"),
-    ],
-)
-def test_rows_of_one_system_are_its_items_though_they_share_tasks_or_documents(header, metric, tmp_path):
-    """Expected are means of pandas over all rows of a file."""
-    names = header.split(",")
-    row = {"run": 1, "seed": 7, "chrf": 5}
-    frames = []
-    for k in range(2):
-        cells = [
-            row
-            | {"id": i, "item": i, "correct": i % (k + 2) % 2, "acc": i % (k + 2) % 2, "bleu": (i * (k + 3)) % 7 + 0.5}
-            | {"overall_score": i * (k + 2) % 5, "gold": "AB"[i % 2], "pred": "AB"[(i + 1 + i % (k + 2) % 2) % 2]}
-            | {"model": "ab"[k]}
-            | dict.fromkeys(("task", "sample_id", "topic", "doc_id"), f"t{i // 3}")
-            for i in range(12)
-        ]
-        frames.append(pd.DataFrame(cells)[names])
-        frames[k].to_csv(tmp_path / f"{'ab'[k]}.csv", index=False)
-    result = compare_all(read(tmp_path / "a.csv", tmp_path / "b.csv"), trials=100, second_run=False)[0]
-    assert (result.metric, result.n_items) == (metric, 12)
-    column = {"bleu": "bleu", "accuracy": "correct"}.get(metric, names[-1])
-    assert (result.score_a, result.score_b) == pytest.approx([frame[column].mean() for frame in frames])

@@ -1,14 +1,9 @@
 """--groups and --documents: groups of items from a separate table, in every format."""
 
-import json
-from pathlib import Path
-
 import pytest
-from command import call_sigdask
 
 from sigdask.errors import InputError
-from sigdask.formats import Options, detect, parse_source, read
-from sigdask.nightly.plan.load import load_plan
+from sigdask.formats import Options, read
 
 WIDE = "topic,x,y\n301,0.1,0.3\n302,0,1\n303,0.25,0.5\n304,1,0\n"
 
@@ -21,23 +16,6 @@ def write_wide(folder):
 def read_groups(folder, text, name="groups.tsv", **options):
     (folder / name).write_text(text)
     return read(write_wide(folder), options=Options(group_file=folder / name, **options)).groups
-
-
-@pytest.mark.parametrize(
-    ("text", "called"),
-    [
-        ("topic\tconversation\n304\tb\n303\tb\n302\ta\n301\ta\n999\tc\n", "conversation"),
-        ("304\tb\n303\tb\n302\ta\n301\ta\n", "group"),
-        ("301,a\n304,b\n303,b\n302,a\n", "group"),
-        ("turn,key\na,301\nb,304\nb,303\na,302\n", "turn"),
-        (json.dumps({"301": "a", "302": "a", "303": "b", "304": "b"}), "group"),
-        ("".join(json.dumps({"qid": f"30{k + 1}", "conv": "aabb"[k]}) + "\n" for k in range(4)), "conv"),
-    ],
-)
-def test_items_are_found_by_their_ids_whatever_the_table_is_like(tmp_path, text, called):
-    assert {name: list(column) for name, column in read_groups(tmp_path, text).items()} == {
-        called: ["a", "a", "b", "b"]
-    }
 
 
 def test_a_table_may_hold_several_columns_of_groups(tmp_path):
@@ -85,44 +63,11 @@ def read_tagged(folder, text, unit):
     return read(folder / "x", folder / "y", gold=folder / "gold", format="conll", options=options)
 
 
-def test_one_column_of_groups_may_have_a_header_in_files_without_columns(tmp_path):
-    assert list(read_tagged(tmp_path, "document\nd1\nd1\nd2\n", "document").groups["document"]) == ["d1", "d1", "d2"]
-    assert list(read_tagged(tmp_path, "d1\nd1\nd2\n", "group").groups["group"]) == ["d1", "d1", "d2"]
-
-
 def test_an_error_about_a_missing_group_names_the_columns_of_the_group_file(tmp_path):
     with pytest.raises(InputError, match=r"docs has no header, so its column is called 'group': write --unit group"):
         read_tagged(tmp_path, "d1\nd1\nd2\n", "document")
     with pytest.raises(InputError, match=r"no column 'page'.*docs has the columns item, chapter\."):
         read_tagged(tmp_path, "item\tchapter\n1\td1\n2\td1\n3\td2\n", "page")
-
-
-def test_documents_of_scores_are_no_reason_to_take_them_for_segments(tmp_path):
-    (tmp_path / "docs").write_text("d1\nd1\nd2\nd2\n")
-    for name, labels in {"gold": "PQPQ", "x": "PPPQ", "y": "QQPQ"}.items():
-        (tmp_path / name).write_text("".join(f"{label}\n" for label in labels))
-    options = Options(documents=tmp_path / "docs")
-    systems = [parse_source(str(tmp_path / name)) for name in "xy"]
-    assert detect(systems, tmp_path / "gold", options) == "labels"
-    counts = read(*systems, gold=tmp_path / "gold", options=options)
-    assert list(counts.groups["document"]) == ["d1", "d1", "d2", "d2"]
-
-
-def test_the_command_and_plans_exchange_groups_of_a_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_wide(tmp_path)
-    Path("groups.tsv").write_text("topic\tconversation\n301\ta\n302\ta\n303\tb\n304\tb\n")
-    process = call_sigdask(
-        "compare", "scores.csv", "--groups", "groups.tsv", "--unit", "conversation", "--json", "-", cwd=tmp_path
-    )
-    (result,) = json.loads(process.stdout)["results"]
-    assert (result["unit"], result["n_units"]) == ("conversation", 2)
-    Path("p.toml").write_text(
-        '[[test_set]]\nname = "t"\nsystems = ["scores.csv"]\ngroups = "groups.tsv"\nunit = "conversation"\n'
-    )
-    (test_set,) = load_plan(tmp_path / "p.toml").test_sets
-    assert test_set.read().unit == "conversation"
-    assert tmp_path / "groups.tsv" in test_set.list_files()
 
 
 @pytest.mark.parametrize("first", ["", "x"])

@@ -5,7 +5,7 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import Options, Source, detect, read
+from sigdask.formats import Options, read
 
 MQM = {"sysA": ["-1", "None", "0", "-5"], "sysB": ["-2", "None", "-1", "0"], "refB": ["None"] * 4}
 COMET = {"sysA": ["0.5", "0.25", "0.75", "1"], "sysB": ["0.25", "0.5", "1", "0"], "refB": ["1", "1", "1", "1"]}
@@ -27,16 +27,6 @@ def wmt(tmp_path):
     (folder / "documents").mkdir()
     (folder / "documents/en-de.docs").write_text("news\td1\nnews\td1\ntalk\td2\ntalk\td2\n")
     return folder
-
-
-def test_human_scores_are_compared_with_their_documents(wmt):
-    assert detect([Source(wmt)]) == "mt-metrics-eval"
-    counts = read(wmt)
-    assert (counts.systems, counts.suggested) == (("sysA", "sysB"), ("mqm",))
-    assert counts.warnings == (f"{wmt}: 1 system ('refB') without scores in every metric: left out",)
-    (result,) = compare_all(counts, unit="document")
-    assert (result.score_a, result.score_b, result.n_items, result.n_units) == (-2, -1, 3, 2)
-    assert list(counts.groups["domain"]) == ["news", "news", "talk", "talk"]
 
 
 def test_metrics_are_compared_that_are_asked_for(wmt):

@@ -119,30 +119,6 @@ def test_another_order_is_paired_by_word_with_a_warning(tmp_path):
     assert by_position.field("tp").tolist() == [[0, 2], [0, 2], [0, 1]]
 
 
-def test_edit_distance_is_lower_better_and_0_for_equals(tmp_path):
-    counts = read_tables(tmp_path, "ab\ta @@b\ncd\tcd\n", "ab\tab\ncd\tc @@e\n", "ab\ta @@b\ncd\tcd\n")
-    [r] = compare_all(counts, metrics=["edit-distance"])
-    assert (r.score_a, r.score_b, r.higher_is_better) == (1.5, 0, False)
-
-
-def test_homographs_are_told_apart_by_further_columns(tmp_path):
-    gold = "run\tran\tV;PST\nrun\truns\tV;3;SG\n"
-    counts = read_tables(tmp_path, gold, "run\truns\tV;3;SG\nrun\trun\tV;PST\n", gold)
-    assert counts.field("correct").tolist() == [[0, 1], [1, 1]]
-    assert counts.suggested == ("accuracy", "edit-distance")
-    assert read_tables(tmp_path, gold, "run\tran\nrun\trun\n", gold).ids is None
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1)])
-def test_inflected_forms_stand_before_or_after_their_features(tmp_path, order):
-    rows = [("run", "ran", "V;PST"), ("run", "runs", "V;PRS;3;SG"), ("ox", "oxen", "N;PL")]
-    gold = "".join("\t".join(row[k] for k in order) + "\n" for row in rows)
-    counts = read_tables(tmp_path, gold, gold.replace("oxen", "oxes"), gold.replace("runs", "run"), format="auto")
-    assert counts.field("correct").tolist() == [[1, 1], [1, 0], [0, 1]]
-    assert counts.field("score[edit-distance]").tolist() == [[0, 0], [0, 1], [1, 0]]
-    assert counts.suggested == ("accuracy", "edit-distance")
-
-
 @pytest.mark.parametrize("order", ["form last", "form second", "with a header", "forms alone"])
 def test_inflected_forms_with_blanks_are_scored_by_accuracy(tmp_path, order):
     gold = [("go", "have gone", "V;PRF;1;SG"), ("go", "has gone", "V;PRF;3;SG"), ("see", "saw", "V;PST")] * 4
@@ -167,18 +143,6 @@ def test_inflected_forms_in_another_order_are_recognised(tmp_path):
     counts = read_tables(tmp_path, gold, turned, gold, format="auto")
     assert counts.suggested == ("accuracy", "edit-distance")
     assert counts.field("correct").all()
-
-
-def test_words_and_phones_without_a_header_are_pairs_and_labels_are_not(tmp_path):
-    gold = "cat\tk æ t\nice\taɪ s\nox\tɑ k s\n"
-    assert read_tables(tmp_path, gold, gold.replace("æ", "a"), gold, format="auto").field("correct").tolist()[0] == [
-        0,
-        1,
-    ]
-    labels = "cat\tN\nice\tN\nrun\tV\nox\tN\n"
-    for name in ("gold", "x"):
-        (tmp_path / f"{name}.tsv").write_text(labels)
-    assert detect([parse_source(str(tmp_path / "x.tsv"))], tmp_path / "gold.tsv") == "labels"
 
 
 def test_columns_separators_headers_and_bare_predictions(tmp_path):
@@ -261,35 +225,6 @@ def test_words_of_sentences_are_compared_one_by_one(tmp_path):
         sum_fields(counts, 0)[0] < score_as_sigmorphon(gold, predicted, "word")[0]
     )  # a morph of another word is not right
     assert sum_fields(counts, 1)[:1] == (sum_fields(counts, 1)[1],)
-
-
-def test_a_blank_between_words_is_no_boundary_of_morphs(tmp_path):
-    gold = "the dogs bark\tthe dog @@s bark\nun do it\tun do it\n"
-    swapped = "the dogs bark\tthe @@dog s bark\nun do it\tun @@do it\n"
-    counts = read_tables(tmp_path, gold, swapped, gold)
-    assert counts.field("correct").T.tolist() == [[0, 0], [1, 1]]
-    # the|dog against the, s against dog|s, bark; then un|do against un, it against do, and no third word
-    assert counts.field("tp")[:, 0].tolist() == [3, 1]
-    as_words = read_tables(tmp_path, gold, swapped, gold, format="pairs:level=word")
-    assert as_words.field("correct").T.tolist() == [[1, 1], [1, 1]]
-
-
-def test_words_parted_by_blanks_for_marks_are_noted_and_may_be_told_apart(tmp_path):
-    gold = "undoes\tun @@do @@es\nadhoc\tad @@hoc\n"
-    predicted = "undoes\tun do es\nadhoc\tad hoc\n"
-    counts = read_tables(tmp_path, gold, predicted, gold)
-    assert sum_fields(counts, 0) == score_as_sigmorphon(gold, predicted, "word")
-    assert any("2 words are parted by blanks" in warning for warning in counts.warnings)
-    by_mark = read_tables(tmp_path, gold, predicted, gold, format="pairs:separator=@@")
-    assert by_mark.field("tp").T.tolist() == [[0, 0], [3, 2]]
-    assert by_mark.field("predicted").T.tolist() == [[1, 1], [3, 2]]
-
-
-def test_pieces_of_byte_pair_encoders_are_morphs(tmp_path):
-    gold, pieces = "undoes\tun @@do @@es\ncat\tcat\n", "undoes\tun@@ do@@ es\ncat\tca@@ t\n"
-    counts = read_tables(tmp_path, gold, pieces, gold)
-    assert counts.field("tp").T.tolist() == [[3, 0], [3, 1]]
-    assert not counts.warnings
 
 
 @pytest.mark.parametrize("name", ["space", "blank", " "])

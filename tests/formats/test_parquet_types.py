@@ -9,8 +9,8 @@ import pytest
 from pyarrow import parquet
 
 from sigdask.errors import InputError
-from sigdask.formats import Options, detect, parse_source, read
-from sigdask.formats.reading.columns import NotANumberError, ParquetColumns, to_numbers
+from sigdask.formats import read
+from sigdask.formats.reading.columns import NotANumberError, to_numbers
 from sigdask.formats.reading.files import format_cell
 from sigdask.formats.reading.tables import read_table
 
@@ -58,33 +58,7 @@ def test_each_type_is_read_as_its_values_are_written(tmp_path, kind):
         )
 
 
-def test_parquet_and_csv_of_the_same_scores_give_the_same_counts(tmp_path):
-    rnd = np.random.default_rng(0)
-    columns = {"item": [f"i{k}" for k in range(50)], "doc": [f"d{k // 5}" for k in range(50)]}
-    columns |= {"a": rnd.integers(0, 100, 50) / 100, "b": rnd.integers(0, 2, 50)}
-    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
-    rows = zip(*columns.values(), strict=True)
-    (tmp_path / "t.csv").write_text("item,doc,a,b\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
-    from_csv, from_parquet = (
-        read(tmp_path / name, options=Options(groups=("doc",))) for name in ("t.csv", "t.parquet")
-    )
-    assert (from_csv.field("score") == from_parquet.field("score")).all()
-    assert from_csv.ids == from_parquet.ids
-    assert from_csv.groups == from_parquet.groups
-    assert detect([parse_source(str(tmp_path / "t.parquet"))]) == "wide"
-
-
 def test_a_number_that_is_none_is_refused_with_its_row(tmp_path):
     parquet.write_table(pa.table({"a": [0.5, float("nan"), 1.0], "b": [1, 2, 3]}), tmp_path / "t")
     with pytest.raises(InputError, match="line 2, column 'a': found nan, expected a finite number"):
         read(tmp_path / "t", format="wide")
-
-
-def test_columns_of_a_wide_table_are_decoded_once_to_judge_them_and_once_to_read_them(tmp_path, monkeypatch):
-    rng, reads = np.random.default_rng(3), []
-    scores = {f"system-{k}": rng.integers(0, 4, 1000) / 4 for k in range(70)}
-    parquet.write_table(pa.table({"item": [f"i{k}" for k in range(1000)], **scores}), tmp_path / "s.parquet")
-    plain = ParquetColumns.read_values
-    monkeypatch.setattr(ParquetColumns, "read_values", lambda self, k: [reads.append(k), plain(self, k)][1])
-    read(parse_source(str(tmp_path / "s.parquet")))
-    assert {k: reads.count(k) for k in range(1, 71)} == dict.fromkeys(range(1, 71), 2)

@@ -1,11 +1,9 @@
 """Ratings by people: official MQM means, several raters, MQM errors, gaps."""
 
-import gzip
 import json
 
 import numpy as np
 import pytest
-from command import call_sigdask
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
@@ -65,30 +63,6 @@ def test_zeros_of_mqm_are_zeros_and_ties(shared_data):
         assert not np.signbit(counts.field("score")[counts.field("score") == 0]).any()
 
 
-def test_mixed_separators_gaps_and_number_forms(tmp_path):
-    counts = read(write_text(tmp_path / "m.tsv", MIXED))
-    assert counts.ids == ("1", "3")
-    assert counts.field("score").tolist() == [[-1.5, 0], [2, 2]]
-    assert counts.notices == ("1 of 3 items are unrated in all systems and left out",)
-
-
-@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "empty lines at the end"])
-@pytest.mark.parametrize("text", [MIXED, ERRORS])
-def test_encodings_do_not_matter(tmp_path, kind, text):
-    content = {
-        "crlf": text.replace("\n", "\r\n").encode(),
-        "bom": text.encode("utf-8-sig"),
-        "gz": gzip.compress(text.encode()),
-        "no last newline": text.rstrip("\n").encode(),
-        "empty lines at the end": f"{text}\n\n".encode(),
-    }[kind]
-    (tmp_path / "other.tsv").write_bytes(content)
-    plain, encoded = read(write_text(tmp_path / "plain.tsv", text)), read(tmp_path / "other.tsv")
-    assert detect([parse_source(str(tmp_path / "other.tsv"))]) == "ratings"
-    assert plain.ids == encoded.ids
-    assert (plain.field("score") == encoded.field("score")).all()
-
-
 def test_a_segment_one_system_lacks_is_what_missing_says(tmp_path):
     path = write_text(tmp_path / "m.tsv", MIXED.replace("y\tNone 2", "y\t-1 2") + "z 1 1\nz 1 2\nz 1 3\n")
     with pytest.raises(InputError, match=r"system 'x' has no score for item '2' \(1 missing in total\)"):
@@ -114,22 +88,6 @@ def test_raters_are_averaged_exactly(tmp_path):
     assert counts.notices == ("5 ratings of 2 outputs rated more than once are averaged",)
     with pytest.raises(InputError, match=r"r.csv, line 3: system 'x', item '1' has a rating already, on line 2"):
         read(path, format="ratings:raters=error")
-
-
-def test_three_raters_of_thirds_tie_where_they_should(tmp_path):
-    """Means that floats would tell apart: 0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 over 3."""
-    rows = [f"x,{k},{r},{v}" for k in range(30) for r, v in zip("abc", (0.1, 0.2, 0.3), strict=True)]
-    rows += [f"y,{k},{r},{v}" for k in range(30) for r, v in zip("abc", (0.3, 0.2, 0.1), strict=True)]
-    path = write_text(tmp_path / "r.csv", "system,segment,rater,score\n" + "\n".join(rows) + "\n")
-    [r] = compare_all(read(path), metrics=["mean"], trials=256, interval="none")
-    assert (r.difference, r.p_value) == (0, 1)
-
-
-def test_a_second_score_without_a_rater_is_an_error(tmp_path):
-    path = write_text(tmp_path / "m.tsv", MIXED + "x 1 1\n")
-    with pytest.raises(InputError, match=r"m.tsv, line 8: system 'x', item '1' has a rating already, on line 2"):
-        read(path)
-    assert read(path, format="ratings:raters=mean").field("score")[0].tolist() == [-0.5, 0]
 
 
 def test_errors_of_mqm_weigh_what_they_should(tmp_path):
@@ -179,12 +137,6 @@ def test_mt_bench_grades_have_turns(tmp_path):
     counts = read(path)
     assert (detect([parse_source(str(path))]), counts.n_items) == ("ratings", 4)
     assert compute_scores(counts) == {"x": 9, "y": 7}
-
-
-def test_a_file_a_system_needs_no_system_column(tmp_path):
-    a = write_text(tmp_path / "a.tsv", "seg_id\tscore\n1\t1\n2\t0\n")
-    b = write_text(tmp_path / "b.tsv", "seg_id\tscore\n2\t1\n1\t1\n")
-    assert compute_scores(read(a, b, format="ratings")) == {"a": 0.5, "b": 1}
 
 
 def test_alpaca_pairs_have_the_means_of_the_items_both_have_and_no_other_pair_changes(shared_data):
@@ -264,62 +216,6 @@ def test_texts_called_src_and_tgt_are_no_languages(tmp_path):
     assert read(path, format="ratings").ids == ("1", "2")
 
 
-def _format_ratings(columns, systems="AB", n_items=12, raters="xy"):
-    """Return rows of system, segment, score and rater, with lower scores for B."""
-    rows = [
-        f"{system},{item},{(item * 7 + 3 * (rater == 'y')) % 11 / 20 + 0.4 * (system == 'A'):.2f},{rater}"
-        for system in systems for item in range(n_items) for rater in raters
-    ]  # fmt: skip
-    return "\n".join([columns, *rows]) + "\n"
-
-
-@pytest.mark.parametrize(
-    "columns", ["System,Seg,HTER,annotator", "model,segment_id,ter,rater", "model,item,latency_ms_score,judge"]
-)
-def test_rows_with_a_metric_for_a_score_are_ratings_and_less_may_be_better(tmp_path, columns):
-    (tmp_path / "t.csv").write_text(_format_ratings(columns))
-    result = call_sigdask("compare", "t.csv", cwd=tmp_path)
-    assert "read as ratings: 2 systems, 12 items" in result.stderr
-    assert "48 ratings of 24 outputs rated more than once are averaged" in result.stdout
-    name = columns.split(",")[2]
-    assert f"B is better than A on {name} (lower is better)" in result.stdout
-
-
-def test_a_metric_among_ratings_is_named_and_several_are_asked_for(tmp_path):
-    (tmp_path / "t.csv").write_text(_format_ratings("System,Seg,bleu,annotator"))
-    first_line = call_sigdask("compare", "t.csv", cwd=tmp_path).stdout.splitlines()[0]
-    assert "'bleu' is compared (--columns score=chooses another column)" in first_line
-    text = _format_ratings("System,Seg,HTER,annotator").replace("annotator", "annotator,bleu").replace("x\n", "x,1\n")
-    (tmp_path / "t.csv").write_text(text.replace("y\n", "y,2\n"))
-    with pytest.raises(InputError, match=r"which column is the score, HTER or bleu\?.*--columns score="):
-        read(tmp_path / "t.csv")
-    result = call_sigdask("compare", "t.csv", "--columns", "score=HTER", cwd=tmp_path)
-    assert "HTER (lower is better)" in result.stdout
-
-
-def test_without_a_rater_repeated_segments_of_a_metric_are_an_error(tmp_path):
-    (tmp_path / "t.csv").write_text(_format_ratings("System,Seg,HTER,pass"))
-    with pytest.raises(InputError, match="raters=mean averages several ratings"):
-        read(tmp_path / "t.csv")
-    (tmp_path / "t.csv").write_text(_format_ratings("System,Seg,HTER,pass", raters="x"))
-    assert read(tmp_path / "t.csv").suggested == ("HTER",)
-
-
-def test_a_column_of_scores_called_system_is_no_name_of_systems(tmp_path):
-    rows = "".join(f"{k},{k * 7 % 11 / 11:.3f},{k * 5 % 11 / 11:.3f}\n" for k in range(11))
-    (tmp_path / "t.csv").write_text(f"seg_id,system,bleu\n{rows}")
-    assert read(tmp_path / "t.csv").systems == ("system", "bleu")
-
-
-@pytest.mark.parametrize("header", ["system,item,score", "System,Seg,HTER", "id,a,b", "System,Seg,HTER,annotator"])
-def test_a_system_column_that_is_not_there_lists_those_that_are(tmp_path, header):
-    n_more = header.count(",") - 2
-    rows = "".join(f"{s},{k},{k % 5}{',x' * n_more}\n" for s in range(2) for k in range(9))
-    (tmp_path / "t.csv").write_text(f"{header}\n{rows}")
-    with pytest.raises(InputError, match=f"columns: {', '.join(header.split(','))}"):
-        read(tmp_path / "t.csv", options=Options(columns={"system": "mt"}))
-
-
 DIRECT_SEGMENTS = """SYS SID RAW.SCR Z.SCR N 
 alpha.0 7 80 0.5 2 
 alpha.0 8 60 -0.25 3 
@@ -352,28 +248,6 @@ def test_direct_assessment_of_wmt_is_read_at_first_try(tmp_path, text):
     assert any("alpha.0 0.1667" in note and "beta.1 0.2500" in note for note in counts.warnings)
     (result,) = compare_all(counts, trials=100)
     assert (result.score_a, result.score_b) == (0, 0.25)  # of segments 8 and 9, which both have
-
-
-def test_raw_scores_of_direct_assessment_can_be_chosen(tmp_path):
-    path = write_text(tmp_path / "da.csv", DIRECT_SEGMENTS)
-    counts = read(path, options=Options(columns={"score": "RAW.SCR"}))
-    assert counts.field("score")[:, 0].tolist() == [80, 60, 70]
-    with pytest.raises(InputError, match="system 'beta.1' has no score for item '7'"):
-        read(path, options=Options(missing="error"))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("RAW.SCR Z.SCR N SYS N.ALL \n64.5 -0.25 4 a.0 8 \n60.5 -0.5 4 b.1 8 \n", "a row for each SYS"),
-        (" a.0 b.1\na.0 0.12 0.25\nb.1 0.12 0.12\n", "it is no table of ratings"),
-    ],
-)
-def test_averages_and_matrices_of_direct_assessment_are_refused(tmp_path, text, message):
-    write_text(tmp_path / "da.csv", text)
-    result = call_sigdask("compare", "da.csv", cwd=tmp_path)
-    assert result.returncode == 2
-    assert message in result.stderr
 
 
 def test_direct_assessment_of_wmt22_has_its_reference_scores(shared_data):

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from command import call_sigdask
 
 import sigdask
 from sigdask.errors import InputError
@@ -92,25 +91,6 @@ def test_events_are_relations_from_their_trigger_and_equivalences_have_no_order(
     assert _score(counts, "relation-recall") == [3 / 6, 2 / 6]
 
 
-def test_roles_are_names_whose_order_has_no_meaning(tmp_path):
-    """Counted by hand from brat's definition: an argument is ROLE:ID, and a relation is its type and its arguments."""
-    systems, gold = _write_brat(
-        tmp_path,
-        gold=SPANS + "R1~Works-For Employee:T1 Employer:T2\nR2~Near Place:T2 Place:T3\n",
-        a=SPANS + "R1~Works-For Employer:T2 Employee:T1\nR2~Near Place:T3 Place:T2\n",  # the same, in another order
-        b=SPANS + "R1~Works-For Employee:T2 Employer:T1\nR2~Near Place:T2 Place:T3\n",  # exchanged roles
-        c=SPANS + "R1~Works-For Arg1:T1 Arg2:T2\nR2~Works-For Employer:T1 Employee:T3\n",  # other roles
-    )
-    counts = _read(systems, gold)
-    assert counts.field("relation-strict-tp").tolist() == [[2, 1, 0]]
-    assert counts.field("relation-strict-predicted").tolist() == [[2, 2, 2]]
-    [note] = counts.notices
-    assert note == (
-        "relations of types and roles that gold never has are never correct: c 1 of 2 (such as 'Works-For(Arg1, Arg2)')"
-    )
-    assert _read(systems, gold, own={"symmetric": "Works-For"}).field("relation-strict-tp").tolist() == [[2, 2, 1]]
-
-
 def test_arguments_of_events_have_no_order_and_may_be_events_that_come_later(tmp_path):
     """Counted by hand: E lines are TYPE:TRIGGER and ROLE:ID in any order, with numbers for repeated roles."""
     spans = "".join(f"T{k}~{kind} {3 * k} {3 * k + 2}~xx\n" for k, kind in enumerate(["Gene"] * 4 + ["Bind", "Cut"]))
@@ -142,21 +122,6 @@ def test_json_names_arguments_by_index_id_or_offsets(tmp_path):
     assert counts.ids is not None
     assert counts.field("relation-strict-tp").T.tolist() == [[1, 1], [1, 1], [0, 0]]
     assert _score(_read(systems, tmp_path / "gold", label_map=(("at", ("near",)),)), "relation-f1") == [1, 1, 1]
-
-
-def test_whole_numbers_are_ids_if_entities_have_these_ids_and_else_indices(tmp_path):
-    """Doccano's export numbers entities in any order, and Prodigy's has spans; the relation is the same in all."""
-    spans = [{"start": 0, "end": 3, "label": "PER"}, {"start": 7, "end": 10, "label": "ORG"}]
-    for name, ids, relation in (
-        ("gold", [None, None], {"head": 0, "tail": 1, "type": "at"}),
-        ("a", [1, 0], {"from_id": 1, "to_id": 0, "type": "at"}),
-        ("b", [1, 2], {"head": 0, "tail": 1, "type": "at"}),  # 0 is no id
-        ("c", [5, 6], {"head": 4, "child": 9, "head_span": spans[0], "child_span": spans[1], "label": "at"}),
-    ):
-        entities = [{**span, "id": k} if k is not None else span for span, k in zip(spans, ids, strict=True)]
-        (tmp_path / name).write_text(json.dumps({"id": 1, "entities": entities, "relations": [relation]}) + "\n")
-    counts = _read([tmp_path / name for name in "abc"], tmp_path / "gold")
-    assert counts.field("relation-strict-tp").tolist() == [[1, 1, 1]]
 
 
 @pytest.mark.parametrize(
@@ -258,59 +223,10 @@ def _assert_scores_are_plain(systems, gold):
                 assert scores == pytest.approx([float(e[kind]) for e in expected], rel=1e-13), (match, average, kind)
 
 
-def _write_random(path, rng):
-    """Write entities on few places, of which many are equal, nested or crossing, and relations with duplicates."""
-    n = int(rng.integers(1, 9))
-    starts = rng.integers(0, 4, n)
-    lines = [f"T{k}\t{rng.choice(['PER', 'ORG'])} {a} {a + rng.integers(1, 4)}\tx" for k, a in enumerate(starts, 1)]
-    for k in range(int(rng.integers(0, 12))):
-        ends = [f"Arg1:T{rng.integers(1, n + 1)}", f"Arg2:T{rng.integers(1, n + 1)}"]
-        lines.append(
-            f"R{k}\t{rng.choice(['at', 'in', 'by'], p=[0.6, 0.3, 0.1])} {' '.join(ends[:: rng.choice([1, -1])])}"
-        )
-    path.write_text("\n".join(rng.permutation(lines)) + "\n")
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_scores_are_those_of_comparing_each_relation_with_each_in_fractions(seed, tmp_path):
-    rng = np.random.default_rng(seed)
-    for folder in ("gold", "a", "b"):
-        (tmp_path / folder).mkdir()
-        for k in range(12):
-            _write_random(tmp_path / folder / f"{k}.ann", rng)
-    _assert_scores_are_plain([tmp_path / "a", tmp_path / "b"], tmp_path / "gold")
-
-
 def test_real_relations_score_as_comparing_each_with_each(shared_data):
     folder = shared_data / "relations_brat" / "relations"
     systems = sorted(path for path in folder.iterdir() if path.is_dir() and path.name != "gold")
     _assert_scores_are_plain(systems, folder / "gold")
-
-
-def test_folders_of_brat_are_systems_without_naming_the_format(tmp_path):
-    for folder, label in (("gold", "at"), ("a", "at"), ("b", "in")):
-        (tmp_path / folder).mkdir()
-        for k in range(2):
-            (tmp_path / folder / f"{k}.ann").write_text(
-                f"T1\tPER 0 3\tAnn\nT2\tORG 7 10\tIBM\nR1\t{label} Arg1:T1 Arg2:T2\n"
-            )
-    options = ("--gold", "gold", "-m", "relation-f1", "--json", "r.json", "--interval", "none")
-    result = call_sigdask("compare", "a", "b", *options, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    (comparison,) = json.loads((tmp_path / "r.json").read_text())["results"]
-    assert (comparison["score_a"], comparison["score_b"], comparison["n_items"]) == (1, 0, 2)
-
-
-def test_json_of_relations_alone_is_recognised_and_asks_for_the_metric(tmp_path):
-    for name, label in (("gold", "at"), ("a", "at"), ("b", "in")):
-        relation = {"head": [0, 3], "tail": [7, 10], "type": label}
-        lines = [json.dumps({"id": k, "relations": [relation]}) for k in range(2)]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
-    systems = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    with pytest.raises(InputError, match=r"gold.jsonl: has relations, but no list of entities. .*--metric relation-f1"):
-        read(*systems, gold=tmp_path / "gold.jsonl")
-    counts = _read(systems, tmp_path / "gold.jsonl")
-    assert _score(counts, "relation-f1") == [1, 0]
 
 
 GIVEN = "T1~Protein 0 4~BMP6\nT2~Protein 19 24~Smad1\n"

@@ -1,6 +1,5 @@
 """Logs of samples from lm-evaluation-harness and Inspect: tasks, filters, epochs, missing samples."""
 
-import gzip
 import json
 import zipfile
 
@@ -69,15 +68,6 @@ def test_filters_are_metrics_of_their_own_as_in_the_harness(gsm8k):
         read(*files, format="samples:filter=loose")
 
 
-@pytest.mark.parametrize("given", [["."], ["m1", "m2"], ["x=m1", "y=m2"]])
-def test_a_folder_is_a_system_and_a_folder_of_folders_several(gsm8k, given):
-    sources = [f"{s.partition('=')[0]}={gsm8k / s.partition('=')[2]}" if "=" in s else str(gsm8k / s) for s in given]
-    assert detect([parse_source(s) for s in sources]) == "samples"
-    counts = read(*sources)
-    assert counts.systems == (("x", "y") if "=" in given[0] else ("m1", "m2"))
-    assert counts.n_items == 4
-
-
 @pytest.fixture
 def mmlu(tmp_path):
     tasks = {"mmlu_algebra": "algebra", "mmlu_law": "law"}
@@ -114,48 +104,6 @@ def test_any_field_of_the_document_is_a_group(mmlu):
     assert set(read(mmlu, options=Options(groups=("doc.answer",))).groups["doc.answer"]) == {"7"}
     with pytest.raises(InputError, match=r"line 1: no field 'author'; fields: task, doc_id"):
         read(mmlu, options=Options(groups=("author",)))
-
-
-@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "array", "array laid out"])
-def test_encodings_and_layouts_do_not_matter(gsm8k, tmp_path, kind):
-    plain, other_paths = [], []
-    for model in ("m1", "m2"):
-        path = gsm8k / model / f"samples_gsm8k_{STAMP}.jsonl"
-        text = path.read_text()
-        records = [json.loads(line) for line in text.splitlines()]
-        content = {
-            "crlf": text.replace("\n", "\r\n").encode(),
-            "bom": text.encode("utf-8-sig"),
-            "gz": gzip.compress(text.encode()),
-            "no last newline": text.rstrip("\n").encode(),
-            "array": json.dumps(records).encode(),
-            "array laid out": json.dumps(records, indent=2).encode(),  # harness 0.4.0
-        }[kind]
-        (tmp_path / f"{model}.jsonl").write_bytes(content)
-        plain.append(f"{model}={path}")
-        other_paths.append(str(tmp_path / f"{model}.jsonl"))
-    assert detect([parse_source(other_paths[0])]) == "samples"
-    original, converted = read(*plain), read(*other_paths)
-    assert (original.ids, original.systems, list(original.fields)) == (
-        converted.ids,
-        converted.systems,
-        list(converted.fields),
-    )
-    assert all((original.field(name) == converted.field(name)).all() for name in original.fields)
-
-
-def test_samples_within_results_are_read(tmp_path):
-    for model, v in (("a", 1), ("b", 0)):
-        document = {
-            "results": {},
-            "configs": {},
-            "samples": {"t1": [build_sample(0, acc=v)], "t2": [build_sample(0, acc=1)]},
-        }
-        (tmp_path / f"{model}.json").write_text(json.dumps(document, indent=2))
-    assert detect([parse_source(str(tmp_path / "a.json"))]) == "samples"
-    counts = read(tmp_path / "a.json", tmp_path / "b.json")
-    assert counts.ids == ("t1:0", "t2:0")
-    assert compute_scores(counts, "acc") == {"a": 1, "b": 0.5}
 
 
 def test_what_is_no_number_is_no_metric_and_numbers_in_text_are(tmp_path):
@@ -223,22 +171,6 @@ def test_documents_that_differ_are_told(tmp_path):
     joined = write_samples(tmp_path / "c.jsonl", [build_sample(0, acc=1), build_sample(0, subject="law", acc=1)])
     with pytest.raises(InputError, match=r"c.jsonl, line 2: sample '0' has another input than an earlier sample"):
         read(a, joined)
-
-
-def test_plain_records_need_an_id_and_a_number(tmp_path):
-    a = write_samples(
-        tmp_path / "a.jsonl", [{"key": "x", "correct": True, "score": 0.5}, {"key": "y", "correct": False, "score": 1}]
-    )
-    b = write_samples(
-        tmp_path / "b.jsonl", [{"key": "y", "correct": True, "score": 0.5}, {"key": "x", "correct": True, "score": 1}]
-    )
-    with pytest.raises(InputError, match=r"a.jsonl, line 1: no id; .*name it with --columns id="):
-        read(a, b, format="samples")
-    counts = read(a, b, format="samples", options=Options(columns={"id": "key"}))
-    assert compute_scores(counts, "correct") == {"a": 0.5, "b": 1}
-    texts = write_samples(tmp_path / "c.jsonl", [{"id": 1, "answer": "x"}])
-    with pytest.raises(InputError, match="no metric in 1 sample"):
-        read(texts, texts.with_name("c.jsonl"), format="samples")
 
 
 @pytest.mark.parametrize(
@@ -338,19 +270,6 @@ def test_inspect_values_of_all_kinds(tmp_path):
     assert any(w.startswith("left out: t is no number: 'odd'") for w in counts.notices)
 
 
-def test_inspect_samples_without_scores_are_missing(tmp_path):
-    a = write_json(
-        tmp_path / "a.json", build_inspect_log("t", "a", [build_inspect_sample(1, "C"), build_inspect_sample(2, None)])
-    )
-    b = write_json(
-        tmp_path / "b.json", build_inspect_log("t", "b", [build_inspect_sample(1, "I"), build_inspect_sample(2, "C")])
-    )
-    with pytest.raises(InputError, match="system 'a' has no score 'match' for item '2'"):
-        read(a, b)
-    [r] = compare_all(read(a, b, options=Options(missing="pairwise")), metrics=["match"], trials=64)
-    assert r.n_items == 1
-
-
 def test_inspect_tasks_metadata_and_unfinished_runs(tmp_path):
     for model in ("a", "b"):
         (tmp_path / model).mkdir()
@@ -407,18 +326,6 @@ def test_zip_methods_that_python_lacks_are_an_error(tmp_path):
     if sys.version_info < (3, 14):
         with pytest.raises(InputError, match="is compressed with zstd"):
             read(path, path.with_name("z.eval"))
-
-
-def test_times_and_seeds_are_no_metrics_by_default(tmp_path):
-    for name, score in (("x", 1), ("y", 0)):
-        rows = [
-            {"question_id": k, "score": score, "tstamp": 1.7e9 + k, "Timestamp": 3, "eval_time": 2.5, "seed": 7}
-            for k in range(3)
-        ]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    counts = read(tmp_path / "x.jsonl", tmp_path / "y.jsonl", format="samples")
-    assert counts.suggested == ("score",)
-    assert set(counts.fields) == {"score[score]", "score[eval_time]", "items"}
 
 
 def test_what_was_asked_right_and_answered_is_read_again_for_those_who_look(tmp_path):

@@ -9,7 +9,6 @@ from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 from sigdask.randomization.stream import draw_swap_bits
-from sigdask.report.terminal import render
 
 F1_ONLY = Options(metrics=("f1",))
 KINDS = {"precision": "P", "recall": "R", "f1": "F1"}
@@ -166,24 +165,6 @@ def test_brat_folders(tmp_path):
         read(x, tmp_path / "none", gold=gold, options=F1_ONLY)
 
 
-def test_relations_are_refused_unless_entity_metrics_are_named(tmp_path):
-    entities = "T1\tPER 0 3\tAnn\nT2\tLOC 7 12\tParis\n"
-    correct, wrong = f"{entities}R1\tlives Arg1:T1 Arg2:T2\n", f"{entities}R1\tborn Arg1:T2 Arg2:T1\n"
-    gold, x, y = (
-        write_brat(tmp_path / k, {"d.ann": text}) for k, text in zip("gxy", (correct, wrong, correct), strict=True)
-    )
-    with pytest.raises(InputError, match=r"3 relations in 3 files .* name a metric.*only the entities"):
-        read(x, y, gold=gold)
-    counts = read(x, y, gold=gold, options=F1_ONLY)
-    results = compare_all(counts, metrics=["f1"])
-    assert [(r.score_a, r.score_b) for r in results] == [(1.0, 1.0)]
-    assert results.notes[0].kind == "scope"
-    assert results.warnings[0].startswith(
-        "Relations are not scored, the scores are of entities alone: the files hold 3"
-    )
-    assert render(results).startswith("Relations are not scored, ")
-
-
 def test_real_relations_are_refused_and_their_number_is_named(shared_data):
     folder = shared_data / "relations_brat" / "relations"
     files = [folder / "system_A", folder / "system_B"]
@@ -248,16 +229,3 @@ def test_labels_may_be_mapped_and_matching_chosen(tmp_path):
     assert counts.field("tp").tolist() == [[2, 2]]
     with pytest.raises(InputError, match="match = 'fuzzy': must be one of auto, exact, ceaf"):
         read(*files, gold=tmp_path / "gold.json", format="spans:match=fuzzy")
-
-
-def test_other_json_is_not_taken_for_spans(tmp_path):
-    texts = (
-        '{"id": 1, "tokens": ["a", "b"], "labels": [0, 1, 2]}',
-        '{"id": 1, "label": "x"}',
-        '{"id": 1, "tags": ["B", "O"]}',
-    )
-    for text in texts:
-        (tmp_path / "x.jsonl").write_text(text + "\n" + text.replace("1,", "2,", 1) + "\n")
-        from sigdask.formats.spans.spans import sniff
-
-        assert not sniff([parse_source(str(tmp_path / "x.jsonl"))], tmp_path / "x.jsonl", Options())

@@ -86,21 +86,6 @@ def test_predictions_and_gold_answers_are_read_as_they_are_published(tmp_path, g
     ]
 
 
-def test_questions_without_an_answer_are_those_of_version_2(tmp_path):
-    rows = [*REFERENCES, {"id": "none", "answers": {"text": [], "answer_start": []}}]
-    (tmp_path / "gold.json").write_text(format_squad(rows, "v2.0"))
-    for name, answer in {"x": "", "y": "something"}.items():
-        (tmp_path / name).write_text(json.dumps(WRONG | {"none": answer}))
-    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold.json")
-    assert counts.field("score[f1]").tolist() == counts.field("score[exact_match]").tolist() == [[0, 0]] * 3 + [[1, 0]]
-    assert {name: list(column) for name, column in counts.groups.items()} == {
-        "paragraph": ["A/1", "A/2", "A/2", "A/2"],
-        "answerable": ["yes", "yes", "yes", "no"],
-    }
-    (result, _) = compare_all(counts, unit="paragraph")
-    assert result.n_units == 2
-
-
 def test_a_question_that_is_not_answered_counts_0_in_version_1_and_is_asked_about_in_2(tmp_path):
     for version in ("1.1", "v2.0"):
         (tmp_path / version).write_text(format_squad(REFERENCES, version))

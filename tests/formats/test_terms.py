@@ -108,18 +108,6 @@ def test_a_folder_of_lists_a_system(tmp_path):
     assert "1 item ('c') missing" in counts.warnings[0]
 
 
-def test_rows_without_empty_items_join_the_items_of_all(tmp_path):
-    (tmp_path / "gold.tsv").write_text("doc\tterm\na\tbin\nc\tjar\n")
-    (tmp_path / "x.tsv").write_text("doc\tterm\nb\tjar\na\tbin\n")
-    (tmp_path / "y.tsv").write_text("doc\tterm\nd\tpen\nc\tjar\nb\tpen\n")
-    counts = read(tmp_path / "x.tsv", tmp_path / "y.tsv", gold=tmp_path / "gold.tsv")
-    assert counts.ids == ("a", "c", "b", "d")
-    assert counts.field("tp").tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
-    (tmp_path / "z.tsv").write_text("doc\tterm\nq\tjar\n")
-    with pytest.raises(InputError, match=r"z.tsv, line 2: 1 item \('q'\) not in"):
-        read(tmp_path / "x.tsv", tmp_path / "z.tsv", gold=tmp_path / "gold.tsv")
-
-
 def test_one_flat_list_a_system_scores_types(tmp_path):
     (tmp_path / "gold.tsv").write_text("bin\tSpecific_Term\nglass\tCommon_Term\nbin\tSpecific_Term\nwaste, wet\tOOD\n")
     (tmp_path / "x.txt").write_text("bin\nwaste, wet\nbin\npen\n")

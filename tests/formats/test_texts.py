@@ -1,16 +1,13 @@
 """Texts: lines, WMT XML and transcripts agree in any encoding, and errors name the place."""
 
-import contextlib
 import gzip
 import json
-from unittest.mock import patch
 
 import pytest
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import Options, Source, detect, parse_source, read
-from sigdask.formats.texts import segments, speech
+from sigdask.formats import Options, detect, parse_source, read
 
 XML = """<?xml version='1.0' encoding='utf-8'?>
 <dataset id="test">
@@ -68,37 +65,6 @@ def write_xml(tmp_path, text=XML, name="test.xml"):
 # lines and transcripts
 
 
-@pytest.fixture(params=["trn", "kaldi", "plain", "segments"])
-def parallel(request, tmp_path):
-    texts = {"trn": TRN, "kaldi": KALDI, "plain": LINES, "segments": LINES}[request.param]
-    name = {"trn": "auto", "kaldi": "auto", "plain": "speech", "segments": "segments"}[request.param]
-    return texts, name, "BLEU" if name == "segments" else "WER", tmp_path
-
-
-def compare_files(parallel, texts=None):
-    default_texts, name, metric, folder = parallel
-    gold, *systems = write_files(folder, texts or default_texts)
-    return compare_exactly(read(*systems, gold=gold, format=name), metric)
-
-
-@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "empty lines at the end"])
-def test_encodings_and_line_ends_do_not_matter(parallel, kind):
-    _, name, metric, folder = parallel
-    plain = compare_files(parallel)
-    for file in ("gold", "x", "y"):
-        text = (folder / file).read_text()
-        changed = {
-            "crlf": text.replace("\n", "\r\n").encode(),
-            "bom": text.encode("utf-8-sig"),
-            "gz": gzip.compress(text.encode()),
-            "no last newline": text.removesuffix("\n").encode(),
-            "empty lines at the end": (text + "\n" * (1 + (file == "x"))).encode(),
-        }[kind]
-        (folder / file).write_bytes(changed)
-        counts = read(folder / "x", folder / "y", gold=folder / "gold", format=name)
-        assert compare_exactly(counts, metric) == plain
-
-
 def test_transcripts_have_the_same_errors_in_every_shape(tmp_path):
     results = []
     for texts in (TRN, KALDI, LINES):
@@ -106,27 +72,6 @@ def test_transcripts_have_the_same_errors_in_every_shape(tmp_path):
         results.append(compare_exactly(read(*systems, gold=gold, format="speech"), "WER"))
     # x: one substitution, one word deleted twice; y: five deleted, one inserted; 10 reference words
     assert results[0] == results[1] == results[2] == [("x", "y", 0.3, 0.6, 3, results[0][0][-1])]
-
-
-def test_transcripts_are_detected_and_have_speakers(tmp_path):
-    for texts in (TRN, KALDI):
-        gold, *systems = write_files(tmp_path, texts)
-        assert detect([Source(s) for s in systems], gold) == "speech"
-        counts = read(*systems, gold=gold)
-        assert counts.groups == {"speaker": ("ann", "ann", "bob")}
-        assert counts.suggested == ("WER", "CER")
-        [r] = compare_all(counts, metrics=["WER"], unit="speaker")
-        assert (r.n_units, r.n_items, r.higher_is_better, r.better()) == (2, 3, False, "x")
-
-
-def test_ids_without_speakers_give_no_group(tmp_path):
-    gold, *systems = write_files(tmp_path, dict.fromkeys(("gold", "x", "y"), "one two (u1)\nthree (u2)\n"))
-    assert read(*systems, gold=gold).groups == {}
-
-
-def test_identical_transcripts_have_p_1(tmp_path):
-    gold, *systems = write_files(tmp_path, {k: TRN["x"] if k != "gold" else TRN["gold"] for k in TRN})
-    assert compare_all(read(*systems, gold=gold), metrics=["WER"])[0].p_value == 1
 
 
 @pytest.mark.parametrize(
@@ -180,88 +125,7 @@ def test_transcripts_need_one_reference_by_gold(tmp_path):
         read(*systems, gold=gold, format="speech", options=Options(documents=gold))
 
 
-def test_marks_of_alternatives_are_warned_of(tmp_path):
-    texts = {**TRN, "gold": TRN["gold"].replace("world", "{ world / word }")}
-    gold, *systems = write_files(tmp_path, texts)
-    assert "'ann-1' has marks of alternatives" in read(*systems, gold=gold).warnings[0]
-
-
-def test_an_id_is_the_last_word_in_parentheses():
-    assert [speech.get_speaker(u) for u in ("a-b-c", "en_4156-A-0001", "fcjf0_sa1", "u1")] == [
-        "a",
-        "en_4156",
-        "fcjf0",
-        "",
-    ]
-
-
-def test_lines_of_text_are_detected_and_tables_are_not(tmp_path):
-    gold, *systems = write_files(tmp_path, dict.fromkeys(("gold", "x", "y"), "the cat sat on the mat\nyes , it did\n"))
-    assert detect([Source(systems[0])], gold) == "segments"
-    (tmp_path / "zh").write_text("我想去那个地方看看\n好的\n")
-    assert detect([Source(tmp_path / "zh")], tmp_path / "zh") == "segments"
-    for text in ("id,gold text,x\n1,the cat sat on it,yes\n", "EU NNP B\nhe PRP O\n\n", '{"a": "one two three"}\n'):
-        (tmp_path / "t").write_text(text)
-        for sniff in (segments.sniff, speech.sniff):
-            assert not sniff([Source(tmp_path / "t")], tmp_path / "t", Options())
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        (
-            {"gold": "a b\nc\n", "x": "a\n", "y": "a\nc\n"},
-            r"x: 1 line, but .*gold has 2; segments are aligned by line",
-        ),
-        ({"gold": "a b\nc\n", "x": "a\nb\nc\n", "y": "a\nc\n"}, r"x: 3 lines, but .*gold has 2"),
-        ({"gold": "\n\n", "x": "\n", "y": "\n"}, r"gold: is empty"),
-        ({"gold": "a\n", "x": "", "y": "a\n"}, r"x: is empty"),
-    ],
-)
-def test_lines_must_be_as_many(tmp_path, texts, message):
-    gold, *systems = write_files(tmp_path, texts)
-    with pytest.raises(InputError, match=message):
-        read(*systems, gold=gold, format="segments")
-
-
-def test_bytes_that_are_not_utf8_are_named(tmp_path):
-    gold, *systems = write_files(tmp_path, LINES)
-    systems[0].write_bytes(b"one\ntwo \xe9\nthree\n")
-    for name in ("segments", "speech"):
-        with pytest.raises(InputError, match=r"x, line 2: byte 0xe9 at offset 8 is not UTF-8"):
-            read(*systems, gold=gold, format=name)
-
-
 # WMT XML
-
-
-@pytest.mark.parametrize("kind", ["plain", "crlf", "bom", "gz", "no last newline"])
-def test_xml_is_read_in_any_encoding(tmp_path, kind):
-    path = tmp_path / "test.xml"
-    changed = {
-        "plain": XML.encode(),
-        "crlf": XML.replace("\n", "\r\n").encode(),
-        "bom": XML.encode("utf-8-sig"),
-        "gz": gzip.compress(XML.encode()),
-        "no last newline": XML.strip().encode(),
-    }[kind]
-    path.write_bytes(changed)
-    assert detect([Source(path)]) == "segments"
-    counts = read(path)
-    assert counts.systems == ("x", "y")
-    assert counts.ids == ("one:1", "one:2", "two:1")  # segment ids start again
-    assert counts.groups == {
-        "collection": ("general",) * 3,
-        "origlang": ("de",) * 3,
-        "domain": ("news", "news", "social"),
-        "document": ("one", "one", "two"),
-    }
-    assert counts.outputs.systems[0].tolist() == ["hello the world", "good and nice", "yes"]
-    assert counts.outputs.systems[1].tolist() == ["hello world", "", "yes it was"]  # an empty element is an output
-    assert counts.outputs.gold.tolist() == [("hello world",), ("good and nice it is",), ("yes it is",)]
-    assert "references of A, B; A is taken" in counts.warnings[0]
-    [r] = compare_all(counts, metrics=["BLEU"], unit="document")
-    assert r.n_units == 2
 
 
 def test_references_are_chosen_by_translator(tmp_path):
@@ -394,15 +258,6 @@ def test_damaged_sgml_is_an_error_that_names_the_place(tmp_path, old, new, messa
         read(x, *([] if "SRC" in new else [y]), gold=gold)
 
 
-def test_missing_outputs_in_xml(tmp_path):
-    path = write_xml(tmp_path, XML.replace('<hyp system="x" lang="en"><p><seg id="1">yes</seg></p></hyp>', ""))
-    with pytest.raises(InputError, match=r"system 'x' has no text for item 'two:1' \(1 missing in total\)"):
-        read(path)
-    [pair] = compare_exactly(read(path, options=Options(missing="pairwise")), "BLEU")
-    assert pair[4] == 2
-    assert read(path, options=Options(missing="zero")).outputs.systems[0][2] == ""
-
-
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -452,15 +307,6 @@ def test_wmt22_has_its_official_scores(shared_data):
 PROSE = ("Introduction", "The cat sat on the mat.", "A dog ran off.", "It was a big red house indeed.")
 
 
-@pytest.mark.parametrize("first", ["Introduction", "", "The news of today"])
-def test_sentences_are_segments_whatever_the_first_line_is(tmp_path, first):
-    for name in ("ref", "x", "y"):
-        (tmp_path / name).write_text("\n".join([first, *PROSE[1:]]) + "\n")
-    assert (
-        detect([parse_source(str(tmp_path / "x")), parse_source(str(tmp_path / "y"))], tmp_path / "ref") == "segments"
-    )
-
-
 def test_sentences_of_which_a_line_is_lost_are_no_lists_of_ids(tmp_path):
     for name, lines in {"ref": PROSE, "x": PROSE, "y": PROSE[:-1]}.items():
         (tmp_path / name).write_text("\n".join(lines) + "\n")
@@ -476,60 +322,6 @@ def test_tables_with_sentences_in_a_column_are_no_segments(tmp_path):
     assert detect([parse_source(str(tmp_path / "x.csv"))], tmp_path / "gold.csv") == "labels"
 
 
-def test_json_and_tables_are_not_read_as_lines_of_text(tmp_path):
-    for name, text in (
-        ("a.json", '[{"title": "one of the many titles", "h_idx": 1}]'),
-        ("b.csv", "text\nthe cat sat\n"),
-    ):
-        (tmp_path / name).write_text(text)
-        with contextlib.suppress(InputError):
-            assert detect([Source(tmp_path / name)], tmp_path / name) != "segments"
-
-
-@pytest.mark.parametrize(
-    ("first_line", "quote", "note"),
-    [("Reference", "", "is scored as a segment"), ("", '"', "in quotation marks"), ("", "", None)],
-)
-def test_lines_that_may_be_cells_of_a_table_are_named_in_the_first_lines(tmp_path, first_line, quote, note):
-    lines = [first_line] * bool(first_line) + [f"{quote}the cat sat {k}{quote}" for k in range(9)]
-    for name in ("a", "b", "ref"):
-        (tmp_path / name).write_text("\n".join(lines) + "\n")
-    scope = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "ref", format="segments").scope
-    assert [note in text for text in scope] == [True] * 3 if note else not scope
-
-
-@pytest.mark.parametrize(("end", "n", "is_noted"), [(" .", 100, True), (" .", 99, False), (".", 300, False)])
-def test_references_that_seem_to_be_tokenized_are_named_from_as_many_lines_as_sacrebleu_does(
-    tmp_path, end, n, is_noted
-):
-    bleu = pytest.importorskip("sacrebleu").BLEU()
-    lines = [f"the cat sat {k}{end}" for k in range(n)]
-    for name in ("a", "b", "ref"):
-        (tmp_path / name).write_text("\n".join(lines) + "\n")
-    scope = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "ref", format="segments").scope
-    assert [f"ref: {n} lines end in a period after a space" in text for text in scope] == [True] * is_noted
-    with patch("sacrebleu.metrics.bleu.sacrelogger.warning") as warn:
-        bleu.corpus_score(lines, [lines])
-    assert warn.called == is_noted
-
-
-@pytest.mark.parametrize(
-    ("marked", "remedy"),
-    [
-        ("a num@@ ber", "sed 's/@@ //g'"),
-        ("\u2581a \u2581number", "SentencePiece"),
-        ("0 ||| a number ||| -1", "best tr"),
-    ],
-)
-def test_outputs_with_marks_of_subwords_or_of_lists_of_translations_are_named(tmp_path, marked, remedy):
-    for name, text in (("a", marked), ("b", "a number"), ("ref", "a number")):
-        (tmp_path / name).write_text(f"{text}\n" * 12)
-    (note,) = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "ref", format="segments").scope
-    assert note.startswith("a: 12 outputs contain")
-    assert remedy in note
-    assert not read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "a", format="segments").scope
-
-
 SENTENCES = [f"The {noun} of {k} people was seen by Ann {verb}." for k, noun in enumerate(["house", "dog"] * 10, start=1)
              for verb in ("again",)]  # fmt: skip
 
@@ -538,29 +330,6 @@ def _read_style(tmp_path, change, metrics=(), reference=SENTENCES):
     texts = {"a.txt": [change(text) for text in SENTENCES], "b.txt": SENTENCES, "ref.txt": reference}
     paths = write_files(tmp_path, {name: "\n".join(lines) + "\n" for name, lines in texts.items()})
     return "\n".join(read(*paths[:2], gold=paths[2], format="segments", options=Options(metrics=metrics)).scope)
-
-
-@pytest.mark.parametrize(
-    ("change", "note", "ignoring"),
-    [
-        (str.lower, "a: most references have capital letters", "BLEU:lowercase=1"),
-        (str.upper, "a: most references have small letters", "BLEU:lowercase=1"),
-        (lambda text: text.rstrip("."), "a: most references have punctuation at the end", "WER:punctuation=0"),
-        (lambda text: text.replace("Ann", "A\u0303nn"), "a: most outputs have decomposed letters", ""),
-        (lambda text: f"Translation: {text}", "a: 20 outputs begin with 'Translation:'", ""),
-        (lambda text: f"{text}</s>", "a: 20 outputs contain '</s>'", ""),
-    ],
-)
-def test_outputs_that_are_written_in_another_way_than_references_are_named(tmp_path, change, note, ignoring):
-    assert note in _read_style(tmp_path, change)
-    assert not _read_style(tmp_path, str)
-    if ignoring:
-        assert not _read_style(tmp_path, change, (ignoring,))
-
-
-def test_ter_ignores_capitals_and_blank_outputs_have_no_style(tmp_path):
-    assert not _read_style(tmp_path, str.lower, ("TER",))
-    assert not _read_style(tmp_path, lambda _text: " ", ("TER",))
 
 
 def test_outputs_that_stand_a_line_off_are_named(tmp_path):
@@ -580,12 +349,6 @@ def test_bleu_of_a_script_without_spaces_asks_for_a_tokenizer(tmp_path):
 
 def test_bleu_of_segmented_chinese_needs_no_tokenizer(tmp_path):
     assert "tokenize=" not in _read_style(tmp_path, str, ("BLEU",), ["我 喜 欢 猫 和 狗 。"] * 20)
-
-
-@pytest.mark.parametrize("line", ["12 7 304 55 18 90", "0.1 0.25 0.5 0.75 0.3 0.9", "team A won 12 3 today"])
-def test_numbers_and_results_are_no_times_of_words(tmp_path, line):
-    paths = write_files(tmp_path, dict.fromkeys(["a", "b", "ref"], f"{line}\n" * 12))
-    assert read(*paths[:2], gold=paths[2], format="segments").n_items == 12
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Output of TiMBL and Mbt: gold and predicted classes in adjacent columns, whatever follows."""
 
-import gzip
 import json
 
 import pytest
@@ -8,8 +7,7 @@ from sklearn import metrics as sklearn_metrics
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import Options, detect, parse_map, parse_source, read
-from sigdask.metrics import find_metric
+from sigdask.formats import Options, detect, parse_source, read
 
 ROWS = [("=,+", "T", "T"), ("},{", "E", "J"), ("@,|", "J", "J"), ("*,#", "T", "E"), ("#,)", "K", "K")]
 
@@ -98,26 +96,6 @@ def test_settings_called_alike_are_told_apart_by_their_endings(shared_data):
 # TiMBL
 
 
-AFTER = [
-    "", " { T 3.00000 }", "        0.0032386405367878", " { T 23.0000, E 1.00000 }        0.0000000000000",
-    " [0.75]", " [0.75] { T 1, E 2 }        1.5e-05 3:L", " { T 1.00000 } 0.1", " { }", "        nan",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("after", AFTER)
-@pytest.mark.parametrize("separator", [",", " ", "\t"])
-def test_what_follows_the_classes_does_not_matter(tmp_path, plain, separator, after):
-    paths = write_files(
-        tmp_path / "other",
-        format_instances((), separator, after),
-        format_instances([(1, "E"), (4, "T")], separator, after),
-    )
-    assert compare_files(paths) == compare_files(plain)
-    recognised = "{" in after or (separator == "," and after)
-    if recognised:
-        assert detect([parse_source(str(paths[0]))]) == "timbl"
-
-
 def test_classes_may_be_numbers(tmp_path):
     for k, separator in enumerate(", \t"):
         text = "".join(
@@ -126,52 +104,6 @@ def test_classes_may_be_numbers(tmp_path):
         counts = read(*write_files(tmp_path / str(k), text, text), format="timbl")
         assert counts.labels == ("1", "2")
         assert counts.field("correct").sum(0).tolist() == [2, 2]
-
-
-def test_words_as_features_may_be_commas(tmp_path):
-    text = ", de N N { N 1.0 }        0.1\nhet , Art N { N 2.0, Art 1.0 }        0.2\n"
-    counts = read(*write_files(tmp_path, text, text))
-    assert counts.labels == ("Art", "N")
-
-
-def test_nearest_neighbours_are_passed_over(tmp_path, plain):
-    neighbours = (
-        "# k=1, 2 Neighbor(s) at distance: \t0.0\n#\tx,y,{ T 1.00000 }\n#\tx,z,{ E 1.00000 }\n# k=2\t{ T 1.0 }\t0.1\n"
-    )
-    paths = write_files(
-        tmp_path / "other",
-        "".join(line + "\n" + neighbours for line in format_instances().splitlines()),
-        format_instances([(1, "E"), (4, "T")]),
-    )
-    assert compare_files(paths) == compare_files(plain)
-
-
-def test_sparse_features_may_be_of_any_number(tmp_path):
-    text = "(1,a)(7,b c)X,X { X 1.0 }\n(2,z)Y,X { X 1.0, Y 1.0 }\n(1,a)(2,b)(3,c)Z,Z\n"
-    counts = read(*write_files(tmp_path, text, text), format="timbl")
-    assert counts.labels == ("X", "Y", "Z")
-    text = "1,5,9,X,X { X 1.0 }\n3,Y,X { X 1.0 }\n"
-    assert read(*write_files(tmp_path, text, text)).labels == ("X", "Y")
-
-
-@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "empty lines at the end"])
-def test_encodings_and_line_ends_do_not_matter(tmp_path, plain, kind):
-    change = {
-        "crlf": lambda t: t.replace("\n", "\r\n").encode(),
-        "bom": lambda t: t.encode("utf-8-sig"),
-        "gz": lambda t: gzip.compress(t.encode()),
-        "no last newline": lambda t: t.rstrip("\n").encode(),
-        "empty lines at the end": lambda t: t.encode() + b"\n\n",
-    }[kind]
-    paths = write_files(tmp_path / "other", *(change(path.read_text()) for path in plain))
-    assert compare_files(paths) == compare_files(plain)
-
-
-def test_classes_are_mapped(plain):
-    counts = read(*plain, format="timbl", options=Options(label_map=(parse_map("T=J,Z"),)))
-    assert counts.labels == ("E", "K", "T")
-    [warning] = counts.warnings
-    assert warning.startswith("--map: no label 'Z' in gold or systems; labels: ")
 
 
 @pytest.mark.parametrize(
@@ -190,18 +122,6 @@ def test_what_does_not_fit_is_an_error_that_names_the_place(tmp_path, spoilt, me
     paths = write_files(tmp_path, format_instances(), spoilt)
     with pytest.raises(InputError, match=message):
         read(*paths, format="timbl")
-
-
-def test_options_and_gold_are_checked(plain):
-    with pytest.raises(InputError, match="separator = 'dot'"):
-        read(*plain, format="timbl:separator=dot")
-    with pytest.raises(InputError, match="did you mean 'separator'"):
-        read(*plain, format="timbl:seperator=tab")
-    for name in ("timbl", "mbt"):
-        with pytest.raises(
-            InputError, match=rf"--gold .*: format {name} holds gold classes and takes no gold file; leave out --gold"
-        ):
-            read(*plain, gold=plain[0], format=name)
 
 
 # Mbt
@@ -239,16 +159,6 @@ def test_mbt_output_in_each_of_its_shapes(tmp_path, line, end):
     assert compare_files(paths, "mbt", MBT) == compare_files(plain, "mbt", MBT)
 
 
-def test_mbt_counts_tokens_and_swaps_sentences(tmp_path):
-    counts = read(*write_files(tmp_path, format_tagged(), format_tagged({"is": "N"})))
-    assert counts.n_items == 2
-    assert counts.field("items").T.tolist() == [[3, 2]]
-    assert counts.field("correct").tolist() == [[3, 2], [0, 0]]
-    assert counts.labels == ("N", "Punc", "V")
-    assert counts.predicted_labels == ("Adj", "Prep")
-    assert counts.outputs.gold.tolist() == [["N", "V", "Punc"], ["N", "N"]]
-
-
 def test_mbt_has_the_scores_of_scikit_learn(tmp_path):
     counts = read(*write_files(tmp_path, format_tagged({"#": "N"}), format_tagged({"is": "N"})), format="mbt")
     gold = [label for sentence in counts.outputs.gold for label in sentence]
@@ -265,32 +175,6 @@ def test_mbt_has_the_scores_of_scikit_learn(tmp_path):
         for name, score in scores.items():
             [r] = compare_all(counts, metrics=[name], trials=64)
             assert (r.score_a, r.score_b)[k] == pytest.approx(score)
-
-
-def test_mbt_is_recognised_and_chunk_tags_are_tagged_tokens(tmp_path):
-    a, _ = write_files(tmp_path, format_tagged(), format_tagged())
-    assert detect([parse_source(str(a))]) == "mbt"
-    chunks = format_tagged().replace("Punc", "O").replace("Prep", "O").replace("Adj", "I-NP").replace("N\t", "B-NP\t")
-    chunks = chunks.replace("\tN\n", "\tB-NP\n").replace("\tV", "\tB-VP")
-    a, b = write_files(tmp_path, chunks, chunks)
-    assert detect([parse_source(str(a))]) == "conll"
-    assert read(a, b).n_items == 2
-    find_metric("f1[NP]").bind(read(a, b))
-
-
-def test_mbt_sentences_may_end_with_another_mark(tmp_path):
-    paths = write_files(tmp_path, format_tagged(end="EOS\n"), format_tagged(end="EOS\n"))
-    assert read(*paths, format="mbt:end=EOS").n_items == 2
-    with pytest.raises(InputError, match="a.out, line 4: found 'EOS'"):
-        read(*paths, format="mbt")
-
-
-def test_mbt_labels_are_mapped(tmp_path):
-    options = Options(label_map=(parse_map("N=Prep,Adj"), parse_map("V=Z")))
-    counts = read(*write_files(tmp_path, format_tagged(), format_tagged()), format="mbt", options=options)
-    assert counts.field("correct").sum(0).tolist() == [5, 5]
-    [warning] = counts.warnings
-    assert warning.startswith("--map: no label 'Z' in gold or systems; labels: ")
 
 
 @pytest.mark.parametrize(

@@ -118,25 +118,6 @@ def test_logs_of_a_tool_are_detected_and_scored(tmp_path, tool, metric, n_sample
         assert result.score_a == pytest.approx(mean(any(samples) for samples in outcomes["acme_a"]))
 
 
-def test_plus_of_evalplus_needs_both_tests(tmp_path):
-    outcomes = draw(n_samples=2)
-    counts = read(*write_all("EvalPlus", tmp_path, outcomes))
-    (result,) = compare_all(counts, metrics=["plus"], trials=500)
-    assert result.score_a == pytest.approx(mean(samples[1] / 2 for samples in outcomes["acme_a"]))
-
-
-def test_a_folder_of_helm_runs_has_a_system_for_each_model(tmp_path):
-    outcomes = draw()
-    for model, items in outcomes.items():
-        for subject in ("law", "art"):
-            write_helm(tmp_path, model, items, f"mmlu:subject={subject},method=joint")
-    counts = read(tmp_path)
-    assert ({*counts.systems}, counts.n_items) == ({*MODELS}, 40)
-    assert {*counts.group("task")} == {"mmlu:subject=law,method=joint", "mmlu:subject=art,method=joint"}
-    assert counts.suggested == ("exact_match",)
-    assert any("1 perturbed instances are left out" in note for note in counts.warnings)
-
-
 def test_prompts_and_variables_of_promptfoo(tmp_path):
     path = write_promptfoo(tmp_path / "r.json", draw(), version=2, prompts=("Q: {{q}}", "Please: {{q}}"))
     counts = read(path, format="samples")

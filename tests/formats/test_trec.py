@@ -3,7 +3,6 @@
 import gzip
 import json
 from decimal import Decimal
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -186,47 +185,6 @@ def test_the_columns_that_trec_matrices_have_twice_are_those_named(shared_data):
 # -- what a run may look like -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "kind", ["crlf", "bom", "gz", "no last newline", "empty lines", "tabs", "comments", "extra words"]
-)
-def test_line_ends_blanks_and_comments_do_not_matter(tmp_path, kind):
-    def change(text):
-        return {
-            "crlf": text.replace("\n", "\r\n").encode(),
-            "bom": text.encode("utf-8-sig"),
-            "gz": gzip.compress(text.encode()),
-            "no last newline": text.rstrip("\n").encode(),
-            "empty lines": (text.replace("\n", "\n\n") + "\n\n").encode(),
-            "tabs": text.replace(" ", "\t  ").encode(),
-            "comments": b"# made by hand\n" + text.encode(),
-            "extra words": text.replace(" x\n", " x and more\n").replace(" y\n", " y 7\n").encode(),
-        }[kind]
-
-    assert score_runs(tmp_path, *map(change, (RUN_X, RUN_Y, QRELS))) == score_runs(tmp_path)
-    for text in (PRINTED + ALL, TAR):
-        if kind not in {"comments", "extra words", "tabs"}:
-            write_files(tmp_path, a=text, b=change(text))
-            counts = read(tmp_path / "a", tmp_path / "b")
-            for name, column in counts.fields.items():
-                assert (column == column[:, :1]).all(), name
-
-
-def test_ties_go_by_document_descending_in_single_precision_and_ranks_are_ignored(tmp_path):
-    x = "1 Q0 a 1 5 x\n1 Q0 c 2 5.0000000001 x\n1 Q0 b 3 5.00000000001 x\n"
-    counts = read(*write_files(tmp_path, x=x, y=RUN_Y), gold=write_files(tmp_path, qrels=QRELS)[0])
-    assert counts.outputs.systems[0][0] == ("c", "b", "a")
-
-
-def test_ids_may_hold_unicode_blanks_and_sort_by_their_bytes(tmp_path):
-    x = "1 Q0 a\u00a0b 1 5 x\n1 Q0 \U00010000 2 5 x\n1 Q0 \uffee 3 5 x\n"
-    counts = read(*write_files(tmp_path, x=x, y=x), gold=write_files(tmp_path, qrels="1 0 a\u00a0b 1\n")[0])
-    assert counts.outputs.systems[0][0] == ("\U00010000", "\uffee", "a\u00a0b")
-
-
-def test_topics_without_judgements_do_not_count(tmp_path):
-    assert score_runs(tmp_path, x=RUN_X + "99 Q0 a 1 1 x\n") == score_runs(tmp_path)
-
-
 def test_topics_without_judgements_are_noted(tmp_path):
     (tmp_path / "x.run").write_text("1 Q0 d1 1 2.5 x\n2 Q0 d1 1 2.5 x\n3 Q0 d1 1 2.5 x\n")
     (tmp_path / "y.run").write_text("1 Q0 d2 1 2.5 y\n")
@@ -247,25 +205,6 @@ def select_columns(text, columns):
     return "".join(" ".join(line.split()[k] for k in columns) + "\n" for line in text.splitlines())
 
 
-@pytest.mark.parametrize("kind", ["ranks", "ranks and scores", "scores", "no tag", "json", "header"])
-def test_runs_of_other_layouts_have_the_scores_of_trecs(tmp_path, kind):
-    def change(text):
-        rows = [line.split() for line in text.splitlines()]
-        topics = {topic: {r[2]: float(r[4]) for r in rows if r[0] == topic} for topic in {r[0]: 0 for r in rows}}
-        return {
-            "ranks": select_columns(text, (0, 2, 3)),
-            "ranks and scores": select_columns(text, (0, 2, 3, 4)),
-            "scores": select_columns(text, (0, 2, 4)).replace("\n", ".5\n"),
-            "no tag": select_columns(text, range(5)),
-            "json": json.dumps(topics, indent=1),
-            "header": "qid\tdocid\tscore\n" + select_columns(text, (0, 2, 4)).replace("\n", ".5\n"),
-        }[kind]
-
-    x, y, qrels = write_files(tmp_path, x=change(RUN_X), y=change(RUN_Y), qrels=QRELS)
-    assert score_runs(tmp_path, change(RUN_X), change(RUN_Y)) == score_runs(tmp_path)
-    assert detect([parse_source(str(x)), parse_source(str(y))], qrels) == "trec"
-
-
 @pytest.mark.parametrize(
     "qrels",
     [
@@ -279,26 +218,6 @@ def test_judgements_of_beir_and_json_are_read(tmp_path, qrels):
     expected = score_runs(tmp_path)
     assert score_runs(tmp_path, qrels=qrels) == expected
     assert detect([parse_source(str(tmp_path / "x"))], tmp_path / "qrels") == "trec"
-
-
-def test_a_run_of_ranks_needs_judgements_though_it_looks_like_printed_scores(tmp_path):
-    ranks = "q1 docA 1\nq1 docB 2\nq1 docC 3\nq2 docA 1\nq2 docD 2\n"
-    with pytest.raises(InputError, match="runs need relevance judgements"):
-        read(*write_files(tmp_path, x=ranks, y=ranks))
-    write_files(tmp_path, x=ranks, qrels="q1 0 docB 1\nq2 0 docA 1\n")
-    assert compute_scores([tmp_path / "x", f"y={tmp_path / 'x'}"], "RR@10", tmp_path / "qrels") == {
-        "x": 0.75,
-        "y": 0.75,
-    }
-
-
-def test_a_run_of_strange_document_ids_is_told(tmp_path):
-    counts = read(
-        *write_files(tmp_path, x=RUN_X, y=RUN_Y.replace("Q0 ", "Q0 0")), gold=write_files(tmp_path, qrels=QRELS)[0]
-    )
-    assert [w for w in counts.warnings if "no document is judged" in w] == [
-        f"{tmp_path / 'y'}: no document is judged in {tmp_path / 'qrels'}; are its ids those of the judgements?"
-    ]
 
 
 @pytest.mark.parametrize(
@@ -328,16 +247,6 @@ def test_a_topic_that_a_run_lacks_follows_the_policy(tmp_path, policy, ids, pres
     assert counts.ids == ids
     assert (counts.present is None) if present is None else (counts.present == np.array(present, bool)).all()
     assert "system 'y' has no topic 3 (1 of 3 missing)" in counts.warnings[0]
-
-
-def test_a_lacking_topic_is_0_by_default_and_an_error_where_asked(tmp_path):
-    write_files(tmp_path, x=RUN_X, y=RUN_Y.replace("3 Q0 f 1 1 y\n", ""), qrels=QRELS)
-    files = {"gold": tmp_path / "qrels", "format": "trec"}
-    assert read(tmp_path / "x", tmp_path / "y", **files).ids == ("1", "2", "3")
-    with pytest.raises(InputError, match="'y' has no topic 3 .*choose --missing zero"):
-        read(tmp_path / "x", tmp_path / "y", **files, options=Options(missing="error"))
-    with pytest.raises(InputError, match="missing = 'none': must be one of zero, intersect"):
-        read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "qrels", format="trec:missing=none")
 
 
 def test_a_run_is_called_after_its_tag_where_its_file_is(tmp_path):
@@ -374,57 +283,11 @@ def test_a_damaged_run_is_an_error_that_names_file_and_place(tmp_path, file, con
         read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "qrels", format="trec")
 
 
-def test_a_swap_of_runs_and_judgements_is_seen_without_a_format(tmp_path):
-    x, y, qrels = write_files(tmp_path, x=RUN_X, y=RUN_Y, qrels=QRELS)
-    with pytest.raises(InputError, match="looks like a run"):
-        read(qrels, x, gold=y)
-    with pytest.raises(InputError, match="looks like judgements"):
-        read(x, qrels, gold=qrels)
-    with pytest.raises(InputError, match="runs need relevance judgements; give --gold QRELS"):
-        read(x, y)
-
-
-def test_two_runs_of_one_name_and_files_that_are_not_there_are_errors(tmp_path):
-    x, qrels = write_files(tmp_path, x=RUN_X, qrels=QRELS)
-    with pytest.raises(InputError, match="would both be system 'x'; .*NAME=FILE"):
-        read(x, x, gold=qrels)
-    with pytest.raises(InputError, match="no such file"):
-        read(x, tmp_path / "none", gold=qrels)
-    with pytest.raises(InputError, match="no such file"):
-        read(x, f"b={x}", gold=tmp_path / "none", format="trec")
-
-
 def test_relevance_below_0_and_as_a_decimal_is_read(tmp_path):
     assert score_runs(tmp_path, qrels=QRELS.replace("b 0", "b -2").replace("d 1", "d 1.0")) == score_runs(tmp_path)
 
 
 # -- what is printed ----------------------------------------------------------------------------------
-
-
-def test_summaries_are_no_topics_and_text_is_no_measure(tmp_path):
-    strings = [f"relstring             \t{k}\t'0{k}'\n" for k in (1, 2)]
-    text = PRINTED[: len(PRINTED) // 2] + strings[0] + PRINTED[len(PRINTED) // 2 :] + strings[1]
-    counts = read(*write_files(tmp_path, a=text + ALL, b=text + ALL))
-    assert counts.ids == ("1", "2")
-    assert set(counts.fields) == {"score[map]", "score[P_10]", "items"}
-    assert counts.suggested == ("map",)
-    assert not counts.warnings
-
-
-def test_either_order_of_columns_is_known_with_and_without_summaries(tmp_path):
-    swapped = "".join("\t".join(line.split("\t")[i].strip() for i in (1, 0, 2)) + "\n" for line in PRINTED.splitlines())
-    blanks = PRINTED.replace("\t", " ")
-    for text in (PRINTED, swapped, blanks, PRINTED + ALL):
-        paths = write_files(tmp_path, a=text, b=text)
-        assert detect([parse_source(str(paths[0]))]) == "trec"
-        assert compute_scores(paths, "map") == {"a": 0.375, "b": 0.375}
-
-
-def test_one_measure_alone_and_one_topic_alone_are_known(tmp_path):
-    one_measure = "".join(line + "\n" for line in PRINTED.splitlines() if line.startswith("map"))
-    for text, value in ((one_measure, 0.375), (one_measure + ALL.splitlines()[2] + "\n", 0.375), (PRINTED[:64], 0.5)):
-        paths = write_files(tmp_path, a=text, b=text)
-        assert compute_scores(paths, "map", format="trec") == {"a": value, "b": value}
 
 
 def test_messages_among_the_scores_are_told(tmp_path):
@@ -475,34 +338,6 @@ def test_printed_scores_take_no_gold(tmp_path):
     a, b, qrels = write_files(tmp_path, a=PRINTED, b=PRINTED, qrels=QRELS)
     with pytest.raises(InputError, match="holds scores that a program computed"):
         read(a, b, gold=qrels, format="trec")
-
-
-def test_measures_that_not_all_files_have_are_left_out(tmp_path):
-    counts = read(*write_files(tmp_path, a=PRINTED, b=PRINTED.replace("P_10", "P_20")))
-    assert set(counts.fields) == {"score[map]", "items"}
-    assert "left out: P_10, P_20" in counts.warnings[0]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["topic\tx\ty\na\t0\t1\nb\t0\t1\nc\t1\t0\n", "a\tgood @@ly\t010\nb\tbad @@ly\t010\n", "one two\nthree four five\n",
-     "system\titem\tscore\nx\ta\t0.1\nx\tb\t0.2\ny\ta\t0.1\ny\tb\t0.3\n", "1 The 2\n2 cat 3\n\n1 A 2\n2 dog 3\n", "", "\x00\x01"],
-)  # fmt: skip
-def test_files_of_other_formats_are_left_alone(tmp_path, text):
-    from sigdask.formats.trec import sniff
-
-    (path,) = write_files(tmp_path, other=text)
-    for gold in (None, path):
-        assert not sniff([parse_source(str(path))], gold, Options())
-
-
-def test_sniffing_never_raises(tmp_path):
-    from sigdask.formats.trec import sniff
-
-    (binary,) = write_files(tmp_path, binary=b"PAR1\xff\xfe\x00")
-    for path in (binary, tmp_path, Path("nowhere")):
-        assert not sniff([parse_source(str(path))], None, Options())
-        assert not sniff([parse_source(str(path))], path, Options())
 
 
 @pytest.mark.parametrize("separator", [" ", ","])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import ScopeNote, Texts, find_positions
-from sigdask.errors import InputError
+from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.columns import find_numbers, has_numbers, is_number
 from sigdask.formats.reading.json_records import list_fields
@@ -307,7 +307,8 @@ def build_sentence_groups(
             groups[name] = tuple(str(k) for k in range(1, n_sentences + 1))
         elif name not in groups:
             hint = " (marked by -DOCSTART- or # newdoc lines, which it has not)" if name == "document" else ""
-            raise InputError(
-                f"{path}: no column {name!r} to group sentences by{hint}; columns: {', '.join(('sentence', *groups))}"
+            columns = ", ".join(("sentence", *groups))
+            raise MissingColumnError(
+                f"{path}: no column {name!r} to group sentences by{hint}; columns: {columns}", name
             )
     return groups

@@ -539,11 +539,27 @@ class NotANumberError(ValueError):
     ----------
     index : int
         Its position among the cells.
+    problem : str
+        What was found, and what was expected.
+    is_gap : bool
+        The cell says that there is no value: NaN, infinity or a word such as "n/a".
+    is_float : bool
+        The cell is a floating-point number, but not a finite one.
     """
 
-    def __init__(self, index: int, message: str) -> None:
-        super().__init__(message)
+    def __init__(
+        self, index: int, problem: str, remedy: str = "", *, is_gap: bool = False, is_float: bool = False
+    ) -> None:
+        super().__init__(f"{problem}. {remedy}" if remedy else problem)
         self.index = index
+        self.problem = problem
+        self.remedy = remedy
+        self.is_gap = is_gap
+        self.is_float = is_float
+
+    def with_index(self, index: int) -> NotANumberError:
+        """Return the same error for a cell at another position."""
+        return NotANumberError(index, self.problem, self.remedy, is_gap=self.is_gap, is_float=self.is_float)
 
 
 def is_percent(cells: Sequence[str]) -> bool:
@@ -598,7 +614,7 @@ def _convert_texts(cells: Texts) -> NDArray[np.float64]:
             try:
                 values[rows] = to_numbers(cells[rows].tolist())
             except NotANumberError as error:
-                raise NotANumberError(int(rows[error.index]), str(error)) from None
+                raise error.with_index(int(rows[error.index])) from None
     return values
 
 
@@ -658,8 +674,10 @@ def check_finite(value: float, index: int) -> float:
     if not math.isfinite(value):
         raise NotANumberError(
             index,
-            f"found {value}, expected a finite number. If the score is missing, leave the cell empty, and choose "
-            "--missing pairwise or --missing zero",
+            f"found {value}, expected a finite number",
+            "If the score is missing, leave the cell empty, and choose --missing pairwise or --missing zero",
+            is_gap=True,
+            is_float=True,
         )
     return value
 
@@ -675,12 +693,15 @@ def _parse_number(cell: str, index: int) -> float:
         if cell.strip().casefold() in NO_VALUE:
             raise NotANumberError(
                 index,
-                f"found {cell!r}, expected a number. If the score is missing, leave the cell empty or write NA, and "
-                "choose --missing pairwise or --missing zero",
+                f"found {cell!r}, expected a number",
+                "If the score is missing, leave the cell empty or write NA, and choose --missing pairwise or "
+                "--missing zero",
+                is_gap=True,
             ) from None
         raise NotANumberError(
             index,
-            f"found {cell!r}, expected a number. Correct it. If the column is not a system, name it with "
-            "--columns id=COLUMN, --unit or --by, or leave it out with --ignore",
+            f"found {cell!r}, expected a number",
+            "Correct it. If the column is not a system, name it with --columns id=COLUMN, --unit or --by, "
+            "or leave it out with --ignore",
         ) from None
     return check_finite(value, index)

@@ -22,7 +22,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-from sigdask.errors import InputError, RefusedFileError
+from sigdask.errors import DirectoryError, InputError, RefusedFileError
 from sigdask.formats.reading.converted import ZIP, convert_file
 from sigdask.io import SheetPath
 from sigdask.io.compression import check_unpacked_size, open_unpacked, set_variable
@@ -170,9 +170,10 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
-        raise InputError(
+        raise DirectoryError(
             f"{path}: is a directory, expected a file; name the files in it. If it has the logs of a system, add "
-            "--format samples"
+            "--format samples",
+            path,
         ) from None
     except OSError as error:
         raise InputError(f"{shorten_path(path)}: cannot be read ({error.strerror or error})") from error

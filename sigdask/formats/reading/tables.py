@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
-from sigdask.errors import InputError
+from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading import files, json_records
 from sigdask.formats.reading.averages_only import check_text
 from sigdask.formats.reading.columns import (
@@ -155,7 +155,7 @@ class FileTable:
             if parts := self._split_joint_name(name):
                 return Texts.from_values(map("/".join, zip(*(self.columns[part] for part in parts), strict=True)))
             names = f"{format_list([*self.columns], 20)}{suggest_name(name, self.columns)}"
-            raise InputError(f"{self.path}: no column {name[:1000]!r}; columns: {names}")
+            raise MissingColumnError(f"{self.path}: no column {name[:1000]!r}; columns: {names}", name)
         return self.columns[name]
 
     def build_column_error(self, problem: str, option: str) -> InputError:
@@ -197,7 +197,7 @@ class FileTable:
                 numbers = error
             self._numbers[name] = cells, numbers
         if isinstance(numbers, NotANumberError):
-            raise NotANumberError(numbers.index, str(numbers))
+            raise numbers.with_index(numbers.index)
         return numbers.copy()
 
     def get_numbers(self, name: str) -> NDArray[Any]:
@@ -205,20 +205,24 @@ class FileTable:
         try:
             return self._convert_column(name).astype(self.kinds.get(name, "float64"), copy=False)
         except NotANumberError as error:
-            column_text = f", column {name!r}" if name else ""
-            raise InputError(f"{self.path}, line {self.lines[error.index]}{column_text}: {error}") from None
+            raise InputError(f"{self._format_place(name, error.index)}: {error}") from None
+
+    def _format_place(self, name: str, index: int) -> str:
+        """Return the file, line and column of a cell, for errors."""
+        column_text = f", column {name!r}" if name else ""
+        return f"{self.path}, line {self.lines[index]}{column_text}"
 
     def get_complete_numbers(self, name: str, problem: str) -> NDArray[np.float64]:
         """Return a column as numbers; raise an error that names the problem and its remedy if a number is missing."""
         try:
-            numbers = np.asarray(self.get_numbers(name), np.float64)
-        except InputError as error:
-            found, advice, _ = str(error).partition(". If the score is missing")
-            remedy = capitalize_first(problem.partition("; ")[2])
-            raise InputError(f"{found}. {remedy}" if advice and remedy else str(error)) from None
+            numbers = np.asarray(self._convert_column(name), np.float64)
+        except NotANumberError as error:
+            remedy = capitalize_first(problem.partition("; ")[2]) if error.is_gap else ""
+            message = f"{error.problem}. {remedy}" if remedy else str(error)
+            raise InputError(f"{self._format_place(name, error.index)}: {message}") from None
+        numbers = np.asarray(numbers.astype(self.kinds.get(name, "float64"), copy=False), np.float64)
         if (is_missing := np.isnan(numbers)).any():
-            column = f", column {name!r}" if name else ""
-            raise InputError(f"{self.path}, line {self.lines[int(np.argmax(is_missing))]}{column}: {problem}")
+            raise InputError(f"{self._format_place(name, int(np.argmax(is_missing)))}: {problem}")
         return numbers
 
     def is_numeric(self, name: str) -> bool:
@@ -233,7 +237,7 @@ class FileTable:
                 self._convert_column(name)
                 is_numeric = True
             except NotANumberError as error:
-                is_numeric = str(error).startswith(("found nan", "found inf", "found -inf"))
+                is_numeric = error.is_float
             self._verdicts[name] = column, is_numeric
         return is_numeric
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
-from sigdask.errors import InputError
+from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading import files, listings
 from sigdask.formats.reading.json_records import find_id_keys, get_id_parts, is_json, read_head
 from sigdask.formats.reading.listings import FileListing
@@ -232,7 +232,8 @@ def _read_term_lists(sources: Sequence[Source], gold: Path, options: Options) ->
     """Read one list of terms per file; each term is an item."""
     if options.groups:
         remedy = "give the terms of each sentence or document"
-        raise InputError(f"flat lists of terms have no column {options.groups[0]!r}; {remedy}")
+        name = options.groups[0]
+        raise MissingColumnError(f"flat lists of terms have no column {name!r}; {remedy}", name)
     gold_terms = _read_flat_terms(options, gold)
     system_terms = listings.read_by_system(sources, partial(_read_flat_terms, options))
     notes = ["each system has one list without sentences, so single terms are swapped"]

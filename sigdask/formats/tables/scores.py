@@ -24,7 +24,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, Floats, LazyColumns
 from sigdask.counts.precision import ScoreMatrix
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
-from sigdask.errors import InputError
+from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading import summaries
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
 from sigdask.formats.reading.averages_only import STEP, is_metric_name
@@ -441,8 +441,9 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
     """Read one table of responses, or one list of ids for each system and a list of gold ids."""
     if gold is not None:
         if options.groups:
-            raise InputError(
-                f"lists of ids have no column {options.groups[0]!r}; give one table of responses with this column"
+            raise MissingColumnError(
+                f"lists of ids have no column {options.groups[0]!r}; give one table of responses with this column",
+                options.groups[0],
             )
         return build_set_counts(_read_ids(options, gold), read_by_system(sources, partial(_read_ids, options)))
     if len(sources) > 1:

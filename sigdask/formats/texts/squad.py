@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sigdask.counts import Counts
-from sigdask.errors import InputError
+from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading.files import format_cell, is_parquet
 from sigdask.formats.reading.json_records import is_json, iter_records, read_first_record, read_head, read_records
 from sigdask.formats.reading.listings import FileListing, normalize_words
@@ -203,6 +203,7 @@ def _build_groups(questions: Mapping[str, Question], options: Options) -> dict[s
     first_groups = next(iter(questions.values())).groups
     for name in options.groups:
         if name not in first_groups:
-            raise InputError(f"no column {name!r} to group questions by; columns: {', '.join(first_groups)}")
+            known = ", ".join(first_groups)
+            raise MissingColumnError(f"no column {name!r} to group questions by; columns: {known}", name)
     columns = {name: [question.groups[name] for question in questions.values()] for name in first_groups}
     return {name: column for name, column in columns.items() if name in options.groups or len({*column}) > 1}
