@@ -20,12 +20,68 @@ class SigdaskError(Exception):
 
     The command line prints the message and exits with `exit_status`. A traceback is a bug. Secrets in URLs are hidden
     in messages, and very long cells, names and paths are cut in the middle.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong. It may be left out if `expected` says it.
+    file : path or str, optional
+        The file.
+    line : int, optional
+        Line of the file, counted from 1.
+    place : str, optional
+        Place in the file if this is no line, such as "record 3".
+    option : str, optional
+        The option, as `sigdask.interface.spell` calls it.
+    found : object, optional
+        The wrong value.
+    expected : str, optional
+        What was expected in its place.
+    remedy : str, optional
+        What to do.
+
+    Attributes
+    ----------
+    problem, file, line, place, option, found, expected, remedy
+        As the parameters.
+
+    Examples
+    --------
+    >>> raise InputError(file="a.csv", line=3, found="'x'", expected="a number", remedy="correct the cell")
+    Traceback (most recent call last):
+    sigdask.errors.InputError: a.csv, line 3: found 'x', expected a number; correct the cell
     """
 
     exit_status = 2
 
-    def __init__(self, message: str = "") -> None:
-        super().__init__(_clean(str(message)))
+    def __init__(
+        self,
+        problem: object = "",
+        *,
+        file: object = None,
+        line: int | None = None,
+        place: str | None = None,
+        option: str | None = None,
+        found: object = None,
+        expected: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.problem, self.file, self.line, self.place = str(problem), file, line, place
+        self.option, self.found, self.expected, self.remedy = option, found, expected, remedy
+        super().__init__(_clean(self._compose()))
+
+    def _compose(self) -> str:
+        """Return the message: where, what, and what to do."""
+        where = ", ".join(str(part) for part in (self.file, self.line and f"line {self.line}", self.place) if part)
+        value = "" if self.found is None else str(self.found)
+        if self.option is not None:
+            where = f"{self.option} = {value}" if value else self.option
+            value = ""
+        wanted = f"expected {self.expected}" if self.expected is not None else ""
+        seen = f"found {value}" if value else ""
+        what = self.problem or ", ".join(filter(None, (seen, wanted)))
+        message = ": ".join(filter(None, (where, what)))
+        return f"{message}; {self.remedy}" if self.remedy else message
 
 
 class InputError(SigdaskError):

@@ -1,0 +1,100 @@
+"""How options are called by the front end that runs: command line, Python, or a plan.
+
+The same code reads files and computes for all three. Where a message names an option, it calls `spell`, which gives
+`--missing pairwise`, `missing='pairwise'` or `missing = "pairwise"`. This is the one place where an option is rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal
+
+Interface = Literal["command line", "python", "plan"]
+
+FLAGS = {
+    "group_file": "groups", "ids": "id", "label_map": "map", "measures": "measure", "metrics": "metric",
+    "open_pairs": "open", "pairs": "pair", "references": "reference",
+}  # fmt: skip
+"""Flags of options whose flags are not their Python names, without dashes."""
+
+PLAN_KEYS = {"group_file": "groups", "label_map": "map", "open_pairs": "open"}
+"""Keys of options whose keys in plans are not their Python names."""
+
+_process: list[Interface] = ["python"]
+_running: ContextVar[Interface | None] = ContextVar("interface", default=None)
+
+
+def set_interface(interface: Interface) -> None:
+    """Set the front end of this process. The command line calls it when it starts, before any thread is made."""
+    _process[0] = interface
+
+
+@contextmanager
+def use_interface(interface: Interface) -> Iterator[None]:
+    """Name options as a front end does while the block runs.
+
+    Examples
+    --------
+    >>> with use_interface("plan"):
+    ...     spell("missing", "pairwise")
+    'missing = "pairwise"'
+    """
+    token = _running.set(interface)
+    try:
+        yield
+    finally:
+        _running.reset(token)
+
+
+def get_flag(name: str) -> str:
+    """Return the flag of an option.
+
+    Examples
+    --------
+    >>> get_flag("exact_limit"), get_flag("metrics")
+    ('--exact-limit', '--metric')
+    """
+    return f"--{FLAGS.get(name, name).replace('_', '-')}"
+
+
+def spell(name: str, value: Any = None) -> str:
+    """Return an option as the running front end writes it.
+
+    Parameters
+    ----------
+    name : str
+        Its name in Python.
+    value : object, optional
+        Value to give it. Words in capitals stand for a value that the user knows. False turns a Boolean option off.
+
+    Examples
+    --------
+    >>> spell("missing", "pairwise"), spell("columns", "id=NAME"), spell("second_run", False), spell("gold")
+    ("missing='pairwise'", "columns={'id': NAME}", 'second_run=False', 'gold=')
+    >>> with use_interface("command line"):
+    ...     spell("missing", "pairwise"), spell("columns", "id=NAME"), spell("second_run", False), spell("metrics")
+    ('--missing pairwise', '--columns id=NAME', '--no-second-run', '--metric')
+    """
+    interface = _running.get() or _process[0]
+    if interface == "command line":
+        flag = get_flag(name)
+        return flag if value is None else f"--no-{flag[2:]}" if value is False else f"{flag} {value}"
+    is_plan = interface == "plan"
+    key = PLAN_KEYS.get(name, name) if is_plan else name
+    if value is None:
+        return f"`{key}`" if is_plan else f"{key}="
+    equals, quote = (" = ", '"') if is_plan else ("=", "'")
+    if isinstance(value, bool):
+        return f"{key}{equals}{str(value).lower() if is_plan else value}"
+    if name == "columns":
+        role, _, column = str(value).partition("=")
+        pair = f"{role} = {_quote(column, quote)}" if is_plan else f"'{role}': {_quote(column, quote)}"
+        return f"{key}{equals}{{{pair}}}"
+    return f"{key}{equals}{_quote(str(value), quote)}"
+
+
+def _quote(text: str, quote: str) -> str:
+    """Return a value in quotation marks, or bare if it is a number or stands for one that the user knows."""
+    return text if text.isupper() or text.replace(".", "", 1).isdigit() else f"{quote}{text}{quote}"
