@@ -50,14 +50,6 @@ _PUBLIC_HOMES = {
     for name in names
 }
 
-_NAMES_OPTIONS: dict[str, Any] = {
-    **dict.fromkeys(
-        ["compare", "compare_all", "compare_sets", "independence", "meta", "power", "rankings", "read"], "python"
-    ),
-    "run_plan": "plan",
-}
-"""Functions whose errors and notes call options by their Python or plan names, not by those of the command line."""
-
 
 def __getattr__(name: str) -> Any:
     """Import public names when they are used, so that importing sigdask costs nothing."""
@@ -67,11 +59,7 @@ def __getattr__(name: str) -> Any:
         return version("sigdask")
     if name not in _PUBLIC_HOMES:
         raise AttributeError(f"module 'sigdask' has no attribute {name!r}")
-    value = getattr(import_module(f"sigdask.{_PUBLIC_HOMES[name]}"), name)
-    if name in _NAMES_OPTIONS:
-        from sigdask.options import name_arguments
-
-        value = globals()[name] = name_arguments(value, _NAMES_OPTIONS[name])
+    value = globals()[name] = getattr(import_module(f"sigdask.{_PUBLIC_HOMES[name]}"), name)
     return value
 
 

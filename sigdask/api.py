@@ -316,8 +316,9 @@ def _build_score_counts(
     for name, column in systems.items():
         if text := next((value for value in column if isinstance(value, str)), None):
             raise InputError(
-                f"{name!r} holds texts such as {text[:60]!r}, not scores; to compare labels give gold=, to compare "
-                "texts with references give gold= and a metric such as BLEU"
+                f"{name!r} holds texts such as {text[:60]!r}, not scores",
+                remedy="to compare labels give gold=, to compare texts with references give gold= and a metric "
+                "such as BLEU",
             )
     counts = Counts.from_scores(systems, ids=ids, groups=groups, missing=missing or "error")
     assert counts.outputs is not None
@@ -341,8 +342,9 @@ def _build_gold_counts(
         return Counts.from_numbers(gold, systems, **shared)
     if not metrics and are_sentences(gold):
         raise InputError(
-            f"gold holds texts such as {gold[0][:60]!r}; choose a metric of texts, such as BLEU, chrF, TER or WER. For "
-            "the share of equal texts choose accuracy"
+            f"gold holds texts such as {gold[0][:60]!r}",
+            remedy="choose a metric of texts, such as BLEU, chrF, TER or WER. For the share of equal texts "
+            "choose accuracy",
         )
     gold_labels = Factor.from_values(gold)
     system_labels = {key: Factor.from_values(column) for key, column in systems.items()}

@@ -48,6 +48,11 @@ def use_interface(interface: Interface) -> Iterator[None]:
         _running.reset(token)
 
 
+def get_interface() -> Interface:
+    """Return the front end that runs."""
+    return _running.get() or _process[0]
+
+
 def get_flag(name: str) -> str:
     """Return the flag of an option.
 
@@ -77,7 +82,7 @@ def spell(name: str, value: Any = None) -> str:
     ...     spell("missing", "pairwise"), spell("columns", "id=NAME"), spell("second_run", False), spell("metrics")
     ('--missing pairwise', '--columns id=NAME', '--no-second-run', '--metric')
     """
-    interface = _running.get() or _process[0]
+    interface = get_interface()
     if interface == "command line":
         flag = get_flag(name)
         return flag if value is None else f"--no-{flag[2:]}" if value is False else f"{flag} {value}"

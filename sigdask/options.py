@@ -7,18 +7,15 @@ imported, so that commands print their help at once.
 
 from __future__ import annotations
 
-import re
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial, wraps
+from functools import cache, partial
 from numbers import Real
 from typing import (
     Annotated,
     Any,
     Literal,
-    ParamSpec,
     TypedDict,
     TypeVar,
     Union,
@@ -28,7 +25,7 @@ from typing import (
     get_type_hints,
 )
 
-from sigdask.errors import InputError, SeveralError, SigdaskError
+from sigdask.errors import InputError
 from sigdask.text import suggest_name
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -75,16 +72,16 @@ class Option:
         Reason for the upper bound, as the end of an error message.
     metavar : str
         Metavariables of its values on the command line.
-    flag : str
-        Its flag on the command line, if this is not its name. A short flag follows after a comma.
+    short : str
+        Its short flag on the command line. `sigdask.interface` has the long one.
     repeats : bool
         Whether it takes several values, each with its flag.
     more : str or None
         A further sentence in the help of the command line.
     negative : str
         The help of the flag `--no-…` of an option that is on by default.
-    idle : str
-        When it has no effect, such as "with --interval none" or "without --json".
+    idle_with : (str, str), optional
+        Another option and its value with which this one has no effect.
     name, choices : str and tuple of str
         Its name, and the values that it accepts. Both are inferred from its annotation.
     kind : type
@@ -100,27 +97,18 @@ class Option:
     below: float | None = None
     why: str = ""
     metavar: str = ""
-    flag: str = ""
+    short: str = ""
     repeats: bool = False
     more: str | None = None
     negative: str = ""
-    idle: str = ""
+    idle_with: tuple[str, str] | None = None
     name: str = ""
     choices: tuple[str, ...] = ()
     kind: type = object
 
-    @property
-    def long_flag(self) -> str:
-        """The first flag of the option on the command line, such as "--exact-limit" or "--no-second-run"."""
-        first = re.split("[,/]", self.flag)[0]
-        return first or f"--{'no-' * bool(self.negative)}{self.name.replace('_', '-')}"
-
     def is_idle(self, values: Mapping[str, Any]) -> bool:
         """Return whether the option has no effect together with the values of all options."""
-        named = re.findall(r"--([\w-]+)(?: (?!or )([\w-]+))?", self.idle)
-        given = [(values.get(name.replace("-", "_")), word) for name, word in named]
-        holds = any(value == word if word else value is not None for value, word in given)
-        return bool(named) and holds == self.idle.startswith("with ")
+        return self.idle_with is not None and values.get(self.idle_with[0]) == self.idle_with[1]
 
     def check(self, name: str, value: Any) -> None:
         """Raise if a value is not one of the choices or is out of bounds. None is always allowed.
@@ -217,7 +205,7 @@ SecondRun = Annotated[
         "Cross-check p by a second, independent run with the same number of trials.",
         True,
         negative="Skip the second, independent run of trials, which checks p.",
-        idle="with --method exact",
+        idle_with=("method", "exact"),
     ),
 ]
 Metrics = Annotated[
@@ -225,14 +213,14 @@ Metrics = Annotated[
     Option(
         "A metric that `sigdask list metrics` lists, or MODULE:ATTRIBUTE.",
         otherwise="metrics that fit the data",
-        flag="--metric,-m",
+        short="-m",
         metavar="M",
         repeats=True,
     ),
 ]
 Pairs = Annotated[
     Sequence[tuple[str, str]] | None,
-    Option("Compare only A with B.", otherwise="all pairs", flag="--pair", metavar="A B", repeats=True),
+    Option("Compare only A with B.", otherwise="all pairs", metavar="A B", repeats=True),
 ]
 Baseline = Annotated[str | None, Option("Compare all others only with this one, which becomes B.", metavar="NAME")]
 Unit = Annotated[
@@ -295,7 +283,7 @@ class RunOptions(TypedDict, total=False):
             least=1,
             most=1_000_000,
             metavar="N",
-            idle="with --cluster none",
+            idle_with=("cluster", "none"),
         ),
     ]
 
@@ -320,7 +308,7 @@ class TestOptions(TypedDict, total=False):
             "the work can be divided",
             least=0,
             metavar="SECONDS",
-            idle="with --method randomization",
+            idle_with=("method", "randomization"),
         ),
     ]
     trials: Annotated[
@@ -353,14 +341,14 @@ class TestOptions(TypedDict, total=False):
         ),
     ]
     confidence: Annotated[
-        float, Option("Confidence level of the intervals.", 0.95, above=0, below=1, idle="with --interval none")
+        float, Option("Confidence level of the intervals.", 0.95, above=0, below=1, idle_with=("interval", "none"))
     ]
     resamples: Annotated[
         int | None,
         TrialsOption(
             "Number of resamples for intervals.",
             otherwise="10000; 1000 for metrics computed by a function; for inversion the number of trials",
-            idle="with --interval none",
+            idle_with=("interval", "none"),
         ),
     ]
     second_run: SecondRun
@@ -539,7 +527,6 @@ class TableLayoutOptions(TypedDict, total=False):
         Option(
             "Write accuracy, F1 and other shares in per cent in tables for papers.",
             True,
-            flag="--percent/--no-percent",
         ),
     ]
 
@@ -582,7 +569,6 @@ class PageOptions(TypedDict, total=False):
         Option(
             "Show the details of this pair's comparisons on the page.",
             (),
-            flag="--open",
             metavar="A B",
             repeats=True,
         ),
@@ -645,7 +631,7 @@ class ReadingOptions(TypedDict, total=False):
     columns: Columns
     label_map: Annotated[
         Sequence[tuple[str, tuple[str, ...]]],
-        Option("Replace the labels FROM by TO.", (), flag="--map", metavar="TO=FROM,FROM", repeats=True),
+        Option("Replace the labels FROM by TO.", (), metavar="TO=FROM,FROM", repeats=True),
     ]
     ignore: Ignore
     align: Annotated[
@@ -661,7 +647,7 @@ class ReadingOptions(TypedDict, total=False):
     ]
     references: Annotated[
         Sequence[Any],
-        Option("Further file of reference segments.", (), flag="--reference", metavar="FILE", repeats=True),
+        Option("Further file of reference segments.", (), metavar="FILE", repeats=True),
     ]
     documents: Annotated[
         Any,
@@ -675,7 +661,6 @@ class ReadingOptions(TypedDict, total=False):
         Any,
         Option(
             "Table of item and groups, in any format, with one column for each kind of group.",
-            flag="--groups",
             metavar="FILE",
             more="Swap whole groups with --unit COLUMN, or --unit group if the column has no name.",
         ),
@@ -711,7 +696,7 @@ class RankingChoiceOptions(TypedDict, total=False):
     ]
     pairs: Annotated[
         Sequence[tuple[str, str]] | None,
-        Option("Measures to compare.", otherwise="all pairs", flag="--pair", metavar="A B", repeats=True),
+        Option("Measures to compare.", otherwise="all pairs", metavar="A B", repeats=True),
     ]
     baseline: Annotated[
         str | None, Option("Compare every other measure only with this one, which becomes B.", metavar="MEASURE")
@@ -789,7 +774,6 @@ class CandidateFileOptions(TypedDict, total=False):
             "Column of a measure.",
             (),
             otherwise="every column of numbers; in UCS am.*, in XML real features",
-            flag="--measure",
             metavar="COLUMN",
             repeats=True,
         ),
@@ -871,131 +855,3 @@ def select_options(declaration: type[Declaration], given: Mapping[str, Any]) -> 
     names = list_options(cast("Any", declaration))
     values = {name: given[name] for name in names if given.get(name) not in {None, ()}}
     return cast("Declaration", values | {name: not given[f"no_{name}"] for name in names if f"no_{name}" in given})
-
-
-Interface = Literal["python", "plan"]
-Parameters = ParamSpec("Parameters")
-Answer = TypeVar("Answer")
-
-
-@cache
-def list_flag_names() -> Mapping[str, str]:
-    """Map flags without dashes to names of options, for flags that differ from the names."""
-    flags = {option.long_flag[2:]: name for name, option in list_all_options().items() if option.flag}
-    return {"ref": "gold", "qrels": "gold", **flags}
-
-
-PLAN_NAMES = {"open_pairs": "open", "label_map": "map", "group_file": "groups"}
-"""Plan keys of options that plans name as the command line does, by their Python names."""
-
-UNDECLARED_OPTIONS = ("gold", "format", "within")
-"""Options of the command line that Python and plans have as well but that are not declared here."""
-
-VALUE = (
-    r"'[^']*'|\"[^\"]*\"|[A-Z][A-Z_]*(?:[+=:,][A-Z_]+)*(?![a-z])|[\w.+-]+(?:[:+=][\w.+=,|-]*\w)+|[\d.]+\b|[,.](?=\s|$)"
-)
-"""Pattern of an option's value in a sentence: quoted, NAME, a:b, a number, a mark."""
-
-FLAG = rf"--([a-z][a-z-]*[a-z])(?![\w-])(?:[ =]({VALUE}|[\w./~-]*\w))?"
-
-PROSE = (
-    "a|all|also|an|and|are|as|asks?|at|averages?|be|below|beside|brings?|by|choose|chooses|compares?|cannot|did|do|does|"
-    "each|else|for|from|gives?|has|have|holds?|if|in|instead|is|it|its|judges?|keeps?|leaves?|may|means?|must|names?|no|"
-    "not|of|on|or|otherwise|reads?|said|says?|shows?|takes?|tells?|than|that|the|their|then|there|they|this|to|together|"
-    "was|where|which|while|with|without|writes?|you"
-)
-"""Words that continue a sentence after an option. `re` compiles this pattern, and `FLAG`, when a message needs them."""
-
-
-@contextmanager
-def rename_error_options(interface: Interface) -> Iterator[None]:
-    """Rewrite command-line options (`--unit document`) in the messages of errors as Python or plans spell them.
-
-    Examples
-    --------
-    >>> with rename_error_options("python"):
-    ...     raise InputError("choose --missing pairwise, or name documents with --unit document")
-    Traceback (most recent call last):
-    sigdask.errors.InputError: choose missing='pairwise', or name documents with unit='document'
-    """
-    try:
-        yield
-    except SigdaskError as error:
-        error.args = tuple(rename_options(text, interface) if isinstance(text, str) else text for text in error.args)
-        if isinstance(error, SeveralError):
-            error.parts = tuple(rename_options(text, interface) for text in error.parts)
-        raise
-
-
-def take_positions(n: int, remedy: str) -> Callable[[Callable[Parameters, Answer]], Callable[Parameters, Answer]]:
-    """Return a decorator for functions of `n` positional arguments: with more, the error says what to write instead."""
-
-    def decorate(function: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
-        @wraps(function)
-        def call(*args: Parameters.args, **options: Parameters.kwargs) -> Answer:
-            if len(args) > n:
-                raise TypeError(f"{function.__name__}: an argument too many without a name; {remedy}")
-            return function(*args, **options)
-
-        return call
-
-    return decorate
-
-
-def name_arguments(function: Callable[Parameters, Answer], interface: Interface) -> Callable[Parameters, Answer]:
-    """Return a function whose errors and notes call options by their Python or plan names."""
-    checked = rename_error_options(interface)(function)
-
-    @wraps(function)
-    def call(*arguments: Parameters.args, **options: Parameters.kwargs) -> Answer:
-        return rename_notes(checked(*arguments, **options), interface)
-
-    return call
-
-
-def rename_notes(answer: Answer, interface: Interface) -> Answer:
-    """Return results with options in their notes, which are texts or have one, as Python or a plan spells them."""
-
-    def rename(note: Any) -> Any:
-        if isinstance(note, str):
-            return type(note)(rename_options(note, interface))
-        return replace(note, text=rename_options(note.text, interface))
-
-    named: Any = answer
-    return replace(named, notes=tuple(map(rename, notes))) if (notes := getattr(answer, "notes", ())) else answer
-
-
-def rename_options(message: str, interface: Interface) -> str:
-    """Return a message with its command-line options spelled as in Python or in a plan.
-
-    Examples
-    --------
-    >>> rename_options("say --align position, or --unit document", "plan")
-    'say align = "position", or unit = "document"'
-    """
-    return re.sub(FLAG, partial(_format_option, interface), message)
-
-
-def _format_option(interface: Interface, match: re.Match[str]) -> str:
-    flag, value = match[1], match[2]
-    name = list_flag_names().get(flag, flag.replace("-", "_"))
-    options = list_all_options()
-    if (positive := name.removeprefix("no_")) in options and positive != name:
-        spelled = f"`{positive} = false`" if interface == "plan" else f"{positive}=False"
-        return spelled + match[0].removeprefix(f"--{flag}")
-    if name not in options and name not in UNDECLARED_OPTIONS:
-        return match[0]  # an option of another tool, or of the command line alone
-    choices = options[name].choices if name in options else ()
-    is_word = value is not None and re.fullmatch(r"[\w-]+", value) and not value.isupper() and not value.isdigit()
-    rest = ""
-    if is_word and value not in choices and (choices or re.fullmatch(PROSE, value)):
-        value, rest = None, f"{match[0][match.start(2) - match.start() - 1 :]}"
-    if interface == "plan":
-        name, sign, quote = PLAN_NAMES.get(name, name), " = ", '"'
-    else:
-        sign, quote = "=", "'"
-    if value is None:
-        return (f"`{name}`" if interface == "plan" else f"{name}=") + rest
-    plain = value.strip("'\"")
-    bare = plain.isupper() or plain.replace(".", "", 1).isdigit()
-    return f"{name}{sign}{plain if bare else f'{quote}{plain}{quote}'}"

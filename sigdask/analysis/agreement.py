@@ -37,11 +37,11 @@ def name_metric(options: Mapping[str, Any]) -> str:
         )
     if permute == "pairs" and statistic not in {"accuracy", "acc-eq"}:
         raise InputError(
-            f"--permute pairs: swaps decisions on pairs, but {statistic} is not a share of pairs; use "
-            f"--statistic accuracy"
+            f"--permute pairs: swaps decisions on pairs, but {statistic} is not a share of pairs",
+            remedy="use --statistic accuracy",
         )
     if statistic == "spa" and (options["level"] == "segment" or options["group"] != "none"):
-        raise InputError("--statistic spa: applies to systems; leave out --level segment and --group")
+        raise InputError("--statistic spa: applies to systems", remedy="leave out --level segment and --group")
     parts = {
         "level": options["level"] if options["level"] == "system" and statistic != "spa" else None,
         "group": options["group"] if options["group"] != "none" else None,

@@ -28,6 +28,7 @@ from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.texts import NO_TEXTS, ItemTexts
 from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.randomization.influence import compute_effects, compute_unit_contributions
 from sigdask.randomization.panels.agreement import AGREEMENTS, AgreementPanel
@@ -803,11 +804,15 @@ def find_pair_rows(table: Table, pairs: Iterable[tuple[str, str]]) -> list[int]:
             unknown = next((name for name in (a, b) if name not in systems), None)
             if unknown is not None:
                 known = f"; the systems are {format_list([*systems], MAX_NAMED)}"
-                raise InputError(f"--open: there is no system {unknown!r}{suggest_name(unknown, systems) or known}")
+                raise InputError(
+                    f"there is no system {unknown!r}{suggest_name(unknown, systems) or known}",
+                    option=spell("open_pairs"),
+                )
             partners = dict.fromkeys(other for pair in names if a in pair for other in pair - {a})
             raise InputError(
-                f"--open: {a} and {b} are not compared with each other; {a} is compared with "
-                f"{format_list([*partners], MAX_NAMED)}"
+                f"{a} and {b} are not compared with each other; {a} is compared with "
+                f"{format_list([*partners], MAX_NAMED)}",
+                option=spell("open_pairs"),
             )
         rows += pair_rows
     return rows

@@ -24,6 +24,7 @@ from sigdask.counts.fields import Integers, LabelFields
 from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
 from sigdask.execution.run import count_with_options
+from sigdask.interface import spell
 from sigdask.metrics.base import AnyBound, BoundMetric, Metric
 from sigdask.metrics.forms import Formula, Ratios
 from sigdask.metrics.labels import compute_kappa, compute_mcc
@@ -514,7 +515,7 @@ class IndependenceTests:
     ) -> IndependenceTests:
         """Return the tests with the labellings scored, and with exact p-values where requested and feasible."""
         if not metrics:
-            raise InputError("no metric given; name one (`sigdask list metrics` lists them)")
+            raise InputError("no metric given", remedy="name one (`sigdask list metrics` lists them)")
         labellings = Labellings.from_counts(counts, settings["seed"], within)
         bound = [_bind_metric(metric, counts) for metric in metrics]
         systems = range(len(labellings.names))
@@ -529,8 +530,8 @@ class IndependenceTests:
             exact_value = compute_exact_p(scores[s][m].agreeing, margins[s], settings["alternative"], caches[s])
             if exact_value is None and settings["method"] == "exact":
                 raise InputError(
-                    f"{labellings.names[s]} under {bound[m].name}: there are too many arrangements for an exact p; "
-                    "choose --method auto, both or randomization"
+                    f"{labellings.names[s]} under {bound[m].name}: there are too many arrangements for an exact p",
+                    remedy=f"choose {spell('method', 'auto')}, both or randomization",
                 )
             if exact_value is not None:
                 exact[s, m] = exact_value

@@ -24,6 +24,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import connect_once, count_with_options
+from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options
 from sigdask.randomization.kernels.dense import limit_blas_threads
@@ -629,7 +630,8 @@ def estimate_powers(
     level = alpha / n if options["adjust"] == "holm" else alpha
     if not can_decide(level):
         raise InputError(
-            f"level {level:.3g}: simulations at such a small level take too long; raise alpha, or compare fewer systems"
+            f"level {level:.3g}: simulations at such a small level take too long",
+            remedy="raise alpha, or compare fewer systems",
         )
     n_samples = options["samples"] or (SAMPLES if n <= MANY_COMPARISONS else FEWER_SAMPLES)
     rule = RejectionRule(alternative, level, n_samples)
@@ -655,7 +657,7 @@ def build_question(options: PowerOptions) -> PowerQuestion:
         raise InputError(f"power = {power:g}: must lie between alpha ({options['alpha']:g}) and 1{share}")
     for name, number, least in (("units", options["units"], 2), ("samples", options["samples"], 100)):
         if number is not None and not least <= number <= MAX_TRIALS:
-            raise InputError(f"{name} = {number}: must be at least {least}")
+            raise InputError(f"must be at least {least}", option=name, found=number)
     if difference is None:
         return PowerQuestion(power, None, options["units"])
     if difference == 0:
@@ -674,7 +676,7 @@ def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[Syste
     """Yield each comparison as the pairs of its panel, its row among them, and the names of its systems."""
     units, pairs = SwapUnits.from_counts(counts, spec.seed), list_pairs(counts, spec.pairs, spec.baseline)
     if not len(pairs):
-        raise InputError("power needs at least two systems; give another file or column")
+        raise InputError("power needs at least two systems", remedy="give another file or column")
     for metric in spec.bind_metrics(counts).metrics:
         if not isinstance(metric, BoundMetric):
             raise InputError(
@@ -735,7 +737,7 @@ def _iter_notes(powers: Sequence[Power], options: PowerOptions, level: float) ->
     if n > 1 and options["adjust"] == "none":
         yield (
             f"each comparison is tested alone at {options['alpha']:g}; the {n:,} together, adjusted, need more "
-            "units: --adjust holm tests each at the level of Holm's first step"
+            f"units: {spell('adjust', 'holm')} tests each at the level of Holm's first step"
         )
     elif n > 1:
         yield (

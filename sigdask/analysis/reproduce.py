@@ -12,11 +12,11 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,8 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import is_parquet, open_text
 from sigdask.formats.reading.json_records import is_json, load_json
-from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS, Interface, rename_options
+from sigdask.interface import spell
+from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS
 from sigdask.randomization.panels import agreement, outputs, sums
 from sigdask.randomization.stream import SCHEME
 from sigdask.results import fields
@@ -149,19 +150,20 @@ def read(path: Path) -> RecordedResults:
             with pyarrow.parquet.ParquetFile(path) as file:
                 if (n_rows := file.metadata.num_rows) > MAX_ROWS:
                     raise InputError(
-                        f"{path}: has {n_rows:,} rows, more than {MAX_ROWS:,}; give the JSON file of these results "
-                        "instead"
+                        f"has {n_rows:,} rows, more than {MAX_ROWS:,}",
+                        file=path,
+                        remedy="give the JSON file of these results instead",
                     )
                 table = file.read()
         except (pyarrow.ArrowException, OSError) as error:
-            raise InputError(f"{path}: not Parquet that can be read ({error})") from None
+            raise InputError(f"not Parquet that can be read ({error})", file=path) from None
         _check_columns(path, table.column_names)
         document: Mapping[str, Any] = {"results": list(table.to_pylist())}
     else:
         document = read_json_results(path) if is_json(path) else {"results": _read_csv(path)}
     rows = document["results"]
     if not rows:
-        raise InputError(f"{path}: holds no results")
+        raise InputError("holds no results", file=path)
     results = tuple(_build_result(path, number, row) for number, row in enumerate(rows, 1))
     return RecordedResults(results, {key: value for key, value in document.items() if key != "results"})
 
@@ -183,14 +185,15 @@ def check_results(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any]:
     rows = document.get("results")
     if command := find_other_command(document):
         raise InputError(
-            f"{path}: holds results of `sigdask {command}`, and reproduce repeats those of compare, meta and plans; "
-            f"run `sigdask {command} --json` again and compare the files"
+            f"holds results of `sigdask {command}`, and reproduce repeats those of compare, meta and plans",
+            file=path,
+            remedy=f"run `sigdask {command} --json` again and compare the files",
         )
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise InputError(f'{path}: expected the JSON that `sigdask compare --json` writes, with "results"')
+        raise InputError(file=path, expected='the JSON that `sigdask compare --json` writes, with "results"')
     version = document.get("schema_version", VERSION)
     if type(version) is not int or version != VERSION:
-        raise InputError(f"{path}: schema_version = {version!r}: this version of sigdask reads version {VERSION}")
+        raise InputError(f"schema_version = {version!r}: this version of sigdask reads version {VERSION}", file=path)
     return document
 
 
@@ -210,7 +213,7 @@ def _build_object(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any
     members = dict(pairs)
     if len(members) < len(pairs):
         key = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
-        raise InputError(f"{path}: an object has the key {key!r} twice; remove one of them")
+        raise InputError(f"an object has the key {key!r} twice", file=path, remedy="remove one of them")
     return members
 
 
@@ -222,16 +225,18 @@ def _check_depth(path: Path, document: Any) -> None:
         level = [item for value in containers for item in (value.values() if isinstance(value, dict) else value)]
     if any(isinstance(value, list | dict) for value in level):
         raise InputError(
-            f"{path}: lists or objects are nested more than {MAX_JSON_DEPTH} deep; expected the JSON that "
-            "`sigdask compare --json` writes"
+            f"lists or objects are nested more than {MAX_JSON_DEPTH} deep; expected the JSON that `sigdask compare "
+            "--json` writes",
+            file=path,
         )
 
 
 def _check_columns(path: Path, names: Collection[str]) -> None:
     if "test_signature" not in names:
         raise InputError(
-            f"{path}: not a file of results: it has no column test_signature. Give a file that `sigdask compare` wrote "
-            "with -o, as JSON, CSV or Parquet"
+            "not a file of results: it has no column test_signature. Give a file that `sigdask compare` wrote with "
+            "-o, as JSON, CSV or Parquet",
+            file=path,
         )
 
 
@@ -240,7 +245,7 @@ def _read_csv(path: Path) -> Sequence[Mapping[str, Any]]:
         with open_text(path) as file:
             rows = [*csv.DictReader(file, restkey="", restval="")]
     except csv.Error as error:
-        raise InputError(f"{path}: not CSV ({error})") from None
+        raise InputError(f"not CSV ({error})", file=path) from None
     if rows:
         _check_columns(path, rows[0])
     return rows
@@ -249,7 +254,8 @@ def _read_csv(path: Path) -> Sequence[Mapping[str, Any]]:
 def _build_result(path: Path, number: int, row: Mapping[str, Any]) -> RecordedResult:
     if not row.get("test_signature"):
         raise InputError(
-            f"{path}, result {number}: has no test_signature; write the results again with this version of sigdask"
+            f"{path}, result {number}: has no test_signature",
+            remedy="write the results again with this version of sigdask",
         )
     try:
         return RecordedResult(Signature.parse(str(row["test_signature"])), row)
@@ -271,7 +277,7 @@ def check_signatures(path: Path, document: Mapping[str, Any]) -> None:
             continue
         signature = _build_result(path, number, row).signature
         if (name := (row["test_signature"], row.get("a"), row.get("b"))) in names:
-            raise InputError(f"{path}, result {number}: occurs twice; remove one of them")
+            raise InputError(f"{path}, result {number}: occurs twice", remedy="remove one of them")
         names.add(name)
         stated = {"seed": document.get("seed")} | {key: row.get(key) for key in ("metric", "alternative", "unit")}
         signed: dict[str, Any] = {key: getattr(signature, key) for key in stated}
@@ -370,11 +376,11 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
     schemes = (result.signature.scheme for result in recorded.results)
     if (scheme := next((scheme for scheme in schemes if scheme != SCHEME), None)) is not None:
         raise InputError(
-            f"signature: scheme {scheme}: this version of sigdask has only scheme {SCHEME} of random swaps; use the "
-            "version that wrote it"
+            f"signature: scheme {scheme}: this version of sigdask has only scheme {SCHEME} of random swaps",
+            remedy="use the version that wrote it",
         )
     if len(names := recorded.test_sets) > 1:
-        raise InputError(f"results of several test sets: {format_list(names, 9)}; choose one with --name")
+        raise InputError(f"results of several test sets: {format_list(names, 9)}", remedy="choose one with --name")
     current = _CurrentData.from_counts(recorded.results, counts, compare)
     matches, changed = _match_systems(recorded, current)
     absent = [] if changed else [*_note_absent(matches, current)]
@@ -671,7 +677,7 @@ def _get_number(values: Mapping[str, Any], key: str, default: float | None) -> A
     """Return a number that the document of a file states, checked as the option of the same name is."""
     value = values.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float | None):
-        raise InputError(f"{key} = {value!r}: must be a number")
+        raise InputError("must be a number", option=key, found=repr(value))
     OPTIONS[key].check(key, value)
     return OPTIONS[key].default if value is None else value
 
@@ -963,14 +969,9 @@ def _compare_scorers(
             comparison.compare(f"{path}.{key}", recorded.get(key), current.get(key))
 
 
-def _spell_options(notes: Sequence[Mapping[str, Any]], recorded: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return notes with options spelled as in recorded notes: as in Python or as in a plan."""
-    texts = {note.get("text") for note in recorded}
-
-    def spell(text: str) -> str:
-        return next((new for to in get_args(Interface) if (new := rename_options(text, to)) in texts), text)
-
-    return [{**note, **({"text": spell(text)} if isinstance(text := note.get("text"), str) else {})} for note in notes]
+def _drop_texts(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return notes without their sentences, in which each front end has its own words for options."""
+    return [{name: value for name, value in note.items() if name != "text"} for note in notes]
 
 
 def _compare_notes(recorded: Mapping[str, Any], current: Mapping[str, Any], comparison: FieldComparison) -> None:
@@ -988,7 +989,7 @@ def _compare_notes(recorded: Mapping[str, Any], current: Mapping[str, Any], comp
     is_fixed = [
         [note for note in side if note["kind"] not in UNDETERMINED_NOTES] for side in (listed, _list_notes(current))
     ]
-    comparison.compare("notes", is_fixed[0], _spell_options(is_fixed[1], is_fixed[0]))
+    comparison.compare("notes", *map(_drop_texts, is_fixed))
     for kind in dict.fromkeys(note["kind"] for note in listed if note["kind"] in UNDETERMINED_NOTES):
         comparison.skip(f"notes of the kind {kind}", UNDETERMINED_NOTES[kind])
     if "warnings" in recorded:
@@ -1021,7 +1022,7 @@ def _compare_document(
     signatures = [result.signature for result in recorded.results]
     comparison.skip("alpha", TAKEN_SETTING)
     if not document.get("together") and any(signature.subset for signature in signatures):
-        comparison.skip("together", "empty, as it is without --together")
+        comparison.skip("together", f"empty, as it is without {spell('together')}")
 
 
 def _find_skipped_keys(recorded: RecordedResults, n_groups: int) -> dict[str, str]:

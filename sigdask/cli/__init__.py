@@ -16,6 +16,7 @@ from sigdask.cli.declared import compare, lookup, nights, results
 from sigdask.cli.declared.options import HELP_NAMES, complete_files
 from sigdask.cli.streams import LOG, WORDS, log_to_stderr, terminal_columns
 from sigdask.errors import SigdaskError, UnfinishedError
+from sigdask.interface import set_interface, use_interface
 from sigdask.report.layout import wrap_lines
 
 INTERRUPTED = 3
@@ -35,6 +36,7 @@ def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
     if COMPLETION_VARIABLE in os.environ:  # a shell reads what is written, byte by byte
         sys.exit(commands.main(prog_name="sigdask", complete_var=COMPLETION_VARIABLE))
+    set_interface("command line")
     streams.protect_streams()
     repeat_lost_interrupts()
     log_to_stderr(in_json="--log-json" in sys.argv)
@@ -127,7 +129,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
-            return super().invoke(ctx)
+            with use_interface("command line"):
+                return super().invoke(ctx)
         except BrokenPipeError as error:
             raise UnfinishedError(f"a connection was lost ({error})") from None
 

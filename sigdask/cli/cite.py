@@ -27,7 +27,7 @@ def cite(what: str | None, only: str | None, *, in_latex: bool, outputs: tuple[s
     """Print or write the methods paragraph, the BibTeX entries, or both, of some results."""
     if extra := click.get_current_context().args:
         to_write = next((name for name in (str(what), *extra) if name.endswith((".tex", ".bib", ".txt"))), extra[0])
-        raise InputError(f"{to_write}: one argument too many; write a file with -o {to_write}")
+        raise InputError(f"{to_write}: one argument too many", remedy=f"write a file with -o {to_write}")
     written = list_outputs({"outputs": outputs}, "latex", "bibtex", "text")
     methods_text = methods.build_program_citation() if what is None else methods.build_methods(_read_facts(what))
     for output in written:

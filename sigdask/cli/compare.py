@@ -152,7 +152,7 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
         except InputError as error:
             if requested not in {*DETECTED, "labels"} or isinstance(error, RefusedFileError):
                 raise
-            raise InputError(f"{error} [read as {format_name}; choose with --format]") from None
+            raise InputError(f"{error} [read as {format_name}", remedy="choose with --format]") from None
 
 
 def _list_sources(options: dict[str, Any]) -> list[Source]:
@@ -191,7 +191,7 @@ def _iter_folder(folder: Path, options: dict[str, Any]) -> Iterator[Source]:
     found = [path for path in paths if path.name not in others]
     if not found:
         problem = f"has no file of a system ({format_list(others, MAX_NAMES)})" if others else "is an empty folder"
-        raise InputError(f"{folder}: {problem}; give a folder with a file for each system")
+        raise InputError(f"{problem}", file=folder, remedy="give a folder with a file for each system")
     if others:
         log_note(f"{folder}: not taken as systems: {format_list(others, MAX_NAMES)} (name a file to compare it)")
     yield from map(Source, found)

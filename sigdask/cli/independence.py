@@ -48,7 +48,7 @@ def _read_labellings(options: dict[str, Any], steps: Any) -> tuple[Counts, str]:
         source = formats.parse_source(last)
         gold, reference = str(source.path), source.system
     if gold is not None and gold_column is None and not files:
-        raise InputError("--gold is the only labelling; name a file to compare with it")
+        raise InputError("--gold is the only labelling", remedy="name a file to compare with it")
     within = () if options["within"] is None else (options["within"],)
     counts = read_systems({**options, "systems": files, "gold": gold, "unit": within}, steps, noun="labelling")
     return counts, reference

@@ -41,11 +41,11 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
     """Print and write the results of a plan and what changed since the previous run, or write a site of plans."""
     if options["site"] is not None:
         if options["open_pairs"]:
-            raise InputError('--open: not with --site; add open = [["A", "B"]] to [report] of the plan')
+            raise InputError("--open: not with --site", remedy='add open = [["A", "B"]] to [report] of the plan')
         _write_sites(options["site"], wheres, store, name)
         return
     if len(wheres) > 1:
-        raise InputError(f"{wheres[1]}: only --site takes several plans; name one plan")
+        raise InputError(f"{wheres[1]}: only --site takes several plans", remedy="name one plan")
     [where] = wheres
     outputs = list_outputs(options, *REPORT_FORMATS)
     pages = [output for output in outputs if output.format == "html"]
@@ -80,9 +80,11 @@ def _check_open(where: str, pages: Sequence[OutputFile], options: Mapping[str, A
     if not options["open_pairs"]:
         return
     if not where.endswith(".toml"):
-        raise InputError(f"--open: {where} is a store, which has no data of units; name the plan's file instead")
+        raise InputError(
+            f"--open: {where} is a store, which has no data of units", remedy="name the plan's file instead"
+        )
     if not pages:
-        raise InputError("--open: needs a page on which it opens comparisons; add -o FILE.html")
+        raise InputError("--open: needs a page on which it opens comparisons", remedy="add -o FILE.html")
 
 
 def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str | None) -> None:

@@ -67,7 +67,7 @@ def _read_recorded(what: str, name: str | None) -> RecordedResults:
     recorded = read(Path(what))
     names = ", ".join(recorded.test_sets)
     if name is None and len(recorded.test_sets) > 1:
-        raise InputError(f"{what}: results of several test sets: {names}; choose one with --name")
+        raise InputError(f"{what}: results of several test sets: {names}", remedy="choose one with --name")
     if name is not None and name not in recorded.test_sets:
         raise InputError(f"--name {name}: {what} has the test sets {names}")
     return recorded if name is None else recorded.select_test_set(name)

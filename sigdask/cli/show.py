@@ -16,6 +16,7 @@ from sigdask.cli.compare import log_warnings
 from sigdask.cli.declared.results import FIGURE_FORMATS
 from sigdask.cli.streams import LOG, be_quiet, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, check_installed
+from sigdask.interface import get_flag
 from sigdask.options import (
     FigureStyleOptions,
     PageOptions,
@@ -131,9 +132,9 @@ def _warn_of_unused_options(outputs: Iterable[write.OutputFile], options: Mappin
         "--figures": (FigureStyleOptions, options["figures"]),
     }
     for need, (declaration, is_met) in needs.items():
-        for name, option in list_options(declaration).items():
+        for name in list_options(declaration):
             if _is_given(name) and not is_met:
-                LOG.warning(f"{option.long_flag} has no effect without {need}; leave it out")
+                LOG.warning(f"{get_flag(name)} has no effect without {need}; leave it out")
 
 
 def check_figures(options: Mapping[str, Any]) -> None:

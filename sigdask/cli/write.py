@@ -18,6 +18,7 @@ from click.core import ParameterSource
 from sigdask.cli.declared.options import FORMAT_BY_ENDING, format_endings
 from sigdask.cli.streams import LOG, WORDS, data_stream, log_note, output_columns, print_text
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.interface import spell
 from sigdask.io import describe_url_error
 from sigdask.options import NOTED_OPTIONS, list_all_options
 from sigdask.report import files
@@ -88,7 +89,7 @@ def list_outputs(options: Mapping[str, Any], *formats: str) -> list[OutputFile]:
         if not output.is_piped:
             check_writable(output.file, output.option)
         if any(Path(output.file).absolute() == Path(other.file).absolute() for other in outputs[:k]):
-            raise InputError(f"{output.option} {output.file}: is named twice; leave one out")
+            raise InputError(f"{output.option} {output.file}: is named twice", remedy="leave one out")
     return outputs
 
 
@@ -110,7 +111,7 @@ def warn_of_unused_options(options: Mapping[str, Any]) -> None:
         option = declared.get(name.removeprefix("no_"))
         is_given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
         if option is not None and option.name not in is_noted and is_given and option.is_idle(options):
-            LOG.warning(f"{parameter.opts[0]} has no effect {option.idle}; leave it out")
+            LOG.warning(f"{parameter.opts[0]} has no effect with {spell(*option.idle_with or ())}; leave it out")
 
 
 def check_overwriting(outputs: Iterable[OutputFile], uses: Mapping[Path, str]) -> None:
@@ -125,7 +126,7 @@ def check_overwriting(outputs: Iterable[OutputFile], uses: Mapping[Path, str]) -
     """
     for output in outputs:
         if not output.is_piped and (use := uses.get(Path(output.file).resolve())):
-            raise InputError(f"{output.file}: is {use} already; write the output to another file")
+            raise InputError(f"is {use} already", file=output.file, remedy="write the output to another file")
 
 
 def check_writable(text: str, option: str) -> None:
@@ -138,7 +139,9 @@ def check_writable(text: str, option: str) -> None:
     except OSError:  # such as a name that is too long
         is_writable = False
     if not is_writable:
-        raise InputError(f"{option} {path}: cannot be written; give a file in a folder that exists and is writable")
+        raise InputError(
+            f"{option} {path}: cannot be written", remedy="give a file in a folder that exists and is writable"
+        )
 
 
 Texts = Mapping[str, Callable[[], Iterable[str]]]

@@ -582,8 +582,8 @@ class Counts:
         n_items = check_lengths(lengths)
         if all(map(checks.are_labels, gold)):
             raise InputError(
-                f"gold holds labels such as {gold[0][0]!r}, not texts; choose a metric of labels, such as accuracy or "
-                "macro-f1"
+                f"gold holds labels such as {gold[0][0]!r}, not texts",
+                remedy="choose a metric of labels, such as accuracy or macro-f1",
             )
         ones = np.ones((n_items, 1), np.int64)
         return Counts(

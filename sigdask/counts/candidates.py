@@ -143,7 +143,7 @@ class Candidates:
             state = "is judged" if not len(labels) else f"is {'true' if labels.all() else 'false'}"
             subject = "no candidate" if not len(labels) else f"every one of {len(labels):,} candidates"
             raise InputError(
-                f"{subject} {state}: precision needs both true and false candidates; check the gold column"
+                f"{subject} {state}: precision needs both true and false candidates", remedy="check the gold column"
             )
 
     def called(self, k: int) -> str:

@@ -16,6 +16,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, Bools, Floats
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError, MissingItemsError
+from sigdask.interface import spell
 from sigdask.options import Missing
 from sigdask.text import format_count, format_list
 
@@ -65,7 +66,9 @@ def check_names(systems: Sequence[str], minimum: int = 2) -> None:
     """Raise if there are fewer than `minimum` systems, or if two names are the same."""
     if len(systems) < minimum:
         names = f"only {systems[0]!r}" if systems else "none"
-        raise InputError(f"a comparison needs two systems or more, found {names}; give the outputs of another system")
+        raise InputError(
+            f"a comparison needs two systems or more, found {names}", remedy="give the outputs of another system"
+        )
     check_unique(systems, "system name")
 
 
@@ -76,7 +79,7 @@ def check_texts(column: Any, name: str) -> list[str]:
     texts = [str(value) if isinstance(value, str) else value for value in column]
     for position, value in enumerate(texts, start=1):
         if not isinstance(value, str):
-            raise InputError(f"{name}: item {position} is {value!r}, not a text; write '' for an empty output")
+            raise InputError(f"{name}: item {position} is {value!r}, not a text", remedy="write '' for an empty output")
     return texts
 
 
@@ -110,7 +113,7 @@ def list_values(values: Any, name: str) -> Any:
         return np.ma.filled(values.astype(np.float64), np.nan)
     if isinstance(values, Mapping | set | frozenset):
         raise InputError(
-            f"{name}: a {type(values).__name__} has no order of items; give a list, or a data frame with ids"
+            f"{name}: a {type(values).__name__} has no order of items", remedy="give a list, or a data frame with ids"
         )
     if isinstance(values, str | Path):
         raise InputError(
@@ -253,7 +256,8 @@ def check_complete(
     position = f"at position {item + 1}" if ids is None else repr(ids[item])
     raise MissingItemsError(
         f"system {systems[system]!r} has no {noun} for item {position} ({np.count_nonzero(~present)} missing in "
-        f"total); choose --missing pairwise (compares each pair on the items that both have) or --missing zero{zero}"
+        f"total); choose {spell('missing', 'pairwise')} (compares each pair on the items that both have) or "
+        f"{spell('missing', 'zero')}{zero}"
     )
 
 
@@ -285,10 +289,10 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
                 f"{name}: {n_outside:,} of {len(column):,} labels do not occur in the gold standard (such as "
                 f"{example!r})"
             )
-        remedy = "replace labels with --map NEW=OLD, or choose another column"
+        remedy = f"replace labels with {spell('label_map', 'NEW=OLD')}, or choose another column"
         foreign = {level.strip().casefold() for level in column.levels if level not in gold_labels}
         if foreign & {level.casefold() for level in gold_labels}:
-            remedy = "some differ only in case; change them with --map"
+            remedy = f"some differ only in case; change them with {spell('label_map')}"
         warnings.append(ScopeNote(f"{problem}; {remedy}"))
     if few_foreign:
         note = f"labels that gold never has, so they are never correct: {format_list(few_foreign)}"
@@ -312,8 +316,8 @@ def _describe_renamed_labels(gold: Factor, predictions: Mapping[str, Factor]) ->
         if len({*usual}) == len(usual) and counts.max(axis=1).sum() - n_right > RENAMED_SHARE * len(gold):
             k = is_right.index(False)
             yield ScopeNote(
-                f"{name}: its label {str(column.levels[k])!r} mostly stands where gold has {usual[k]!r}. If its labels "
-                "have other names or numbers than those of gold, change them with --map"
+                f"{name}: its label {str(column.levels[k])!r} mostly stands where gold has {usual[k]!r}. If its "
+                f"labels have other names or numbers than those of gold, change them with {spell('label_map')}"
             )
 
 
@@ -334,7 +338,9 @@ def describe_foreign_types(known: Collection[str], used: Mapping[str, Sequence[s
             is_clear |= 2 * len(foreign) >= len(names)
     foreign_names = sorted({name for names in used.values() for name in names} - {*known})
     pairs = [(lowered[name.casefold()], name) for name in foreign_names if name.casefold() in lowered]
-    maps = ["--map " + "=".join(name.partition("(")[0] for name in pair) for pair in pairs]  # types without roles
+    maps = [
+        f"{spell('label_map')} " + "=".join(name.partition("(")[0] for name in pair) for pair in pairs
+    ]  # types without roles
     if not parts:
         return []
     case = f". Some differ only in case: {maps[0]}" if maps else ""
@@ -578,5 +584,5 @@ NAME_COLUMN = "Name one of these columns"
 def suggest_group_file(name: str) -> str:
     """Return which option reads the groups of a column from a separate file."""
     if name == "document":
-        return "Give a file with the document of each item with --documents FILE"
-    return f"{NAME_COLUMN}, or give a table of items and their groups with --groups FILE"
+        return f"Give a file with the document of each item with {spell('documents', 'FILE')}"
+    return f"{NAME_COLUMN}, or give a table of items and their groups with {spell('group_file', 'FILE')}"

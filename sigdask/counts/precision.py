@@ -354,7 +354,8 @@ def convert_scores(values: Sequence[float] | Array, system: str) -> Array:
     if np.isinf(numbers).any():
         position = int(np.argmax(np.isinf(numbers))) + 1
         raise InputError(
-            f"scores of {system!r}: item {position} is infinite; give finite numbers, or NaN where a score is missing"
+            f"scores of {system!r}: item {position} is infinite",
+            remedy="give finite numbers, or NaN where a score is missing",
         )
     return numbers
 
@@ -372,7 +373,9 @@ def check_lengths(lengths: Mapping[str, int]) -> int:
     """Return the number of items; raise if columns have different lengths."""
     if len(set(lengths.values())) > 1:
         details = ", ".join(f"{name}: {n}" for name, n in lengths.items())
-        raise InputError(f"different numbers of items ({details}); give all systems the same items, in the same order")
+        raise InputError(
+            f"different numbers of items ({details})", remedy="give all systems the same items, in the same order"
+        )
     return next(iter(lengths.values()), 0)
 
 

@@ -42,12 +42,12 @@ def copy_example(name: str, target: Path) -> list[str]:
     if name not in EXAMPLES:
         raise InputError(f"no example {name!r}; the examples are {', '.join(EXAMPLES)}{suggest_name(name, EXAMPLES)}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target}: exists already; name another folder, or remove it")
+        raise InputError(f"{target}: exists already", remedy="name another folder, or remove it")
     try:
         with as_file(files(__name__) / name) as folder:
             shutil.copytree(folder, target, copy_function=shutil.copyfile, dirs_exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"{target}: cannot be written ({error.strerror or error}); name a folder where you may write"
+            f"{target}: cannot be written ({error.strerror or error})", remedy="name a folder where you may write"
         ) from None
     return sorted(str(path.relative_to(target)) for path in target.rglob("*") if path.is_file())

@@ -52,6 +52,7 @@ from sigdask.formats.tables.notation import convert_scores, find_row_score
 from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS, are_same_scores, read_plain_scores
 from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.formats.texts import fairseq
+from sigdask.interface import spell
 from sigdask.io import addresses, as_path, prefetch_files
 from sigdask.io.compression import set_variable
 from sigdask.metrics import retrieval
@@ -106,7 +107,7 @@ class FileFormat:
         """Raise an error for files and options that the format does not accept, and for a missing gold file."""
         if options.decimal is not None and "columns" not in self.traits:
             raise InputError(
-                f"decimal={options.decimal}: format {name} has no columns of scores; leave this option out"
+                f"decimal={options.decimal}: format {name} has no columns of scores", remedy="leave this option out"
             )
         choices = (option.partition("=") for option in self.options.split())
         own_choices = {key: tuple(filter(None, text.split("|"))) for key, _, text in choices}
@@ -114,11 +115,12 @@ class FileFormat:
         options.check_format_options(name, **own_choices, **shared)
         if gold is not None and self.no_gold:
             raise InputError(
-                f"--gold {gold}: format {name} holds {self.no_gold} and takes no gold file; leave out --gold"
+                f"{spell('gold')} {gold}: format {name} holds {self.no_gold} and takes no gold file",
+                remedy=f"leave out {spell('gold')}",
             )
         if gold is None and self.needs_gold:
-            option, content = REFERENCES.get(name, ("--gold", f"the {self.needs_gold}"))
-            raise InputError(f"format {name}: no {self.needs_gold}; give {option} FILE ({content})")
+            option, content = REFERENCES.get(name, (f"{spell('gold')}", f"the {self.needs_gold}"))
+            raise InputError(f"format {name}: no {self.needs_gold}", remedy=f"give {option} FILE ({content})")
 
     def load(self, function: str = "") -> Any:
         """Import and return the reader, or another function: of the reader's module, or given by its address."""
@@ -453,7 +455,7 @@ def _limit_resources(sources: Sequence[Source], options: Options) -> Iterator[No
             raise _build_read_error(sources, "cannot be read (links that lead to themselves)") from None
         except OSError as error:  # as for a name that is too long
             path = files.shorten_path(Path(str(error.filename)))
-            raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+            raise InputError(f"cannot be read ({error.strerror})", file=path) from None
 
 
 def _is_link_loop(path: Path) -> bool:
@@ -505,7 +507,8 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     if swap_separately and not samples.is_uniform:
         raise InputError(
             f"{', '.join(map(str, samples.sizes))}: items have different numbers of samples, but replicates=each "
-            "needs equally many; leave out replicates=each"
+            "needs equally many",
+            remedy="leave out replicates=each",
         )
     if len(replicated) > 1 or not samples.is_uniform or samples.sizes.keys() < {s.path for s in replicated[0]}:
         numbers = samples.count_samples(counts, [source.path for source in replicated[0]])
@@ -521,14 +524,14 @@ def _iter_input_warnings(
     if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
         yield f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
     used = FORMATS[name].columns.split()
-    given = {f"--columns {role}": role for role in options.columns}
-    given |= {"--map": "label_map"} if options.label_map else {}
-    given |= {"--ignore": "ignore"} if options.ignore else {}
+    given = {f"{spell('columns', role)}": role for role in options.columns}
+    given |= {f"{spell('label_map')}": "label_map"} if options.label_map else {}
+    given |= {f"{spell('ignore')}": "ignore"} if options.ignore else {}
     for flag, need in given.items():
         if need not in used:
             yield f"{flag} has no effect: format {name} has no such columns or labels; leave it out"
     if options.prediction_column and "prediction" in used and len(sources) < n_systems:
-        yield "--columns prediction has no effect: a file has several systems; leave it out"
+        yield f"{spell('columns', 'prediction')} has no effect: a file has several systems; leave it out"
     if options.ignore and name in TABLE_FORMATS and not any(source.parts for source in sources):
         paths = [path for path in (gold, *(source.path for source in sources)) if path and not path.is_dir()]
         tables = [read_table(path, options.ignore, options.decimal) for path in paths]
@@ -757,10 +760,11 @@ def _read_table_to_detect(path: Path, options: Options) -> FileTable:
     except InputError as error:
         if _is_prose(path):
             raise _build_reference_error(path, options.metrics) or InputError(
-                f"{path}: is text and no table. If it is the output of a system, {REFERENCE_REMEDY}. Else choose "
-                f"--format ({error})"
+                f"is text and no table. If it is the output of a system, {REFERENCE_REMEDY}. Else choose "
+                f"{spell('format')} ({error})",
+                file=path,
             ) from None
-        raise InputError(f"{error} [read as a table; choose with --format]") from None
+        raise InputError(f"{error} [read as a table", remedy=f"choose with {spell('format')}]") from None
 
 
 REFERENCE_REMEDY = "give --ref FILE (the reference translations or transcripts) or --gold FILE (the gold standard)"
@@ -781,8 +785,12 @@ def _build_reference_error(path: Path, metric_names: Sequence[str]) -> InputErro
     """Return the error for metrics that compare outputs with a reference; None if all do without."""
     for metric in metric_names:
         if (needed := _find_metric_format(metric)) is not None:
-            option, text = REFERENCES.get(needed, ("--gold", f"the {FORMATS[needed].needs_gold or 'gold standard'}"))
-            return InputError(f"{path}: metric {metric} compares outputs with a reference; give {option} FILE ({text})")
+            option, text = REFERENCES.get(
+                needed, (f"{spell('gold')}", f"the {FORMATS[needed].needs_gold or 'gold standard'}")
+            )
+            return InputError(
+                f"metric {metric} compares outputs with a reference", file=path, remedy=f"give {option} FILE ({text})"
+            )
     return None
 
 
@@ -839,12 +847,13 @@ def _build_unknown_error(table: FileTable, options: Options) -> InputError:
     columns_text = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "lines of text"
     if columns_text == "lines of text" and _is_table_of_blanks(table):
         return InputError(
-            f"{table.path}: blanks part its columns, but it is no table of ratings (system, segment, score); write it "
-            "as TSV or CSV, with a header and one row per item (in R, by write.csv)"
+            "blanks part its columns, but it is no table of ratings (system, segment, score)",
+            file=table.path,
+            remedy="write it as TSV or CSV, with a header and one row per item (in R, by write.csv)",
         )
     return UnknownFormatError(
-        f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{columns_text}). Are "
-        f"these outputs of a system? Then {REFERENCE_REMEDY}. Else choose --format NAME: {', '.join(FORMATS)}"
+        f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{columns_text}). Are these "
+        f"outputs of a system? Then {REFERENCE_REMEDY}. Else choose {spell('format', 'NAME')}: {', '.join(FORMATS)}"
     )
 
 

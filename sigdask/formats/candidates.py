@@ -31,6 +31,7 @@ from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.options import check_roles, parse_format
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.tables.notation import convert_decimal_commas
+from sigdask.interface import spell
 from sigdask.io import as_path
 from sigdask.text import format_list, suggest_name
 
@@ -143,13 +144,15 @@ def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usu
         if measure not in names:
             raise _missing_column_error(table.path, measure, "measure", names)
     text = (
-        "no score, but every measure must score every candidate; remove the candidate, or leave the column out with "
-        "--ignore"
+        "no score, but every measure must score every candidate; remove the candidate, or leave the column out "
+        f"with {spell('ignore')}"
     )
     scores = [table.get_complete_numbers(measure, text) for measure in names]
     notes = [*table.notes]
     if left_out:
-        notes.append(f"{table.path}: {format_list(left_out, limit=6)}: no measures, left out (choose with --measure)")
+        notes.append(
+            f"{table.path}: {format_list(left_out, limit=6)}: no measures, left out (choose with {spell('measures')})"
+        )
     try:
         candidates = Candidates(
             tuple(names), gold, np.array(scores), frozenset(choices.smaller), ids, name, tuple(notes)
@@ -158,7 +161,7 @@ def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usu
         if not choices.one_of_many:
             candidates.check_gold()
     except InputError as error:
-        raise InputError(f"{table.path}: {error}") from None
+        raise InputError(f"{error}", file=table.path) from None
     return candidates
 
 
@@ -172,12 +175,12 @@ def _check_names(table: FileTable, choices: CandidateColumns) -> None:
             raise _missing_column_error(table.path, column, "column", list(table.columns))
     conflicts = {*choices.measures} & {choices.gold_column, *choices.ids, *choices.ignore}
     if conflicts:
-        raise InputError(f"column {min(map(str, conflicts))!r} is a measure and something else; choose one")
+        raise InputError(f"column {min(map(str, conflicts))!r} is a measure and something else", remedy="choose one")
 
 
 def _missing_column_error(path: object, column: str, noun: str, names: Sequence[str]) -> InputError:
     names_text = format_list(names, limit=20) + suggest_name(column, names)
-    return InputError(f"{path}: no {noun} {column[:1000]!r}; {noun}s: {names_text}")
+    return InputError(f"no {noun} {column[:1000]!r}; {noun}s: {names_text}", file=path)
 
 
 def _find_gold_name(table: FileTable, usual: Conventions) -> str:
@@ -190,8 +193,8 @@ def _find_gold_name(table: FileTable, usual: Conventions) -> str:
         return lowered["gold"]
     likely = matching or [column for column, cells in table.columns.items() if _are_truth_values(cells)]
     hint = f"; {' or '.join(map(repr, likely[:6]))} may be it" if likely else ""
-    remedy = f"name it with --columns gold=COLUMN{hint}"
-    raise InputError(f"{table.path}: no column 'gold' that says which candidates are true; {remedy}")
+    remedy = f"name it with {spell('columns', f'gold=COLUMN{hint}')}"
+    raise InputError(f"no column 'gold' that says which candidates are true; {remedy}", file=table.path)
 
 
 def _are_truth_values(cells: Sequence[str]) -> bool:
@@ -208,7 +211,7 @@ def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArra
         where = f"{table.path}, line {table.lines[cells.index(cell)]}, column {name!r}: found {cell[:40]!r}"
         if cell in MISSING and cell not in choices.positive:
             if not choices.partial:
-                remedy = "if only a random sample was judged, add --partial"
+                remedy = f"if only a random sample was judged, add {spell('partial')}"
                 raise InputError(f"{where}, expected 1 or 0, true or false; {remedy}")
             codes[cell] = UNKNOWN
         elif choices.positive:
@@ -216,7 +219,7 @@ def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArra
         elif cell.lower() in TRUE | FALSE:
             codes[cell] = int(cell.lower() in TRUE)
         else:
-            remedy = "if the column holds labels, name those of true candidates with --positive"
+            remedy = f"if the column holds labels, name those of true candidates with {spell('positive')}"
             raise InputError(f"{where}, expected 1 or 0, true or false; {remedy}")
     for label in choices.positive:
         if label not in codes:
@@ -237,11 +240,13 @@ def _build_ids(table: FileTable, names: Sequence[str]) -> Texts | None:
     for line, item in zip(table.lines, ids, strict=True):
         shown = " ".join(item.split("\t"))
         if not shown.strip():
-            raise InputError(f"{table.path}, line {line}: {columns_text} is empty, expected a candidate's id")
+            raise InputError(f"{columns_text} is empty, expected a candidate's id", file=table.path, line=line)
         if item in first_lines:
             raise InputError(
-                f"{table.path}, line {line}: id {shown[:200]!r} ({columns_text}) is on line "
-                f"{first_lines[item]} already; ids must be unique, join further columns: --columns id=A+B"
+                f"id {shown[:200]!r} ({columns_text}) is on line {first_lines[item]} already; ids must be unique, "
+                f"join further columns: {spell('columns', 'id=A+B')}",
+                file=table.path,
+                line=line,
             )
         first_lines[item] = line
     return Texts.from_values(ids)
@@ -259,7 +264,9 @@ def _select_measures(
     measures += [column for column in choices.smaller if column in other_columns and column not in measures]
     if not measures:
         raise InputError(
-            f"{table.path}: no column of scores besides the gold standard and ids; add a column for each measure"
+            "no column of scores besides the gold standard and ids",
+            file=table.path,
+            remedy="add a column for each measure",
         )
     return measures, [column for column in other_columns if column not in measures]
 
@@ -294,11 +301,11 @@ def read_mwetoolkit(path: Path) -> tuple[FileTable, Conventions]:
         with open_bytes(path) as stream:
             parser.ParseFile(stream)
     except expat.ExpatError as error:
-        raise InputError(f"{path}, line {error.lineno}: invalid XML ({expat.errors.messages[error.code]})") from None
+        raise InputError(f"invalid XML ({expat.errors.messages[error.code]})", file=path, line=error.lineno) from None
     except (LookupError, ValueError) as error:
-        raise InputError(f"{path}: invalid XML ({error})") from None
+        raise InputError(f"invalid XML ({error})", file=path) from None
     if not reader.lines:
-        raise InputError(f"{path}: no candidate; expected an element <cand> for each")
+        raise InputError("no candidate; expected an element <cand> for each", file=path)
     names = list(dict.fromkeys([CANDIDATE, *reader.features, *reader.classes]))
     columns = {name: [cells.get(name, "") for cells in reader.rows] for name in names}
     real = tuple(name for name in reader.features if reader.types.get(name) == "real")
@@ -371,7 +378,7 @@ class _CandidateParser:
     def refuse_entity(self, *_: Any) -> int:
         """Raise an error for an XML entity or a reference to an external file."""
         raise InputError(
-            f"{self._location}: XML entities and external files are not read; write their text into the file"
+            f"{self._location}: XML entities and external files are not read", remedy="write their text into the file"
         )
 
 
@@ -399,7 +406,7 @@ def read_ucs(path: Path) -> FileTable:
         rows.append((number, cells))
     if not rows:
         raise InputError(
-            f"{path}: has only comments; expected a header with the names of columns, and one row per candidate"
+            "has only comments; expected a header with the names of columns, and one row per candidate", file=path
         )
     return build_table(path, rows)
 

@@ -5,7 +5,6 @@ A data frame becomes a `FileTable`, whose layout (wide, long, labels, responses)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,7 +15,7 @@ import numpy as np
 
 from sigdask import formats
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_indices, check_names, list_values, suggest_group_file
+from sigdask.counts.checks import check_indices, check_names, list_values
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
 from sigdask.counts.texts import ScopeNote, Texts
@@ -29,7 +28,7 @@ from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.bookkeeping import list_unnamed_scores, select_scores
 from sigdask.formats.tables.notation import holds_scores, read_score_table
 from sigdask.formats.tables.scores import find_group_columns
-from sigdask.options import Missing, rename_options
+from sigdask.options import Missing
 
 FRAME_PATH = Path("data frame")
 """Path in messages if the data come from a data frame."""
@@ -104,8 +103,8 @@ def as_counts(
     if format != "auto" or columns or (are_columns and _is_frame(scores, cells)):
         if not are_columns:
             raise InputError(
-                "format= and columns= need ids and groups as columns of the data frame; name the column of ids as "
-                "columns={'id': NAME}, and those of groups in groups="
+                "format= and columns= need ids and groups as columns of the data frame",
+                remedy="name the column of ids as columns={'id': NAME}, and those of groups in groups=",
             )
         notes = tables.describe_unknown_columns({*ignore}, cells)
         cells = {column: values for column, values in cells.items() if column not in ignore}
@@ -258,25 +257,18 @@ def _read_frame_table(table: FileTable, format_: str, options: Options, notes: S
     if layout not in {"auto", *FRAME_FORMATS}:
         raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(FRAME_FORMATS)}")
     options = replace(options, own=format_options, is_detected=layout == "auto")
-    try:
-        with tables.provide_table(table):
-            unnamed = list_unnamed_scores(table, options, holds_scores) if layout in {"auto", "long"} else []
-            metric_columns = select_scores(unnamed, options)
-            if layout == "auto" and not metric_columns:
-                layout = formats.detect_layout(table, options)
-            if layout == "wide":
-                _check_scores(table, options)
-            if metric_columns:
-                counts = _read_metric_columns(table, metric_columns, options)
-            else:
-                counts = formats.read(Source(FRAME_PATH), format=layout, options=options)
-    except InputError as error:
-        raise type(error)(_convert_message(str(error))) from None
-    scope, noticed = (
-        tuple(rename_options(_convert_message(text), "python") for text in texts)
-        for texts in (counts.scope, counts.warnings)
-    )
-    return replace(counts, name=options.name, scope=scope, warnings=(*notes, *noticed))
+    with tables.provide_table(table):
+        unnamed = list_unnamed_scores(table, options, holds_scores) if layout in {"auto", "long"} else []
+        metric_columns = select_scores(unnamed, options)
+        if layout == "auto" and not metric_columns:
+            layout = formats.detect_layout(table, options)
+        if layout == "wide":
+            _check_scores(table, options)
+        if metric_columns:
+            counts = _read_metric_columns(table, metric_columns, options)
+        else:
+            counts = formats.read(Source(FRAME_PATH), format=layout, options=options)
+    return replace(counts, name=options.name, warnings=(*notes, *counts.warnings))
 
 
 def _check_scores(table: FileTable, options: Options) -> None:
@@ -286,19 +278,6 @@ def _check_scores(table: FileTable, options: Options) -> None:
     for name in converted.list_other_columns(*aside) if "systems" not in options.own else ():
         if not converted.is_numeric(name) and name not in converted.nested:
             raise _build_no_scores_error(name, "texts")
-
-
-def _convert_message(text: str) -> str:
-    """Replace options of the command line in a message by arguments of `as_counts`."""
-    text = re.sub(r"--columns id=(\S+)\+COLUMN", "a column that joins both", text)
-    text = text.replace(" (or say --columns system=COLUMN)", "")
-    for name in ("document", ""):
-        text = text.replace(suggest_group_file(name), "Name one of these columns")
-    text = re.sub(r"--unit (\w+)", r"groups=['\1']", text)
-    text = re.sub(r"--format '?(\w+(:[\w=+]+)?)'?", r'format="\1"', text)
-    text = re.sub(r"--ignore ('?)([^';,]+)\1", r"leave out \2", text)
-    text = re.sub(r"--columns id=\S+", "ids=", text)
-    return re.sub(r"--columns (\w+)=('[^']*'|\w+)", r"columns={'\1': \2}", text)
 
 
 def _extract_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Array]:

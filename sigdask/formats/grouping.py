@@ -16,6 +16,7 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import ID_NAMES, FileTable, read_table
+from sigdask.interface import spell
 from sigdask.text import describe_items, format_count
 
 GROUP, DOCUMENT = "group", "document"
@@ -55,7 +56,9 @@ class GroupFile:
         """Return a sentence with the names of the columns."""
         if self.table.header:
             return f"{self.path} has the columns {', '.join(self.table.columns)}."
-        return f"{self.path} has no header, so its column is called {self.unnamed!r}: write --unit {self.unnamed}."
+        return (
+            f"{self.path} has no header, so its column is called {self.unnamed!r}: write {spell('unit', self.unnamed)}."
+        )
 
     def find_groups(self, counts: Counts, options: Options) -> dict[str, Factor]:
         """Return the groups of each item.
@@ -79,12 +82,14 @@ class GroupFile:
                 return self._build_factors(table, id_name, self._find_rows(table, id_name, ids))
         if len(self.table.columns) < 2:
             remedy = "give a table with a column of ids and one of groups"
-            raise InputError(f"{self.path}: one column, but items have ids ({ids[0]!r}); {remedy}")
+            raise InputError(f"one column, but items have ids ({ids[0]!r}); {remedy}", file=self.path)
         columns = [set(cells) for cells in self._headerless_table.columns.values()]
         best = max(columns, key=lambda cells: sum(item in cells for item in ids))
         missing = [item for item in ids if item not in best]
         raise InputError(
-            f"{self.path}: {describe_items(missing)} not in this table; add a row with the group of each item"
+            f"{describe_items(missing)} not in this table",
+            file=self.path,
+            remedy="add a row with the group of each item",
         )
 
     @property
@@ -101,8 +106,10 @@ class GroupFile:
         for row, item in enumerate(table.columns[name]):
             if item in needed and rows_by_id.setdefault(item, row) != row:
                 raise InputError(
-                    f"{self.path}, line {table.lines[row]}: item {item!r} is on line "
-                    f"{table.lines[rows_by_id[item]]} already; an item is in one group of a column"
+                    f"item {item!r} is on line {table.lines[rows_by_id[item]]} already; an item is in one group of "
+                    "a column",
+                    file=self.path,
+                    line=table.lines[row],
                 )
         return [rows_by_id[item] for item in ids]
 
@@ -114,8 +121,9 @@ class GroupFile:
         table = next((table for table in tables if table.n_rows == n_items), None)
         if table is None:
             raise InputError(
-                f"{self.path}: {format_count(self.table.n_rows, 'row')} for {format_count(n_items, 'item')}; without "
-                "ids, write one row per item in the order of the items"
+                f"{format_count(self.table.n_rows, 'row')} for {format_count(n_items, 'item')}; without ids, write "
+                "one row per item in the order of the items",
+                file=self.path,
             )
         id_name = table.find_id_column(Options()) if table.header and len(table.columns) > 1 else None
         factors = self._build_factors(table, id_name, range(n_items))
@@ -133,7 +141,7 @@ class GroupFile:
             for row in rows:
                 if not cells[row]:
                     line = table.lines[row]
-                    raise InputError(f"{self.path}, line {line}: no group of column {k}; every item needs one")
+                    raise InputError(f"no group of column {k}; every item needs one", file=self.path, line=line)
             title = name if table.header and name != "value" else self.unnamed + (f" {k}" if len(names) > 1 else "")
             factors[title] = Factor.from_values([cells[row] for row in rows])
         return factors

@@ -106,10 +106,12 @@ def build_open_error(error: BaseException, scheme: str, url: str) -> InputError:
         package, extra = EXTRAS[scheme]
         return build_extra_error(package, extra, f"{url}: reading {scheme}:// URLs")
     if isinstance(error, ImportError):
-        return InputError(f"{url}: fsspec lacks a package for {scheme}:// URLs; its documentation names it")
+        return InputError(f"fsspec lacks a package for {scheme}:// URLs; its documentation names it", file=url)
     if scheme not in fsspec.available_protocols():
-        return InputError(f"{url}: fsspec knows no {scheme}:// URLs; s3, gs, abfs, hdfs, http and others can be read")
-    return InputError(f"{url}: {scheme}:// URLs cannot be opened here ({type(error).__name__}); {CREDENTIALS_HINT}")
+        return InputError(
+            f"fsspec knows no {scheme}:// URLs; s3, gs, abfs, hdfs, http and others can be read", file=url
+        )
+    return InputError(f"{scheme}:// URLs cannot be opened here ({type(error).__name__}); {CREDENTIALS_HINT}", file=url)
 
 
 def can_retry(error: BaseException) -> bool:

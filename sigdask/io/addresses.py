@@ -22,8 +22,9 @@ def check_address(address: str, what: str) -> None:
     module, _, attribute = address.partition(":")
     if module.endswith(".py"):
         raise InputError(
-            f"{what} {address!r}: expected a module, not a file; write {Path(module).stem}:{attribute}. sigdask looks "
-            "for modules on Python's path, in the current folder, and in the folder of the plan"
+            f"{what} {address!r}: expected a module, not a file",
+            remedy=f"write {Path(module).stem}:{attribute}. sigdask looks for modules on Python's path, in the "
+            "current folder, and in the folder of the plan",
         )
     if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
         raise InputError(f"{what} {address!r}: expected MODULE:ATTRIBUTE, such as my_{what}s:name")

@@ -54,8 +54,9 @@ def check_unpacked_size(path: Path, n_bytes: int, packed: int) -> None:
     limit = max(FREE_BYTES, MAX_RATIO * packed)
     if n_bytes > limit:
         raise InputError(
-            f"{path}: {packed:,} bytes unpack to more than {limit:,}, which is unusual for data; if it is "
-            "intended, unpack the file and give the unpacked one"
+            f"{packed:,} bytes unpack to more than {limit:,}, which is unusual for data; if it is intended, unpack "
+            "the file and give the unpacked one",
+            file=path,
         )
 
 

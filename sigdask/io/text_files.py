@@ -36,17 +36,17 @@ def read_text(path: Path, expected: str) -> str:
     """
     try:
         if path.is_dir():
-            raise InputError(f"{path}: is a folder, expected {expected}")
+            raise InputError(f"is a folder, expected {expected}", file=path)
         if path.exists() and not path.is_file():
-            raise InputError(f"{path}: not a file, expected {expected}")
+            raise InputError(f"not a file, expected {expected}", file=path)
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise InputError("no such file", file=path) from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+        raise InputError(f"cannot be read ({getattr(error, 'strerror', None) or error})", file=path) from None
     if len(raw) > MAX_BYTES:
-        raise InputError(f"{path}: has more than {MAX_BYTES >> 20} MB, so it is not {expected}")
+        raise InputError(f"has more than {MAX_BYTES >> 20} MB, so it is not {expected}", file=path)
     try:
         return raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
@@ -56,15 +56,15 @@ def read_text(path: Path, expected: str) -> str:
 def build_encoding_error(raw: bytes, path: Path) -> InputError:
     """Return the error for bytes that are not UTF-8, with the first line and byte that show it."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return InputError(f"{path}: is UTF-16, not UTF-8; convert the file with iconv -f utf-16 -t utf-8")
+        return InputError("is UTF-16, not UTF-8", file=path, remedy="convert the file with iconv -f utf-16 -t utf-8")
     remedy = "is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
     try:
         raw.decode()
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         byte = f"byte 0x{raw[error.start]:02x} at offset {error.start}"
-        return InputError(f"{path}, line {line}: {byte} {remedy}")
-    return InputError(f"{path}: {remedy}")
+        return InputError(f"{byte} {remedy}", file=path, line=line)
+    return InputError(f"{remedy}", file=path)
 
 
 _YAML = re.compile(r"(?:---|- |[\w.-]+:(?:\s|$))")
@@ -91,15 +91,15 @@ def parse_toml(text: str, path: Path, remedy: str = "") -> dict[str, Any]:
         It is not TOML, or its keys have too many parts.
     """
     if _LONG_KEY.search(text):
-        raise InputError(f"{path}: not TOML: a key has more than {MAX_KEY_PARTS} parts")
+        raise InputError(f"not TOML: a key has more than {MAX_KEY_PARTS} parts", file=path)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not TOML{_describe_toml_error(text, path, str(error), remedy)}") from None
+        raise InputError(f"not TOML{_describe_toml_error(text, path, str(error), remedy)}", file=path) from None
     except RecursionError:
-        raise InputError(f"{path}: not TOML: lists or tables are nested too deep") from None
+        raise InputError("not TOML: lists or tables are nested too deep", file=path) from None
     except ValueError as error:  # an integer of thousands of digits, a date that is none
-        raise InputError(f"{path}: not TOML: {error}") from None
+        raise InputError(f"not TOML: {error}", file=path) from None
 
 
 def _describe_toml_error(text: str, path: Path, error: str, remedy: str) -> str:

@@ -320,7 +320,7 @@ def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
     by_fold = {candidate.casefold(): candidate for candidate in known_names}
     if "," in name and {*(parts := re.split(r",\s*", folded_name))} <= {*by_fold}:
         several = format_list([by_fold[part] for part in parts])
-        return InputError(f"metric {name!r}: these are several metrics; give {several} each by itself")
+        return InputError(f"metric {name!r}: these are several metrics", remedy=f"give {several} each by itself")
     folded_base = re.split(r"[\[(]", name, maxsplit=1)[0].casefold()
     with_same_letters = [candidate for candidate in by_fold if sorted(candidate) == sorted(folded_base)]
     close = (

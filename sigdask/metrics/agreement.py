@@ -39,15 +39,15 @@ def agreement(spec: Spec) -> Metric:
     group = spec.get_choice("group", GROUPS)
     if level == "system" and group != "none":
         raise InputError(
-            f"metric {spec.name!r}: at level=system each system has one score, so there are no groups; leave out "
-            f"group={group}"
+            f"metric {spec.name!r}: at level=system each system has one score, so there are no groups",
+            remedy=f"leave out group={group}",
         )
     swaps_pairs = spec.get_choice("permute", ("units", "pairs")) == "pairs"
     epsilon = float(spec.get_number("epsilon", "0"))
     if epsilon and not swaps_pairs:
         raise InputError(
-            f"metric {spec.name!r}: epsilon is a threshold of raw scores, but the test swaps standardised scores; add "
-            "permute=pairs, or use meta-acc-eq, which chooses the threshold in each trial"
+            f"metric {spec.name!r}: epsilon is a threshold of raw scores, but the test swaps standardised scores",
+            remedy="add permute=pairs, or use meta-acc-eq, which chooses the threshold in each trial",
         )
     signs = spec.get_number("signs", str(DEFAULT_SIGNS))
     if not signs.isdecimal() or not 1 <= int(signs) <= 10**6:

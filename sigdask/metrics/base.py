@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array, Bools, get_rounding
 from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.metrics.extraction.request import Extraction
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.metrics.transport import is_user_function, reduce_by_address
@@ -330,9 +331,9 @@ def build_lacking_error(name: str, needed: str, counts: Counts) -> InputError:
     found = "only scores" if has_scores else "labels" if has_labels else f"only {', '.join(names[:6])}"
     usual = f", such as {counts.suggested[0]}" if counts.suggested else ""
     remedy = (
-        "leave out --metric, or give the outputs of the systems"
+        f"leave out {spell('metrics')}, or give the outputs of the systems"
         if has_scores
-        else f"choose another with --metric{usual}"
+        else f"choose another with {spell('metrics')}{usual}"
     )
     if needed.startswith("texts") and not has_scores:
         remedy += ", or write each text on a line of its own (docs/formats/texts.md)"

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.metrics import base
 from sigdask.metrics.base import BoundMetric, BoundSets, Metric, Spec
 from sigdask.metrics.forms import MEAN, Formula, Ratios
@@ -99,7 +100,7 @@ def relation_ratio(spec: Spec) -> Metric:
     spec.get_zero_division()
     average, match = spec.get_choice("average", ("micro", "macro")), spec.get_choice("match", RELATION_MATCHES)
     if spec.label is not None and average == "macro":
-        raise InputError(f"metric {spec.name!r}: a macro average is over all types; leave out [{spec.label}]")
+        raise InputError(f"metric {spec.name!r}: a macro average is over all types", remedy=f"leave out [{spec.label}]")
     return Metric(spec.name, partial(_bind_relations, spec, average, match))
 
 
@@ -128,7 +129,9 @@ def _bind_relations(spec: Spec, average: str, match: str, counts: Counts) -> Bou
 def select_labels(spec: Spec, counts: Counts) -> tuple[str, ...]:
     """Return the labels that a metric averages over: those its option lists, or else all labels of the gold data."""
     if not counts.labels:
-        raise InputError(f"metric {spec.name!r} averages over labels, but these data have none; choose another metric")
+        raise InputError(
+            f"metric {spec.name!r} averages over labels, but these data have none", remedy="choose another metric"
+        )
     if "labels" not in spec.options:
         return counts.labels
     labels = tuple(spec.options["labels"].split("+"))
@@ -268,7 +271,9 @@ def _bind(name: str, function: Any, counts: Counts) -> BoundMetric:
     if "correct" not in counts.fields or not counts.labels:
         raise base.build_lacking_error(name, "labels", counts)
     if "tp" in counts.fields:
-        raise InputError(f"metric {name!r} needs one label per item; these have several per item, or chunks; choose f1")
+        raise InputError(
+            f"metric {name!r} needs one label per item; these have several per item, or chunks", remedy="choose f1"
+        )
     labels = counts.labels + counts.predicted_labels
     margins = tuple(f"{kind}[{label}]" for kind in ("predicted", "gold") for label in labels)
     return BoundMetric(name, ("correct", "items", *margins), Formula(name, function))
@@ -356,5 +361,5 @@ def _bind_hamming(spec: Spec, counts: Counts) -> BoundMetric:
 
 
 def _build_no_sets_error(name: str, counts: Counts) -> InputError:
-    needed = "sets of labels: lists in JSON, or cells such as a|b read by --format 'labels:separator=|'"
+    needed = f"sets of labels: lists in JSON, or cells such as a|b read by {spell('format', 'labels:separator=|')}"
     return base.build_lacking_error(name, needed, counts)

@@ -11,6 +11,7 @@ from functools import partial
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
 from sigdask.metrics.forms import MEAN
 from sigdask.metrics.labels import KINDS, build_ratio
@@ -43,8 +44,8 @@ def dependencies(spec: Spec) -> Metric:
     score = spec.get_choice("score", SCORES)
     if score == "aligned" and (unit in {"tokens", "sentences"} or spec.base == "Words"):
         raise InputError(
-            f"metric {spec.name!r}: score=aligned is a share of the aligned words, which {spec.base} does not use; "
-            "leave out score=aligned"
+            f"metric {spec.name!r}: score=aligned is a share of the aligned words, which {spec.base} does not use",
+            remedy="leave out score=aligned",
         )
     return Metric(spec.name, partial(_bind_words, spec, score))
 
@@ -53,9 +54,9 @@ def _bind_words(spec: Spec, score: str, counts: Counts) -> BoundMetric:
     unit, column = WORD_METRICS[spec.base]
     correct = f"correct[{unit if unit in {'tokens', 'sentences'} else spec.base}]"
     if correct not in counts.fields:
-        needed = "parses in CoNLL-U and --gold FILE (format conllu)"
+        needed = f"parses in CoNLL-U and {spell('gold', 'FILE')} (format conllu)"
         if spec.base in {"LAS", "UAS"}:
-            needed = "parses and --gold FILE (formats conllu, conllx)"
+            needed = f"parses and {spell('gold', 'FILE')} (formats conllu, conllx)"
         raise build_lacking_error(spec.name, needed, counts)
     end = "" if spec.label is None else f"[{column}={spec.label}]"
     fields = (correct + end, *(f"{kind}[{unit}]{end}" for kind in ("system", "gold", "aligned")))
@@ -82,7 +83,7 @@ def brackets(spec: Spec) -> Metric:
 def _bind_brackets(name: str, score: str, counts: Counts) -> BoundMetric:
     fields = ("correct[brackets]", "system[brackets]", "gold[brackets]")
     if fields[0] not in counts.fields:
-        raise build_lacking_error(name, "bracketed trees and --gold FILE (format trees)", counts)
+        raise build_lacking_error(name, f"bracketed trees and {spell('gold', 'FILE')} (format trees)", counts)
     return build_ratio(name, fields, KINDS[score])
 
 
@@ -94,5 +95,5 @@ def tag_accuracy(spec: Spec) -> Metric:
 
 def _bind_tags(name: str, counts: Counts) -> BoundMetric:
     if "correct[tags]" not in counts.fields:
-        raise build_lacking_error(name, "bracketed trees and --gold FILE (format trees)", counts)
+        raise build_lacking_error(name, f"bracketed trees and {spell('gold', 'FILE')} (format trees)", counts)
     return BoundMetric(name, ("correct[tags]", "gold[tags]"), MEAN)

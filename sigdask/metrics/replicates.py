@@ -21,6 +21,7 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Array, Bools, Integers
 from sigdask.counts.precision import ExactNumbers, Lattice, ScoreScale
 from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.metrics import base
 from sigdask.metrics.base import BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric, Spec
 from sigdask.metrics.forms import MEAN, Form, MeanOf, Ratios
@@ -69,8 +70,8 @@ def _bind_replicate(metric: Metric, replicate: Counts) -> BoundMetric:
     if not isinstance(bound, BoundMetric):
         kind = {BoundSets: "of sets", BoundRanks: "of ranks"}.get(type(bound), "an agreement with people")
         raise InputError(
-            f"metric {metric.name!r} is {kind}, which takes no replicates; give one file per system, or a metric of "
-            "sums (`sigdask list metrics`)"
+            f"metric {metric.name!r} is {kind}, which takes no replicates",
+            remedy="give one file per system, or a metric of sums (`sigdask list metrics`)",
         )
     return bound
 
@@ -196,7 +197,9 @@ def _find_outcomes(spec: Spec, counts: Counts) -> str:
         return outcomes[0]
     if outcomes:
         columns = ", ".join(f"{spec.base}[{name[6:-1]}]" for name in outcomes)
-        raise InputError(f"metric {spec.name!r}: several columns hold 0 or 1 for each sample; name one: {columns}")
+        raise InputError(
+            f"metric {spec.name!r}: several columns hold 0 or 1 for each sample", remedy=f"name one: {columns}"
+        )
     if spec.label is not None and not fields:
         columns = ", ".join(base.list_score_columns(counts.of_one))
         raise InputError(f"metric {spec.name!r}: no column of scores {spec.label!r}; columns: {columns or 'none'}")
@@ -221,15 +224,15 @@ def _are_outcomes(field: str, counts: Counts) -> bool:
 def _count_samples(field: str, counts: Counts) -> tuple[Integers, Integers]:
     """Return the number of samples of each item and system, and how many of them are right."""
     if counts.apart:
-        raise InputError("pass@k needs all samples of an item together; leave out replicates=each")
+        raise InputError("pass@k needs all samples of an item together", remedy="leave out replicates=each")
     if counts.replicates:
         n_replicates = len(counts.replicates)
         right = np.sum([replicate.field(field) for replicate in counts.replicates], axis=0).astype(np.int64)
         n_samples = np.asarray(counts.fields.get("samples", np.full(right.shape, n_replicates)))
         if (n_samples < 0).any():
             raise InputError(
-                "pass@k: items have different numbers of samples, and this format does not say which; give all "
-                "items equally many samples, or a log of samples (--format samples)"
+                "pass@k: items have different numbers of samples, and this format does not say which",
+                remedy=f"give all items equally many samples, or a log of samples ({spell('format', 'samples')})",
             )
         return n_samples, right * n_samples // n_replicates  # samples were repeated up to a common number
     values = counts.field(field) / (1 if field == "correct" else counts.field("items"))

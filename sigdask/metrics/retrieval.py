@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.fields import Floats
 from sigdask.errors import InputError, explain_missing
+from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
 from sigdask.metrics.extraction.request import Extraction, get_statistics
 from sigdask.metrics.forms import MEAN, Form, Formula
@@ -126,7 +127,7 @@ def _check_parameters(name: str, parsed: Any) -> None:
 
 def _bind(name: str, parsed: Any, counts: Counts) -> BoundMetric:
     if not has_rankings(counts):
-        raise build_lacking_error(name, "rankings and judgements (format trec, --gold QRELS)", counts)
+        raise build_lacking_error(name, f"rankings and judgements (format trec, {spell('gold', 'QRELS')})", counts)
     column = f"score[{name}]"
     scores: NDArray[Any] = get_statistics(_build_extraction(name), counts)[:, :, 0]
     if np.isnan(scores).any():
@@ -190,11 +191,13 @@ def _clean_judgements(name: str, parsed: Any, gold: Mapping[str, int]) -> Mappin
     lowest, highest = min(gold.values(), default=0), max(gold.values(), default=0)
     if highest > MAX_RELEVANT:
         problem = f"the judgements have relevance {highest}, but at most {MAX_RELEVANT:,} is possible"
-        raise InputError(f"metric {name!r}: {problem}; give smaller grades")
+        raise InputError(f"metric {name!r}: {problem}", remedy="give smaller grades")
     if lowest >= 0:
         return gold
     if parsed.NAME == "infAP":
-        raise InputError(f"metric {name!r}: pytrec_eval cannot count relevance {lowest}; choose another metric")
+        raise InputError(
+            f"metric {name!r}: pytrec_eval cannot count relevance {lowest}", remedy="choose another metric"
+        )
     if parsed.NAME == "Bpref":
         return {document: relevance for document, relevance in gold.items() if relevance >= 0}
     return {document: max(relevance, 0) for document, relevance in gold.items()}

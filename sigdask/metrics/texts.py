@@ -25,6 +25,7 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
 from sigdask.errors import InputError, explain_missing
+from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric, Metric, Spec, get_texts
 from sigdask.metrics.extraction.request import Extraction, get_statistics, get_version
 from sigdask.metrics.forms import MEAN, Bleu, ChrF, Form, Ratios
@@ -152,8 +153,8 @@ def _round_statistics(scorer: str, statistics: Array, n_references: int) -> Arra
     rounded = np.rint(statistics)
     if not np.allclose(rounded, statistics, atol=1e-6):
         raise InputError(
-            f"{scorer}: sacrebleu counts fractions with these options, and sigdask needs whole numbers; choose other "
-            "options"
+            f"{scorer}: sacrebleu counts fractions with these options, and sigdask needs whole numbers",
+            remedy="choose other options",
         )
     return rounded.astype(np.int64)
 
@@ -197,7 +198,8 @@ def _bind_errors(name: str, unit: str, lowercase: bool, punctuation: bool, count
     lengths = lengths[:, :1]  # of the references, which all systems share
     if not lengths.any():
         raise InputError(
-            f"metric {name!r}: the references have no {unit}, so an error rate is not defined; check --ref"
+            f"metric {name!r}: the references have no {unit}, so an error rate is not defined",
+            remedy=f"check {spell('gold')}",
         )
     own_fields = {f"{name}#errors": errors, f"{name}#{unit}": lengths}
     signature = (
@@ -213,7 +215,8 @@ def count_errors(
     """Return the errors and the reference length of each utterance, one array per system of shape (n_items, 2)."""
     if any(len(references) != 1 for references in gold[:1]):
         raise InputError(
-            f"metric {name!r} takes one reference, but each item has {len(gold[0])}; leave out --reference"
+            f"metric {name!r} takes one reference, but each item has {len(gold[0])}",
+            remedy=f"leave out {spell('references')}",
         )
     with explain_missing("jiwer", "asr", "an error rate of transcripts"):
         import jiwer

@@ -21,10 +21,11 @@ from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
 from sigdask.formats import Options, Source, remember_shapes
+from sigdask.interface import use_interface
 from sigdask.io import addresses
 from sigdask.metrics import is_address
 from sigdask.metrics.extraction import needs_extraction
-from sigdask.options import OPTIONS, SelectionOptions, rename_error_options
+from sigdask.options import OPTIONS, SelectionOptions
 
 Family = Literal["metric", "test-set", "plan"]
 
@@ -57,7 +58,7 @@ class DataFiles:
 
     def read(self) -> Counts:
         """Read the files into aligned counts."""
-        with rename_error_options("plan"):
+        with use_interface("plan"):
             return formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
 
     def list_files(self, read_paths: Sequence[Path] = ()) -> tuple[Path, ...]:
@@ -106,7 +107,7 @@ class TestSet(DataFiles, HasComparison):
 
     def read(self) -> Counts:
         """Read the files into aligned counts, with the test set's unit."""
-        with rename_error_options("plan"):
+        with use_interface("plan"):
             return DataFiles.read(self).with_unit(self.unit)
 
 

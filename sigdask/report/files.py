@@ -66,9 +66,11 @@ def open_atomic(path: Path) -> Iterator[IO[bytes]]:
             with _open_replacement(path, _get_default_mode() if mode is None else stat.S_IMODE(mode)) as file:
                 yield file
     except OSError as error:
-        raise UnfinishedError(f"{path}: cannot be written ({error.strerror})") from None
+        raise UnfinishedError(f"cannot be written ({error.strerror})", file=path) from None
     except UnicodeEncodeError as error:
-        raise UnfinishedError(f"{path}: cannot be written ({error.reason} in {error.object[error.start]!r})") from None
+        raise UnfinishedError(
+            f"cannot be written ({error.reason} in {error.object[error.start]!r})", file=path
+        ) from None
 
 
 def _open_nonblocking(path: Path) -> IO[bytes]:

@@ -60,7 +60,9 @@ def load_results(path: str | Path) -> AnyResults:
     with open_bytes(path):
         pass  # a missing file is not a question of formats
     if is_parquet(path) or not is_json(path):
-        raise InputError(f"{path}: expected the JSON of results; write it with --json FILE, or with -o FILE.json")
+        raise InputError(
+            file=path, expected="the JSON of results", remedy="write it with --json FILE, or with -o FILE.json"
+        )
     document = load_document(path)
     command = find_other_command(document)
     try:
@@ -72,16 +74,16 @@ def load_results(path: str | Path) -> AnyResults:
             case "power":
                 return cast("Powers", value_from_json(Powers, {**document, "found": _list_powers(document)}))
     except (AttributeError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: not results of `sigdask {command} --json` ({error})") from None
+        raise InputError(f"not results of `sigdask {command} --json` ({error})", file=path) from None
     return _load_comparisons(path, check_results(path, document))
 
 
 def _load_comparisons(path: Path, document: Mapping[str, Any]) -> Results:
     """Return the results of comparisons in a JSON document."""
     if (fault := find_fault(document)) is not None:
-        raise InputError(f"{path}: not results of `sigdask compare --json`: {fault}")
+        raise InputError(f"not results of `sigdask compare --json`: {fault}", file=path)
     if not document["results"]:
-        raise InputError(f"{path}: holds no results; give a file that `sigdask compare --json` wrote")
+        raise InputError("holds no results", file=path, remedy="give a file that `sigdask compare --json` wrote")
     check_signatures(path, document)
     alpha, notes = document.get("alpha", 0.05), document.get("notes", ())
     return Results(
@@ -104,7 +106,7 @@ def _build_table(path: Path, document: Mapping[str, Any], alpha: float) -> Table
             rows.append(replace(value_from_json(Result, values), notes=notes))
         except (KeyError, TypeError) as error:
             raise InputError(
-                f"{path}: not results of `sigdask compare --json`: results[{number}] lacks a key ({error})"
+                f"not results of `sigdask compare --json`: results[{number}] lacks a key ({error})", file=path
             ) from None
     return replace(results_to_table(rows, alpha), grouping=document.get("grouping", "auto"))
 

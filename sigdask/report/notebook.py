@@ -6,7 +6,6 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from sigdask.options import rename_options
 from sigdask.report.summary.headline import build_verdict
 from sigdask.report.tables.comparisons import build_tables, get_default_layout
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
@@ -36,7 +35,7 @@ def build_summary_table(results: ComparisonResults) -> PaperTable:
         results = replace(results, table=results.table.take(slice(MAX_ROWS)))
         below.insert(0, f"{n_more:,} more comparisons are not shown.")
     table = shorten_table(build_tables(results, layout, percent=False)[0])
-    warnings = tuple(rename_options(text, "python") for text in iter_warnings(results))
+    warnings = tuple(iter_warnings(results))
     return replace(table, title=title, method=(*table.method, *below), warnings=warnings)
 
 

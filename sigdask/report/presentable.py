@@ -11,7 +11,7 @@ import numpy as np
 
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError
-from sigdask.options import FigureStyleOptions, check_options, rename_options
+from sigdask.options import FigureStyleOptions, check_options
 from sigdask.report import notebook, plots
 from sigdask.report.files import write_parquet, write_whole_text
 from sigdask.report.methods.text import Facts, Methods, build_methods
@@ -21,7 +21,6 @@ from sigdask.report.plots.results import FigureStyle
 from sigdask.report.tables import comparisons, latex, markdown
 from sigdask.report.tables.model import PaperTable
 from sigdask.report.terminal import render_with_warnings
-from sigdask.report.terminal.comparisons import ALL_HINT, TESTS_HINT
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.export import iter_csv
 from sigdask.results.ranking import SystemRanking, build_rankings
@@ -36,14 +35,6 @@ Kind = TypeVar("Kind")
 def convert_results(plain: Any, kind: type[Kind]) -> Kind:
     """Return plain results as an object of the class that can display them."""
     return kind(**{field.name: getattr(plain, field.name) for field in fields(plain)})
-
-
-HINTS = {
-    f"({ALL_HINT})": "(to_frame() has all)",
-    "(--all shows all)": "(rankings() has all)",
-    TESTS_HINT: "classical tests: `tests` of each result",
-}
-"""Hints of the terminal's report that name command-line options, and their replacements in Python."""
 
 
 def build_style(
@@ -105,10 +96,7 @@ class Results(ComparisonResults):
         return notebook.as_rich(notebook.build_summary_table(self))
 
     def __str__(self) -> str:
-        text = rename_options(render_with_warnings(self), "python")
-        for hint, remedy in HINTS.items():
-            text = text.replace(hint, remedy)
-        return text
+        return render_with_warnings(self)
 
     def write(self, *files: str | Path) -> None:
         """Write files, each in the format of its ending, as `sigdask compare -o` does.
@@ -143,7 +131,7 @@ class Results(ComparisonResults):
         }  # fmt: skip
         for file in files:
             if Path(file).suffix.lower() not in texts:
-                raise InputError(f"{file}: expected a file that ends in {', '.join(texts)}")
+                raise InputError(file=file, expected=f"a file that ends in {', '.join(texts)}")
         for path in map(Path, files):
             if path.suffix.lower() == ".parquet":
                 write_parquet(path, [self.table])
@@ -169,7 +157,9 @@ class Results(ComparisonResults):
             The title is the name of a file.
         """
         if title.endswith((".html", ".htm")):
-            raise InputError(f"title = {title!r}: to_html returns the page as text; write({title!r}) writes it")
+            raise InputError(
+                f"title = {title!r}: to_html returns the page as text", remedy=f"write({title!r}) writes it"
+            )
         sets = self.table.test_set
         parts = {name: self.table.take(np.flatnonzero(sets.codes == code)) for code, name in enumerate(sets.values)}
         results = {name: replace(self, table=part) for name, part in parts.items() if len(part)}

@@ -154,7 +154,7 @@ class ComparisonResults(Sequence[Result]):
                 return chosen[0]
             what = f"results[{', '.join(map(repr, index))}]"
             if not results and self.table.find_pair(b, a):
-                raise InputError(f"{what}: the comparison is {b} - {a}; write results[{b!r}, {a!r}]")
+                raise InputError(f"{what}: the comparison is {b} - {a}", remedy=f"write results[{b!r}, {a!r}]")
             known = format_list([*dict.fromkeys(repr(word) for words in labels for word in words if word)], 20)
             raise InputError(f"{what}: {len(chosen)} comparisons" + (f"; add one of {known}" if known else ""))
         return get_result(self.table, range(len(self))[index])
@@ -266,7 +266,7 @@ class ComparisonResults(Sequence[Result]):
         0.25
         """
         if index and library != "pandas":
-            raise InputError(f"index=True: {library} has no index; leave out index= or the library")
+            raise InputError(f"index=True: {library} has no index", remedy="leave out index= or the library")
         return build_indexed_frame(self.table) if index else build_frame(self.table, library)
 
     def to_xarray(self) -> Any:
@@ -374,8 +374,8 @@ class ComparisonResults(Sequence[Result]):
     def _get_units(self) -> UnitSource:
         if self.units is None:
             raise InputError(
-                "these results have no scores of units: they come from a file, a store or a pickle; compare the "
-                "outputs again"
+                "these results have no scores of units: they come from a file, a store or a pickle",
+                remedy="compare the outputs again",
             )
         return self.units
 

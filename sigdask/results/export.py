@@ -77,8 +77,9 @@ def build_dataset(table: Table, attributes: Mapping[str, Any]) -> Any:
     shape = tuple(len(axis.values) for axis in axes.values())
     if np.prod(shape, dtype=float) > MAX_CELLS:
         raise InputError(
-            f"to_xarray(): {' x '.join(f'{n:,}' for n in shape)} test sets, subsets, metrics and systems are too many "
-            "cells; use to_frame(index=True)"
+            f"to_xarray(): {' x '.join(f'{n:,}' for n in shape)} test sets, subsets, metrics and systems are too "
+            "many cells",
+            remedy="use to_frame(index=True)",
         )
     place = tuple(axis.codes for axis in axes.values())
     variables = {}
@@ -384,7 +385,7 @@ def parse_unit_file(path: Path) -> tuple[str, bool]:
     is_compressed = path.suffix.lower() == ".gz"
     name = UNIT_FORMATS.get((path.with_suffix("") if is_compressed else path).suffix.lower())
     if name is None or (is_compressed and name == "parquet"):
-        raise InputError(f"{path}: expected a file that ends in .csv, .csv.gz, .jsonl, .jsonl.gz or .parquet")
+        raise InputError(file=path, expected="a file that ends in .csv, .csv.gz, .jsonl, .jsonl.gz or .parquet")
     return name, is_compressed
 
 

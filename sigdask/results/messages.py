@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Bools, Floats
+from sigdask.interface import spell
 from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
 from sigdask.options import Option
 from sigdask.results.columns import (
@@ -146,7 +147,7 @@ def _note_shortfalls(table: Table, intervals: Intervals) -> RowNotes:
 
 def note_unused(option: Option, reason: str) -> Note:
     """Return a note on an option that has no effect, and why."""
-    return Note("unused-option", f"{option.long_flag} has no effect {reason}; leave it out", {"option": option.name})
+    return Note("unused-option", f"{spell(option.name)} has no effect {reason}; leave it out", {"option": option.name})
 
 
 def note_adjusted(table: Table) -> list[Note]:

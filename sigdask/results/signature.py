@@ -195,7 +195,7 @@ class Signature:
                 "line, and put it in quotation marks"
             )
         if ("by" in values) != ("value" in values):
-            raise InputError("signature: by and value belong together; give both or neither")
+            raise InputError("signature: by and value belong together", remedy="give both or neither")
         data = DataDigests.parse(values["data"])
         attributes: dict[str, Any] = {attribute: values.get(key) for key, attribute in ATTRIBUTES.items()}
         return Signature(

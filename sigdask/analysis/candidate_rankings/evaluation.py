@@ -37,6 +37,7 @@ from sigdask.analysis.candidate_rankings.spec import (
 from sigdask.counts.candidates import UNKNOWN, Candidates
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.stream import Key, compute_stream_key, draw_sample_ranks
 from sigdask.randomization.tallies import FAMILY_TAILS, Tally
@@ -189,7 +190,8 @@ class MeasureRankings:
             return None
         if self.candidates.is_sampled:
             raise InputError(
-                "some candidates are not judged, and --samples needs a judgement of each; leave out --samples"
+                f"some candidates are not judged, and {spell('samples', 'needs')} a judgement of each",
+                remedy=f"leave out {spell('samples')}",
             )
         size = self.spec.sample_size or 0
         if size > len(self.gold):
@@ -609,7 +611,8 @@ def _build_set(
     if some_are.sum() < MIN_REPEATED_SAMPLES:
         raise InputError(
             f"{measure}: only {int(some_are.sum())} of {len(names)} samples have candidates at the cutoff or above, "
-            "too few for a validation; lower the cutoff"
+            "too few for a validation",
+            remedy="lower the cutoff",
         )
     accepting = tuple(name for name, any_is in zip(names, some_are, strict=True) if any_is)
     return AcceptanceSet(measure, cutoff, n, accepting, accepted[some_are], true[some_are])
@@ -619,8 +622,9 @@ def _validate_set(sets: AcceptanceSet, confidence: float) -> ValidatedAcceptance
     spread = estimate_dispersion(sets.true, sets.accepted)
     if not 0 < spread.precision < 1:
         raise InputError(
-            f"{sets.measure}: all candidates at the cutoff or above are {'true' if spread.precision else 'false'}, so "
-            "there is nothing to validate; choose another cutoff"
+            f"{sets.measure}: all candidates at the cutoff or above are {'true' if spread.precision else 'false'}, "
+            "so there is nothing to validate",
+            remedy="choose another cutoff",
         )
     expected = compute_expected_misses(sets.accepted, spread.precision, confidence)
     limits = compute_widened_interval(sets.true, sets.accepted, confidence)

@@ -49,9 +49,11 @@ class RankingSpec:
         values = {name: value for name, value in options.items() if value is not None}
         check_options(RankingOptions, values)
         if values.get("baseline") is not None and values.get("pairs"):
-            raise InputError("baseline and pairs exclude each other; give one of them")
+            raise InputError("baseline and pairs exclude each other", remedy="give one of them")
         if ("samples" in values) != ("sample_size" in values):
-            raise InputError("samples and sample_size belong together; give both: the number of samples and their size")
+            raise InputError(
+                "samples and sample_size belong together", remedy="give both: the number of samples and their size"
+            )
         n = values.pop("n", None)
         pairs = values.pop("pairs", None)
         return RankingSpec(
@@ -65,7 +67,7 @@ class RankingSpec:
         beyond = next((n for n in self.cutoffs if n > n_candidates), None)
         if beyond is not None:
             raise InputError(
-                f"n = {beyond:,} is more than the {n_candidates:,} candidates of the list; choose a smaller n"
+                f"n = {beyond:,} is more than the {n_candidates:,} candidates of the list", remedy="choose a smaller n"
             )
         return self.cutoffs
 
@@ -125,7 +127,7 @@ def convert_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
     if cutoffs and cutoffs[0] < 1:
         raise InputError(f"n = {cutoffs[0]}: expected numbers of at least 1")
     if len(cutoffs) > MAX_CUTOFFS:
-        raise InputError(f"n: {len(cutoffs):,} numbers, more than {MAX_CUTOFFS:,}; give fewer")
+        raise InputError(f"n: {len(cutoffs):,} numbers, more than {MAX_CUTOFFS:,}", remedy="give fewer")
     return cutoffs
 
 

@@ -13,6 +13,7 @@ from sigdask.analysis.comparison.intervals import NO_MEAN, NOT_BINARY, UNBOUNDED
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts.factors import scatter_rows
 from sigdask.counts.fields import Bools, Integers
+from sigdask.interface import spell
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.families.skewness import SHARE
 from sigdask.randomization.influence import ComparisonVerdicts, compute_influence
@@ -100,7 +101,7 @@ def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         if (min_trials := int(sampled.min())) < needed:
             text = (
                 f"with {format_count(min_trials, 'trial')}, none of {len(table):,} p-values can be as small as "
-                f"{alpha:g} after {adjustment.method}; at least {needed} are needed (--trials {needed})"
+                f"{alpha:g} after {adjustment.method}; at least {needed} are needed ({spell('trials', needed)})"
             )
             yield Note("few-trials", text, {"n_trials": min_trials, "needed": needed, "alpha": alpha})
         return
@@ -109,13 +110,14 @@ def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     needed = compute_trials_needed(1, alpha)
     if adjustment.family is not None and not adjustment.family.enumerated and 0 < adjustment.n_trials < needed:
         text = (
-            f"with {format_count(adjustment.n_trials, 'trial')}, p cannot be as small as {alpha:g}; at least {needed} "
-            f"are needed (--trials {needed})"
+            f"with {format_count(adjustment.n_trials, 'trial')}, p cannot be as small as {alpha:g}; at least "
+            f"{needed} are needed ({spell('trials', needed)})"
         )
         yield Note("few-trials", text, {"n_trials": adjustment.n_trials, "needed": needed, "alpha": alpha})
     elif len(sampled) and (max_trials := int(sampled.max())) < needed:
         text = (
-            f"with so few --trials, p cannot be as small as {alpha:g}; at least {needed} are needed (--trials {needed})"
+            f"with so few {spell('trials')}, p cannot be as small as {alpha:g}; at least {needed} are needed "
+            f"({spell('trials', needed)})"
         )
         yield Note("few-trials", text, {"n_trials": max_trials, "needed": needed, "alpha": alpha})
 
@@ -138,7 +140,7 @@ def _check_units(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         n_hopeless = int(np.count_nonzero(is_few & (reachable_p > alpha)))
         reach = ""
         if n_hopeless:
-            finer = "" if unit == "item" else ", or choose a finer --unit if its units are independent"
+            finer = "" if unit == "item" else f", or choose a finer {spell('unit')} if its units are independent"
             method_text = "" if adjustment.method == "none" else f" after {adjustment.method}"
             reach = (
                 f". p cannot be as small as {alpha:g}{method_text}{_format_share(n_hopeless, n_few)}. Use more "
@@ -193,11 +195,11 @@ def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
     """Yield a note if comparisons lack the requested kind of interval, or if their interval has no bounds."""
     if table.intervals is None:
         return
-    fitting = "--interval auto chooses one that fits"
+    fitting = f"{spell('interval', 'auto')} chooses one that fits"
     for reason, words, remedy in (
         (NOT_BINARY, "no interval", fitting),
         (NO_MEAN, "no interval", fitting),
-        (UNBOUNDED, "the interval has no bounds", "use more units, or a lower --confidence"),
+        (UNBOUNDED, "the interval has no bounds", f"use more units, or a lower {spell('confidence')}"),
     ):
         if n := int(np.count_nonzero(table.intervals.why.find(reason.__eq__))):
             text = f"{words}{_format_share(n, len(table))}: {reason}; {remedy}"

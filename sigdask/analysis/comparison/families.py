@@ -17,6 +17,7 @@ from sigdask.analysis.comparison.pairs import IntervalSpec, build_full_panels
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
 from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, find_critical_value
@@ -264,7 +265,8 @@ def build_adjustment(
         return Adjustment(method, skewed=_find_skewed(comparisons))
     if (misfit := describe_non_sums(comparisons)) is not None:
         raise InputError(
-            f"adjust {method}: {misfit}, which cannot be adjusted with the others by shared trials; use --adjust holm"
+            f"adjust {method}: {misfit}, which cannot be adjusted with the others by shared trials",
+            remedy=f"use {spell('adjust', 'holm')}",
         )
     if method == "tukey":
         result = add_trials(method, _build_relabelling(comparisons, alternative), comparisons)
@@ -376,7 +378,8 @@ def _number_scales(comparisons: FamilyComparisons) -> Integers:
 def _build_relabelling(comparisons: FamilyComparisons, alternative: Alternative) -> Relabelling:
     if alternative != "two-sided":
         raise InputError(
-            f"adjust tukey: Tukey's test is two-sided, but the alternative is {alternative}; choose --adjust max-t"
+            f"adjust tukey: Tukey's test is two-sided, but the alternative is {alternative}",
+            remedy=f"choose {spell('adjust', 'max-t')}",
         )
     groups = group_rows(_number_scales(comparisons))
     pairs = np.column_stack([comparisons.get_column("a"), comparisons.get_column("b")])
@@ -530,8 +533,9 @@ def _check_set_counts(comparisons: FamilyComparisons, hypothesis: Integers, metr
                 "baseline, so that A is the same system in all"
             )
         raise InputError(
-            f"{names} by {comparisons.get_metric_name(k)} have items in common in {sizes[h]} test sets, and "
-            f"other pairs in {n_sets[metric[h]]}; leave out the systems or test sets that lack items"
+            f"{names} by {comparisons.get_metric_name(k)} have items in common in {sizes[h]} test sets, and other "
+            f"pairs in {n_sets[metric[h]]}",
+            remedy="leave out the systems or test sets that lack items",
         )
     if n_sets.max() < 2:
         raise InputError(ONE_SET)

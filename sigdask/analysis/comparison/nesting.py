@@ -44,8 +44,8 @@ def find_coarsest(counts: Counts, levels: Sequence[str]) -> str:
     for fine, coarse in pairwise(coarsest_last):
         if (stray := _find_stray(counts.group(fine), counts.group(coarse))) is not None:
             raise InputError(
-                f"{fine} {stray!r} is in more than one {coarse}, but units must be nested; give only one of the units "
-                f"{fine} and {coarse}"
+                f"{fine} {stray!r} is in more than one {coarse}, but units must be nested",
+                remedy=f"give only one of the units {fine} and {coarse}",
             )
     return coarsest_last[-1]
 

@@ -22,6 +22,7 @@ from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_c
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import as_fraction
 from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.metrics import replicates
 from sigdask.metrics.base import AnyBound, BlackBox, BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric
 from sigdask.metrics.forms import MEAN, Ratios
@@ -629,7 +630,7 @@ def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline
     """Return the pairs of systems to compare, as indices, shape (n_pairs, 2)."""
     check_names(counts.systems)
     if pairs is not None and baseline is not None:
-        raise InputError("--pair and --baseline cannot be combined; give one of them")
+        raise InputError(f"{spell('pairs')} and {spell('baseline')} cannot be combined", remedy="give one of them")
     for pair in pairs or ():
         if isinstance(pair, str) or len(pair) != 2:
             raise InputError(f"pairs: {pair!r} is no pair of systems; expected a list such as [('new', 'old')]")

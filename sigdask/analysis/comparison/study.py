@@ -39,6 +39,7 @@ from sigdask.counts.factors import group_rows, number_rows, scatter_rows
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
+from sigdask.interface import spell
 from sigdask.options import Adjust, Alternative, Option, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
@@ -155,7 +156,7 @@ class SetAnalysis:
             notes.append(Note("missing", text, {"n_comparisons": len(self.left_out)}))
         if self.main.spec.method == "exact" and self.main.spec.trials is not None:
             notes.append(Note("unused-option", EXACT_WITHOUT_TRIALS, {"option": "trials"}))
-        notes += [note_unused(option, option.idle) for option in self.unused]
+        notes += [note_unused(option, f"with {spell(*option.idle_with)}") for option in self.unused if option.idle_with]
         permuted = (note_permutation(metric, unit) for metric in self.main.comparisons.metrics)
         notes += [note for note in permuted if note is not None]
         n_tested, n = _count_tested(self.dependences), len(self)
@@ -166,9 +167,9 @@ class SetAnalysis:
             n_groups, icc = int(correlation.n_groups[worst]), float(correlation.icc[worst])
             design_effect = float(correlation.design_effect[worst])
             remedy = (
-                f"Use --unit {column}"
+                f"Use {spell('unit', column)}"
                 if n_groups >= MIN_GROUPS
-                else f"{n_groups} groups are too few to swap; --by {column} tests each separately"
+                else f"{n_groups} groups are too few to swap; {spell('by', column)} tests each separately"
             )
             text = (
                 f"differences are correlated within {column} in {len(is_clear):,} of {n:,} comparisons "
@@ -479,7 +480,7 @@ def build_specs(test_sets: Sequence[Counts | Any], options: SelectionOptions) ->
     value = options["metrics"]
     metrics = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
     if value is not None and not metrics:
-        raise InputError("no metric given; name one (`sigdask list metrics` lists them)")
+        raise InputError("no metric given", remedy="name one (`sigdask list metrics` lists them)")
     spec = CompareSpec.from_options(options, metrics)
     grouping = [name for name in (*spec.levels, spec.by) if name not in {"item", None}]
     names = [metric for metric in metrics if isinstance(metric, str)]
@@ -488,7 +489,8 @@ def build_specs(test_sets: Sequence[Counts | Any], options: SelectionOptions) ->
         counts = data if isinstance(data, Counts) else as_counts(data, groups=grouping, metrics=names)
         if not metrics and not counts.suggested:
             raise InputError(
-                "no metric given, and these data have no usual one; name a metric (`sigdask list metrics` lists them)"
+                "no metric given, and these data have no usual one",
+                remedy="name a metric (`sigdask list metrics` lists them)",
             )
         specs.append((counts, spec if metrics else replace(spec, metrics=counts.suggested)))
     return specs

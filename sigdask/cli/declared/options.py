@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from sigdask.interface import get_flag
 from sigdask.options import Option, list_options, suggest_choice
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -91,9 +92,11 @@ def declare_options(declaration: type, *names: str, more: Mapping[str, str] = Ma
 
 
 def _build_decorator(option: Option, more: str | None = None) -> Callable[[Any], Any]:
-    flags = option.flag.split(",") if option.flag else [f"--{option.name.replace('_', '-')}"]
+    flag = get_flag(option.name)
     if option.negative:
-        return click.option(f"--no-{option.name.replace('_', '-')}", is_flag=True, help=option.negative)
+        return click.option(f"--no-{flag[2:]}", is_flag=True, help=option.negative)
+    is_on = option.kind is bool and option.default is True
+    flags = [f"{flag}/--no-{flag[2:]}" if is_on else flag, *filter(None, [option.short])]
     settings: dict[str, Any] = {"metavar": option.metavar or None, "multiple": option.repeats}
     if option.choices:
         settings["type"] = ExplainedChoice(option.choices, option.why)

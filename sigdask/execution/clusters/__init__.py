@@ -25,6 +25,7 @@ from sigdask.execution.clusters.description import (
     parse_description,
     read,
 )
+from sigdask.interface import spell
 
 __all__ = [
     "CLUSTER_WORDS", "KINDS", "LOCAL_WORDS", "Cluster", "ClusterDescription", "ClusterLike", "check_cluster",
@@ -70,8 +71,9 @@ def resolve_active(cluster: Any) -> Any:
         return cluster
     if isinstance(result, str) and result == "current":
         raise InputError(
-            "no current dask cluster: this process has no active distributed.Client, and dask's settings name "
-            "no scheduler. Create a client first, set DASK_SCHEDULER_ADDRESS, or give --cluster tcp://HOST:PORT"
+            "no current dask cluster: this process has no active distributed.Client, and dask's settings name no "
+            "scheduler. Create a client first, set DASK_SCHEDULER_ADDRESS, or give "
+            f"{spell('cluster', 'tcp')}://HOST:PORT"
         )
     return result
 

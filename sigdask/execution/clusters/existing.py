@@ -74,8 +74,8 @@ def _open_client(description: ClusterDescription, address: str) -> Iterator[Any]
         except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
             hint = "; dask's settings name it (scheduler-address)" if address == get_configured_address() else ""
             raise InputError(
-                f"no dask scheduler answers at {address} ({get_first_line(error)}){hint}; check that it runs, and that "
-                "address and certificates are right"
+                f"no dask scheduler answers at {address} ({get_first_line(error)}){hint}",
+                remedy="check that it runs, and that address and certificates are right",
             ) from None
         yield stack.enter_context(client)
 
@@ -143,7 +143,9 @@ def use_client(handle: Any) -> Iterator[Cluster]:
     import dask
 
     if is_closed(handle):
-        raise InputError(f"the given {type(handle).__name__} is {get_status(handle)}; give one that is running")
+        raise InputError(
+            f"the given {type(handle).__name__} is {get_status(handle)}", remedy="give one that is running"
+        )
     _check_event_loop(handle)
     with (
         _open_given_client(handle) as client,
@@ -169,9 +171,9 @@ def use_client(handle: Any) -> Iterator[Cluster]:
 def _check_event_loop(handle: Any) -> None:
     if getattr(handle, "asynchronous", False):
         raise InputError(
-            f"this {type(handle).__name__} belongs to the running event loop, which a comparison would block; "
-            "use `await asyncio.to_thread(sigdask.compare_all, counts, cluster=...)`, or a client made "
-            "without asynchronous=True"
+            f"this {type(handle).__name__} belongs to the running event loop, which a comparison would block",
+            remedy="use `await asyncio.to_thread(sigdask.compare_all, counts, cluster=...)`, or a client made "
+            "without asynchronous=True",
         )
 
 

@@ -246,7 +246,9 @@ def _make_scratch_folder(stack: ExitStack) -> str:
     try:
         return str(stack.enter_context(make_private_folder("sigdask-dask-", Path(root) if root else None)))
     except OSError as error:
-        raise InputError(f"cannot create a temporary folder ({error.strerror}); set TMPDIR to another place") from None
+        raise InputError(
+            f"cannot create a temporary folder ({error.strerror})", remedy="set TMPDIR to another place"
+        ) from None
 
 
 Listening = tuple[str, str, str, int]

@@ -114,5 +114,5 @@ def check_files(files: TlsFiles) -> TlsFiles:
             raise InputError(f"certificate file {path}: cannot be read by this user")
     mode = stat.S_IMODE(files.key.stat().st_mode)
     if mode & 0o007:
-        raise InputError(f"key {files.key}: other users can read it (mode {mode:o}); run chmod 600")
+        raise InputError(f"key {files.key}: other users can read it (mode {mode:o})", remedy="run chmod 600")
     return files

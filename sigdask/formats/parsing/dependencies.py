@@ -26,6 +26,7 @@ from sigdask.formats.parsing.treebank import Integers, Treebank
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.interface import spell
 from sigdask.metrics.base import Spec
 from sigdask.metrics.parsing import WORD_METRICS
 from sigdask.text import format_count
@@ -171,8 +172,9 @@ def read_conllx(sources: Sequence[Source], gold: Path | None, options: Options) 
         notes = [ScopeNote(f"{n_scored:,} of {first.n_words:,} words are scored: {rule}")]
         if not n_scored:
             raise InputError(
-                f"{first.path}: all words are punctuation, which is not scored; --format conllx:punctuation=yes "
-                "scores it"
+                f"all words are punctuation, which is not scored; {spell('format', 'conllx:punctuation=yes')} "
+                "scores it",
+                file=first.path,
             )
     return _build_counts(ParseFields(first, is_scored, systems, codes, CONLLX_METRICS), sources, options, notes)
 
@@ -257,8 +259,10 @@ def _check_heads(paths: Sequence[Path]) -> None:
             cells = line.split("\t")
             if len(cells) == treebank.WIDTH and cells[treebank.ID].isdecimal() and cells[treebank.HEAD] == "_":
                 raise InputError(
-                    f"{path}, line {number}: word {cells[treebank.ID]} has no head (column 7 is '_'), and metrics of "
-                    "parses need heads. Give parses, or leave out --metric to compare tags"
+                    f"word {cells[treebank.ID]} has no head (column 7 is '_'), and metrics of parses need heads. "
+                    f"Give parses, or leave out {spell('metrics')} to compare tags",
+                    file=path,
+                    line=number,
                 )
 
 

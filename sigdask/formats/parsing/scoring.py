@@ -311,7 +311,7 @@ def _check_words(gold: Treebank, system: Treebank, codes: Codes) -> None:
         )
     if gold.n_words != system.n_words:
         remedy = "the files must hold the same words"
-        raise InputError(f"{system.path}: {system.n_words:,} words, but {gold.path} has {gold.n_words:,}; {remedy}")
+        raise InputError(f"{system.n_words:,} words, but {gold.path} has {gold.n_words:,}; {remedy}", file=system.path)
     starts = np.setxor1d(gold.starts, system.starts)
     if len(starts):
         raise InputError(

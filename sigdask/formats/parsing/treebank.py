@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, enumerate_lines
+from sigdask.interface import spell
 
 Integers = NDArray[np.int64]
 
@@ -183,8 +184,8 @@ class _Collector:
                 columns[HEAD],
                 lines[places],
                 "head",
-                "a number: 0 for the root, or the id of a word of the sentence; are there no parses? Then --format "
-                "conll scores the tags",
+                "a number: 0 for the root, or the id of a word of the sentence; are there no parses? Then "
+                f"{spell('format', 'conll')} scores the tags",
             ),
         }
         block |= {name: self._encode(columns[column]) for name, column in CODED.items()}
@@ -234,7 +235,9 @@ class _Collector:
             return np.fromiter(map(int, column), np.int64, len(column))
         except (ValueError, OverflowError):
             k = next(k for k, cell in enumerate(column) if not re.fullmatch(r"-?\d{1,18}", cell))
-            raise InputError(f"{self.path}, line {lines[k]}: found {what} {column[k]!r}, expected {expected}") from None
+            raise InputError(
+                file=self.path, line=lines[k], found=f"{what} {column[k]!r}", expected=f"{expected}"
+            ) from None
 
     def build_treebank(self) -> Treebank:
         """Return the collected sentences with heads as places of words."""
@@ -254,7 +257,7 @@ class _Collector:
         sizes[used] = [len(texts[code]) for code in used.tolist()]
         if not sizes[forms].all():
             line = token_lines[np.argmin(sizes[forms])]
-            raise InputError(f"{self.path}, line {line}: the form is empty, expected a word")
+            raise InputError("the form is empty, expected a word", file=self.path, line=line)
         return Treebank(
             path=self.path,
             columns={name: arrays[name] for name in CODED},
@@ -278,15 +281,20 @@ class _Collector:
         if len(wrong):
             k = int(wrong[0])
             raise InputError(
-                f"{self.path}, line {lines[k]}: found id {ids[k]}, expected {expected[k]}: words of a sentence are "
-                "numbered from 1; is an empty line between sentences missing?"
+                file=self.path,
+                line=lines[k],
+                found=f"id {ids[k]}",
+                expected=f"{expected[k]}: words of a sentence are numbered from 1; is an empty line between "
+                "sentences missing?",
             )
         wrong = np.flatnonzero((heads < 0) | (heads > lengths))
         if len(wrong):
             k = int(wrong[0])
             raise InputError(
-                f"{self.path}, line {lines[k]}: head {heads[k]} is not in the sentence, whose words are 1 to "
-                f"{lengths[k]}; expected one of these, or 0 for the root"
+                f"head {heads[k]} is not in the sentence, whose words are 1 to {lengths[k]}; expected one of these, "
+                "or 0 for the root",
+                file=self.path,
+                line=lines[k],
             )
 
 
@@ -323,9 +331,11 @@ def read_treebank(path: Path, codes: Codes, *, is_universal: bool) -> Treebank:
             collector.end_sentence()
         else:
             raise InputError(
-                f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) != 1)} "
-                f"({' '.join(cells)[:40].strip()!r}), expected {WIDTH} separated by tabs; complete the line. If it is "
-                "a comment, put an empty line before it"
+                file=path,
+                line=number,
+                found=f"{len(cells)} column{'s' * (len(cells) != 1)} ({' '.join(cells)[:40].strip()!r})",
+                expected=f"{WIDTH} separated by tabs; complete the line. If it is a comment, put an empty line "
+                "before it",
             )
     bank = collector.build_treebank()
     if is_universal:
@@ -344,11 +354,12 @@ def check_trees(bank: Treebank) -> None:
         second = int(bank.starts[sentence] + words[1])
         raise InputError(
             f"{bank.get_location(second)}: {n_roots[sentence]} words of sentence {sentence + 1} have the head 0, "
-            "expected one root; correct the heads, or compare only the tags with --format conll"
+            "expected one root",
+            remedy=f"correct the heads, or compare only the tags with {spell('format', 'conll')}",
         )
     if in_cycle.any():
         word = int(np.argmax(in_cycle))
-        remedy = "correct the heads, or compare only the tags with --format conll"
+        remedy = f"correct the heads, or compare only the tags with {spell('format', 'conll')}"
         raise InputError(f"{bank.get_location(word)}: the heads of this word lead in a circle and to no root; {remedy}")
 
 

@@ -23,6 +23,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import check_filled, enumerate_lines, open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.interface import spell
 from sigdask.io import as_path
 from sigdask.text import format_count
 
@@ -101,8 +102,10 @@ def read_parameters(path: Path) -> Parameters:
             is_labelled = value == "1"
         elif key not in IGNORED_KEYS or not value:
             raise InputError(
-                f"{path}, line {number}: found {line[:SHOWN]!r}, expected a key of evalb's parameter files and its "
-                f"value: {', '.join((*sets, 'LABELED'))}"
+                file=path,
+                line=number,
+                found=f"{line[:SHOWN]!r}",
+                expected=f"a key of evalb's parameter files and its value: {', '.join((*sets, 'LABELED'))}",
             )
     return Parameters(path.name, is_labelled, **{FIELDS_BY_KEY[key]: frozenset(values) for key, values in sets.items()})
 
@@ -187,8 +190,10 @@ class TreeFile:
             return parse_tree(self.texts[k], parameters, kept)
         except ValueError as error:
             raise InputError(
-                f"{self.path}, line {self.lines[k]}: {error} ({self.texts[k].strip()[:SHOWN]!r}); complete the tree, "
-                "or leave the line empty where there is no parse"
+                f"{error} ({self.texts[k].strip()[:SHOWN]!r}); complete the tree, or leave the line empty where "
+                "there is no parse",
+                file=self.path,
+                line=self.lines[k],
             ) from None
 
 
@@ -230,8 +235,9 @@ def match_trees(gold: TreeFile, system: TreeFile) -> TreeFile:
         return system
     if len(filled) != len(rows):
         raise InputError(
-            f"{system.path}: {format_count(len(filled), 'tree')}, but {gold.path} has {len(rows):,}; give a tree for "
-            "each gold tree in its order, and an empty line where there is no parse"
+            f"{format_count(len(filled), 'tree')}, but {gold.path} has {len(rows):,}",
+            file=system.path,
+            remedy="give a tree for each gold tree in its order, and an empty line where there is no parse",
         )
     places = dict(zip(rows, filled, strict=True))
     texts = [system.texts[places[k]] if k in places else "\n" for k in range(len(gold.texts))]
@@ -387,11 +393,15 @@ def _describe_scope(
     """Yield notes on the parameters, on long sentences, and on trees left out; raise if all of a system are."""
     no_parse, other_words, is_long = masks
     n, limit = len(is_long), options.own.get("length")
-    remedy = "" if "parameters" in options.own else "; --format trees:parameters=FILE.prm chooses another file"
+    remedy = (
+        "" if "parameters" in options.own else f"; {spell('format', 'trees:parameters=FILE.prm')} chooses another file"
+    )
     yield ScopeNote(f"Brackets are scored by the rules of evalb with {parameters.name}{remedy}")
     if limit is not None:
         if is_long.all():
-            raise InputError(f"{gold.path}: every sentence has more than {limit} words; leave out length={limit}")
+            raise InputError(
+                f"every sentence has more than {limit} words", file=gold.path, remedy=f"leave out length={limit}"
+            )
         yield ScopeNote(f"{n - is_long.sum():,} of {format_count(n, 'sentence')} are scored, of at most {limit} words")
     left_out = no_parse | other_words
     for s, file in enumerate(files):
@@ -400,9 +410,10 @@ def _describe_scope(
         row = gold.filled[int(np.argmax(left_out[:, s]))]
         if left_out[:, s].all():
             raise InputError(
-                f"{file.path}, line {file.lines[row]}: no tree has the words of the gold tree; this one is "
-                f"{file.texts[row].strip()[:SHOWN]!r}, {gold.path} has {gold.texts[row].strip()[:SHOWN]!r} on line "
-                f"{gold.lines[row]}"
+                f"no tree has the words of the gold tree; this one is {file.texts[row].strip()[:SHOWN]!r}, "
+                f"{gold.path} has {gold.texts[row].strip()[:SHOWN]!r} on line {gold.lines[row]}",
+                file=file.path,
+                line=file.lines[row],
             )
         kinds = [
             f"{mask[:, s].sum():,} {what}"

@@ -29,6 +29,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import Record, find_field, iter_records, parse_number, read_first_record
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
 from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
+from sigdask.interface import spell
 
 MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("generator_1", "generator_2"), ("system_a", "system_b"),
           ("system1", "system2"), ("system_1", "system_2"), ("model1", "model2"),
@@ -70,7 +71,8 @@ def read_battles(sources: Sequence[Source], gold: Path | None, options: Options)
     for name in filter(TIME_COLUMN.fullmatch, options.groups):
         raise InputError(
             f"column {name!r} is the time or order of a judgement. Judgements of one question are averaged, so they "
-            f"cannot be units or subsets; leave out --unit or --by {name}"
+            "cannot be units or subsets",
+            remedy=f"leave out {spell('unit')} or {spell('by', name)}",
         )
     judgements = Judgements(options)
     for source in sources:

@@ -51,6 +51,7 @@ from sigdask.formats.reading.tables import (
 from sigdask.formats.tables.bookkeeping import list_unnamed_scores
 from sigdask.formats.tables.labels import GOLD_NAMES
 from sigdask.formats.tables.notation import convert_scores, holds_scores
+from sigdask.interface import spell
 from sigdask.metrics import is_lower_better
 from sigdask.text import format_count
 
@@ -95,7 +96,7 @@ def check_once(path: Path, header: Sequence[str], names: Iterable[str]) -> None:
     for name in names:
         if header.count(name) != 1:
             problem = "occurs twice in the header" if name in header else f"is not there; columns: {', '.join(header)}"
-            raise InputError(f"{path}: column {name!r} {problem}")
+            raise InputError(f"column {name!r} {problem}", file=path)
 
 
 def build_missing_column_error(
@@ -103,7 +104,7 @@ def build_missing_column_error(
 ) -> InputError:
     """Return the error for a column that is missing or ambiguous."""
     problem = f"which column is the {role}, {' or '.join(possible)}?" if len(possible) > 1 else f"no {role} column;"
-    return InputError(f"{path}: {problem} columns: {', '.join(header)}; name it with {option}")
+    return InputError(f"{problem} columns: {', '.join(header)}", file=path, remedy=f"name it with {option}")
 
 
 def _iter_rows(path: Path) -> Iterator[files.Row]:
@@ -165,8 +166,9 @@ def _iter_bare_rows(path: Path) -> Iterator[files.Row]:
     if len(set(counts.values())) > 1:
         (most, n), (fewest, m) = counts.most_common()[0], counts.most_common()[-1]
         raise InputError(
-            f"{path}: system {most!r} has {n:,} rows and {fewest!r} {m:,}; rows without ids are matched by their "
-            "order, so write one row per segment for every system (None where there is no score)"
+            f"system {most!r} has {n:,} rows and {fewest!r} {m:,}; rows without ids are matched by their order, so "
+            "write one row per segment for every system (None where there is no score)",
+            file=path,
         )
 
 
@@ -301,7 +303,7 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
         if options.own.get("raters") != "mean":
             for owner in dict.fromkeys(zip(table.get_cells("system", table.system), *scope_columns, strict=True)):
                 if homes.setdefault(owner, table.path) != table.path:  # ratings of both files would be averaged
-                    remedy = "or average them as ratings of one system: --format ratings:raters=mean"
+                    remedy = f"or average them as ratings of one system: {spell('format', 'ratings:raters=mean')}"
                     raise InputError(f"{build_repeated_system_error(table.path, owner[0], homes[owner])}; {remedy}")
         if "score" in table.names:
             ratings.add_scores(table)
@@ -368,7 +370,7 @@ class RatingTable:
         for line, system, *id_cells in zip(self.table.lines, systems, *columns, strict=True):
             if not system or not id_cells[-1]:
                 column = self.names.get("item", "item") if system else self.names.get("system", "system")
-                raise InputError(f"{self.path}, line {line}: column {column!r} is empty, expected a name")
+                raise InputError(f"column {column!r} is empty, expected a name", file=self.path, line=line)
             yield line, system, ":".join(id_cells)
 
 
@@ -448,7 +450,10 @@ class Ratings:
             if values
         }
         listed = ", ".join(f"{system} {means[system]:.4f}" for system in sorted(means, key=means.__getitem__)[::-1])
-        scope = "systems have different segments: each pair is compared on the segments of both (--missing pairwise)"
+        scope = (
+            "systems have different segments: each pair is compared on the segments of both "
+            f"({spell('missing', 'pairwise')})"
+        )
         return [f"{scope}. Means over all segments of each system: {listed}"]
 
     def _read_groups(self, table: RatingTable) -> Iterable[tuple[str, ...]]:
@@ -459,8 +464,9 @@ class Ratings:
             self.groups = names
         if names != self.groups:
             raise InputError(
-                f"{table.path}: its column of documents is called {names}, but {self.groups} in other files; use one "
-                "name"
+                f"its column of documents is called {names}, but {self.groups} in other files",
+                file=table.path,
+                remedy="use one name",
             )
         if not names:
             return [()] * table.table.n_rows
@@ -469,17 +475,21 @@ class Ratings:
     def _add_item(self, path: Path, line: int, item: str, group: tuple[str, ...]) -> None:
         if self.items.setdefault(item, group) != group:
             raise InputError(
-                f"{path}, line {line}: item {item!r} is in {group}, but in {self.items[item]} elsewhere; give the "
-                "item the same group everywhere"
+                f"item {item!r} is in {group}, but in {self.items[item]} elsewhere",
+                file=path,
+                line=line,
+                remedy="give the item the same group everywhere",
             )
 
     def _check_once(self, path: Path, line: int, system: str, item: str) -> None:
         first_place = self.lines.setdefault((system, item), (path, line))
         if first_place != (path, line):
             raise InputError(
-                f"{path}, line {line}: system {system!r}, item {item!r} has a rating already, on line "
-                f"{first_place[1]} of {first_place[0]}; --format ratings:raters=mean averages several ratings, such "
-                "as those of raters or runs"
+                f"system {system!r}, item {item!r} has a rating already, on line {first_place[1]} of "
+                f"{first_place[0]}; {spell('format', 'ratings:raters=mean')} averages several ratings, such as "
+                "those of raters or runs",
+                file=path,
+                line=line,
             )
 
 
@@ -507,7 +517,11 @@ def _compute_weight(category: str, severity: str, weights: Mapping[str, Decimal]
         name = "nontranslation"
     if weights.get(name, Decimal(-1)) < 0:
         names = ", ".join(key for key, weight in weights.items() if weight >= 0)
-        hint = f"give its weight, as in --format ratings:{low}=10" if low in weights else f"expected one of {names}"
+        hint = (
+            f"give its weight, as in {spell('format', f'ratings:{low}=10')}"
+            if low in weights
+            else f"expected one of {names}"
+        )
         raise InputError(f"{where}: severity {severity!r} has no weight; {hint}")
     return weights[name]
 
@@ -524,9 +538,16 @@ def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable
     system = source.system if "system" not in roles and n_sources > 1 else ""
     if "score" not in roles and not ("severity" in roles and "category" in roles):
         raise build_missing_column_error(
-            path, header, "score", "--columns score=COLUMN", _find_scores(header) or _find_metrics(header, rows, roles)
+            path,
+            header,
+            "score",
+            f"{spell('columns', 'score=COLUMN')}",
+            _find_scores(header) or _find_metrics(header, rows, roles),
         )
-    for role, option in (("system", "--columns system=COLUMN"), ("item", "--columns id=COLUMN")):
+    for role, option in (
+        ("system", f"{spell('columns', 'system=COLUMN')}"),
+        ("item", f"{spell('columns', 'id=COLUMN')}"),
+    ):
         if role not in roles and not (role == "system" and system):
             raise build_missing_column_error(path, header, role, option, [])
     needed = list(dict.fromkeys((*roles.values(), *options.groups)))
@@ -537,7 +558,11 @@ def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable
         name = roles["score"]
         is_one_of_several = name.lower() == STANDARDISED or name in _find_metrics(header, rows, roles)
         if options.score_column is None and is_one_of_several:
-            notes.append(ScopeNote(f"{path}: {roles['score']!r} is compared (--columns score=COLUMN chooses another)"))
+            notes.append(
+                ScopeNote(
+                    f"{path}: {roles['score']!r} is compared ({spell('columns', 'score=COLUMN')} chooses another)"
+                )
+            )
     if source.name is not None and "system" in roles and len(set(table.columns[roles["system"]])) == 1:
         del roles["system"]
         system = source.name

@@ -21,6 +21,7 @@ from sigdask.formats.reading.columns import find_numbers, has_numbers, is_number
 from sigdask.formats.reading.json_records import list_fields
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
+from sigdask.interface import spell
 from sigdask.text import describe_items, format_count
 
 RowOrder = NDArray[np.intp] | slice
@@ -71,7 +72,9 @@ def align(
     without_ids = [k for k, table_ids in enumerate(all_ids) if table_ids is None]
     if options.align == "id" and without_ids:
         table = (first, *others)[without_ids[0]]
-        raise InputError(f"{table.path}: no id column to align by; name it with --columns id=COLUMN")
+        raise InputError(
+            "no id column to align by", file=table.path, remedy=f"name it with {spell('columns', 'id=COLUMN')}"
+        )
     ids = None if without_ids else all_ids[0]
     warnings = [note for table in (first, *others) for note in table.notes]
     if ids is None:
@@ -97,8 +100,9 @@ def _align_by_position(first: FileTable, table: FileTable, options: Options, war
     """Return the row of `table` for each row of the first table: by position, or by equal cells of a column."""
     if table.n_rows != first.n_rows:
         raise InputError(
-            f"{table.path}: {format_count(table.n_rows, 'row')}, but {first.path} has {first.n_rows:,}; "
-            "rows are aligned by position. If a column names the items, give --columns id=COLUMN"
+            f"{format_count(table.n_rows, 'row')}, but {first.path} has {first.n_rows:,}; rows are aligned by "
+            f"position. If a column names the items, give {spell('columns', 'id=COLUMN')}",
+            file=table.path,
         )
     if options.align == "position":
         return FILE_ORDER
@@ -119,9 +123,11 @@ def _align_by_position(first: FileTable, table: FileTable, options: Options, war
     if 2 * len({*texts} & {*other_texts}) <= len({*texts}):
         return FILE_ORDER  # outputs of systems, not inputs
     raise InputError(
-        f"{table.path}, line {table.lines[int(np.argmin(is_same))]}: only {n_alike:,} of {len(texts):,} rows have the "
-        f"same words as in {first.path} (rows are aligned by position if more than {100 * MIN_SHARE_ALIKE:.0f} % do). "
-        "If the rows correspond nevertheless, add --align position"
+        f"only {n_alike:,} of {len(texts):,} rows have the same words as in {first.path} (rows are aligned by "
+        f"position if more than {100 * MIN_SHARE_ALIKE:.0f} % do). If the rows correspond nevertheless, add "
+        f"{spell('align', 'position')}",
+        file=table.path,
+        line=table.lines[int(np.argmin(is_same))],
     )
 
 
@@ -162,9 +168,11 @@ def _align_by_names(first: FileTable, table: FileTable, options: Options, warnin
         n_alike = int(np.count_nonzero(is_same))
         if is_complete or 2 * (len({*names} & {*other_names}) - n_alike) > len(names):
             raise InputError(
-                f"{table.path}, line {table.lines[int(np.argmin(is_same))]}: column {name!r} has the same cells as in "
-                f"{first.path}, but in another order. If it names the items, give --columns id={quote(name)}. If not, "
-                "--align position aligns rows by their position"
+                f"column {name!r} has the same cells as in {first.path}, but in another order. If it names the "
+                f"items, give {spell('columns', f'id={quote(name)}')}. If not, {spell('align', 'position')} aligns "
+                "rows by their position",
+                file=table.path,
+                line=table.lines[int(np.argmin(is_same))],
             )
         if n_alike > MIN_SHARE_ALIKE * len(names) and not any(" " in cell for cell in names):
             warnings.insert(0, describe_differences(str(table.path), str(first.path), n_alike, len(names)))
@@ -236,21 +244,22 @@ def _align_by_id(first: FileTable, ids: Texts, table: FileTable, keys: Texts, no
         hint = f". It lacks all {noun}s after {ids[n_shared - 1]!r}: is the file cut off?" if n_shared else ""
     hint = hint or ". Give both files the same items"
     if len(keys) == len(ids):
-        hint += ". Do rows correspond as they stand? Then --align position"
+        hint += f". Do rows correspond as they stand? Then {spell('align', 'position')}"
     if options.missing not in {None, "error"}:
         hint += (
-            f". --missing {options.missing} is for missing scores, not for missing rows: give each file a row for "
-            f"every {noun}, and leave the score empty where there is none"
+            f". {spell('missing', options.missing)} is for missing scores, not for missing rows: give each file a "
+            f"row for every {noun}, and leave the score empty where there is none"
         )
     if not n_shared and (name := _find_shared_ids(first, table)):
         hint += f". Column {name!r} has the same unique cells in both: does it name the items? Then "
-        hint += f"--columns id={quote(name)}"
+        hint += f"{spell('columns', f'id={quote(name)}')}"
     hint = f" ({n_shared:,} of {len({*ids, *keys}):,} {noun}s are in both){hint}"
     if missing:
-        raise InputError(f"{table.path}: lacks {describe_items(missing, noun)} of {first.path}{hint}")
+        raise InputError(f"lacks {describe_items(missing, noun)} of {first.path}{hint}", file=table.path)
     raise InputError(
-        f"{table.path}, line {table.lines[row_by_id[extra[0]]]}: {describe_items(extra, noun)} not among those of "
-        f"{first.path}{hint}"
+        f"{describe_items(extra, noun)} not among those of {first.path}{hint}",
+        file=table.path,
+        line=table.lines[row_by_id[extra[0]]],
     )
 
 

@@ -123,7 +123,7 @@ def check_columns(path: Path, names: Collection[str]) -> None:
         raise build_averages_error(path, "scikit-learn's classification report", LABELS_REMEDY)
     for columns, description, remedy in OUTPUT_COLUMNS:
         if columns <= {*names}:
-            raise RefusedFileError(f"{path}: {OUTPUTS_PROBLEM} (these are {description}); {remedy}")
+            raise RefusedFileError(f"{OUTPUTS_PROBLEM} (these are {description}); {remedy}", file=path)
 
 
 def check_document(path: Path, document: Any) -> None:
@@ -132,13 +132,16 @@ def check_document(path: Path, document: Any) -> None:
         case {"log_history": list()}:
             raise build_training_curve_error(path, "step of `log_history`")
         case {"resolved_ids": _} | {"resolved_instances": _}:
-            raise RefusedFileError(f"{path}: is a report of SWE-bench, which holds no score of each item; {SWE_REMEDY}")
+            raise RefusedFileError(
+                f"is a report of SWE-bench, which holds no score of each item; {SWE_REMEDY}", file=path
+            )
         case {"text": str(), "segments": list(), "language": _}:
-            raise RefusedFileError(f"{path}: {OUTPUTS_PROBLEM} (this is Whisper's transcript); {TRANSCRIPTS_REMEDY}")
+            raise RefusedFileError(f"{OUTPUTS_PROBLEM} (this is Whisper's transcript); {TRANSCRIPTS_REMEDY}", file=path)
         case {"pass_at_k": _, "eval": dict()}:
             raise RefusedFileError(
-                f"{path}: is EvalPlus's file of samples by task, in a layout that is not read; evaluate them again, "
-                f"and {EVALPLUS_REMEDY}"
+                "is EvalPlus's file of samples by task, in a layout that is not read; evaluate them again, and "
+                f"{EVALPLUS_REMEDY}",
+                file=path,
             )
     if (tool := _find_tool(document)) is not None:
         raise build_averages_error(path, *tool)
@@ -161,7 +164,7 @@ def check_not_averages(path: Path, document: Mapping[str, Any]) -> None:
 
 def build_training_curve_error(path: Path, step: str) -> RefusedFileError:
     """Return the error for a file with one row for each step of training."""
-    return RefusedFileError(f"{path}: {CURVE_PROBLEM.format(step=step)}")
+    return RefusedFileError(f"{CURVE_PROBLEM.format(step=step)}", file=path)
 
 
 def build_leaderboard_error(path: Path, column: str, hint: str = "") -> RefusedFileError:
@@ -174,7 +177,7 @@ def build_leaderboard_error(path: Path, column: str, hint: str = "") -> RefusedF
 
 def build_averages_error(path: Path, description: str, remedy: str) -> RefusedFileError:
     """Return the error for a file of averages, with a description and the remedy."""
-    return RefusedFileError(f"{path}: {AVERAGES_PROBLEM} (this is {description}); {remedy}")
+    return RefusedFileError(f"{AVERAGES_PROBLEM} (this is {description}); {remedy}", file=path)
 
 
 def _find_tool(document: Any) -> tuple[str, str] | None:

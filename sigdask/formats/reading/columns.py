@@ -28,6 +28,7 @@ from sigdask.counts.texts import WORD, Texts, get_offset_type
 from sigdask.errors import InputError, explain_missing
 from sigdask.formats.reading.converted import convert_file
 from sigdask.formats.reading.files import MAX_COLUMNS, START_BYTES, format_cell, open_bytes
+from sigdask.interface import spell
 from sigdask.io.caches import cached_njit, inlined_njit
 from sigdask.io.compression import check_parquet
 
@@ -517,7 +518,7 @@ class ParquetColumns:
         try:
             yield
         except (OSError, ValueError) as error:
-            raise InputError(f"{self.path}: damaged Parquet file ({error})") from None
+            raise InputError(f"damaged Parquet file ({error})", file=self.path) from None
 
 
 NO_VALUE = frozenset({"-", "--", "---", "–", "—", "?", ".", "*", "n.a.", "n.a", "n/a", "na", "#n/a", "none", "null",
@@ -675,7 +676,8 @@ def check_finite(value: float, index: int) -> float:
         raise NotANumberError(
             index,
             f"found {value}, expected a finite number",
-            "If the score is missing, leave the cell empty, and choose --missing pairwise or --missing zero",
+            f"If the score is missing, leave the cell empty, and choose {spell('missing', 'pairwise')} or "
+            f"{spell('missing', 'zero')}",
             is_gap=True,
             is_float=True,
         )
@@ -694,14 +696,14 @@ def _parse_number(cell: str, index: int) -> float:
             raise NotANumberError(
                 index,
                 f"found {cell!r}, expected a number",
-                "If the score is missing, leave the cell empty or write NA, and choose --missing pairwise or "
-                "--missing zero",
+                "If the score is missing, leave the cell empty or write NA, and choose "
+                f"{spell('missing', 'pairwise')} or {spell('missing', 'zero')}",
                 is_gap=True,
             ) from None
         raise NotANumberError(
             index,
             f"found {cell!r}, expected a number",
-            "Correct it. If the column is not a system, name it with --columns id=COLUMN, --unit or --by, "
-            "or leave it out with --ignore",
+            f"Correct it. If the column is not a system, name it with {spell('columns', 'id=COLUMN')}, "
+            f"{spell('unit')} or {spell('by')}, or leave it out with {spell('ignore')}",
         ) from None
     return check_finite(value, index)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import RefusedFileError
+from sigdask.interface import spell
 from sigdask.io import MissingError, SheetPath
 from sigdask.io.compression import check_unpacked_size, set_variable
 
@@ -88,7 +89,7 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
             return path.read_bytes().decode("utf-16").encode()
         except UnicodeDecodeError as error:
             problem = f"begins as UTF-16 and is damaged ({error}); write it again as UTF-8"
-            raise RefusedFileError(f"{path}: {problem}") from None
+            raise RefusedFileError(f"{problem}", file=path) from None
     if not start.startswith((ZIP, *ARROW_STARTS)):
         return None
     status = path.stat()
@@ -125,7 +126,7 @@ def _list_shards(folder: Path) -> list[Path]:
         return []
     if state.get("_indices_data_files"):
         remedy = "save it again with dataset.flatten_indices()"
-        raise RefusedFileError(f"{folder}: the data set has a mapping of its rows; {remedy}")
+        raise RefusedFileError(f"the data set has a mapping of its rows; {remedy}", file=folder)
     return files
 
 
@@ -136,7 +137,7 @@ def _convert_arrow(path: Path, _modified: int, size: int) -> bytes:
         from pyarrow import feather, parquet
     except ImportError:
         raise RefusedFileError(
-            f"{path}: an Arrow file needs pyarrow, which is not installed: pip install 'sigdask[parquet]'"
+            "an Arrow file needs pyarrow, which is not installed: pip install 'sigdask[parquet]'", file=path
         ) from None
     shards = _list_shards(path.parent)
     files = shards if path in shards else [path]
@@ -154,7 +155,9 @@ def _convert_arrow(path: Path, _modified: int, size: int) -> bytes:
         check_unpacked_size(path, table.nbytes, max(size, sum(file.stat().st_size for file in files)))
         parquet.write_table(table, output := io.BytesIO())
     except (OSError, pa.ArrowException) as error:
-        raise RefusedFileError(f"{path}: cannot be read as an Arrow file ({error}); write it again") from None
+        raise RefusedFileError(
+            f"cannot be read as an Arrow file ({error})", file=path, remedy="write it again"
+        ) from None
     return output.getvalue()
 
 
@@ -172,8 +175,9 @@ def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | N
         import openpyxl
     except ImportError:
         raise RefusedFileError(
-            f"{path}: an Excel workbook needs openpyxl, which is not installed: pip install 'sigdask[xlsx]'; or save "
-            "the sheet as CSV (UTF-8)"
+            "an Excel workbook needs openpyxl, which is not installed: pip install 'sigdask[xlsx]'; or save the "
+            "sheet as CSV (UTF-8)",
+            file=path,
         ) from None
     try:
         workbook = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)
@@ -185,17 +189,22 @@ def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | N
             and (rows := _strip_rows([list(map(_format_cell, row)) for row in sheet.iter_rows(values_only=True)]))
         }
     except (*WORKBOOK_ERRORS, openpyxl.utils.exceptions.InvalidFileException) as error:
-        raise RefusedFileError(f"{path}: damaged Excel workbook ({error}); save the sheet as CSV (UTF-8)") from None
+        raise RefusedFileError(
+            f"damaged Excel workbook ({error})", file=path, remedy="save the sheet as CSV (UTF-8)"
+        ) from None
     if len(sheets) != 1:
         titles = ", ".join(sheet.title for sheet in workbook.worksheets if sheet.sheet_state == "visible")
         if sheet_name is not None:
-            problem = f"no sheet {sheet_name!r} with data; sheets: {titles}; choose one with --format table:sheet=NAME"
+            problem = (
+                f"no sheet {sheet_name!r} with data; sheets: {titles}; choose one with "
+                f"{spell('format', 'table:sheet=NAME')}"
+            )
         elif sheets:
-            remedy = f"choose one with --format table:sheet=NAME, or give {path.name}#NAME"
+            remedy = f"choose one with {spell('format', 'table:sheet=NAME')}, or give {path.name}#NAME"
             problem = f"{len(sheets)} sheets hold data ({', '.join(sheets)}); {remedy}"
         else:
             problem = f"no sheet holds data (sheets: {titles}); save the workbook again with one row per item"
-        raise RefusedFileError(f"{path}: {problem}")
+        raise RefusedFileError(f"{problem}", file=path)
     ((title, rows),) = sheets.items()
     _check_sheet(path, title, rows)
     if max(map(len, rows)) == 1:

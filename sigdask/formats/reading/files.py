@@ -24,6 +24,7 @@ from typing import IO, Any, TextIO
 
 from sigdask.errors import DirectoryError, InputError, RefusedFileError
 from sigdask.formats.reading.converted import ZIP, convert_file
+from sigdask.interface import spell
 from sigdask.io import SheetPath
 from sigdask.io.compression import check_unpacked_size, open_unpacked, set_variable
 from sigdask.io.text_files import build_encoding_error
@@ -151,7 +152,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             raw.seek(0)
             if start.startswith(UNWRITTEN_START):
                 remedy = "download or write it again"
-                raise InputError(f"{path}: begins with zero bytes, so it was not written completely; {remedy}")
+                raise InputError(f"begins with zero bytes, so it was not written completely; {remedy}", file=path)
             if (converted := convert_file(path, start)) is not None:
                 yield io.BytesIO(converted)
                 return
@@ -166,13 +167,13 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
                 stream.seek(0)
                 yield stream
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: damaged gzip file ({error}); download or compress it again") from error
+        raise InputError(f"damaged gzip file ({error}); download or compress it again", file=path) from error
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise InputError("no such file", file=path) from None
     except IsADirectoryError:
         raise DirectoryError(
             f"{path}: is a directory, expected a file; name the files in it. If it has the logs of a system, add "
-            "--format samples",
+            f"{spell('format', 'samples')}",
             path,
         ) from None
     except OSError as error:
@@ -191,7 +192,7 @@ def _check_binary(path: Path, start: bytes, within: str = "") -> None:
     if kind is not None:
         description, remedy = kind
         raise RefusedFileError(
-            f"{path}: is {description}{f' within {within}' * bool(within)}, which is not read; {remedy}"
+            f"is {description}{f' within {within}' * bool(within)}, which is not read; {remedy}", file=path
         )
 
 
@@ -218,7 +219,7 @@ def _check_kind(path: Path) -> None:
         raise InputError(f"{str(path)!r}: no such file ({error})") from None
     kind = NON_FILE_KINDS.get(stat.S_IFMT(status.st_mode))
     if kind is not None:
-        raise InputError(f"{path}: is {kind}, expected a file; save its content to a file, and give that")
+        raise InputError(f"is {kind}, expected a file", file=path, remedy="save its content to a file, and give that")
     if stored := BLOCK * getattr(status, "st_blocks", 0):  # a sparse file is like a packed one
         check_unpacked_size(path, status.st_size, stored)
 
@@ -233,7 +234,9 @@ def list_files(folder: Path) -> list[Path]:
     """Return all files in a folder and its subfolders, sorted, without hidden files."""
     paths = sorted(islice(folder.rglob("*"), MAX_FILES + 1))
     if len(paths) > MAX_FILES:
-        raise InputError(f"{folder}: has more than {MAX_FILES:,} files; name a folder that has only the data")
+        raise InputError(
+            f"has more than {MAX_FILES:,} files", file=folder, remedy="name a folder that has only the data"
+        )
     visible = (path for path in paths if not any(name.startswith(".") for name in path.relative_to(folder).parts))
     return [path for path in visible if path.is_file()]
 
@@ -343,7 +346,7 @@ def count_filled(texts: Sequence[str]) -> int:
 
 def build_empty_error(path: Path) -> InputError:
     """Return the error for an empty file."""
-    return InputError(f"{path}: is empty, expected one row per item")
+    return InputError("is empty, expected one row per item", file=path)
 
 
 def check_filled(path: Path, content: object) -> None:
@@ -399,7 +402,7 @@ def _build_encoding_error(path: Path) -> InputError:
         if not _is_binary(content, is_whole=False):
             content += stream.read()
     if _is_binary(content, is_whole=True):
-        return RefusedFileError(f"{path}: is a binary file of an unknown kind; {TO_TEXT_REMEDY}")
+        return RefusedFileError(f"is a binary file of an unknown kind; {TO_TEXT_REMEDY}", file=path)
     return build_encoding_error(content, path)
 
 
@@ -460,7 +463,7 @@ def read_delimited_rows(path: Path, *, quotes: bool | None = None, delimiter: st
     if header is None:
         raise build_empty_error(path)
     if not "".join(header[1]).strip():
-        raise InputError(f"{path}, line {header[0]}: is empty, expected a header, and one row per item after it")
+        raise InputError("is empty, expected a header, and one row per item after it", file=path, line=header[0])
     yield header
     yield from check_widths(path, rows, len(header[1]))
 
@@ -562,15 +565,19 @@ def build_width_error(path: Path, line: int, n_cells: int, expected: int) -> Inp
         )
         remedy += "with write.csv, or write.table(..., col.names = NA))"
     return InputError(
-        f"{path}, line {line}: found {n_cells} field{'s' * (n_cells != 1)}, expected {expected} as in the header; "
-        f"{remedy}"
+        file=path,
+        line=line,
+        found=f"{n_cells} field{'s' * (n_cells != 1)}",
+        expected=f"{expected} as in the header; {remedy}",
     )
 
 
 def _build_quote_error(path: Path, line: int, problem: str) -> InputError:
     return InputError(
-        f"{path}, line {line}: a quoted field does not end properly ({problem}); close its quotation mark. If the "
-        'mark is part of the text, put the field in quotation marks and double it: "a ""word"" b"'
+        f"a quoted field does not end properly ({problem}); close its quotation mark. If the mark is part of the "
+        'text, put the field in quotation marks and double it: "a ""word"" b"',
+        file=path,
+        line=line,
     )
 
 
@@ -582,8 +589,9 @@ def check_n_columns(path: Path, n_columns: int) -> None:
     """Raise an error for a table of more columns than can be compared."""
     if n_columns > MAX_COLUMNS:
         raise InputError(
-            f"{path}: has {n_columns:,} columns, more than {MAX_COLUMNS:,}; expected one row per item and one column "
-            "per system. If its columns are items, transpose the table"
+            f"has {n_columns:,} columns, more than {MAX_COLUMNS:,}; expected one row per item and one column per "
+            "system. If its columns are items, transpose the table",
+            file=path,
         )
 
 
@@ -598,13 +606,15 @@ def check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ())
     check_n_columns(path, len(names))
     known: set[str] = set()
     if names.count("Grader Reason") > 1:
-        raise InputError(f"{path}: {PROMPTFOO_PROBLEM}")
+        raise InputError(f"{PROMPTFOO_PROBLEM}", file=path)
     for k, name in enumerate(names):
         if not name:
-            raise InputError(f"{path}: column {k + 1} has no name in the header; name it, or remove it if it is empty")
+            raise InputError(
+                f"column {k + 1} has no name in the header", file=path, remedy="name it, or remove it if it is empty"
+            )
         if name in known and name not in ignore:
-            remedy = f"name each system once, or leave these out with --ignore {name!r}"
-            raise InputError(f"{path}: column {name!r} occurs twice in the header; {remedy}")
+            remedy = f"name each system once, or leave these out with {spell('ignore', name)}"
+            raise InputError(f"column {name!r} occurs twice in the header; {remedy}", file=path)
         known.add(name)
 
 

@@ -24,6 +24,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import averages_only, files
 from sigdask.formats.reading.columns import ParquetColumns
 from sigdask.formats.reading.options import DEFAULTS, Options
+from sigdask.interface import spell
 from sigdask.text import describe_items, format_list
 
 SHOWN_KINDS = 6
@@ -94,8 +95,8 @@ def build_nested_error(path: Path, name: str, lines: Sequence[int], cells: Seque
     kind = "an object" if isinstance(cells[row], dict) else "a list"
     inner = list_fields(name, cells[row])
     remedy = f"name one of its fields instead: {format_list(inner, SHOWN_KINDS)}" if inner else "it has no fields"
-    leave = f"if it is not a system's, leave it out with --ignore {name}"
-    return InputError(f"{path}, line {lines[row]}: {name!r} is {kind}, which is not compared whole; {remedy}; {leave}")
+    leave = f"if it is not a system's, leave it out with {spell('ignore', name)}"
+    return InputError(f"{name!r} is {kind}, which is not compared whole; {remedy}; {leave}", file=path, line=lines[row])
 
 
 def list_fields(name: str, value: Any) -> list[str]:
@@ -192,7 +193,9 @@ def get_object(path: Path, record: JsonRecord) -> dict[str, Any]:
         The value is not an object, or has no keys.
     """
     if not isinstance(record.value, dict) or not record.value:
-        raise InputError(f"{path}, {record.place}: found {str(record.value)[:40]}, expected a JSON object with keys")
+        raise InputError(
+            file=path, place=record.place, found=f"{str(record.value)[:40]}", expected="a JSON object with keys"
+        )
     return record.value
 
 
@@ -222,8 +225,10 @@ def read_record_cells(path: Path, document: Any = None) -> Iterator[tuple[int, l
             if step := next(filter(averages_only.STEP.fullmatch, columns), None):
                 raise averages_only.build_training_curve_error(path, step)
             raise InputError(
-                f"{path}, {record.place}: key {key!r} is not in the first record, which has "
-                f"{', '.join(columns)}; give every record the same keys"
+                f"key {key!r} is not in the first record, which has {', '.join(columns)}",
+                file=path,
+                place=record.place,
+                remedy="give every record the same keys",
             )
         yield record.number, [cells.get(column) for column in columns]
 
@@ -272,7 +277,9 @@ def get_id_parts(path: Path, location: str, record: Mapping[str, Any], names: Se
         value = record.get(name)
         text = files.format_cell(value).strip()
         if not text or isinstance(value, dict | list):
-            raise InputError(f"{path}, {location}: no id in {name!r}, which other records have; every record needs one")
+            raise InputError(
+                f"no id in {name!r}, which other records have; every record needs one", file=path, place=location
+            )
         parts.append(text)
     return tuple(parts)
 
@@ -283,9 +290,9 @@ def _parse_json(path: Path, text: str, start: int, hook: Callable[[list[tuple[st
     except ValueError as error:
         line = start + getattr(error, "lineno", 1) - 1
         reason = f"{str(getattr(error, 'msg', error)).removesuffix(' at')} at column {getattr(error, 'colno', 1)}"
-        raise InputError(f"{path}, line {line}: invalid JSON ({reason}); correct or complete it") from None
+        raise InputError(f"invalid JSON ({reason})", file=path, line=line, remedy="correct or complete it") from None
     except RecursionError:
-        raise InputError(f"{path}, line {start}: JSON nested too deeply") from None
+        raise InputError("JSON nested too deeply", file=path, line=start) from None
 
 
 def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[JsonRecord]:
@@ -308,7 +315,9 @@ def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Js
             yield JsonRecord(f"record {number}", None, value, number)
         return
     if not isinstance(document, dict) or not document:
-        raise InputError(f"{path}: found {str(document)[:40]}, expected records: a JSON array, or one object per line")
+        raise InputError(
+            file=path, found=f"{str(document)[:40]}", expected="records: a JSON array, or one object per line"
+        )
     averages_only.check_not_averages(path, document)
     for number, (key, value) in enumerate(document.items(), start=1):
         yield JsonRecord(f"key {key!r}", key, value, number)
@@ -335,12 +344,17 @@ def build_texts_error(path: Path, *, may_be_labels: bool = True) -> InputError:
     """Return the error for lists of predictions and references that are texts, or may be."""
     line = 'gsub("\\\\s+"; " ")'
     reference = ".references[]" if may_be_labels else ".references[][0]"
-    kinds = "may be labels or texts. Labels: add --format labels. Texts:" if may_be_labels else "are texts:"
-    further = "" if may_be_labels else " (likewise [1] and so on for further references, each with --reference)"
+    kinds = (
+        f"may be labels or texts. Labels: add {spell('format', 'labels')}. Texts:" if may_be_labels else "are texts:"
+    )
+    further = (
+        "" if may_be_labels else f" (likewise [1] and so on for further references, each with {spell('references')})"
+    )
     return InputError(
-        f"{path}: 'predictions' and 'references' {kinds} write one a line, with jq -r '.predictions[] | {line}' "
-        f"{path} > A.txt and jq -r '{reference} | {line}' {path} > ref.txt{further}. Then sigdask compare A.txt "
-        "B.txt --gold ref.txt --format segments --metric chrF"
+        f"'predictions' and 'references' {kinds} write one a line, with jq -r '.predictions[] | {line}' {path} > "
+        f"A.txt and jq -r '{reference} | {line}' {path} > ref.txt{further}. Then sigdask compare A.txt B.txt "
+        f"{spell('gold', 'ref.txt')} {spell('format', 'segments')} {spell('metrics', 'chrF')}",
+        file=path,
     )
 
 
@@ -372,15 +386,16 @@ def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
         return None
     if not columns:
         raise InputError(
-            f"{path}: {describe_items([*lists], 'list')} with scores of whole systems, but no score of each item; "
-            "compare the outputs themselves (--gold REFERENCE --metric BLEU), or write the metric's score of each "
-            "segment"
+            f"{describe_items([*lists], 'list')} with scores of whole systems, but no score of each item",
+            file=path,
+            remedy=f"compare the outputs themselves ({spell('gold', 'REFERENCE')} {spell('metrics', 'BLEU')}), "
+            "or write the metric's score of each segment",
         )
     first, n = next((name, len(cells)) for name, cells in columns.items())
     for name, cells in columns.items():
         if len(cells) != n:
             raise InputError(
-                f"{path}: {name!r} has {len(cells):,} values, but {first!r} has {n:,}; expected one per item"
+                f"{name!r} has {len(cells):,} values, but {first!r} has {n:,}; expected one per item", file=path
             )
     return {name: [files.format_cell(cell).strip() for cell in cells] for name, cells in columns.items()}
 
@@ -468,7 +483,7 @@ def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
         for number, row in enumerate(ParquetColumns(path).iter_rows(BATCH), start=1):
             yield f"{path}, row {number}", row
         if not number:
-            raise InputError(f"{path}: has no rows, expected one row per item")
+            raise InputError("has no rows, expected one row per item", file=path)
         return
     rows = files.read_delimited_rows(path)
     _, header = next(rows)
@@ -477,7 +492,7 @@ def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
     for number, cells in rows:
         yield f"{path}, line {number}", dict(zip(names, cells, strict=True))
     if not number:
-        raise InputError(f"{path}: has a header and no rows, expected one row per item")
+        raise InputError("has a header and no rows, expected one row per item", file=path)
 
 
 def read_first_record(path: Path, *, tables: bool = False) -> Record | None:

@@ -24,6 +24,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_repeated_id_error, check_filled, format_cell, get_stem, list_files
 from sigdask.formats.reading.json_records import IsRecord, find_id_keys, get_id_parts, read_records
 from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.interface import spell
 from sigdask.text import describe_items, format_count
 
 T = TypeVar("T")
@@ -192,8 +193,8 @@ def read_listing(
         if key is None:
             content = ", ".join(record.value) if isinstance(record.value, dict) else str(record.value)[:40]
             format_ = "spans" if noun == "relations" else noun
-            remedy = f"name its key, --format {format_}:{noun}=KEY"
-            raise InputError(f"{path}, {record.place}: no list of {noun}; found: {content}; {remedy}")
+            remedy = f"name its key, {spell('format')} {format_}:{noun}=KEY"
+            raise InputError(f"no list of {noun}; found: {content}; {remedy}", file=path, place=record.place)
         if count_unscored is not None:
             listing.add_unscored(count_unscored(record.value, key))
         if record.key is not None:
@@ -231,7 +232,9 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
     by_id = all(listing.has_ids for listing in (gold, *systems.values()))
     if options.align == "id" and not by_id:
         path = next(listing.path for listing in (gold, *systems.values()) if not listing.has_ids)
-        raise InputError(f"{path}: no ids to align by; name their column or key with --columns id=COLUMN")
+        raise InputError(
+            "no ids to align by", file=path, remedy=f"name their column or key with {spell('columns', 'id=COLUMN')}"
+        )
     if not by_id or options.align == "position":
         return _align_by_position(gold, systems)
     translated = {name: _translate_muc_ids(gold, listing) for name, listing in systems.items()}
@@ -241,7 +244,9 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
         extra = [item for item in listing.items if item not in gold.items]
         if extra and (gold.complete or len(extra) == len(listing.items)):
             location = f"{listing.path}, {listing.places[extra[0]]}"
-            remedy = "give both files the same ids, or name the key of the ids: --columns id=KEY or KEY+KEY"
+            remedy = (
+                f"give both files the same ids, or name the key of the ids: {spell('columns', 'id=KEY')} or KEY+KEY"
+            )
             raise InputError(f"{location}: {describe_items(extra)} not in {gold.path}; {remedy}")
         all_items.update(dict.fromkeys(extra))
         absent = [item for item in gold.items if item not in listing.items]
@@ -273,7 +278,9 @@ def iter_folder(path: Path, suffixes: Sequence[str] = ()) -> Iterator[tuple[str,
             is_found = True
             yield (file.relative_to(path).parent / get_stem(file)).as_posix(), file
     if not is_found:
-        raise InputError(f"{path}: no files{' ending in ' + ' or '.join(suffixes) if suffixes else ''} in this folder")
+        raise InputError(
+            f"no files{' ending in ' + ' or '.join(suffixes) if suffixes else ''} in this folder", file=path
+        )
 
 
 def list_first_files(path: Path) -> list[Path]:
@@ -286,8 +293,9 @@ def _align_by_position(gold: FileListing, systems: Listings) -> AlignedListings:
     for listing in systems.values():
         if len(listing.items) != len(ids):
             raise InputError(
-                f"{listing.path}: {format_count(len(listing.items), 'item')}, but {gold.path} has {len(ids)}; items "
-                "without ids are aligned by position, so give one for each gold item"
+                f"{format_count(len(listing.items), 'item')}, but {gold.path} has {len(ids)}; items without ids are "
+                "aligned by position, so give one for each gold item",
+                file=listing.path,
             )
     return AlignedListings(
         ids=tuple(ids) if gold.has_ids else None,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import get_stem, name_by_difference
+from sigdask.interface import spell
 from sigdask.io import as_path, is_present
 from sigdask.options import READING_OPTIONS, Align, Missing
 from sigdask.text import format_list, is_url, redact, suggest_name
@@ -45,8 +46,8 @@ class Source:
                 name.encode()
             except UnicodeEncodeError:
                 raise InputError(
-                    f"{str(self.path)!r}: the file's name, which is also the system's, is not UTF-8; rename the file, "
-                    "or name the system: NAME=FILE, in a plan NAME = PATTERN"
+                    f"{str(self.path)!r}: the file's name, which is also the system's, is not UTF-8",
+                    remedy="rename the file, or name the system: NAME=FILE, in a plan NAME = PATTERN",
                 ) from None
         return name
 
@@ -153,8 +154,8 @@ class Options:
             option.check(name, getattr(self, name))
         for name in sorted({*self.groups} & {*self.ignore}):
             raise InputError(
-                f"column {name!r} cannot be ignored, because it is also a unit or subset; remove it from one of the "
-                "options"
+                f"column {name!r} cannot be ignored, because it is also a unit or subset",
+                remedy="remove it from one of the options",
             )
 
     def with_format_options(self, format_options: Mapping[str, str]) -> Options:
@@ -174,7 +175,10 @@ class Options:
     def describe_unused_labels(self, labels: Collection[str]) -> list[str]:
         """Return a warning for each label that the label map replaces but that is not among `labels`."""
         unused = [source for source in self.label_mapping if source not in labels]
-        return [f"--map: no label {name!r} in gold or systems; labels: {format_list([*labels])}" for name in unused]
+        return [
+            f"{spell('label_map')}: no label {name!r} in gold or systems; labels: {format_list([*labels])}"
+            for name in unused
+        ]
 
     def check_format_options(self, format_: str, **choices: tuple[str, ...]) -> None:
         """Raise an error for an option that the format lacks, or a value not allowed; empty choices allow any."""
@@ -275,8 +279,10 @@ def list_row_systems(
 def build_repeated_system_error(path: Path, system: str, other_path: Path) -> InputError:
     """Return the error for a system that is in two files."""
     return InputError(
-        f"{path}: system {system!r} is also in {other_path}; to compare the two, give each a name of its own "
-        "(NAME=FILE). If they are parts of one system's results, join the files"
+        f"system {system!r} is also in {other_path}",
+        file=path,
+        remedy="to compare the two, give each a name of its own (NAME=FILE). If they are parts of one system's "
+        "results, join the files",
     )
 
 
@@ -331,9 +337,9 @@ def check_roles(columns: Mapping[str, str], roles: Sequence[str] = ROLES) -> Non
     for role, column in columns.items():
         if role not in roles:
             hint = suggest_name(role, roles, f"; roles: {', '.join(roles)}")
-            raise InputError(f"--columns: no role {role!r}{hint}")
+            raise InputError(f"no role {role!r}{hint}", option=spell("columns"))
         if not isinstance(column, str) or not column:
-            raise InputError(f"--columns {role}={column}: expected the name of a column")
+            raise InputError(f"{spell('columns')} {role}={column}: expected the name of a column")
 
 
 def parse_columns(texts: Sequence[str], roles: Sequence[str] = ROLES) -> dict[str, str]:
@@ -354,9 +360,9 @@ def parse_columns(texts: Sequence[str], roles: Sequence[str] = ROLES) -> dict[st
                 continue
             role = name.strip()
             if not equals:
-                raise InputError(f"--columns {text}: expected ROLE=COLUMN; roles: {', '.join(roles)}")
+                raise InputError(f"{spell('columns')} {text}: expected ROLE=COLUMN; roles: {', '.join(roles)}")
             if role in columns:
-                raise InputError(f"--columns {text}: role {role!r} is given twice")
+                raise InputError(f"{spell('columns')} {text}: role {role!r} is given twice")
             columns[role] = column
     check_roles(columns, roles)
     return columns
@@ -381,7 +387,7 @@ def parse_map(text: str) -> tuple[str, tuple[str, ...]]:
 
 def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise InputError(f"{option} = {value!r}: must be one of {', '.join(choices)}")
+        raise InputError(f"must be one of {', '.join(choices)}", option=option, found=repr(value))
 
 
 DEFAULTS = Options()

@@ -27,6 +27,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.columns import find_numbers
 from sigdask.formats.reading.files import build_repeated_id_error
 from sigdask.formats.reading.options import Options, Source
+from sigdask.interface import spell
 from sigdask.io.compression import set_variable
 from sigdask.text import describe_items, format_count
 
@@ -78,15 +79,15 @@ def group_replicates(sources: Sequence[Source]) -> list[list[Source]]:
         system_sources = systems.setdefault(k if source.name is None else source.name, [])
         if (source.path, source.parts) in [(other_name.path, other_name.parts) for other_name in system_sources]:
             remedy = "give each replicate its own file"
-            raise InputError(f"{source.path}: is given twice for system {source.name!r}; {remedy}")
+            raise InputError(f"is given twice for system {source.name!r}; {remedy}", file=source.path)
         system_sources.append(source)
     files = list(systems.values())
     longest, shortest = max(files, key=len, default=[]), min(files, key=len, default=[])
     if len(longest) != len(shortest):
         other_name = shortest[0].name or shortest[0].path
         raise InputError(
-            f"system {longest[0].name!r} has {len(longest)} files (replicates), but {other_name} has {len(shortest)}; "
-            "give each system equally many files (NAME=FILE NAME=FILE), or give each file its own name"
+            f"system {longest[0].name!r} has {len(longest)} files (replicates), but {other_name} has {len(shortest)}",
+            remedy="give each system equally many files (NAME=FILE NAME=FILE), or give each file its own name",
         )
     return [list(replicate) for replicate in zip(*files, strict=True)]
 
@@ -133,8 +134,9 @@ class SamplesRead:
         if n > MAX_SAMPLES:
             path, sizes = max(self.sizes.items(), key=lambda item: len(item[1]))
             raise InputError(
-                f"{path}: items have {describe_items(list(map(str, sizes)), 'different number')} of samples; average "
-                "the scores of each item, or give all items equally many samples"
+                f"items have {describe_items(list(map(str, sizes)), 'different number')} of samples; average the "
+                "scores of each item, or give all items equally many samples",
+                file=path,
             )
         return n
 
@@ -268,8 +270,9 @@ def _check_samples(
     metric = next((name for name in table.columns if name.lower() in METRIC_COLUMNS and name not in aside), None)
     if metric and not table.is_numeric(metric) and _varies(table, metric, items):
         raise InputError(
-            f"{table.path}: rows of one {id_name!r} differ in {metric!r}, so they hold scores of several metrics. To "
-            f"compare within each metric: --columns id={id_name}+{metric} --by {metric}"
+            f"rows of one {id_name!r} differ in {metric!r}, so they hold scores of several metrics. To compare "
+            f"within each metric: {spell('columns', f'id={id_name}+{metric}')} {spell('by', metric)}",
+            file=table.path,
         )
     inputs = [name for name in table.columns if (name.lower() in INPUT_NAMES or name == gold) and name not in aside]
     for name in filter(lambda name: _varies(table, name, items), inputs):
@@ -284,7 +287,7 @@ def _check_samples(
     _check_no_systems(table, id_name, items, options, within)
     other_ids = [] if options.id_column else [name for name in table.list_id_columns(options) if name != id_name]
     for name in filter(lambda name: _varies(table, name, items), other_ids):
-        reason = f"{name!r} differs in its rows. Are they samples of one item? Then --columns id={id_name}"
+        reason = f"{name!r} differs in its rows. Are they samples of one item? Then {spell('columns', f'id={id_name}')}"
         raise _build_repeat_error(table, id_name, items, row, reason)
 
 
@@ -305,10 +308,11 @@ def _check_no_systems(table: FileTable, id_name: str, items: Factor, options: Op
         column = Factor.from_values(table.columns[name])
         cells = _compute_cell_numbers(items, side) * len(column.levels) + column.codes
         if len(column.levels) > 1 and table.n_rows == len(column.levels) * n_items == len(np.unique(cells)):
-            systems = "" if within else f"If they are systems, give --columns system={name!r}. "
+            systems = "" if within else f"If they are systems, give {spell('columns', f'system={name!r}')}. "
             raise InputError(
-                f"{table.path}: {len(column.levels):,} values of {name!r} for each {id_name!r}. {systems}If they are "
-                f"metrics, call the column 'metric'. If their rows are samples of one system, say --ignore {name!r}"
+                f"{len(column.levels):,} values of {name!r} for each {id_name!r}. {systems}If they are metrics, "
+                f"call the column 'metric'. If their rows are samples of one system, say {spell('ignore', name)}",
+                file=table.path,
             )
 
 
@@ -324,16 +328,16 @@ def _build_repeat_error(
     """Return the error for a row that repeats the id of an earlier row."""
     cells = _compute_cell_numbers(items, within)
     first_row = int(np.argmax(cells == cells[row]))
-    position = "" if within is not None else " Is each row an item of its own? Then --align position."
+    position = "" if within is not None else f" Is each row an item of its own? Then {spell('align', 'position')}."
     if position and id_name.lower() in GROUP_IDS:
-        position = f" Is it a group of items? Then --unit {id_name}.{position}"
+        position = f" Is it a group of items? Then {spell('unit', id_name)}.{position}"
     item = repr(items[row]) if within is None else f"{items[row]!r} of system {within[row]!r}"
     return build_repeated_id_error(
         f"{table.path}, line {table.lines[row]}",
         item,
         f"on line {table.lines[first_row]}",
         f"{reason}. Are ids of column {id_name!r} unique with another column? Then "
-        f"--columns id={id_name}+COLUMN.{position}",
+        f"{spell('columns', f'id={id_name}+COLUMN.{position}')}",
     )
 
 
@@ -350,7 +354,7 @@ def _number_samples(table: FileTable, id_name: str, items: Factor, within: Facto
         row = int(np.flatnonzero(cells == cells[row])[1])
         name = "NAME" if samples is None else samples.format_
         problem = f"{np.count_nonzero(n_rows > 1):,} of {len(n_rows):,} ids are repeated, and not all equally often"
-        remedy = f"Then --format {name}:replicates=together averages them"
+        remedy = f"Then {spell('format')} {name}:replicates=together averages them"
         reason = f"{problem}. Are their rows samples of one item? {remedy}"
         raise _build_repeat_error(table, id_name, items, row, reason, within)
     sizes = sorted({*n_rows.tolist()})

@@ -31,6 +31,7 @@ from sigdask.formats.reading.columns import (
 )
 from sigdask.formats.reading.converted import get_sheet
 from sigdask.formats.reading.options import DEFAULTS, Options
+from sigdask.interface import spell
 from sigdask.io.compression import set_variable
 from sigdask.text import capitalize_first, format_list, suggest_name
 
@@ -161,9 +162,11 @@ class FileTable:
     def build_column_error(self, problem: str, option: str) -> InputError:
         """Return the error for a column that cannot be determined, with all columns and the option that names it."""
         if not any(self.columns):
-            return InputError(f"{self.path}: {problem}; it has no header line with names between commas or tabs")
+            return InputError(f"{problem}; it has no header line with names between commas or tabs", file=self.path)
         end = "" if problem.endswith("?") else ";"
-        return InputError(f"{self.path}: {problem}{end} columns: {', '.join(self.columns)}; name it with {option}")
+        return InputError(
+            f"{problem}{end} columns: {', '.join(self.columns)}", file=self.path, remedy=f"name it with {option}"
+        )
 
     def require_column(self, requested: str | None, names: Sequence[str], what: str, option: str) -> str:
         """Return the requested column, or the first with one of the given names; raise if there is none."""
@@ -369,7 +372,7 @@ class FileTable:
         line_by_id: dict[str, int] = {}
         for line, item in zip(self.lines, cells, strict=True):
             if not item:
-                return InputError(f"{self.path}, line {line}: column {name!r} is empty, expected an item id")
+                return InputError(f"column {name!r} is empty, expected an item id", file=self.path, line=line)
             if item in line_by_id:
                 break
             line_by_id[item] = line
@@ -377,7 +380,8 @@ class FileTable:
             f"{self.path}, line {line}",
             repr(item),
             f"on line {line_by_id[item]}",
-            f"ids of column {name!r} must be unique. Do rows correspond as they stand? Then --align position",
+            f"ids of column {name!r} must be unique. Do rows correspond as they stand? Then "
+            f"{spell('align', 'position')}",
         )
 
     def remove_rows(self, dropped: Collection[int]) -> FileTable:
@@ -444,7 +448,7 @@ def provide_table(table: FileTable) -> Iterator[None]:
 def describe_unknown_columns(ignored: Collection[str], known: Collection[str]) -> list[str]:
     """Return notes on columns to leave out that no file has."""
     return [
-        f"--ignore {name!r} has no effect: there is no such column{suggest_name(name, known, '; leave it out')}"
+        f"{spell('ignore', name)} has no effect: there is no such column{suggest_name(name, known, '; leave it out')}"
         for name in ignored
         if name not in known
     ]
@@ -551,7 +555,7 @@ def _has_header(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
 def _read_one_column(path: Path, first_line: str) -> FileTable:
     if MARKUP.match(first_line):
         raise InputError(
-            f"{path}: found {first_line[:40]!r}, a page or document of HTML or XML, expected one row per item"
+            file=path, found=f"{first_line[:40]!r}, a page or document of HTML or XML", expected="one row per item"
         )
     columns = read_plain_columns(path, None)
     cells: Sequence[str] = columns[0] if columns is not None and len(columns[0]) > 1 else files.read_lines(path)
@@ -594,7 +598,7 @@ def _build_headed_table(
 ) -> FileTable:
     """Build a table from columns of stripped cells, of which the first is the name."""
     if len(lines) < 2:
-        raise InputError(f"{path}: has a header and no rows, expected one row per item")
+        raise InputError("has a header and no rows, expected one row per item", file=path)
     names = [column[0] for column in columns]
     if names[0] == "" and len(names) > 1 and INDEX_NAME not in names:
         names[0] = INDEX_NAME
@@ -606,13 +610,15 @@ def _build_headed_table(
 
 def build_header_error(path: Path, line: int, end: str = "") -> InputError:
     """Return the error for a table without the header that it needs."""
-    return InputError(f"{path}, line {line}: found data, expected a header with the names of the columns; add one{end}")
+    return InputError(
+        file=path, line=line, found="data", expected="a header with the names of the columns", remedy=f"add one{end}"
+    )
 
 
 def _read_parquet(path: Path, ignore: Collection[str]) -> FileTable:
     parquet = ParquetColumns(path)
     files.check_header(path, parquet.schema.names, ignore)
     if not parquet.n_rows:
-        raise InputError(f"{path}: has no rows, expected one row per item")
+        raise InputError("has no rows, expected one row per item", file=path)
     kinds = {f.name: SMALL_FLOATS[str(f.type)] for f in parquet.schema if str(f.type) in SMALL_FLOATS}
     return FileTable(path, dict(parquet), range(1, parquet.n_rows + 1), kinds=kinds, nested=parquet.read_nested())

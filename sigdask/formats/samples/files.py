@@ -14,6 +14,7 @@ from sigdask.formats.reading.files import get_stem, list_files
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.samples import harness, inspect, tools
 from sigdask.formats.samples.sample import SampleFile, parse_date, remove_date
+from sigdask.interface import spell
 from sigdask.text import format_count, format_list
 
 SHOWN = 3
@@ -82,7 +83,7 @@ def _open_source_logs(source: Source, options: Options, *, is_alone: bool) -> li
     files = list_source_files(source)
     if not files:
         remedy = "expected samples_*.jsonl of lm-evaluation-harness, .eval or .json logs of Inspect, or .jsonl files"
-        raise InputError(f"{path}: no logs in this folder; {remedy}")
+        raise InputError(f"no logs in this folder; {remedy}", file=path)
     logs = [log for file in files for log in _open_file(file, path, source.name, in_folder=True)]
     if source.name is None:
         _name_logs(path, logs, is_alone=is_alone)
@@ -93,9 +94,10 @@ def _open_source_logs(source: Source, options: Options, *, is_alone: bool) -> li
     for system, names in models.items():
         if len(names) > 1:
             raise InputError(
-                f"{path}: logs of {len(names)} models ({', '.join(sorted(names)[:SHOWN])}) for system {system!r}; to "
-                "compare the models, give the folder without NAME=, or one folder per model; --format "
-                "samples:logs=newest takes the newest log of each task, of any model"
+                f"logs of {len(names)} models ({', '.join(sorted(names)[:SHOWN])}) for system {system!r}",
+                file=path,
+                remedy="to compare the models, give the folder without NAME=, or one folder per model; "
+                f"{spell('format', 'samples:logs=newest')} takes the newest log of each task, of any model",
             )
     return logs
 
@@ -156,7 +158,7 @@ def _check_names(sources: Sequence[Source], groups: Sequence[Sequence[SampleFile
         home = source.path.resolve() if source.path.is_dir() else source.path.resolve().parent
         first = homes.setdefault(system, (home, source.path))
         if first[1] != source.path and (first[0] != home or get_stem(source.path) == system):
-            raise InputError(f"{source.path}: system {system!r} is {first[1]} already; name them NAME=FILE")
+            raise InputError(f"system {system!r} is {first[1]} already", file=source.path, remedy="name them NAME=FILE")
 
 
 Key = tuple[str | None, str, str]
@@ -214,7 +216,9 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
         if log.moment is None:
             dated = next(other for other in logs if other.moment is not None)
             remedy = f"so it is not known which is newer; remove one of them; {ALL}"
-            raise InputError(f"{log.path}: no date in its name, and {dated.path} of the same {owner} has one; {remedy}")
+            raise InputError(
+                f"no date in its name, and {dated.path} of the same {owner} has one; {remedy}", file=log.path
+            )
     ordered = sorted(logs, key=_get_date)
     last, previous = ordered[-1], ordered[-2]
     if not any_folder:
@@ -223,14 +227,17 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
         if len(homes) > 1:
             names = ", ".join(home or "." for home in homes[:SHOWN])
             raise InputError(
-                f"{logs[0].path}: {owner} has logs in {len(homes)} folders ({names}); give each folder as a system, "
-                f"or all with one name (NAME=FOLDER) as replicates; {NEWEST}, {ALL.removeprefix('--format ')}"
+                f"{owner} has logs in {len(homes)} folders ({names})",
+                file=logs[0].path,
+                remedy="give each folder as a system, or all with one name (NAME=FOLDER) as replicates; "
+                f"{NEWEST}, {ALL.removeprefix('--format ')}",
             )
         models = [log.model or harness.find_model(log.path) for log in (previous, last)]
         if None not in models and models[0] != models[1]:
             raise InputError(
-                f"{last.path}: is of the model {models[1]}, and {previous.path} of the same {owner} of {models[0]}; "
-                f"keep each model in its own folder; {NEWEST}, of any model"
+                f"is of the model {models[1]}, and {previous.path} of the same {owner} of {models[0]}; keep each "
+                f"model in its own folder; {NEWEST}, of any model",
+                file=last.path,
             )
     if last.moment == previous.moment:
         remedy = f"remove one of them; {ALL}"
@@ -240,8 +247,10 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
     if n < n_before:  # its run may have been cut off
         end = "" if last.is_whole else ", and its run did not come to its end"
         raise InputError(
-            f"{last.path}: the newest log of system {last.system!r} has {format_count(n, 'item')} and the one before, "
-            f"{before.path}, {n_before:,}{end}; run it again, or remove the one that is not to be compared; {ALL}"
+            f"the newest log of system {last.system!r} has {format_count(n, 'item')} and the one before, "
+            f"{before.path}, {n_before:,}{end}",
+            file=last.path,
+            remedy=f"run it again, or remove the one that is not to be compared; {ALL}",
         )
     return last
 

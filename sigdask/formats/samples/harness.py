@@ -109,7 +109,7 @@ def _read_scores(where: str, record: json_records.Record) -> dict[str, ScoreValu
     for name, value in scores.items():
         if isinstance(value, float) and not math.isfinite(value):
             problem = f"{name} is {value}, expected a finite number"
-            raise InputError(f"{where}: {problem}; write a number, or remove the field")
+            raise InputError(f"{where}: {problem}", remedy="write a number, or remove the field")
     return scores
 
 

@@ -59,7 +59,7 @@ def open_log(path: Path) -> SampleFile:
         name = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
         if name is None:
             problem = "neither header.json nor _journal/start.json in this zip, expected a log of Inspect"
-            raise InputError(f"{path}: {problem}")
+            raise InputError(f"{problem}", file=path)
         header: Any = next(_iter_members(path, [name]))[1]
         members = [n for n in names if n.startswith("samples/") and n.endswith(".json")]
         samples = partial(_iter_members, path, members)
@@ -68,7 +68,7 @@ def open_log(path: Path) -> SampleFile:
         samples = partial(_iter_json_samples, path)
     run = header.get("eval") if isinstance(header, dict) else None
     if not isinstance(run, dict):
-        raise InputError(f"{path}: has no key 'eval', so it is no log of Inspect")
+        raise InputError("has no key 'eval', so it is no log of Inspect", file=path)
     status = str(header.get("status", "started"))
     return SampleFile(
         path,
@@ -96,7 +96,7 @@ def _iter_samples(path: Path, samples: Any, task: str, options: Options) -> Iter
     for where, record in samples():
         yield _build_sample(where, record, task, options)
     if record is None:
-        raise InputError(f"{path}: no samples in this log; write it with samples (log_samples)")
+        raise InputError("no samples in this log", file=path, remedy="write it with samples (log_samples)")
 
 
 def _build_sample(where: str, record: Record, task: str, options: Options) -> ScoredSample:
@@ -153,10 +153,10 @@ def _open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     except NotImplementedError:
         remedy = "convert it: inspect log convert --to json"
         raise InputError(
-            f"{path}: is compressed with zstd, which this version of Python cannot read; {remedy}"
+            f"is compressed with zstd, which this version of Python cannot read; {remedy}", file=path
         ) from None
     except ZIP_ERRORS as error:
-        raise InputError(f"{path}: damaged .eval log ({error}); expected a zip as Inspect writes it") from None
+        raise InputError(f"damaged .eval log ({error}); expected a zip as Inspect writes it", file=path) from None
 
 
 def _iter_members(path: Path, names: list[str]) -> Iterator[tuple[str, Record]]:
@@ -166,9 +166,13 @@ def _iter_members(path: Path, names: list[str]) -> Iterator[tuple[str, Record]]:
             try:
                 record = json.loads(packed.read(name))
             except RecursionError:
-                raise InputError(f"{path}, {name}: JSON nested too deeply") from None
+                raise InputError("JSON nested too deeply", file=path, place=name) from None
             if not isinstance(record, dict):
                 raise InputError(
-                    f"{path}, {name}: found {str(record)[:40]}, expected a JSON object; write the log again"
+                    file=path,
+                    place=name,
+                    found=f"{str(record)[:40]}",
+                    expected="a JSON object",
+                    remedy="write the log again",
                 )
             yield f"{path}, {name}", record

@@ -20,6 +20,7 @@ from sigdask.counts.texts import NO_TEXTS, ItemTexts
 from sigdask.errors import InputError, SigdaskError
 from sigdask.formats.reading.json_records import Record, find_field
 from sigdask.formats.reading.options import Options
+from sigdask.interface import spell
 
 ScoreValue = float | list[bool] | str
 """A number (NaN if there is none), truth values to be pooled, or a text that is not a score."""
@@ -116,7 +117,10 @@ def find_item(where: str, record: Record, within: Sequence[str], options: Option
     item = own_id if name is None else find_field(record, name, *within)
     if not item:
         missing = "id" if name is None else f"field {name!r}"
-        raise InputError(f"{where}: no {missing}; fields: {', '.join(record)}; name it with --columns id=COLUMN")
+        raise InputError(
+            f"{where}: no {missing}; fields: {', '.join(record)}",
+            remedy=f"name it with {spell('columns', 'id=COLUMN')}",
+        )
     return item
 
 

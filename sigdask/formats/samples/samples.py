@@ -29,6 +29,7 @@ from sigdask.formats.reading.summaries import find_summary_keys
 from sigdask.formats.samples.files import is_log, list_source_files, open_logs, select_logs
 from sigdask.formats.samples.sample import LogTextLookup, SampleFile, ScoredSample
 from sigdask.formats.tables.bookkeeping import CLOCK_NAMES
+from sigdask.interface import spell
 from sigdask.text import format_count
 
 
@@ -76,8 +77,8 @@ class GatheredSamples:
         inputs = self.inputs.setdefault(key, {}) if sample.input else {}
         if inputs.setdefault(system, sample.input) != sample.input:
             raise InputError(
-                f"{sample.where}: sample {sample.item!r} has another input than an earlier sample with this id; give "
-                "files of one task, or name a field with unique values by --columns id=COLUMN"
+                f"{sample.where}: sample {sample.item!r} has another input than an earlier sample with this id",
+                remedy=f"give files of one task, or name a field with unique values by {spell('columns', 'id=COLUMN')}",
             )
         for metric, value in sample.scores.items():
             column = self.columns.setdefault((metric, sample.filter), ScoreColumn())
@@ -98,8 +99,8 @@ class GatheredSamples:
         if first_path != log.path:
             raise InputError(
                 f"{sample.where}: sample {sample.item!r} of system {log.system!r} is in {first_path} too, where the "
-                "task had other arguments; keep the two logs in separate folders; --format samples:logs=all averages "
-                "them"
+                "task had other arguments; keep the two logs in separate folders; "
+                f"{spell('format', 'samples:logs=all')} averages them"
             )
 
     def build_counts(self) -> Counts:
@@ -137,15 +138,15 @@ class GatheredSamples:
         group = tuple(values)
         if (known := self.groups.setdefault(key, group)) != group:
             raise InputError(
-                f"{sample.where}: sample {sample.item!r} is in {group}, but in {known} elsewhere; give the sample the "
-                "same group everywhere"
+                f"{sample.where}: sample {sample.item!r} is in {group}, but in {known} elsewhere",
+                remedy="give the sample the same group everywhere",
             )
 
     def _add_score(self, column: ScoreColumn, system: str, key: Key, value: float, sample: ScoredSample) -> None:
         if self.options.own.get("repeats") == "error" and key in column.cells.get(system, {}):
             raise InputError(
-                f"{sample.where}: sample {sample.item!r} of system {system!r} has a score already; leave out "
-                "repeats=error to average them"
+                f"{sample.where}: sample {sample.item!r} of system {system!r} has a score already",
+                remedy="leave out repeats=error to average them",
             )
         add_value(column.cells, system, key, value)
 

@@ -63,7 +63,7 @@ def open_logs(path: Path, layout: Layout) -> list[SampleFile]:
     """Return the runs of a log, one for each model."""
     runs = layout.read(path)
     if not any(run.samples for run in runs):
-        raise InputError(f"{path}: no sample with a score in this log of {layout.tool}")
+        raise InputError(f"no sample with a score in this log of {layout.tool}", file=path)
     return [
         SampleFile(
             path,

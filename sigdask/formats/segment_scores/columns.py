@@ -32,6 +32,7 @@ from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_rows, remove_bookkeeping
 from sigdask.formats.tables.notation import convert_scores, read_score_table
 from sigdask.formats.tables.scores import find_group_columns
+from sigdask.interface import spell
 from sigdask.metrics import has_direction, is_lower_better
 from sigdask.text import describe_items
 
@@ -75,10 +76,10 @@ def read_bert_score_output(path: Path) -> FileTable:
             rows[number] = [cell.strip() for cell in cells]
         elif line.strip():
             raise InputError(
-                f"{path}, line {number}: found {line[:40]!r}, expected P, R and F1 of a segment, separated by tabs"
+                file=path, line=number, found=f"{line[:40]!r}", expected="P, R and F1 of a segment, separated by tabs"
             )
     if not rows:
-        raise InputError(f"{path}: bert-score printed only its means; run it with -s (--seg_level)")
+        raise InputError("bert-score printed only its means", file=path, remedy="run it with -s (--seg_level)")
     return FileTable(path, dict(zip(COLUMNS, map(list, zip(*rows.values(), strict=True)), strict=True)), [*rows])
 
 
@@ -223,8 +224,9 @@ def _check_sources(aligned: Sequence[tuple[FileTable, RowOrder]]) -> None:
         for table, order in aligned[1:]:
             if name in table.columns and Factor.from_values(reorder_column(table.columns[name], order)) != texts:
                 raise InputError(
-                    f"{table.path}: the texts in {name!r} are not those of {first_table.path}, in this order; compare "
-                    "files of one test set"
+                    f"the texts in {name!r} are not those of {first_table.path}, in this order",
+                    file=table.path,
+                    remedy="compare files of one test set",
                 )
 
 
@@ -239,7 +241,7 @@ def build_metric_counts(table_by_system: dict[str, FileTable], options: Options)
     if not shared:
         listed = ", ".join(dict.fromkeys(name for names in all_metrics for name in names)) or "none"
         problem = f"no metric {options.score_column!r}" if options.score_column else "no metric that all files have"
-        raise InputError(f"{first_table.path}: {problem}; columns of numbers: {listed}")
+        raise InputError(f"{problem}; columns of numbers: {listed}", file=first_table.path)
     aligned: list[tuple[FileTable, RowOrder]] = list(zip(table_by_system.values(), [FILE_ORDER, *orders], strict=True))
     _check_sources(aligned)
     matrices = {
@@ -262,7 +264,8 @@ def build_metric_counts(table_by_system: dict[str, FileTable], options: Options)
             warnings.append(ScopeNote(note))
     if not matrices:
         raise InputError(
-            f"{first_table.path}: no scores in {', '.join(shared)}; fill in the columns, or name others with --metric"
+            f"no scores in {', '.join(shared)}; fill in the columns, or name others with {spell('metrics')}",
+            file=first_table.path,
         )
     groups = {name: Factor.from_values(column) for name, column in get_group_columns(first_table, options).items()}
     for name in find_group_columns(first_table, options):

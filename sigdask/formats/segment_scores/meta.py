@@ -23,6 +23,7 @@ from sigdask.formats.reading.files import name_by_difference
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.segment_scores import mt_metrics_eval as folders
+from sigdask.interface import spell
 from sigdask.metrics.agreement import SET_COLUMN
 from sigdask.text import describe_items, format_count, format_list
 
@@ -88,21 +89,27 @@ def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) ->
             key = key or name
             if key in sets:
                 raise InputError(
-                    f"{source.path}: test set {key!r} is in {sets[key].path} already; name the two NAME=PATH"
+                    f"test set {key!r} is in {sets[key].path} already",
+                    file=source.path,
+                    remedy="name the two NAME=PATH",
                 )
             sets[key] = cells
     metric_names = _list_shared_metrics(sets, options, notes)
     if len(metric_names) < 2:
         remedy = "a comparison needs columns of two metrics"
-        raise InputError(f"{sources[0].path}: only the metric {metric_names[0]!r} has scores; {remedy}")
+        raise InputError(f"only the metric {metric_names[0]!r} has scores; {remedy}", file=sources[0].path)
     complete = {name: _select_complete(cells, metric_names, notes) for name, cells in sets.items()}
     return _build_counts(complete, metric_names, options, notes)
 
 
 def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[str, ScoredCells]:
     """Return the sets of a table: the values of a column of language pairs, or one without a name."""
-    system = table.require_column(options.system_column, SYSTEM_NAMES, "column of systems", "--columns system=COLUMN")
-    segment = table.require_column(options.id_column, SEGMENT_NAMES, "column of segments", "--columns id=COLUMN")
+    system = table.require_column(
+        options.system_column, SYSTEM_NAMES, "column of systems", f"{spell('columns', 'system=COLUMN')}"
+    )
+    segment = table.require_column(
+        options.id_column, SEGMENT_NAMES, "column of segments", f"{spell('columns', 'id=COLUMN')}"
+    )
     human = table.require_column(options.gold_column, HUMAN_NAMES, "column of human scores", "--human")
     note = f"{table.path.name}: human scores in {human!r}, systems in {system!r}, segments in {segment!r}"
     notes.append(ScopeNote(note))
@@ -114,7 +121,7 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
     scored = listed or [name for name in others if not is_group[name] and table.is_numeric(name)]
     if len(scored) < 1:
         remedy = "add one per metric"
-        raise InputError(f"{table.path}: no column of numbers except {system}, {segment} and {human}; {remedy}")
+        raise InputError(f"no column of numbers except {system}, {segment} and {human}; {remedy}", file=table.path)
     numbers = {name: table.get_numbers(name).astype(np.float64) for name in (human, *scored)}
     lower = _list_lower(options, numbers)
     if turned := [name for name in numbers if name in lower]:
@@ -131,8 +138,10 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
         first = line_by_cell.setdefault((cell[0], cell[1], cell[2]), line)
         if first != line:
             raise InputError(
-                f"{table.path}, line {line}: system {cell[1]!r}, segment {cell[2]!r} is on line {first} already; "
-                "expected one row per system and segment"
+                f"system {cell[1]!r}, segment {cell[2]!r} is on line {first} already; expected one row per system "
+                "and segment",
+                file=table.path,
+                line=line,
             )
     further = [name for name in others if name not in {"system", "segment", *scored, *table.nested}]
     groups = {"system": systems, "segment": segments, **{name: list(table.get_column(name)) for name in further}}
@@ -166,17 +175,20 @@ def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:
         if human is not None and human not in names:
             if requested is None and len(pairs) > 1:
                 continue
-            raise InputError(f"{path}: no human scores {human!r} of {pair}; there are: {', '.join(names) or 'none'}")
+            raise InputError(f"no human scores {human!r} of {pair}; there are: {', '.join(names) or 'none'}", file=path)
         if not names:
             continue
         if human is None and len(names) > 1:
-            raise InputError(f"{path}: several human scores of {pair}: {', '.join(names)}; choose one with --human")
+            raise InputError(
+                f"several human scores of {pair}: {', '.join(names)}", file=path, remedy="choose one with --human"
+            )
         found[pair] = _read_pair(path, pair, files, human or names[0], options)
     if not found:
         problem = f"no human scores {human!r}" if human else "no human scores"
         raise InputError(
-            f"{path}: {problem} in any of {', '.join(pairs) or 'its files'}; expected files NAME.seg.score in its "
-            "folder human-scores"
+            f"{problem} in any of {', '.join(pairs) or 'its files'}; expected files NAME.seg.score in its folder "
+            "human-scores",
+            file=path,
         )
     return found
 
@@ -185,7 +197,9 @@ def _read_pair(path: Path, pair: str, files: Mapping[str, Path], human: str, opt
     listed = [name for name in options.own.get("scores", "").split("+") if name]
     names = listed or [name for name, file in files.items() if file.parent.name != folders.HUMAN]
     if other := [name for name in names if name not in files]:
-        raise InputError(f"{path}: no scores {other[0]!r} of {pair}; there are: {format_list([*files], folders.SHOWN)}")
+        raise InputError(
+            f"no scores {other[0]!r} of {pair}; there are: {format_list([*files], folders.SHOWN)}", file=path
+        )
     by_name = {name: folders.read_scores(files[name]) for name in (human, *names)}
     systems = [system for system, scores in by_name[human].items() if not np.isnan(scores).all()]
     if not systems:
@@ -198,8 +212,9 @@ def _read_pair(path: Path, pair: str, files: Mapping[str, Path], human: str, opt
     groups = folders.read_documents(path / folders.DOCUMENTS / f"{pair}.docs")
     if groups and len(groups["document"]) != n:
         raise InputError(
-            f"{path}: {len(groups['document']):,} lines of documents, but {n:,} segments of {pair}; "
-            f"name the document of each"
+            f"{len(groups['document']):,} lines of documents, but {n:,} segments of {pair}",
+            file=path,
+            remedy="name the document of each",
         )
     cells: dict[str, Any] = {"system": np.repeat(systems, n), "segment": [str(k + 1) for k in range(n)] * len(systems)}
     cells |= {name: [*column] * len(systems) for name, column in groups.items()}
@@ -234,7 +249,10 @@ def _list_shared_metrics(sets: Mapping[str, ScoredCells], options: Options, note
         )
     for name in options.own.get("scores", "").split("+"):
         if name in absent:
-            raise InputError(f"metric {name!r} lacks scores for most of the human scores; leave it out of --metric")
+            raise InputError(
+                f"metric {name!r} lacks scores for most of the human scores",
+                remedy=f"leave it out of {spell('metrics')}",
+            )
     return shared
 
 
@@ -253,8 +271,8 @@ def _select_complete(cells: ScoredCells, metric_names: Sequence[str], notes: lis
     if (n := len(cells.human) - len(rated.human)) and len(rated.human):
         notes.append(ScopeNote(f"{cells.path}: {format_count(n, 'cell')} without human scores: not used"))
     if not len(selected.human):
-        remedy = "name fewer metrics with --metric"
-        raise InputError(f"{cells.path}: no cell has a human score and scores of all metrics; {remedy}")
+        remedy = f"name fewer metrics with {spell('metrics')}"
+        raise InputError(f"no cell has a human score and scores of all metrics; {remedy}", file=cells.path)
     return selected
 
 
@@ -299,8 +317,9 @@ def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequ
         place = f" of {name}" * (len(sets) > 1)
         if np.ptp(cells.human) == 0:
             raise InputError(
-                f"{cells.path}: all human scores{place} are {cells.human[0]:g}, so no metric can agree with them; "
-                "choose another --human, or leave this data out"
+                f"all human scores{place} are {cells.human[0]:g}, so no metric can agree with them",
+                file=cells.path,
+                remedy="choose another --human, or leave this data out",
             )
         if (n_systems := len({*cells.groups["system"]})) < 3:
             limit = "between them (--level system, or --group item within a segment) a correlation is always 1 or -1"

@@ -19,6 +19,7 @@ from sigdask.formats.reading.columns import NotANumberError, to_numbers
 from sigdask.formats.reading.files import open_text
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.replicates import build_score_counts
+from sigdask.interface import spell
 from sigdask.text import describe_items, format_list
 
 HUMAN, METRIC, DOCUMENTS = "human-scores", "metric-scores", "documents"
@@ -47,14 +48,16 @@ def read_directory(sources: Sequence[Source], gold: Path | None, options: Option
     """Read the segment scores of one language pair from a test-set folder of mt-metrics-eval."""
     if len(sources) > 1:
         remedy = "give the folder of one test set, which holds all systems"
-        raise InputError(f"{sources[1].path}: a second folder; {remedy}")
+        raise InputError(f"a second folder; {remedy}", file=sources[1].path)
     path = sources[0].path
     if not path.is_dir():
-        raise InputError(f"{path}: {'is no folder' if path.exists() else 'no such folder'}; expected one with {HUMAN}")
+        raise InputError(
+            f"{'is no folder' if path.exists() else 'no such folder'}; expected one with {HUMAN}", file=path
+        )
     if not _is_test_set(path):
         test_sets = _list_test_sets(path)
         hint = f"; give one of the test sets in it: {', '.join(test_sets)}" if test_sets else ""
-        raise InputError(f"{path}: has neither {HUMAN} nor {METRIC}{hint}")
+        raise InputError(f"has neither {HUMAN} nor {METRIC}{hint}", file=path)
     pair = select_pair(path, options.own.get("pair"))
     files = find_score_files(path, pair)
     scores_by_metric = {name: read_scores(files[name]) for name in _select_metrics(path, pair, files, options)}
@@ -79,8 +82,9 @@ def check_lengths(path: Path, scores: Scores, n: int) -> None:
     for system, system_scores in scores.items():
         if len(system_scores) != n:
             raise InputError(
-                f"{path}: system {system!r} has {len(system_scores):,} scores, but there are {n:,} segments; write one "
-                "line per segment"
+                f"system {system!r} has {len(system_scores):,} scores, but there are {n:,} segments",
+                file=path,
+                remedy="write one line per segment",
             )
 
 
@@ -99,9 +103,13 @@ def select_pair(path: Path, requested: str | None) -> str:
     if requested in pairs:
         return str(requested)
     if not pairs:
-        raise InputError(f"{path}: no scores of segments")
+        raise InputError("no scores of segments", file=path)
     problem = f"no language pair {requested!r}" if requested else "several language pairs"
-    raise InputError(f"{path}: {problem}; choose with --format mt-metrics-eval:pair={pairs[0]}: {', '.join(pairs)}")
+    raise InputError(
+        f"{problem}",
+        file=path,
+        remedy=f"choose with {spell('format', f'mt-metrics-eval:pair={pairs[0]}')}: {', '.join(pairs)}",
+    )
 
 
 def find_score_files(path: Path, pair: str) -> dict[str, Path]:
@@ -120,7 +128,9 @@ def _select_metrics(path: Path, pair: str, files: Mapping[str, Path], options: O
     unknown = [name for name in requested if name not in files]
     if unknown or not requested:
         problem = f"no scores {unknown[0]!r}" if unknown else "no human scores"
-        raise InputError(f"{path}: {problem} of {pair}; choose with --metric: {format_list([*files], SHOWN)}")
+        raise InputError(
+            f"{problem} of {pair}", file=path, remedy=f"choose with {spell('metrics')}: {format_list([*files], SHOWN)}"
+        )
     return requested
 
 
@@ -136,13 +146,13 @@ def read_scores(path: Path) -> Scores:
         rows = [(number, line.split()) for number, line in enumerate(text, start=1) if line.strip()]
     for number, row in rows:
         if len(row) != 2:
-            raise InputError(f"{path}, line {number}: found {len(row)} cells, expected a system and its score")
+            raise InputError(file=path, line=number, found=f"{len(row)} cells", expected="a system and its score")
     try:
         values = to_numbers([row[1] for _, row in rows])
     except NotANumberError as error:
-        raise InputError(f"{path}, line {rows[error.index][0]}: {error}") from None
+        raise InputError(f"{error}", file=path, line=rows[error.index][0]) from None
     if not rows:
-        raise InputError(f"{path}: is empty, expected a system and its score on each line")
+        raise InputError("is empty, expected a system and its score on each line", file=path)
     rows_by_system: dict[str, list[int]] = {}
     for k, (_, row) in enumerate(rows):
         rows_by_system.setdefault(row[0], []).append(k)
@@ -168,6 +178,6 @@ def _select_systems(path: Path, scores_by_metric: Mapping[str, Scores]) -> tuple
     systems = [system for system in every if all(system in system_scores for system_scores in having.values())]
     omitted = [system for system in every if system not in systems]
     if not systems:
-        raise InputError(f"{path}: no system has scores in all of {', '.join(scores_by_metric)}")
+        raise InputError(f"no system has scores in all of {', '.join(scores_by_metric)}", file=path)
     notes = [f"{path}: {describe_items(omitted, 'system')} without scores in every metric: left out"] if omitted else []
     return systems, notes

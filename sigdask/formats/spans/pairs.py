@@ -28,6 +28,7 @@ from sigdask.formats.reading.listings import read_by_system
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.spans.matching import compute_morph_fields
+from sigdask.interface import spell
 from sigdask.text import format_count
 
 WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
@@ -171,8 +172,10 @@ def _read_file(options: Options, path: Path) -> PairRows:
         width = width or len(cells)
         if 1 < width <= target or len(cells) < min(width, target + 1):
             raise InputError(
-                f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) > 1)}, expected at least "
-                f"{target + 1}: word TAB morphs"
+                file=path,
+                line=number,
+                found=f"{len(cells)} column{'s' * (len(cells) > 1)}",
+                expected=f"at least {target + 1}: word TAB morphs",
             )
         if width > 1:
             words.append(sys.intern(cells[0]))
@@ -195,7 +198,7 @@ def _iter_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             blank = blank or number
             continue
         if blank:
-            raise InputError(f"{path}, line {blank}: is empty, expected word TAB morphs; complete or remove it")
+            raise InputError("is empty, expected word TAB morphs; complete or remove it", file=path, line=blank)
         yield number, cells
 
 
@@ -291,12 +294,15 @@ def _order_rows(
     if not file.words or not gold_rows.words or options.align == "position" or file_keys == expected:
         if options.align == "id" and not (file.words and gold_rows.words):
             raise InputError(
-                f"{file.path}: --align id needs the words in every file; write word TAB morphs, or add --align position"
+                f"{spell('align', 'id')} needs the words in every file",
+                file=file.path,
+                remedy=f"write word TAB morphs, or add {spell('align', 'position')}",
             )
         if len(file_keys) != len(expected):
             raise InputError(
-                f"{file.path}: {format_count(len(file_keys), 'row')}, but {gold_rows.path} has {len(expected)}. Rows "
-                "are aligned by position, so give a row for each gold row"
+                f"{format_count(len(file_keys), 'row')}, but {gold_rows.path} has {len(expected)}. Rows are aligned "
+                "by position, so give a row for each gold row",
+                file=file.path,
             )
         if file.words and gold_rows.words and (n := sum(a != b for a, b in zip(file_keys, expected, strict=True))):
             problem = f"{n:,} of {len(file_keys):,} words are not those of {gold_rows.path}"

@@ -76,7 +76,7 @@ def read_ann_relations(path: Path, parse: ParseSpan, given: Path | None = None) 
         if line.startswith("T"):
             name, span = parse_ann_span(line, where)
             if name in spans:
-                raise InputError(f"{where}: the id {name} occurs twice; give each relation its own id")
+                raise InputError(f"{where}: the id {name} occurs twice", remedy="give each relation its own id")
             spans[name] = parse(span, where)
         elif line[:1] in {"R", "E"} or (line[:1] == EQUIVALENCE and path.suffix == ".ann"):
             links += _parse_links(line, where, triggers)

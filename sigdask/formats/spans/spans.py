@@ -35,6 +35,7 @@ from sigdask.formats.spans.relations import (
     parse_ann_span,
     read_ann_relations,
 )
+from sigdask.interface import spell
 from sigdask.metrics.labels import RELATION_MATCHES
 
 START_NAMES = ("start", "start_offset", "start_char", "char_start", "startoffset", "start_index", "start_pos",
@@ -316,8 +317,10 @@ def read_pubtator(listing: listings.FileListing) -> listings.FileListing:
             continue
         if len(cells) < 5 or not cells[2].isdecimal():
             raise InputError(
-                f"{path}, line {number}: found {line.strip()[:40]!r}, expected ID, START, END, text and TYPE, "
-                "separated by tabs"
+                file=path,
+                line=number,
+                found=f"{line.strip()[:40]!r}",
+                expected="ID, START, END, text and TYPE, separated by tabs",
             )
         listing.items[item].append([int(cells[1]), int(cells[2]), cells[4]])
     check_filled(path, listing.items)
@@ -358,7 +361,7 @@ _RELATIONS = (
 def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read spans of documents or sentences, relations between them, or both, as the metrics ask for."""
     if gold is None and not _has_gold(sources[0].path, options):
-        raise InputError("format spans: no gold spans; give --gold FILE or FOLDER")
+        raise InputError("format spans: no gold spans", remedy=f"give {spell('gold', 'FILE')} or FOLDER")
     are_of_relations = [metric.lower().startswith("relation-") for metric in options.metrics]
     if not any(are_of_relations):
         return _read_entities(sources, gold, options, scores_links=False)
@@ -419,7 +422,9 @@ def _read_relation_listing(
             listing.add(item, lambda _where, relations=relations: relations, location)
         return replace(listing, has_ids=path.is_dir())
     if not is_json(path):
-        raise InputError(f"{path}: has no relations: they are read only from .ann or .a2 files of brat, and from JSON")
+        raise InputError(
+            "has no relations: they are read only from .ann or .a2 files of brat, and from JSON", file=path
+        )
     if (facts := _read_docred(path)) is not None:
         return facts
     find_key = partial(_find_key, requested=options.own.get("relations"), names=names)
@@ -433,7 +438,9 @@ def _find_given_entities(file: Path, item: str, gold: Path | None) -> Path | Non
     places = [file.with_suffix(".a1"), *([] if gold is None else [gold / f"{item}.a1"])]
     if (given := next(filter(Path.is_file, places), None)) is None:
         raise InputError(
-            f"{file}: its entities are missing: no file {places[0].name} in this folder or that of gold; add it"
+            f"its entities are missing: no file {places[0].name} in this folder or that of gold",
+            file=file,
+            remedy="add it",
         )
     return given
 
@@ -523,8 +530,8 @@ def _describe_unscored(
     links = " and ".join(texts[kind] for kind in LINKS if kind in texts)
     if links and not options.metrics:
         raise InputError(
-            f"{links}: name a metric. --metric relation-f1 compares these, and --metric f1, precision or recall "
-            "compares only the entities (in a plan: metrics)"
+            f"{links}: name a metric. {spell('metrics', 'relation-f1')} compares these, and "
+            f"{spell('metrics', 'f1')}, precision or recall compares only the entities (in a plan: metrics)"
         )
     kinds = " and ".join(kind for kind in LINKS if kind in texts).capitalize()
     scope = (f"{kinds} are not scored, the scores are of entities alone: the files hold {links}",) if links else ()
@@ -603,14 +610,20 @@ def _read_listing(options: Options, column: str | None, names: Sequence[str], pa
     requested = column or options.own.get("spans")
     if is_json(path):
         if requested is None and _is_docred(path):
-            raise InputError(f"{path}: has facts of DocRED, which need a metric of relations; add --metric relation-f1")
+            raise InputError(
+                "has facts of DocRED, which need a metric of relations",
+                file=path,
+                remedy=f"add {spell('metrics', 'relation-f1')}",
+            )
 
         def find_key(record: Mapping[str, Any]) -> str | None:
             key = _find_key(record, requested, names)
             if key is None and not record.keys().isdisjoint(RELATION_NAMES + PREDICTED_RELATION_NAMES):
                 raise InputError(
-                    f"{path}: has relations, but no list of entities. To compare the relations, add --metric "
-                    "relation-f1 (in a plan: metrics). Else name the key of the entities: --format spans:spans=KEY"
+                    "has relations, but no list of entities. To compare the relations, add "
+                    f"{spell('metrics', 'relation-f1')} (in a plan: metrics). Else name the key of the entities: "
+                    f"{spell('format', 'spans:spans=KEY')}",
+                    file=path,
                 )
             return key
 
@@ -660,11 +673,13 @@ def _read_rows(listing: listings.FileListing, options: Options) -> listings.File
     _, header = next(rows)
     names = [name.strip() for name in header]
     if not _has_offsets(names):
-        raise InputError(f"{path}: found columns {', '.join(names)}; expected a document's id, start, end and label")
+        raise InputError(f"found columns {', '.join(names)}; expected a document's id, start, end and label", file=path)
     ids = find_id_keys(dict.fromkeys(names), options)
     if not ids:
         raise InputError(
-            f"{path}: which column names the document? Columns: {', '.join(names)}; give --columns id=COLUMN"
+            f"which column names the document? Columns: {', '.join(names)}",
+            file=path,
+            remedy=f"give {spell('columns', 'id=COLUMN')}",
         )
     for line, cells in rows:
         record = dict(zip(names, (cell.strip() for cell in cells), strict=True))

@@ -17,6 +17,7 @@ from sigdask.formats.reading.json_records import find_id_keys, get_id_parts, is_
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.spans.matching import build_list_counts, count_terms
+from sigdask.interface import spell
 
 LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_terms", "keyphrases", "keywords")
 TERM_NAMES = ("term", "predicted_term", "keyphrase", "keyword")
@@ -174,8 +175,8 @@ def _find_columns(
             return names, lowered.index(name), True
     if len(names) == 2 and requested is None:
         return ["item", "term"], 1, False
-    remedy = "name it with --format terms:terms=COLUMN"
-    raise InputError(f"{path}: which column holds the terms? Columns: {', '.join(names)}; {remedy}")
+    remedy = f"name it with {spell('format', 'terms:terms=COLUMN')}"
+    raise InputError(f"which column holds the terms? Columns: {', '.join(names)}; {remedy}", file=path)
 
 
 def find_kinds(path: Path) -> frozenset[str]:
@@ -242,8 +243,8 @@ def _read_term_lists(sources: Sequence[Source], gold: Path, options: Options) ->
     if kinds and "terms" not in options.own:
         shown = ", ".join(sorted(kinds)[:4])
         notes.append(
-            f"{path}: column 1 is read as terms, and column 2 ({shown}) as their labels (--format terms:terms=2 reads "
-            "column 2 as terms)"
+            f"{path}: column 1 is read as terms, and column 2 ({shown}) as their labels "
+            f"({spell('format', 'terms:terms=2')} reads column 2 as terms)"
         )
     return listings.build_set_counts(gold_terms, system_terms, notes)
 

@@ -25,6 +25,7 @@ from sigdask.formats.reading.json_records import parse_nested_columns
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.summaries import is_summary_name
 from sigdask.formats.reading.tables import ID_NAMES, SAMPLE_NAMES, FileTable
+from sigdask.interface import spell
 from sigdask.text import describe_items
 
 CLOCK_NAMES = re.compile(
@@ -163,8 +164,9 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
     are_scores = table.find_column(tables.SCORE_NAMES) or all(map(averages_only.is_metric_name, score_columns))
     if score_columns and are_scores and len(systems.levels) > 1:
         raise InputError(
-            f"{table.path}: rows of system, item and score need a column of item ids; columns: "
-            f"{', '.join(table.columns)}; name it with --columns id=COLUMN"
+            f"rows of system, item and score need a column of item ids; columns: {', '.join(table.columns)}",
+            file=table.path,
+            remedy=f"name it with {spell('columns', 'id=COLUMN')}",
         )
 
 
@@ -174,7 +176,7 @@ def _check_no_confusions(table: FileTable) -> None:
     is_square = table.header and table.n_rows == len(others) > 1
     if is_square and sorted(table.columns[first_column]) == sorted(others):
         remedy = "A test needs one row per item"
-        raise InputError(f"{table.path}: rows and columns have the same names, as in a confusion matrix. {remedy}")
+        raise InputError(f"rows and columns have the same names, as in a confusion matrix. {remedy}", file=table.path)
 
 
 def _check_no_averages(table: FileTable, options: Options) -> None:
@@ -196,8 +198,8 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
         metrics = [name for name in scores if not (COST_NAMES.fullmatch(name) or COUNTER_NAMES.fullmatch(name))]
         benchmarks = {name for name in metrics if re.match(BENCHMARKS, name)}
         turned = (
-            "a CSV file with a row for each test set and a column for each system, and name the first column "
-            "with --columns id=COLUMN"
+            "a CSV file with a row for each test set and a column for each system, and name the first column with "
+            f"{spell('columns', 'id=COLUMN')}"
         )
         hint = f". To compare systems over test sets, write {turned}" if benchmarks else ""
         if is_system:
@@ -210,7 +212,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
             continue
         are_averages = any(map(RANK_NAMES.fullmatch, numbers)) or (len(scores) > 1 and bool(metrics) and are_metrics)
         if table.n_rows <= (MIN_ROWS - 1 if is_index else MAX_ENTRIES) and are_averages:
-            hint += f". If rows are items, say --columns id={name!r}"
+            hint += f". If rows are items, say {spell('columns', f'id={name!r}')}"
             raise averages_only.build_leaderboard_error(table.path, name, hint)
 
 
@@ -225,9 +227,10 @@ def _check_rows_are_items(table: FileTable, options: Options) -> None:
     is_wide = 1 < table.n_rows < CLEAR_ITEMS and len(names) >= max(MIN_ROWS, 2 * table.n_rows)
     if table.header and is_counted and are_items and are_names and is_wide:
         raise InputError(
-            f"{table.path}: {table.n_rows} rows, and {len(names)} columns {names[0]!r} to {names[-1]!r}. Are rows "
-            "systems, and columns items? Then transpose it: write one row per item and one column per system. If "
-            "columns are systems, say --format wide"
+            f"{table.n_rows} rows, and {len(names)} columns {names[0]!r} to {names[-1]!r}. Are rows systems, and "
+            "columns items? Then transpose it: write one row per item and one column per system. If columns are "
+            f"systems, say {spell('format', 'wide')}",
+            file=table.path,
         )
 
 
@@ -285,8 +288,9 @@ def _check_one_score(table: FileTable, options: Options) -> None:
     if scores := list_unnamed_scores(table, options):
         system, item = table.find_system_column(options), find_item_column(table, options)
         raise InputError(
-            f"{table.path}: rows of {system!r} and {item!r} with {describe_items(scores, 'column')} of numbers; choose "
-            "the score with --columns score=COLUMN, or call its column 'score'"
+            f"rows of {system!r} and {item!r} with {describe_items(scores, 'column')} of numbers",
+            file=table.path,
+            remedy=f"choose the score with {spell('columns', 'score=COLUMN')}, or call its column 'score'",
         )
 
 
@@ -317,7 +321,8 @@ def check_gold_labels(table: FileTable, options: Options) -> None:
     if real is not None:
         raise InputError(
             f"{_describe_real_values(table.path, real, columns[real])}; the column {gold!r} is taken for what they "
-            f"predict. Are all columns scores of systems? Then say --format wide, or --ignore {gold}"
+            f"predict. Are all columns scores of systems? Then say {spell('format', 'wide')}, or "
+            f"{spell('ignore', gold)}"
         )
 
 
@@ -344,8 +349,8 @@ def _describe_real_values(path: object, column: str, values: Factor) -> str:
     return (
         f"{path}: {subject} real numbers ({values[0]}, ...: {len(values.levels):,} different values), which are no "
         "labels: predictions of a regression, similarities or probabilities. Name a metric of numbers with "
-        "--metric (MAE, RMSE, pearson, spearman, ...; AUC, brier, ... for gold values of 0 and 1). If they are labels, "
-        "say --format labels"
+        f"{spell('metrics')} (MAE, RMSE, pearson, spearman, ...; AUC, brier, ... for gold values of 0 and 1). If "
+        f"they are labels, say {spell('format', 'labels')}"
     )
 
 
@@ -443,7 +448,7 @@ def _remove_bookkeeping(table: FileTable, options: Options, *, costs: bool, noun
         reasons = {name: COSTS for name in columns if COST_NAMES.fullmatch(name) and name not in requested} | reasons
     if not any(table.is_numeric(name) for name in columns if name not in reasons):
         return table
-    doubt = "taken for a system's scores; if it is none, --ignore"
+    doubt = f"taken for a system's scores; if it is none, {spell('ignore')}"
     binary = [f"{table.path}: column {name!r} holds 0 and 1 alone: {doubt} {name!r}" for name in systems]
     notes = [*table.notes, *map(ScopeNote, binary)]
     scores = [name for name in columns if name not in reasons]
@@ -518,7 +523,7 @@ def _remove_columns(table: FileTable, reason_by_name: Mapping[str, str], noun: s
         reasons.setdefault(reason, []).append(name)
     reasons_text = "; ".join(f"{describe_items(names, 'column')}: {reason}" for reason, names in reasons.items())
     format_ = "wide" if noun == "scores" else noun
-    remedy = f"If some are, name the systems with --format '{format_}:systems=A+B'"
+    remedy = f"If some are, name the systems with {spell('format', f'{format_}:systems=A+B')}"
     return replace(
         table,
         columns={name: cells for name, cells in table.columns.items() if name not in reason_by_name},
@@ -635,5 +640,5 @@ def _describe_constants(table: FileTable, ranges: Mapping[str, NumberRange]) -> 
         if value is not None and value not in {0, 1} and not np.isnan(value):
             yield ScopeNote(
                 f"{table.path}: column {name!r} is {value:g} in every row, and is compared as a system; if it is "
-                f"none, add --ignore {name!r}"
+                f"none, add {spell('ignore', name)}"
             )

@@ -26,6 +26,7 @@ from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_labels, remove_label_bookkeeping, select_systems
+from sigdask.interface import spell
 from sigdask.text import describe_items, format_count, format_list
 
 DEFAULT_SEPARATOR = "|"
@@ -45,7 +46,7 @@ def find_separator(options: Options, gold: Sequence[str]) -> str | None:
     if requested is not None:
         if not requested:
             raise InputError(
-                f"format labels: separator= is empty; give a character, or one of {', '.join(SEPARATOR_NAMES)}"
+                "format labels: separator= is empty", remedy=f"give a character, or one of {', '.join(SEPARATOR_NAMES)}"
             )
         return SEPARATOR_NAMES.get(requested, requested)
     has_set_metric = any(metric.casefold().startswith(SET_METRICS) for metric in options.metrics)
@@ -90,8 +91,9 @@ def check_not_sequences(gold: Factor) -> None:
     tags = {tag for cell in cells if len(cell) > 1 for tag in cell}
     if "O" in tags and any(tag.startswith("B-") for tag in tags) and all(map(TAG_PATTERN.fullmatch, tags)):
         raise InputError(
-            "the gold labels are sequences of tags (O, B-...), one for each token, and neither a label nor a set of "
-            'labels; write them as JSON lines, {"tags": ["O", "B-PER"]}, which are read as tagged sentences'
+            "the gold labels are sequences of tags (O, B-...), one for each token, and neither a label nor a set "
+            "of labels",
+            remedy='write them as JSON lines, {"tags": ["O", "B-PER"]}, which are read as tagged sentences',
         )
 
 
@@ -112,7 +114,7 @@ def describe_possible_sets(gold: Factor) -> list[str]:
     labels = set(gold.levels)
     parts_by_cell = {cell: cell.split(DEFAULT_SEPARATOR) for cell in gold.levels.tolist() if DEFAULT_SEPARATOR in cell}
     cell = next((cell for cell, parts in parts_by_cell.items() if labels.issuperset(parts)), None)
-    hint = f"--format 'labels:separator={DEFAULT_SEPARATOR}' takes it for several"
+    hint = f"{spell('format', f'labels:separator={DEFAULT_SEPARATOR}')} takes it for several"
     return [] if cell is None else [f"{cell!r} is read as one label; {hint}"]
 
 
@@ -207,7 +209,9 @@ def _read_one_table(table: FileTable, options: Options) -> Counts:
     if gold is None and in_lists:
         gold = table.find_column(GOLD_NAMES)
     if gold is None:
-        raise table.build_column_error("no column 'gold'", "--columns gold=COLUMN, or give a gold file with --gold")
+        raise table.build_column_error(
+            "no column 'gold'", f"{spell('columns', 'gold=COLUMN')}, or give a gold file with {spell('gold')}"
+        )
     table = select_one_sample(table, table.find_id_column(options), options, gold=gold)
     gold_labels = Factor.from_values(table.get_column(gold))
     candidates = table.list_system_columns(options, gold)
@@ -301,7 +305,7 @@ class LabelColumns:
             if "" in column:
                 index = int(np.argmax(column.equals_text("")))
                 item = self.ids[index] if self.ids else f"line {self.lines[index]}"
-                raise InputError(f"{self.table.path}: {labeller} has no label for item {item!r}; {remedy}")
+                raise InputError(f"{labeller} has no label for item {item!r}; {remedy}", file=self.table.path)
 
 
 def _build_counts(
@@ -341,8 +345,9 @@ def _describe_texts(columns: LabelColumns, options: Options) -> Iterator[ScopeNo
     """Yield a note if gold labels are sentences and no metric is named: outputs may be translations."""
     if not options.metrics and are_sentences(columns.gold):
         yield ScopeNote(
-            f"{columns.table.path}: the gold labels are sentences, so an output is only right if it is the same text. "
-            "For BLEU, WER and other metrics of texts, write each text on a line of its own: --format segments"
+            f"{columns.table.path}: the gold labels are sentences, so an output is only right if it is the same "
+            "text. For BLEU, WER and other metrics of texts, write each text on a line of its own: "
+            f"{spell('format', 'segments')}"
         )
 
 
@@ -439,7 +444,9 @@ def get_gold_column(table: FileTable, options: Options) -> str:
     named_column = table.find_column((*GOLD_NAMES, *TYPE_NAMES))
     if named_column == table.find_id_column(options):
         named_column = None
-    return named_column or _get_only_column(table, options, "gold labels", "--columns gold=COLUMN", options.groups)
+    return named_column or _get_only_column(
+        table, options, "gold labels", f"{spell('columns', 'gold=COLUMN')}", options.groups
+    )
 
 
 def get_prediction_column(table: FileTable, options: Options) -> str:
@@ -451,7 +458,7 @@ def get_prediction_column(table: FileTable, options: Options) -> str:
     if prediction_column is not None and prediction_column != options.gold_column:
         return prediction_column
     aside = (*options.groups, *([options.gold_column] if options.gold_column and len(table.columns) > 2 else []))
-    return _get_only_column(table, options, "predictions", "--columns prediction=COLUMN", aside)
+    return _get_only_column(table, options, "predictions", f"{spell('columns', 'prediction=COLUMN')}", aside)
 
 
 def _get_only_column(table: FileTable, options: Options, noun: str, option: str, aside: Sequence[str]) -> str:
@@ -476,7 +483,9 @@ def _describe_guess(table: FileTable, options: Options) -> list[str]:
     if is_named or len(candidates) < 2 or len(table.columns) < 3:
         return []
     column = _find_repeating_column(table, candidates)
-    return [f"{table.path}: has no header; column {column} is taken for labels (leave others out with --ignore)"]
+    return [
+        f"{table.path}: has no header; column {column} is taken for labels (leave others out with {spell('ignore')})"
+    ]
 
 
 def _find_common_gold(tables: Sequence[FileTable], options: Options) -> str:
@@ -484,8 +493,11 @@ def _find_common_gold(tables: Sequence[FileTable], options: Options) -> str:
     name = options.gold_column or find_gold_column(tables[0])
     if name is None:
         columns = format_list([*tables[0].columns], 8)
-        remedy = f"give --gold FILE, or --columns gold=COLUMN if each file holds them (columns: {columns})"
-        raise InputError(f"{tables[0].path}: no gold labels; {remedy}")
+        remedy = (
+            f"give {spell('gold', 'FILE')}, or {spell('columns', 'gold=COLUMN')} if each file holds them (columns: "
+            f"{columns})"
+        )
+        raise InputError(f"no gold labels; {remedy}", file=tables[0].path)
     for table in tables:
         table.get_column(name)
     return name
@@ -501,7 +513,8 @@ def _check_same_gold(tables: Sequence[FileTable], orders: Sequence[RowOrder], op
         k = int(np.argmin(is_same))
         row = int(np.arange(len(gold_labels))[order][k])
         raise InputError(
-            f"{table.path}, line {table.lines[row]}: gold {gold_labels[k]!r}, but {expected[k]!r} in "
-            f"{tables[0].path}, line {tables[0].lines[k]}; the files must agree. Are "
-            f"{name!r} predictions? Give the gold labels with --gold FILE"
+            f"gold {gold_labels[k]!r}, but {expected[k]!r} in {tables[0].path}, line {tables[0].lines[k]}; the "
+            f"files must agree. Are {name!r} predictions? Give the gold labels with {spell('gold', 'FILE')}",
+            file=table.path,
+            line=table.lines[row],
         )

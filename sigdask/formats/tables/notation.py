@@ -25,6 +25,7 @@ from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_rows, list_unnamed_scores, remove_bookkeeping, select_scores
+from sigdask.interface import spell
 from sigdask.text import describe_items
 
 AMBIGUOUS_COMMA = re.compile(r"[+-]?[^0,].{0,2},.{3}")
@@ -66,7 +67,8 @@ def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal
         name, row = doubtful[0], commas[doubtful[0]].row
         raise InputError(
             f"{table.path}, line {table.lines[row]}, column {name!r}: found {commas[name].cells[row]!r}. Does the "
-            "comma separate decimals or thousands? Say --format table:decimal=, or --format table:decimal=."
+            f"comma separate decimals or thousands? Say {spell('format', 'table:decimal')}=, or "
+            f"{spell('format', 'table:decimal')}=."
         )
     name, row = next((name, column.clear) for name, column in commas.items() if column.clear is not None)
     column_text = f", column {name!r}" if name else ""
@@ -177,7 +179,11 @@ def convert_truth_words(table: FileTable, readings_by_column: Mapping[str, Mappi
     for word_pairs, names in columns_by_words.items():
         subject = "scores hold" if names == [""] else f"{describe_items(names, 'column')} hold{'s' * (len(names) == 1)}"
         words, numbers = ("/".join(column_words) for column_words in zip(*word_pairs, strict=True))
-        doubt = "" if words.lower() in {"true/false", "true", "false"} else "; are they labels? Then give --gold FILE"
+        doubt = (
+            ""
+            if words.lower() in {"true/false", "true", "false"}
+            else f"; are they labels? Then give {spell('gold', 'FILE')}"
+        )
         notes.append(f"{table.path}: {subject} {words}, read as {numbers}{doubt}")
     return replace(table, columns=columns, notes=notes)
 

@@ -21,6 +21,7 @@ from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import remove_bookkeeping, select_systems
 from sigdask.formats.tables.labels import find_gold_column, get_gold_column, get_prediction_column
 from sigdask.formats.tables.notation import convert_scores
+from sigdask.interface import spell
 
 ERROR_METRICS = frozenset({"MAE", "MSE", "RMSE", "R2"})
 CLEAR_CORRELATION = 0.5
@@ -30,7 +31,7 @@ def read_numbers(sources: Sequence[Source], gold: Path | None, options: Options)
     """Read predicted numbers from one table with a gold column, or from a gold file and one file for each system."""
     if gold is None:
         if len(sources) > 1:
-            raise InputError("format numbers: several files and no gold values; give --gold FILE")
+            raise InputError("format numbers: several files and no gold values", remedy=f"give {spell('gold', 'FILE')}")
         return _read_one_table(read_table(sources[0].path, options.ignore, options.decimal), options)
     base = read_table(gold, options.ignore, options.decimal)
     gold_column = get_gold_column(base, options)
@@ -66,11 +67,11 @@ def _order_submission(table: FileTable) -> FileTable:
     for cell, line in zip(rows, table.lines[SUBMISSION_HEAD:], strict=True):
         match = SUBMISSION_ROW.fullmatch(cell)
         if match is None:
-            raise InputError(f"{table.path}, line {line}: found {cell!r}, expected pair, method, index and number")
+            raise InputError(file=table.path, line=line, found=repr(cell), expected="pair, method, index and number")
         index = int(match[1])
         if index in numbers or index >= len(rows):
             problem = f"again (line {numbers[index][1]})" if index in numbers else f"of {len(rows):,} rows"
-            raise InputError(f"{table.path}, line {line}: index {index} {problem}; expected 0 to {len(rows) - 1:,}")
+            raise InputError(f"index {index} {problem}; expected 0 to {len(rows) - 1:,}", file=table.path, line=line)
         numbers[index] = match[2], line
     ordered = [numbers[index] for index in range(len(rows))]
     return replace(table, columns={name: [cell for cell, _ in ordered]}, lines=[line for _, line in ordered])
@@ -79,7 +80,9 @@ def _order_submission(table: FileTable) -> FileTable:
 def _read_one_table(table: FileTable, options: Options) -> Counts:
     gold = options.gold_column or find_gold_column(table)
     if gold is None:
-        raise table.build_column_error("no column 'gold'", "--columns gold=COLUMN, or give a gold file with --gold")
+        raise table.build_column_error(
+            "no column 'gold'", f"{spell('columns', 'gold=COLUMN')}, or give a gold file with {spell('gold')}"
+        )
     table = convert_scores(table, options, [gold, *table.list_system_columns(options, gold)])
     table = select_one_sample(table, table.find_id_column(options), options, gold=gold)
     table = remove_bookkeeping(table, replace(options, ignore=(*options.ignore, gold)), costs=True, noun="numbers")

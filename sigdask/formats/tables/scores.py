@@ -48,6 +48,7 @@ from sigdask.formats.reading.tables import (
 from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, MIN_ROWS, find_item_column, select_systems
 from sigdask.formats.tables.labels import GOLD_NAMES, PREDICTION_NAMES
 from sigdask.formats.tables.notation import convert_scores, find_row_score, read_score_table
+from sigdask.interface import spell
 from sigdask.metrics import is_lower_better
 from sigdask.text import describe_items, format_list
 
@@ -90,9 +91,10 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     tables = [read_score_table(source, options) for source in sources]
     if options.score_column is not None and len(sources) == 1:
         raise InputError(
-            f"{tables[0].path}: --columns score={options.score_column} has no effect here: the table has a column for "
-            "each system. Leave out --columns score=COLUMN. If a column names the system of each row, name it with "
-            "--columns system=COLUMN"
+            f"{spell('columns', f'score={options.score_column}')} has no effect here: the table has a column for "
+            f"each system. Leave out {spell('columns', 'score=COLUMN')}. If a column names the system of each row, "
+            f"name it with {spell('columns', 'system=COLUMN')}",
+            file=tables[0].path,
         )
     texts = find_group_columns(tables[0], options)
     tables = [select_one_sample(table, table.find_id_column(options), options) for table in tables]
@@ -104,12 +106,16 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     for source, table, order in zip(sources, tables, [FILE_ORDER, *orders], strict=True):
         columns = select_systems(table, options, table.list_system_columns(options))
         if not table.header and len(table.columns) > 1:
-            commas = "" if len(table.columns) > 2 else "; or say --format table:decimal=, where commas part decimals"
+            commas = (
+                ""
+                if len(table.columns) > 2
+                else f"; or say {spell('format', 'table:decimal')}=, where commas part decimals"
+            )
             raise build_header_error(table.path, table.lines[0], commas)
         columns, notes = summaries.remove_summary_columns(table, columns)
         warnings += notes
         if not columns:
-            raise InputError(f"{table.path}: no column of scores besides ids; columns: {', '.join(table.columns)}")
+            raise InputError(f"no column of scores besides ids; columns: {', '.join(table.columns)}", file=table.path)
         for column in columns:
             name = source.system if len(columns) == 1 < len(sources) else column
             if source.name is not None and len(columns) > 1 < len(sources):
@@ -258,11 +264,12 @@ def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str
     left_out = "".join(f"; {note}" for note in table.notes if "left out as no" in note)
     columns = ", ".join(read_table(table.path, decimal=options.decimal).columns)  # ignored columns too
     group_names = " or ".join(map(repr, groups))
-    remedy = "Then call that column 'system' (or say --columns system=COLUMN)."
+    remedy = f"Then call that column 'system' (or say {spell('columns', 'system=COLUMN')})."
     advice = f" Are systems named in {group_names}? {remedy}" if groups else ""
     return InputError(
-        f"{table.path}: a comparison needs two systems or more, found only {name!r}"
-        f"{columns and '; columns: '}{columns}{left_out}.{advice} Give the scores of at least two systems"
+        "a comparison needs two systems or more, found only "
+        f"{name!r}{columns and '; columns: '}{columns}{left_out}.{advice} Give the scores of at least two systems",
+        file=table.path,
     )
 
 
@@ -291,13 +298,16 @@ def _describe_doubts(tables: Sequence[FileTable], scores: Mapping[str, Floats], 
     if all(list(table.columns) == [""] for table in tables):
         values = np.unique(np.concatenate(list(scores.values())))
         if values[-1] > 1 and len(values) <= MAX_CLASSES and (values == np.arange(len(values)) + values[0]).all():
-            yield f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give --gold FILE"
+            yield (
+                f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give "
+                f"{spell('gold', 'FILE')}"
+            )
 
 
 def _describe_doubtful_names(path: object, names: Sequence[str], last_ids: Sequence[str]) -> Iterator[str]:
     for name in names:
         if name.lower() in DOUBTFUL_NAMES or name.lower().endswith(SPREAD_ENDINGS):
-            yield f"{path}: column {name!r} is taken for a system's scores; if it is none, --ignore {name!r}"
+            yield f"{path}: column {name!r} is taken for a system's scores; if it is none, {spell('ignore', name)}"
     for name in last_ids:
         if name.lower() in DOUBTFUL_ROWS:
             yield f"{path}: row {name!r} is taken for an item; remove it if it is none"
@@ -321,8 +331,8 @@ def _describe_values(path: object, scores: Mapping[str, Floats], *, has_ids: boo
     if (~is_whole & (top <= 1)).any() and values.min() >= 0:
         for k in np.flatnonzero(is_whole & (top > 1) & (top <= LARGE_SCORE)):
             yield (
-                f"{path}: {names[k]!r} holds whole numbers up to {top[k]:g}, others shares: is it a system? "
-                f"If not, --ignore {names[k]!r}"
+                f"{path}: {names[k]!r} holds whole numbers up to {top[k]:g}, others shares: is it a system? If not, "
+                f"{spell('ignore', names[k])}"
             )
     yield from _describe_rows(path, values)
     if len(names) <= MAX_DERIVED:
@@ -353,7 +363,7 @@ def _describe_derived(path: object, names: Sequence[str], values: Floats) -> Ite
             listed = format_list([repr(names[k]) for k in columns])
             yield (
                 f"{path}: of columns {listed}, one is the difference or sum of the others in every row: leave out "
-                "the one that is no system with --ignore"
+                f"the one that is no system with {spell('ignore')}"
             )
             return
     is_top = values == values.max(axis=1, keepdims=True)
@@ -361,7 +371,10 @@ def _describe_derived(path: object, names: Sequence[str], values: Floats) -> Ite
         others = np.delete(values, k, axis=1)
         is_best = others == values[:, [k]]
         if is_best.any(axis=1).all() and not is_best.all(axis=0).any():
-            yield f"{path}: {names[k]!r} is the largest score of every row: if it is no system, --ignore {names[k]!r}"
+            yield (
+                f"{path}: {names[k]!r} is the largest score of every row: if it is no system, "
+                f"{spell('ignore', names[k])}"
+            )
 
 
 def describe_uncorrelated(scores: Mapping[str, Floats], *, by_position: bool) -> Iterator[str]:
@@ -402,7 +415,7 @@ def describe_groups(name: str, columns: Sequence[Any]) -> str:
     """Return the sentence that a column, one in each table, was taken as groups of items."""
     column, *others = columns
     if name.lower() in LABEL_NAMES and any([*other] != [*column] for other in others):  # labels that systems gave
-        hint = "If scores are confidences in these labels, give --gold FILE with the right ones"
+        hint = f"If scores are confidences in these labels, give {spell('gold', 'FILE')} with the right ones"
         return ScopeNote(f"column {name!r} holds labels, taken as groups of items. {hint}")
     has_no_numbers = name.lower() not in DOCUMENT_NAMES or not has_numbers(Texts.from_values(column[:1]))
     return f"column {name!r}{' holds no numbers' * has_no_numbers}: taken as groups of items"
@@ -447,11 +460,11 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
             )
         return build_set_counts(_read_ids(options, gold), read_by_system(sources, partial(_read_ids, options)))
     if len(sources) > 1:
-        remedy = "give --gold FILE (the right ids), or one table with a column per system"
+        remedy = f"give {spell('gold', 'FILE')} (the right ids), or one table with a column per system"
         raise InputError(f"format responses: several files and no gold list; {remedy}")
     table = summaries.remove_summary_rows(read_table(sources[0].path, options.ignore), options)
     names = ("gold", "of_interest", "correct")
-    name = table.require_column(options.gold_column, names, "column 'gold'", "--columns gold=COLUMN")
+    name = table.require_column(options.gold_column, names, "column 'gold'", f"{spell('columns', 'gold=COLUMN')}")
     table = select_one_sample(table, table.find_id_column(options), options, gold=name)
     is_of_interest = parse_truths(table, name)
     systems = table.list_system_columns(options, name)
@@ -471,7 +484,7 @@ def parse_truths(table: FileTable, name: str) -> list[bool]:
         if cell not in TRUE_WORDS and cell not in FALSE_WORDS:
             raise InputError(
                 f"{table.path}, line {line_number}, column {name!r}: found {cell!r}, expected 1 or 0 (true/false, "
-                "yes/no, x); if the column is none of responses, leave it out with --ignore"
+                f"yes/no, x); if the column is none of responses, leave it out with {spell('ignore')}"
             )
     return [cell in TRUE_WORDS for cell in cells]
 
@@ -564,9 +577,9 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
     unnamed = find_row_score(table, options)
     item = find_item_column(table, options) if unnamed else options.id_column
     for role, requested, names, option in (
-        ("system", options.system_column, SYSTEM_NAMES, "--columns system=COLUMN"),
-        ("item", item, ID_NAMES, "--columns id=COLUMN"),
-        ("score", options.score_column or unnamed, SCORE_NAMES, "--columns score=COLUMN"),
+        ("system", options.system_column, SYSTEM_NAMES, f"{spell('columns', 'system=COLUMN')}"),
+        ("item", item, ID_NAMES, f"{spell('columns', 'id=COLUMN')}"),
+        ("score", options.score_column or unnamed, SCORE_NAMES, f"{spell('columns', 'score=COLUMN')}"),
     ):
         roles[role] = table.require_column(requested, names, f"{role} column", option)
     table = convert_scores(table, options, [roles["score"]])
@@ -577,7 +590,7 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
     if omitted or unnamed:
         note = f"{table.path}: {roles['score']!r} is compared"
         note += f"; {describe_items(omitted, 'column')} left out" if omitted else ""
-        note += " (--columns score=COLUMN chooses another)"
+        note += f" ({spell('columns', 'score=COLUMN')} chooses another)"
         table = replace(table, notes=[*table.notes, ScopeNote(note)])
     return _LongFile(
         table,
@@ -622,13 +635,18 @@ def _check_long_rows(
     if is_repeated[row]:
         other_path, other_line = places[first_rows[row]]
         raise InputError(
-            f"{path}, line {line}: system {systems[system_codes[row]]!r}, item {item!r} has a score already, on line "
-            f"{other_line} of {other_path}; remove one of them"
+            f"system {systems[system_codes[row]]!r}, item {item!r} has a score already, on line {other_line} of "
+            f"{other_path}",
+            file=path,
+            line=line,
+            remedy="remove one of them",
         )
     group, other_group = (tuple(column[int(k)] for column in groups) for k in (row, item_rows[row]))
     raise InputError(
-        f"{path}, line {line}: item {item!r} is in {group}, but in {other_group} elsewhere; give the item the same "
-        "group everywhere"
+        f"item {item!r} is in {group}, but in {other_group} elsewhere",
+        file=path,
+        line=line,
+        remedy="give the item the same group everywhere",
     )
 
 

@@ -21,6 +21,7 @@ from sigdask.formats.tagging import chunks, detection, sentences
 from sigdask.formats.tagging.detection import DOCSTART, parse_column, split_cells
 from sigdask.formats.tagging.records import choose_keys, is_json_file, read_tagged_records
 from sigdask.formats.tagging.sentences import FileColumns, Integers, SentenceCollector, TaggedFile
+from sigdask.interface import spell
 
 COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:-]+\s*=\s)")
 CONLLU_OPTIONS = {"scheme": "raw", "column": "4", "gold-column": "4", "tokens": "2"}
@@ -89,7 +90,9 @@ def _resolve_columns(sources: Sequence[Source], gold: Path | None, options: Opti
     conllu = detection.is_conllu(path)
     if gold is None and ((ner is not None and not options.own.get("gold-column")) or (conllu and requested is None)):
         layout = "CoNLL-U" if conllu else f"a file of columns {', '.join(names)}"
-        raise InputError(f"{path}: {layout} holds predicted labels, but no gold labels; give --gold FILE")
+        raise InputError(
+            f"{layout} holds predicted labels, but no gold labels", file=path, remedy=f"give {spell('gold', 'FILE')}"
+        )
     if ner is not None:
         column = requested or str(ner)
         gold_setting = {} if "+" in column else {"gold-column": options.gold_column or column}
@@ -227,8 +230,9 @@ class _TagCodes:
                     f"{file.get_location(wrong[0])}: label {self.names[codes[wrong[0]]]!r}, expected O or one that "
                     f"begins with {', '.join(f'{letter}-' for letter in allowed)}; "
                     f"{'give the gold labels with --gold FILE, ' if codes is file.gold else ''}choose the column "
-                    "(--format conll:column=N or conll:gold-column=N), read it as another (--map O=LABEL), or read "
-                    "plain labels: --format conll:scheme=raw (each token is a chunk) or conll:scheme=IO (adjacent "
+                    f"({spell('format', 'conll:column=N')} or conll:gold-column=N), read it as another "
+                    f"({spell('label_map', 'O=LABEL')}), or read plain labels: "
+                    f"{spell('format', 'conll:scheme=raw')} (each token is a chunk) or conll:scheme=IO (adjacent "
                     "tokens with one label are a chunk)"
                 )
 
@@ -270,15 +274,20 @@ def _choose_columns(
     label, gold = gold_column if only_gold else label_column, gold_column if has_gold else None
     for option, column in (("gold-column" if only_gold else "column", label), ("gold-column", gold)):
         if column is not None and not -width <= column < width:
-            hint = "the label's column is missing" if column == label else "give gold labels with --gold FILE"
+            hint = (
+                "the label's column is missing" if column == label else f"give gold labels with {spell('gold', 'FILE')}"
+            )
             raise InputError(
-                f"{path}, line {line}: found {width} column{'s' * (width != 1)}, but {option} is "
-                f"{column + 1 if column >= 0 else column}: {hint}, or name the column with --format conll:{option}=N"
+                f"found {width} column{'s' * (width != 1)}, but {option} is "
+                f"{column + 1 if column >= 0 else column}: {hint}, or name the column with "
+                f"{spell('format', f'conll:{option}=N')}",
+                file=path,
+                line=line,
             )
     label, token, gold = label % width, token % width, None if gold is None else gold % width
     if gold == label:
-        remedy = "choose two: --format conll:column=N,gold-column=M"
-        raise InputError(f"{path}: column {label + 1} is chosen for gold and for predicted labels; {remedy}")
+        remedy = f"choose two: {spell('format', 'conll:column=N,gold-column=M')}"
+        raise InputError(f"column {label + 1} is chosen for gold and for predicted labels; {remedy}", file=path)
     own_token = None if token in {label, gold} else token  # a column alone holds labels and no tokens
     return FileColumns(path, detection.find_column_names(path), (), label, gold, own_token)
 
@@ -312,8 +321,10 @@ def _collect_rows(
                 else "remove the rest (does a token hold a blank?)"
             )
             raise InputError(
-                f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) != 1)} "
-                f"({' '.join(cells)[:40]!r}), expected {width} as on line {token_line}; {remedy}"
+                file=path,
+                line=number,
+                found=f"{len(cells)} column{'s' * (len(cells) != 1)} ({' '.join(cells)[:40]!r})",
+                expected=f"{width} as on line {token_line}; {remedy}",
             )
         if not is_conllu or cells[0].isdecimal():
             _add_token(number, cells, columns, ends, collector)
@@ -349,8 +360,9 @@ def _replace_empty_labels(tagged: TaggedFile, labels: Codes, columns: FileColumn
     assert tagged.columns is not None
     if empty_code is not None and (tagged.labels == empty_code).all():
         raise InputError(
-            f"{tagged.path}: {tagged.columns.format_name(columns.label)} has only {NOT_APPLICABLE!r} and no labels "
-            f"(are they hidden?); choose another column with --format conll:{option}=N"
+            f"{tagged.columns.format_name(columns.label)} has only {NOT_APPLICABLE!r} and no labels (are they hidden?)",
+            file=tagged.path,
+            remedy=f"choose another column with {spell('format', f'conll:{option}=N')}",
         )
     if empty_code is None or not any(map(sentences.is_ner_column, columns.names[columns.label : columns.label + 1])):
         return tagged

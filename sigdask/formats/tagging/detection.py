@@ -17,6 +17,7 @@ from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.tagging.chunks import are_suffixed, is_chunk_tag
 from sigdask.formats.tagging.records import is_json_file, sniff_records
 from sigdask.formats.tagging.sentences import UTTERANCE_END, SentenceCollector, TaggedFile, is_ner_column
+from sigdask.interface import spell
 
 DOCSTART = "-DOCSTART-"
 CONLLU_ID = re.compile(r"\d+(?:[-.]\d+)?")
@@ -168,8 +169,9 @@ def _check_no_conll_2009(path: Path) -> None:
     program = r"""awk -F'\t' -v OFS='\t' '{print NF ? $1 OFS $2 OFS %s OFS "_" OFS "_" : ""}'"""
     gold, system = (program % " OFS ".join(f"${k}" for k in columns) for columns in (GOLD_2009, SYSTEM_2009))
     raise InputError(
-        f"{path}: has the columns of CoNLL-2009, which sigdask does not read. Convert the files to CoNLL-X (gold by "
-        f"{gold}, outputs by {system}), and add --format conllx. Semantic roles are not scored"
+        f"has the columns of CoNLL-2009, which sigdask does not read. Convert the files to CoNLL-X (gold by {gold}, "
+        f"outputs by {system}), and add {spell('format', 'conllx')}. Semantic roles are not scored",
+        file=path,
     )
 
 
@@ -318,7 +320,7 @@ def read_tagged_lines(path: Path, mark: str, labels: Codes, tokens: Codes) -> Ta
         for cell in line.split():
             word, _, tag = cell.rpartition(mark) if mark else ("", "", cell)
             if mark and not (word and tag):
-                raise InputError(f"{path}, line {number}: found {cell!r}, expected word{mark}TAG")
+                raise InputError(file=path, line=number, found=repr(cell), expected=f"word{mark}TAG")
             collector.add_token(number, tag, None, word if mark else None)
         collector.end_sentence()
     return collector.build_file()

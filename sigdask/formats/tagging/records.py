@@ -177,7 +177,7 @@ def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Tagg
     """Yield the sentences of a JSON file."""
     if _is_one_sentence(path):
         remedy = "write [[...], [...]]"
-        raise InputError(f"{path}: is one list of tags, but expected one list per sentence; {remedy}")
+        raise InputError(f"is one list of tags, but expected one list per sentence; {remedy}", file=path)
     if (by_columns := _read_by_columns(path, keys)) is not None:
         yield from by_columns
         return
@@ -191,7 +191,7 @@ def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Tagg
                 yield TaggedRecord(record.place, record.number, part, id=None if is_nested else record.key)
             continue
         if not isinstance(value, dict):
-            raise InputError(f"{path}, {record.place}: found {str(value)[:40]}, expected a list of tags")
+            raise InputError(file=path, place=record.place, found=f"{str(value)[:40]}", expected="a list of tags")
         if names is None:
             names = json_records.find_id_keys(value, options)
             chosen_keys = tuple(_find_key(value, known) for known in (keys.label, keys.gold or (), TOKEN_KEYS))
@@ -199,8 +199,11 @@ def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Tagg
         for noun, part, option in (("tags", label, "column"), ("gold tags", gold, "gold-column")):
             if not _is_plain_list(part) and (noun == "tags" or keys.gold is not None):
                 raise InputError(
-                    f"{path}, {record.place}: no list of {noun} among the keys {', '.join(map(repr, value))}; name "
-                    f"its key: --format conll:{option}=KEY{'' if noun == 'tags' else ', or give --gold FILE'}"
+                    f"no list of {noun} among the keys {', '.join(map(repr, value))}",
+                    file=path,
+                    place=record.place,
+                    remedy="name its key: --format "
+                    f"conll:{option}=KEY{'' if noun == 'tags' else ', or give --gold FILE'}",
                 )
         yield TaggedRecord(
             place=record.place,
@@ -239,7 +242,9 @@ def _read_by_columns(path: Path, keys: TagKeys) -> Iterator[TaggedRecord] | None
     if len({*map(len, selected)}) > 1:
         numbers = ", ".join(f"{len(lists[name])} of {name!r}" for name in (label, gold, tokens) if name is not None)
         raise InputError(
-            f"{path}: the lists have different numbers of sentences: {numbers}; write an element per sentence in each"
+            f"the lists have different numbers of sentences: {numbers}",
+            file=path,
+            remedy="write an element per sentence in each",
         )
     rows = enumerate(zip(*selected, strict=True), start=1)
     return (TaggedRecord(f"record {k}", k, tags, gold_tags, words) for k, (tags, gold_tags, words) in rows)
@@ -276,10 +281,15 @@ def _check_tags(path: Path, sentence: TaggedRecord) -> None:
         wrong = next((tag for tag in tags if not isinstance(tag, str)), None)
         if wrong is not None:
             raise InputError(
-                f"{path}, {sentence.place}: found {str(wrong)[:40]} among the tags, expected names of tags (B-PER); "
-                "write the name of each tag instead of its number"
+                file=path,
+                place=sentence.place,
+                found=f"{str(wrong)[:40]} among the tags",
+                expected="names of tags (B-PER)",
+                remedy="write the name of each tag instead of its number",
             )
     for noun, values in (("gold tags", sentence.gold), ("tokens", sentence.tokens)):
         if values is not None and len(values) != len(sentence.tags):
             remedy = "their numbers must be equal"
-            raise InputError(f"{path}, {sentence.place}: {len(sentence.tags)} tags, but {len(values)} {noun}; {remedy}")
+            raise InputError(
+                f"{len(sentence.tags)} tags, but {len(values)} {noun}; {remedy}", file=path, place=sentence.place
+            )

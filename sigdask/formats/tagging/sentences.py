@@ -21,6 +21,7 @@ from sigdask.counts.fields import Array, to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import check_filled
+from sigdask.interface import spell
 from sigdask.text import describe_items, format_count, format_list
 
 Integers = NDArray[np.int32]
@@ -119,8 +120,10 @@ def describe_scope(systems: Sequence[FileColumns], gold: FileColumns | None) -> 
     for file in ner_files:
         if file.names[file.label] != ner_files[0].names[ner_files[0].label]:
             raise InputError(
-                f"{file.path}: {file.format_name(file.label)}, but {ner_files[0].format_name(ner_files[0].label)} in "
-                f"{ner_files[0].path}; choose one by its name: --format conll:column=NAME"
+                f"{file.format_name(file.label)}, but {ner_files[0].format_name(ner_files[0].label)} in "
+                f"{ner_files[0].path}",
+                file=file.path,
+                remedy=f"choose one by its name: {spell('format', 'conll:column=NAME')}",
             )
     share_files = len({file.path for file in systems}) < len(systems)
     if share_files or all(file.width <= len(file.used_columns) for file in files):
@@ -213,7 +216,7 @@ class TaggedFile:
         if missing or extra:
             lacking = f"{describe_items(missing, 'sentence')} of {first.path} missing"
             problem = lacking if missing else f"{describe_items(extra, 'sentence')} more"
-            raise InputError(f"{self.path}: {problem}; every file must have the same ids")
+            raise InputError(f"{problem}; every file must have the same ids", file=self.path)
         order = np.array([positions[name] for name in first.ids])
         lengths = self.lengths[order]
         starts = np.cumsum(lengths) - lengths
@@ -324,9 +327,10 @@ def check_structure(first: TaggedFile, others: Sequence[TaggedFile], end: str = 
         if len(first.starts) != len(other.starts):
             longer = first if len(first.starts) > n else other
             raise InputError(
-                f"{other.path}: {len(other.starts)} sentences, but {first.path} has {len(first.starts)} (the first "
-                f"one too many begins on {longer.unit} {longer.lines[longer.starts[n]]} of {longer.path}); labels are "
-                "aligned by position"
+                f"{len(other.starts)} sentences, but {first.path} has {len(first.starts)} (the first one too many "
+                f"begins on {longer.unit} {longer.lines[longer.starts[n]]} of {longer.path}); labels are aligned by "
+                "position",
+                file=other.path,
             )
 
 
@@ -345,8 +349,9 @@ def _check_breaks(first: TaggedFile, other: TaggedFile, end: str) -> None:
     awk = f"awk 'NF {{getline < \"{other.path}\"}} 1' {shlex.quote(str(first.path))}"
     remedy = f"; if the tokens are the same, {awk} does this" if has_none and end == EMPTY_LINE else ""
     raise InputError(
-        f"{other.path}: lacks {n_lacking} the {len(first.starts) - 1:,} sentence breaks of {first.path}{location}; "
-        f"put {end} after each sentence, as in that file{remedy}"
+        f"lacks {n_lacking} the {len(first.starts) - 1:,} sentence breaks of {first.path}{location}",
+        file=other.path,
+        remedy=f"put {end} after each sentence, as in that file{remedy}",
     )
 
 

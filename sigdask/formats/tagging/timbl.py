@@ -23,6 +23,7 @@ from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.labels import build_label_counts
 from sigdask.formats.tagging import sentences
+from sigdask.interface import spell
 
 NUMBER = r"-?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|nan|inf)"
 ANNOTATION = r"\[[^\[\]]*+\]|\{\}|\d++:[LN]"
@@ -77,8 +78,11 @@ def _read_instances(path: Path, options: Options) -> FileTable:
     separator = options.own.get("separator") or _detect_separator(head)
     if separator is None:
         raise InputError(
-            f"{path}, line {head[0][0]}: found {head[0][1][:60]!r}, expected features, class and predicted class, on "
-            "every line separated by commas, or by tabs, or by blanks (choose with --format timbl:separator=comma)"
+            file=path,
+            line=head[0][0],
+            found=f"{head[0][1][:60]!r}",
+            expected="features, class and predicted class, on every line separated by commas, or by tabs, or by "
+            f"blanks (choose with {spell('format', 'timbl:separator=comma')})",
         )
     gold, predicted, numbers = list[str](), list[str](), list[int]()
     classes: dict[str, str] = {}  # one string object for each class
@@ -90,8 +94,11 @@ def _read_instances(path: Path, options: Options) -> FileTable:
             parts = _split_line(line, separator)
             if parts is None or width not in {None, _count_features(parts[0], separator)}:
                 raise InputError(
-                    f"{path}, line {number}: found {line[:60]!r}, expected {'' if width is None else f'{width} '}"
-                    f"features, class and predicted class separated by {separator}s, as on line {head[0][0]}"
+                    file=path,
+                    line=number,
+                    found=f"{line[:60]!r}",
+                    expected=f"{'' if width is None else f'{width} '}features, class and predicted class "
+                    f"separated by {separator}s, as on line {head[0][0]}",
                 )
             gold.append(classes.setdefault(parts[1], parts[1]))
             predicted.append(classes.setdefault(parts[2], parts[2]))
@@ -192,8 +199,11 @@ def _read_sentences(path: Path, end: str, labels: Codes, tokens: Codes) -> sente
         words = _split_words(line.rstrip(" \r\n"), end)
         if words is None:
             raise InputError(
-                f"{path}, line {number}: found {line.strip()[:60]!r}, expected word, tag and predicted tag separated "
-                f"by tabs, blanks or //, or {end}; Mbt writes gold tags if it reads a tagged file (-T, not -t)"
+                file=path,
+                line=number,
+                found=f"{line.strip()[:60]!r}",
+                expected=f"word, tag and predicted tag separated by tabs, blanks or //, or {end}; Mbt writes "
+                "gold tags if it reads a tagged file (-T, not -t)",
             )
         for word in words:
             if word == ("",):

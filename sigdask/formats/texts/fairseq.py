@@ -16,6 +16,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_repeated_id_error, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.texts.parallel import build_text_counts, read_text_lines
+from sigdask.interface import spell
 from sigdask.text import describe_items
 
 LINE = re.compile(r"([THD])-(\d{1,12})\t(.*)", re.DOTALL)
@@ -69,12 +70,14 @@ def read_fairseq(sources: Sequence[Source], gold: Path | None, options: Options)
         if more_targets.keys() != targets.keys():
             n, n_first = len(more_targets), len(targets)
             raise InputError(
-                f"{path}: {n:,} sentences, but {gold or first_log.path} has {n_first:,}; give logs of one test set"
+                f"{n:,} sentences, but {gold or first_log.path} has {n_first:,}",
+                file=path,
+                remedy="give logs of one test set",
             )
         references.append([more_targets[k] for k in numbers])
     for log in logs.values():
         if extra := [str(k) for k in sorted(log.best) if k not in targets]:
-            raise InputError(f"{log.path}: {describe_items(extra, 'sentence')} not in {gold or first_log.path}")
+            raise InputError(f"{describe_items(extra, 'sentence')} not in {gold or first_log.path}", file=log.path)
     is_whole = numbers == list(range(len(numbers)))
     return build_text_counts(
         {name: [log.best.get(k) for k in numbers] for name, log in logs.items()},
@@ -109,8 +112,10 @@ def _read_log(path: Path) -> FairseqLog:
             _, tab, text = text.partition("\t")
             if not tab:
                 raise InputError(
-                    f"{path}, line {number}: found {line[:40]!r}, expected a number, a score and a text, separated by "
-                    "tabs"
+                    file=path,
+                    line=number,
+                    found=f"{line[:40]!r}",
+                    expected="a number, a score and a text, separated by tabs",
                 )
         first_line = line_numbers.setdefault((kind, sentence), number)
         if first_line != number and (kind == "T" or last_sentences[kind] != sentence):  # n-best lists repeat it
@@ -118,7 +123,9 @@ def _read_log(path: Path) -> FairseqLog:
         last_sentences[kind] = sentence
         log.texts[kind].setdefault(sentence, text)
     if not log.best:
-        raise InputError(f"{path}: no hypotheses (H-0, D-0, ...); expected the log of fairseq-generate without --quiet")
+        raise InputError(
+            "no hypotheses (H-0, D-0, ...); expected the log of fairseq-generate without --quiet", file=path
+        )
     return log
 
 
@@ -128,14 +135,16 @@ def _merge_targets(logs: Mapping[str, FairseqLog]) -> Sentences:
     if not with_targets:
         path = next(iter(logs.values())).path
         raise InputError(
-            f"{path}: no targets (T-0, ...), which are the references; give --ref FILE (the reference translations)"
+            "no targets (T-0, ...), which are the references",
+            file=path,
+            remedy=f"give {spell('gold', 'FILE')} (the reference translations)",
         )
     first = with_targets[0]
     for log in with_targets[1:]:
         for k, target in sorted(log.texts["T"].items()):
             if first.texts["T"].get(k, target) != target:
-                remedy = "give --ref FILE, or logs of one test set"
-                raise InputError(f"{log.path}: target {k} differs from that in {first.path}; {remedy}")
+                remedy = f"give {spell('gold', 'FILE')}, or logs of one test set"
+                raise InputError(f"target {k} differs from that in {first.path}; {remedy}", file=log.path)
     return {k: target for log in reversed(with_targets) for k, target in log.texts["T"].items()}
 
 
@@ -145,5 +154,5 @@ def _read_targets(path: Path) -> Sentences:
         return dict(enumerate(read_text_lines(path)))
     targets = _read_log(path).texts["T"]
     if not targets:
-        raise InputError(f"{path}: no targets (T-0, ...)")
+        raise InputError("no targets (T-0, ...)", file=path)
     return targets

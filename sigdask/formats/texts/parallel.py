@@ -196,7 +196,7 @@ def read_text_lines(path: Path) -> list[str]:
     check_filled(path, lines)
     head = "\n".join(lines[:20])
     if (layout := next((name for pattern, name in OTHER_LAYOUTS.items() if re.match(pattern, head)), None)) is not None:
-        raise InputError(f"{path}: is {layout}, expected one segment on each line; write only the texts")
+        raise InputError(f"is {layout}, expected one segment on each line", file=path, remedy="write only the texts")
     return [line.removesuffix("\r") for line in lines]
 
 
@@ -214,8 +214,9 @@ def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[st
     shorter = [file for file in files if len(file[1]) < n_lines]
     for path, lines in longer or shorter:
         raise InputError(
-            f"{path}: {format_count(len(lines), 'line')}, but {reference} has {len(reference_lines):,}; segments "
-            "are aligned by line: give each file one line for each segment"
+            f"{format_count(len(lines), 'line')}, but {reference} has {len(reference_lines):,}; segments are "
+            "aligned by line: give each file one line for each segment",
+            file=path,
         )
     check_filled(reference, n_lines)
     return [lines[:n_lines] for _, lines in files]

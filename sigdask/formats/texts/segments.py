@@ -13,6 +13,7 @@ from sigdask.formats.reading.files import open_text
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.texts import wmt
 from sigdask.formats.texts.parallel import build_text_counts, read_text_lines, trim_parallel_lines
+from sigdask.interface import spell
 
 CANARY = re.compile("canary guid|benchmark canary", re.IGNORECASE)
 SUGGESTED = ("BLEU", "chrF")
@@ -46,7 +47,9 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
     """
     paths = (() if gold is None else (gold,)) + options.references
     if not paths:
-        raise InputError("format segments: no reference; give --ref FILE (the reference translations)")
+        raise InputError(
+            "format segments: no reference", remedy=f"give {spell('gold', 'FILE')} (the reference translations)"
+        )
     names = list_system_names(sources)
     document_paths = () if options.documents is None else (options.documents,)
     files = [*paths, *(source.path for source in sources), *document_paths]

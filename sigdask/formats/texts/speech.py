@@ -14,6 +14,7 @@ from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.texts.parallel import Texts, build_text_counts, read_text_lines
 from sigdask.formats.texts.segments import N_HEAD_LINES, read_lines
+from sigdask.interface import spell
 
 TRN = re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*")
 KALDI = re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")
@@ -40,13 +41,13 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     """
     assert gold is not None
     if options.references:
-        remedy = "leave out --reference, and give --ref FILE"
+        remedy = f"leave out {spell('references')}, and give {spell('gold', 'FILE')}"
         raise InputError(f"format speech: WER and CER compare with one reference; {remedy}")
     shape = options.own.get("ids") or _detect_shape(gold) or "none"
     if shape == "none":
         return read_lines(sources, gold, options, SUGGESTED)
     if options.documents is not None:
-        remedy = "choose --unit speaker, or give a table of ids and groups with --groups"
+        remedy = f"choose {spell('unit', 'speaker')}, or give a table of ids and groups with {spell('group_file')}"
         raise InputError(
             f"{options.documents}: has one document per line, but these transcripts are matched by ids; {remedy}"
         )
@@ -126,8 +127,11 @@ def _read_utterances(path: Path, shape: str) -> Utterances:
         match = SHAPES[shape].fullmatch(line)
         if match is None:
             raise InputError(
-                f"{path}, line {number}: found {line[-40:]!r}, expected {id_text}, as in the reference; if the lines "
-                "have no ids, add --format speech:ids=none"
+                file=path,
+                line=number,
+                found=f"{line[-40:]!r}",
+                expected=f"{id_text}, as in the reference; if the lines have no ids, add "
+                f"{spell('format', 'speech:ids=none')}",
             )
         utterances.add(match["id"], match["text"].replace("\t", " ").strip(), f"line {number}")
     check_filled(path, utterances.items)
@@ -150,10 +154,14 @@ def _match_case(reference: Utterances, gold: Path, utterances: Utterances, path:
 def _align_texts(path: Path, utterances: Utterances, gold: Path, reference: Utterances, options: Options) -> Texts:
     for name in utterances:
         if name not in reference:
-            raise InputError(f"{path}: utterance {name!r} is not in {gold}; every id must be one of the reference")
+            raise InputError(f"utterance {name!r} is not in {gold}; every id must be one of the reference", file=path)
     texts = [utterances.get(name) for name in reference]
     if options.missing_policy == "error" and None in texts:
         missing = list(reference)[texts.index(None)]
-        remedy = "choose --missing pairwise (compare each pair on what both have) or zero (an empty transcript)"
-        raise InputError(f"{path}: utterance {missing!r} of {gold} is missing ({texts.count(None)} in all); {remedy}")
+        remedy = (
+            f"choose {spell('missing', 'pairwise')} (compare each pair on what both have) or zero (an empty transcript)"
+        )
+        raise InputError(
+            f"utterance {missing!r} of {gold} is missing ({texts.count(None)} in all); {remedy}", file=path
+        )
     return texts

@@ -91,7 +91,7 @@ def read_squad(sources: Sequence[Source], gold: Path | None, options: Options) -
         missing = [item for item in questions if item not in answers]
         if len(missing) == len(questions):
             first = next(iter(answers))
-            raise InputError(f"{source.path}: answers none of the questions of {gold}; its first id is {first!r}")
+            raise InputError(f"answers none of the questions of {gold}; its first id is {first!r}", file=source.path)
         if missing and (options.missing or "zero") == "zero" and (version == "1.1" or options.missing):
             warnings.append(f"{source.path}: {describe_items(missing, 'question')} not answered: counted 0")
         if extra := [item for item in answers if item not in questions]:
@@ -128,7 +128,9 @@ def _read_questions(path: Path) -> dict[str, Question]:
     for place, qa, groups in _iter_questions(path):
         texts = _get_texts(qa.get("answers")) if isinstance(qa, dict) else None
         if texts is None or not (item := format_cell(qa.get("id"))):
-            raise InputError(f"{path}, {place}: found {str(qa)[:60]}, expected a question with `id` and `answers`")
+            raise InputError(
+                file=path, place=place, found=f"{str(qa)[:60]}", expected="a question with `id` and `answers`"
+            )
         questions.add(item, Question(texts, {**groups, "answerable": "yes" if texts else "no"}), place)
     return questions.items
 
@@ -154,7 +156,9 @@ def _iter_gold_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         return
     for record in read_records(path, lambda value: "answers" in value or "paragraphs" in value):
         if not isinstance(record.value, dict):
-            raise InputError(f"{path}, {record.place}: found {str(record.value)[:40]}, expected questions and answers")
+            raise InputError(
+                file=path, place=record.place, found=f"{str(record.value)[:40]}", expected="questions and answers"
+            )
         yield record.place, record.value
 
 
@@ -192,8 +196,10 @@ def _read_answers(path: Path) -> dict[str, str]:
             item, text = format_cell(value.get("id")), value.get("prediction_text")
         if not item or not isinstance(text, str):
             raise InputError(
-                f"{path}, {record.place}: found {str(record.value)[:60]}, expected an answer: ID: TEXT, or an object "
-                "with `id` and `prediction_text`"
+                file=path,
+                place=record.place,
+                found=f"{str(record.value)[:60]}",
+                expected="an answer: ID: TEXT, or an object with `id` and `prediction_text`",
             )
         answers.add(item, text, record.place)
     return answers.items

@@ -23,6 +23,7 @@ from sigdask.formats.reading.files import get_stem, open_bytes, open_text
 from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.texts.parallel import build_text_counts
+from sigdask.interface import spell
 
 ROOT = re.compile(rb"(?s)(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<dataset\b")
 START = re.compile(r"(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|<!DOCTYPE[^>]*+>|<mteval\b[^>]*+>)*+<(?:ref|tst|src)set\b",
@@ -118,7 +119,7 @@ def iter_documents(path: Path) -> Iterator[SgmlDocument]:
             document = SgmlDocument(kind, key or str(n_documents), name, attributes)
         elif tag == "seg":
             if document is None:
-                raise InputError(f"{where}: a segment is outside of a document; put it into <doc docid=...>")
+                raise InputError(f"{where}: a segment is outside of a document", remedy="put it into <doc docid=...>")
             segment = attributes.get("id") or str(len(document.texts) + 1)
             if segment in document.texts:
                 raise InputError(f"{where}: segment {segment!r} of document {document.document!r} occurs twice")
@@ -126,7 +127,7 @@ def iter_documents(path: Path) -> Iterator[SgmlDocument]:
         else:
             kind, set_attributes = tag.removesuffix("set"), attributes
     if document is None:
-        raise InputError(f"{path}: no document (<doc docid=...>)")
+        raise InputError("no document (<doc docid=...>)", file=path)
     yield document
 
 
@@ -182,8 +183,8 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
         Names of the metrics that are used by default.
     """
     if options.documents or (options.references and is_xml(sources[0].path)):
-        remedy = "choose with --format segments:reference=TRANSLATOR and --unit document"
-        raise InputError(f"{sources[0].path}: WMT's XML and SGML hold references and documents; {remedy}")
+        remedy = f"choose with {spell('format', 'segments:reference=TRANSLATOR')} and {spell('unit', 'document')}"
+        raise InputError(f"WMT's XML and SGML hold references and documents; {remedy}", file=sources[0].path)
     requested = options.own.get("reference")
     if gold is not None and not gold.exists():
         requested, gold = requested or str(gold), None
@@ -194,8 +195,9 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
     systems = dict.fromkeys(name for document in documents.values() for name in document.outputs)
     if not systems:
         raise InputError(
-            f"{sources[0].path}: no output of a system (<hyp system=...> or <tstset>) in any document; give a file "
-            "that has the outputs"
+            "no output of a system (<hyp system=...> or <tstset>) in any document",
+            file=sources[0].path,
+            remedy="give a file that has the outputs",
         )
     items = [
         (name, segment)
@@ -205,7 +207,7 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
     ]
     left_out = sum(len(d.order) for d in documents.values()) - len(items)
     if not items:
-        raise InputError(f"{sources[0].path}: no segment has a reference of {' or '.join(translators)}")
+        raise InputError(f"no segment has a reference of {' or '.join(translators)}", file=sources[0].path)
     has_sources = any(d.source for d in documents.values())
     if left_out:
         warnings.append(f"{left_out} segments without a reference are left out")
@@ -243,7 +245,7 @@ def _add_xml(documents: dict[str, Document], path: Path) -> None:
         document = documents.setdefault(name, Document({"collection": collection, **attributes}))
         _add_texts(document, element, f"{path}, document {name!r}")
     if not used_names:
-        raise InputError(f"{path}: no document (<doc>)")
+        raise InputError("no document (<doc>)", file=path)
 
 
 def _add_sgml(documents: dict[str, Document], sources: Sequence[Source]) -> None:
@@ -273,14 +275,16 @@ def _select_collection(
     if requested == "all":
         return documents
     if requested is not None and requested not in collections.values():
-        raise InputError(f"{path}: no collection or test suite {requested!r}; choose one of {available}, or all")
+        raise InputError(
+            f"no collection or test suite {requested!r}", file=path, remedy=f"choose one of {available}, or all"
+        )
     translated = [name for name, d in documents.items() if d.outputs and d.references] or list(documents)
     proper = [name for name in translated if "testsuite" not in documents[name].attributes]
     collection = requested if requested is not None else collections[(proper or translated)[0]]
     selected = {name: d for name, d in documents.items() if collections[name] == collection}
     left_out = dict.fromkeys(collections[name] for name in translated if name not in selected)
     if left_out and requested is None:
-        hint = "choose with --format segments:collection=NAME, or all"
+        hint = f"choose with {spell('format', 'segments:collection=NAME')}, or all"
         warnings.append(f"{path}: documents of {', '.join(map(repr, left_out))} are left out; {hint}")
     return selected
 
@@ -306,11 +310,11 @@ def _iter_elements(path: Path) -> Iterator[tuple[str, Any]]:
                         parents[-1].remove(element)
     except DefusedXmlException as error:
         raise InputError(
-            f"{path}: {error}; XML entities and external files are not read; write their text into the file"
+            f"{error}; XML entities and external files are not read", file=path, remedy="write their text into the file"
         ) from None
     except (ParseError, LookupError, ValueError) as error:
         hint = "" if path.suffix == ".xml" else ". If it holds references, leave it out: the XML file has its own"
-        raise InputError(f"{path}: invalid XML ({error}){hint}") from None
+        raise InputError(f"invalid XML ({error}){hint}", file=path) from None
 
 
 def _add_texts(document: Document, element: Any, location: str) -> None:
@@ -326,7 +330,7 @@ def _add_texts(document: Document, element: Any, location: str) -> None:
             texts[key] = LINE_ENDS.sub(" ", "".join(segment.itertext()).strip("\n"))
         name = {"src": "", "ref": child.get("translator", UNNAMED), "hyp": child.get("system")}[child.tag]
         if not name and child.tag != "src":
-            raise InputError(f"{location}: <hyp> has no attribute system; add it with the system's name")
+            raise InputError(f"{location}: <hyp> has no attribute system", remedy="add it with the system's name")
         if not document.add(child.tag, name, texts):
             present = document.references.get(name, {}) if child.tag == "ref" else {}
             if not present or any(present.get(key, text) != text for key, text in texts.items()):
@@ -345,15 +349,19 @@ def _select_translators(
         names = list(dict.fromkeys(requested.split("+")))
         for name in names:
             if name not in sizes:
-                raise InputError(f"{path}: no reference of translator {name!r}; there are: {available}")
+                raise InputError(f"no reference of translator {name!r}; there are: {available}", file=path)
         return names
     if not sizes:
-        raise InputError(f"{path}: no reference (<ref>) in any document; give --ref FILE (the reference translations)")
+        raise InputError(
+            "no reference (<ref>) in any document",
+            file=path,
+            remedy=f"give {spell('gold', 'FILE')} (the reference translations)",
+        )
     if every:
         return list(sizes)
     largest = max(sizes, key=lambda name: sizes[name])
     if len(sizes) > 1:
-        hint = f"{largest} is taken, choose with --format segments:reference=NAME (A+B: both)"
+        hint = f"{largest} is taken, choose with {spell('format', 'segments:reference=NAME')} (A+B: both)"
         warnings.append(f"{path}: references of {available}; {hint}")
     return [largest]
 

@@ -11,6 +11,7 @@ from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.trec.layouts import is_judged, is_qrels, is_ranked, is_run
 from sigdask.formats.trec.printed_scores import is_printed, read_printed
 from sigdask.formats.trec.rankings import read_qrels, read_rankings
+from sigdask.interface import spell
 
 
 def read_trec(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -18,11 +19,16 @@ def read_trec(sources: Sequence[Source], gold: Path | None, options: Options) ->
     path = sources[0].path
     has_scores = is_printed(path) and not is_ranked(path)
     if gold is None and not has_scores and is_run(path):
-        raise InputError(f"{path}: is a run, and runs need relevance judgements; give --gold QRELS")
+        raise InputError(
+            "is a run, and runs need relevance judgements", file=path, remedy=f"give {spell('gold', 'QRELS')}"
+        )
     if gold is None:
         return read_printed(sources, options)
     if has_scores and not (is_qrels(gold) and is_judged(path, read_qrels(gold))):
-        raise InputError(f"--gold {gold}: {path} is no run, but holds scores that a program computed; leave out --gold")
+        raise InputError(
+            f"{spell('gold')} {gold}: {path} is no run, but holds scores that a program computed",
+            remedy=f"leave out {spell('gold')}",
+        )
     return read_rankings(sources, gold, options)
 
 

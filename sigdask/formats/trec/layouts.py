@@ -26,6 +26,7 @@ from sigdask.errors import InputError, MissingItemsError
 from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.json_records import is_json_lines, read_head
 from sigdask.formats.reading.options import Options, Source
+from sigdask.interface import spell
 from sigdask.options import Missing
 
 SHOWN = 3
@@ -102,18 +103,23 @@ def apply_topic_policy(
     gap = f"system {system!r} has no topic {examples} ({len(missing)} of {len(topics)} missing){more}"
     if policy == "error":
         raise MissingItemsError(
-            f"{gap}; choose --missing zero (it counts 0, as under trec_eval -c), --missing pairwise (each pair on the "
-            "topics both have) or --format trec:missing=intersect (the topics all have)"
+            f"{gap}; choose {spell('missing', 'zero')} (it counts 0, as under trec_eval -c), "
+            f"{spell('missing', 'pairwise')} (each pair on the topics both have) or "
+            f"{spell('format', 'trec:missing=intersect')} (the topics all have)"
         )
     if policy == "zero":
         explanation = "a topic that a run lacks counts 0, as under trec_eval -c"
-        hint = " (--missing pairwise or error, or --format trec:missing=intersect, do otherwise)"
+        hint = (
+            f" ({spell('missing', 'pairwise')} or error, or {spell('format', 'trec:missing=intersect')}, do otherwise)"
+        )
         return SettledTopics(all_topics, None, (f"{gap}; {explanation}{'' if requested else hint}",))
     if policy == "pairwise":
         return SettledTopics(all_topics, has, (f"{gap}; each pair is compared on the topics both have",))
     kept = np.flatnonzero(has.all(axis=1))
     if not len(kept):
-        raise MissingItemsError(f"{gap}; no topic has scores of all systems; choose --missing zero or pairwise")
+        raise MissingItemsError(
+            f"{gap}; no topic has scores of all systems; choose {spell('missing', 'zero')} or pairwise"
+        )
     return SettledTopics(kept, None, (f"{gap}; {len(kept)} of {len(topics)} topics, which all have, are kept",))
 
 
@@ -275,11 +281,11 @@ def format_location(path: Path, location: RowLocation) -> str:
 def row_width_error(path: Path, location: RowLocation, words: Sequence[str], expected: Sequence[str]) -> InputError:
     """Return the error for a row with the wrong number of columns."""
     is_judged = "relevance" in expected
-    hint = "; give relevance judgements with --gold" if is_judged else ""
+    hint = f"; give relevance judgements with {spell('gold')}" if is_judged else ""
     if is_judged and len(words) >= len(RUN) and is_finite(words[4]):
-        hint = "; it looks like a run: give runs as systems, and judgements with --gold"
+        hint = f"; it looks like a run: give runs as systems, and judgements with {spell('gold')}"
     if not is_judged and len(words) == len(QRELS) and is_finite(words[3]):
-        hint = "; it looks like judgements: give them with --gold, and runs as systems"
+        hint = f"; it looks like judgements: give them with {spell('gold')}, and runs as systems"
     return InputError(
         f"{format_location(path, location)}: found {len(words)} field{'s' * (len(words) != 1)}, expected "
         f"{len(expected)} ({' '.join(expected)}){hint}"
@@ -323,7 +329,7 @@ def _iter_json(path: Path) -> Rows:
         try:
             topics: Any = json.load(text, object_pairs_hook=tuple)  # pairs, so that a repeated document is noticed
         except ValueError as error:
-            raise InputError(f"{path}: invalid JSON ({error})") from None
+            raise InputError(f"invalid JSON ({error})", file=path) from None
     for topic, documents in topics:
         if not isinstance(documents, tuple):
             raise InputError(f"{path}, topic {topic!r}: found {documents!r:.40}, expected an object of documents")

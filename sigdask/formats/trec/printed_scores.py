@@ -84,7 +84,9 @@ def read_printed(sources: Sequence[Source], options: Options) -> Counts:
         for source, file in zip(sources, files, strict=True):
             missing = [t for t in kept_topics if t in file.topics and t not in file.scores[measure]]
             if missing:
-                raise InputError(f"{source.path}: topic {missing[0]!r} has no line of {measure}, as other topics have")
+                raise InputError(
+                    f"topic {missing[0]!r} has no line of {measure}, as other topics have", file=source.path
+                )
         columns = [[file.scores[measure].get(topic, 0.0) for topic in kept_topics] for file in files]
         fields[f"score[{measure}]"] = np.column_stack(columns)
     notes = []
@@ -122,19 +124,21 @@ def read_scores(path: Path) -> PrintedScores:
         key = cell.measure if is_summary else cell.topic
         if key in kind:
             raise InputError(
-                f"{path}, line {cell.line}: {cell.measure} of topic {cell.topic} is on line {kind[key].line} "
-                "already; give one file per system"
+                f"{cell.measure} of topic {cell.topic} is on line {kind[key].line} already",
+                file=path,
+                line=cell.line,
+                remedy="give one file per system",
             )
         kind[key] = cell
     numeric = {m: column for m, column in by_topic.items() if any(is_finite(cell.text) for cell in column.values())}
     for cell in (cell for column in numeric.values() for cell in column.values()):
         if not is_finite(cell.text):
             raise InputError(
-                f"{path}, line {cell.line}: {cell.measure} of topic {cell.topic} is {cell.text!r}, expected a number"
+                f"{cell.measure} of topic {cell.topic} is {cell.text!r}, expected a number", file=path, line=cell.line
             )
     scores = {m: {topic: float(cell.text) for topic, cell in column.items()} for m, column in numeric.items()}
     if not scores:
-        raise InputError(f"{path}: has only averages, no scores of topics; print these with trec_eval -q")
+        raise InputError("has only averages, no scores of topics; print these with trec_eval -q", file=path)
     tag = summary["runid"].text if "runid" in summary else None
     topics = dict.fromkeys(topic for column in scores.values() for topic in column)
     return PrintedScores(tag, topics, scores, messages, _find_mismatches(path, scores, by_topic, summary))
@@ -189,8 +193,10 @@ def _parse_lines(path: Path) -> tuple[list[PrintedLine], list[str]]:
     for number, cells in rows:
         if len(cells) != 3 or not all(cells):
             raise InputError(
-                f"{path}, line {number}: found {' | '.join(cells)[:60]!r}, expected measure, topic and value "
-                "as trec_eval -q prints them"
+                file=path,
+                line=number,
+                found=f"{' | '.join(cells)[:60]!r}",
+                expected="measure, topic and value as trec_eval -q prints them",
             )
     t = _find_topic_column([cells for _, cells in rows])
     left_out = [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in messages]
@@ -236,6 +242,6 @@ def _select_measures(sources: Sequence[Source], files: Sequence[PrintedScores]) 
     measures = [m for m in files[0].scores if all(m in file.scores for file in files)]
     others = list(dict.fromkeys(m for file in files for m in file.scores if m not in measures))
     if not measures:
-        raise InputError(f"{sources[0].path}: no measure is in all files; this one has {', '.join(others[:6])}")
+        raise InputError(f"no measure is in all files; this one has {', '.join(others[:6])}", file=sources[0].path)
     examples = ", ".join(others[:SHOWN]) + (", ..." if len(others) > SHOWN else "")
     return measures, [f"measures that not all files have are left out: {examples}"] if others else []

@@ -21,6 +21,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.trec import layouts
+from sigdask.interface import spell
 from sigdask.text import format_list
 
 Ranking = tuple[str, ...]
@@ -71,8 +72,10 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
         run = read_run(source.path, judgements, documents)
         if not run.rankings:
             raise InputError(
-                f"{source.path}: none of its {run.topics} topics is judged in {gold} (which has "
-                f"{', '.join(topics[: layouts.SHOWN])}, ...). Give the judgements of the same topics with --qrels"
+                f"none of its {run.topics} topics is judged in {gold} (which has "
+                f"{', '.join(topics[: layouts.SHOWN])}, ...). Give the judgements of the same topics with "
+                f"{spell('gold')}",
+                file=source.path,
             )
         if all(judgements[topic].keys().isdisjoint(ranking) for topic, ranking in run.rankings.items()):
             warnings.append(f"{source.path}: no document is judged in {gold}; are its ids those of the judgements?")
@@ -112,8 +115,9 @@ def read_qrels(path: Path) -> Judgements:
         judged = judgements.setdefault(topic, {})
         if document in judged:
             raise InputError(
-                f"{layouts.format_location(path, location)}: document {document!r} of topic {topic!r} has a judgement "
-                "already; remove one of them"
+                f"{layouts.format_location(path, location)}: document {document!r} of topic {topic!r} has a "
+                "judgement already",
+                remedy="remove one of them",
             )
         judged[document] = _parse_relevance(file, location, words[value_column])
     return judgements
@@ -171,7 +175,7 @@ def _duplicate_error(file: layouts.TrecFile, topic: str) -> InputError:
                 problem = f"document {document!r} of topic {topic!r} {earlier}"
                 return InputError(f"{where}: {problem}; a topic ranks each document once")
             locations[document] = location
-    return InputError(f"{file.path}: topic {topic!r} has a document twice")
+    return InputError(f"topic {topic!r} has a document twice", file=file.path)
 
 
 def _parse_score(file: layouts.TrecFile, location: layouts.RowLocation, text: str) -> float:

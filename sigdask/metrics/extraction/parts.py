@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Array
 from sigdask.errors import UnfinishedError
+from sigdask.interface import spell
 from sigdask.metrics.extraction.request import Extraction
 from sigdask.text import format_duration
 
@@ -377,8 +378,8 @@ class ProcessExtraction:
                     attempts[number] += 1
                     if attempts[number] == MAX_ATTEMPTS:
                         raise UnfinishedError(
-                            "a worker process was ended twice while it scored the same "
-                            "segments; if memory is short, use fewer --workers"
+                            "a worker process was ended twice while it scored the same segments; if memory is "
+                            f"short, use fewer {spell('workers')}"
                         )
                     waiting.append(number)
                     idle.append(ended.enter_context(_Process()))

@@ -111,7 +111,8 @@ def check_direction(a: str, b: str, baseline: str, alternative: str, metric: Any
     if alternative == ("greater" if loss_is_less else "less"):
         raise InputError(
             f'alternative = "{alternative}" cannot show that {a if baseline == b else b} is worse than {baseline} '
-            f'by {metric.name}; choose "two-sided" or the other side'
+            f"by {metric.name}",
+            remedy='choose "two-sided" or the other side',
         )
     return True
 
@@ -124,7 +125,9 @@ def _adjust_p_values(rule: NotWorse, covered: Sequence[CoveredComparison], basis
         if c.result.p_adjusted is not None:
             p_values[k] = c.result.p_adjusted
         elif basis.sizes[basis.get_family(c.result)] > 1:
-            raise InputError('gate: adjust = "plan", but the results are not adjusted; choose "holm" or "none"')
+            raise InputError(
+                'gate: adjust = "plan", but the results are not adjusted', remedy='choose "holm" or "none"'
+            )
     return p_values
 
 

@@ -21,6 +21,7 @@ from sigdask.formats import Options, Source
 from sigdask.formats.reading.files import NOT_DATA, get_stem
 from sigdask.formats.reading.options import DEFAULTS
 from sigdask.formats.samples.files import are_one_system
+from sigdask.interface import spell
 from sigdask.nightly.plan import paths
 from sigdask.text import format_list
 
@@ -148,8 +149,8 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
     files = [path for item in targets for path in (_list_files(item) if item.is_dir() else [item])]
     if not files:
         raise InputError(
-            f"{format_list([str(path) for path in targets])}: no files of outputs or scores found; name them: "
-            "sigdask init FILE FILE"
+            f"{format_list([str(path) for path in targets])}: no files of outputs or scores found",
+            remedy="name them: sigdask init FILE FILE",
         )
     roles = _group_by_role(files, hints, is_explicit=not any(path.is_dir() for path in targets))
     test_sets, failed = _read_groups([*_iter_groups(roles, home)], roles, home, hints)
@@ -205,7 +206,7 @@ def _list_files(folder: Path) -> list[Path]:
             Path(parent, name) for name in sorted(names) if not name.startswith(".") and not OTHER_FILES.search(name)
         ]
         if len(files) > MAX_FILES:
-            raise InputError(f"{folder}: more than {MAX_FILES:,} files; give the folder of one test set")
+            raise InputError(f"more than {MAX_FILES:,} files", file=folder, remedy="give the folder of one test set")
     return files
 
 
@@ -368,7 +369,8 @@ def _check_two_ways(group: Sequence[Path]) -> None:
     if format_name == "metrics":
         raise InputError(
             f"{format_list([path.name for path in group])}: each may be a table with one column per system, or one "
-            f"system's scores by several metrics; give --format wide or --format metrics"
+            "system's scores by several metrics",
+            remedy=f"give {spell('format', 'wide')} or {spell('format', 'metrics')}",
         )
 
 
@@ -488,6 +490,6 @@ def _build_unknown_error(
     return SeveralError(
         f"cannot recognise what {'this file is' if len(files) == 1 else f'these {len(files):,} files are'}: {names}",
         *reasons,
-        "give --gold FILE for the gold standard, --format NAME (see `sigdask list formats`), or only the files of the "
-        "systems",
+        f"give {spell('gold', 'FILE')} for the gold standard, {spell('format', 'NAME')} (see `sigdask list "
+        "formats`), or only the files of the systems",
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import Any
 
+from sigdask.interface import spell
 from sigdask.nightly.plan.discover import DiscoveredTestSet, FolderSurvey
 from sigdask.text import format_count, format_list
 
@@ -133,8 +134,8 @@ def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterat
     yield from (f"not read: {reason}" for reason in survey.unread[:MAX_PATHS])
     if any("--" in reason for reason in survey.unread[:MAX_PATHS]):
         yield (
-            "to compare files that are not read, add a [[test_set]] to the plan. Options of compare are keys there: "
-            '--align position is align = "position"'
+            "to compare files that are not read, add a [[test_set]] to the plan. Options of compare are keys "
+            f'there: {spell("align", "position")} is align = "position"'
         )
     if survey.unused:
         yield f"not used: {format_list([*map(survey.format_path, survey.unused)], MAX_PATHS)}"

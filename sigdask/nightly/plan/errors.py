@@ -84,7 +84,7 @@ def build_error(path: Path, complaints: Sequence[Complaint]) -> InputError:
     """Return the error that lists all complaints, each with its key."""
     texts = [f"{format_key(c.key)}: {c.text}" if c.key else c.text for c in complaints]
     if len(texts) == 1:
-        return InputError(f"{path}: {texts[0]}")
+        return InputError(f"{texts[0]}", file=path)
     shown = [f"  {text}" for text in texts[:MAX_SHOWN]]
     if len(texts) > MAX_SHOWN:
         shown.append(f"  and {len(texts) - MAX_SHOWN} more")

@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
+from sigdask.interface import PLAN_KEYS
 from sigdask.nightly.test_sets import Family
 from sigdask.options import (
     FIGURE_STYLE,
     LABEL_READING,
     OPTIONS,
-    PLAN_NAMES,
     PRINT_OPTIONS,
     READING_OPTIONS,
     CandidateFileOptions,
@@ -97,7 +97,7 @@ def plan_table(options: Iterable[Option] = (), *, after: str = "") -> Callable[[
 
 def get_key(name: str) -> str:
     """Return the key by which plans call a declared option."""
-    return PLAN_NAMES.get(name, name)
+    return PLAN_KEYS.get(name, name)
 
 
 @plan_table()

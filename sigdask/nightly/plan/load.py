@@ -8,13 +8,13 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from sigdask.errors import InputError
+from sigdask.interface import use_interface
 from sigdask.io import describe_url_error
 from sigdask.io.text_files import parse_toml, read_text
 from sigdask.nightly.plan.errors import Complaint, build_error, describe_validation
 from sigdask.nightly.plan.keys import MAX_ENTRIES, PlanKeys
 from sigdask.nightly.plan.model import Plan
 from sigdask.nightly.plan.resolve import find_store, resolve_plan
-from sigdask.options import rename_error_options
 from sigdask.text import as_json
 
 EXPECTED = "a plan file (TOML)"
@@ -27,7 +27,7 @@ EVALUATED = ("test_set", "rankings", "independence")
 _KEYS: TypeAdapter[PlanKeys] = TypeAdapter(PlanKeys)
 
 
-@rename_error_options("plan")
+@use_interface("plan")
 def load_plan(path: Path | str) -> Plan:
     """Read and validate a plan.
 
@@ -62,7 +62,7 @@ def load_plan(path: Path | str) -> Plan:
     return plan
 
 
-@rename_error_options("plan")
+@use_interface("plan")
 def check_keys(path: Path | str) -> None:
     """Check the keys and values of a plan, without looking for the files that it names.
 
@@ -107,13 +107,13 @@ def _read_plan(path: Path | str) -> tuple[Path, dict[str, Any]]:
         str(file.absolute()).encode()
     except UnicodeEncodeError:  # a store cannot save it
         raise InputError(
-            f"{str(file.absolute())!r}: the name of a plan or of its folder is not UTF-8; rename it"
+            f"{str(file.absolute())!r}: the name of a plan or of its folder is not UTF-8", remedy="rename it"
         ) from None
     data = parse_toml(text, file, REMEDY)
     for key in EVALUATED:  # before time is spent on each
         if isinstance(data.get(key), list) and len(data[key]) > MAX_ENTRIES:
             n_entries = f"{len(data[key]):,} entries of [[{key}]]"
-            raise InputError(f"{file}: {n_entries}, at most {MAX_ENTRIES:,}; split it into several plans")
+            raise InputError(f"{n_entries}, at most {MAX_ENTRIES:,}", file=file, remedy="split it into several plans")
     return file, data
 
 

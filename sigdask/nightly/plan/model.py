@@ -14,6 +14,7 @@ from sigdask.errors import check_installed
 from sigdask.execution.clusters.description import ClusterSpec
 from sigdask.formats import Source, candidates
 from sigdask.formats.candidates import CandidateColumns
+from sigdask.interface import use_interface
 from sigdask.nightly.gate.rules import Rule
 from sigdask.nightly.test_sets import DataFiles, Family, HasComparison, TestSet
 from sigdask.options import (
@@ -21,7 +22,6 @@ from sigdask.options import (
     IndependenceOptions,
     SelectionOptions,
     TableLayoutOptions,
-    rename_error_options,
 )
 
 
@@ -48,7 +48,7 @@ class RankedCandidates:
 
     def read(self) -> Candidates:
         """Read the candidates from the file."""
-        with rename_error_options("plan"):
+        with use_interface("plan"):
             return candidates.read(self.path, self.columns, name=self.name)
 
 

@@ -185,13 +185,14 @@ def update_site(
     folder = site / get_folder_name(report.run.plan)
     if (folder / SUMMARY).exists() and _read_summary(folder / SUMMARY).history != history:
         raise InputError(
-            f"{folder}: has the nights of another store with a plan {report.run.plan!r}; rename the plan, or remove "
-            "the folder"
+            f"has the nights of another store with a plan {report.run.plan!r}",
+            file=folder,
+            remedy="rename the plan, or remove the folder",
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UnfinishedError(f"{folder}: cannot be made ({error.strerror})") from None
+        raise UnfinishedError(f"cannot be made ({error.strerror})", file=folder) from None
     latest = folder / _get_night_file(report.run)
     if not (has_all_nights and latest.exists()):  # the page of a run has details, which the store lacks
         write_report(latest, report, opened_details, home="index.html")
@@ -210,7 +211,9 @@ def find_latest_report(store: str, plan: str | None) -> PlanReport:
     runs = list_runs(store, plan)
     latest = next((run for run, _ in runs if has_results(run)), None)
     if latest is None:
-        raise InputError(f"plan {runs[0][0].plan!r}: no run has recorded results yet; run the plan to its end first")
+        raise InputError(
+            f"plan {runs[0][0].plan!r}: no run has recorded results yet", remedy="run the plan to its end first"
+        )
     return build_report(store, latest.plan, latest.number)
 
 
@@ -244,7 +247,7 @@ def _read_summary(file: Path) -> PlanSummary:
         return _SUMMARY.validate_json(file.read_bytes(), strict=True)
     except (OSError, ValueError):
         raise InputError(
-            f"{file}: is no summary of a plan; remove it, then write the plan's part of the site again"
+            "is no summary of a plan", file=file, remedy="remove it, then write the plan's part of the site again"
         ) from None
 
 

@@ -18,6 +18,7 @@ from sigdask.analysis.independence import IndependenceTests
 from sigdask.errors import InputError
 from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.run import count_jobs
+from sigdask.interface import spell
 from sigdask.metrics.extraction import StatisticsSource
 from sigdask.metrics.extraction.cache import get_user_cache
 from sigdask.nightly.gate.rules import ComparisonKey, GateVerdict
@@ -141,7 +142,11 @@ def open_recorded(
         ),
     ]
     if changed:
-        raise InputError(f"--open: {changed[0]} changed after run {report.run.number}; run the plan again")
+        raise InputError(
+            f"{changed[0]} changed after run {report.run.number}",
+            option=spell("open_pairs"),
+            remedy="run the plan again",
+        )
     verdict = report.run.details.get("verdict") or {"rules": ()}
     findings = [finding for rule in verdict["rules"] for finding in list_findings(rule)]
     gated = [tuple(finding["key"]) for finding in sorted(findings, key=lambda finding: finding["passed"])]

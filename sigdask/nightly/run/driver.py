@@ -21,6 +21,7 @@ from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.run import Progress
+from sigdask.interface import use_interface
 from sigdask.metrics.extraction import StatisticsSource
 from sigdask.nightly.gate.rules import GateVerdict
 from sigdask.nightly.plan import Plan, load_plan
@@ -36,7 +37,6 @@ from sigdask.nightly.run.work import Batch, UnreadSets, build_provenance, build_
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults, history, open_store, status
 from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set
-from sigdask.options import rename_error_options, rename_notes
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.analyses import Evaluation, Independences
@@ -127,6 +127,7 @@ class Outcome:
         return UnfinishedError.exit_status if self.unwritten else 0
 
 
+@use_interface("plan")
 def run_plan(
     plan: Plan | Path | str,
     *,
@@ -321,7 +322,7 @@ class _PlanRunner:
         if is_opened:
             gated = list_gated_comparisons(outcome.gate)
             try:
-                with rename_error_options("plan"):
+                with use_interface("plan"):
                     opened_details = open_details(self.batches, report, gated, files.open)
             except InputError as error:  # no test set compares this pair
                 problems = [UnfinishedError(f"[report] {error}")]
@@ -442,8 +443,7 @@ class _PlanRunner:
 
 
 def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Table) -> Iterator[tuple[str, Results]]:
-    """Yield each test set of a batch with its results. Their rows are in the table and their notes name plan keys."""
-    results = [rename_notes(own, "plan") for own in results]
+    """Yield each test set of a batch with its results. Their rows are in the table."""
     if len(results) > 1:  # one study per test set
         seen_with = np.split(table.seen_with, np.cumsum([len(study_results) for study_results in results])[:-1])
         for name, study_results, seen in zip(batch.names, results, seen_with, strict=True):

@@ -220,7 +220,9 @@ def parse_url(text: str) -> URL:
     if url.get_backend_name() == "sqlite" and not url.database:
         raise InputError(f"store {redact(text)!r}: no file is named; expected sqlite:///PATH")
     if "@" in (url.host or ""):
-        raise InputError(f"store {_describe_url(url)}: the password holds @; write it as %40, or keep it in ~/.pgpass")
+        raise InputError(
+            f"store {_describe_url(url)}: the password holds @", remedy="write it as %40, or keep it in ~/.pgpass"
+        )
     return url
 
 
@@ -285,8 +287,9 @@ def _convert_sqlite_error(where: str, error: sqlite3.Error, words: str) -> Sigda
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the primary result code
     if code == sqlite3.SQLITE_NOTADB:
         return InputError(
-            f"store {where}: the file is not an SQLite database; give a plan (.toml), or another file with --store. "
-            "If it was a store, move it aside, and the next run counts again"
+            f"store {where}: the file is not an SQLite database",
+            remedy="give a plan (.toml), or another file with --store. If it was a store, move it aside, and "
+            "the next run counts again",
         )
     if code == sqlite3.SQLITE_INTERRUPT:
         return DamagedError(["a statement takes more steps than a file of this size allows"], where)
@@ -382,7 +385,9 @@ def _get_mode(path: Path) -> int | None:
 
 
 def _build_unreadable_error(path: Path, reason: str) -> InputError:
-    return InputError(f"store {path}: cannot be read ({reason}); check the permissions of the file and of its folders")
+    return InputError(
+        f"store {path}: cannot be read ({reason})", remedy="check the permissions of the file and of its folders"
+    )
 
 
 def _check_folder(url: URL) -> tuple[str, ...]:
@@ -399,8 +404,8 @@ def _check_folder(url: URL) -> tuple[str, ...]:
         return ()
     if not _can_lock(path.parent):
         raise InputError(
-            f"store {path}: its file system ({kind}) does not support locks, so two runs could damage the store; give "
-            "a local file or a PostgreSQL database with --store"
+            f"store {path}: its file system ({kind}) does not support locks, so two runs could damage the store",
+            remedy="give a local file or a PostgreSQL database with --store",
         )
     return (f"the store is on a shared file system ({kind}): it is safe only if locks work across machines",)
 

@@ -27,7 +27,6 @@ from sigdask.nightly.store.checksums import (
     seal_rows,
 )
 from sigdask.nightly.store.limits import UNREADABLE, expect_readable, is_time, parse_json, unpack_json
-from sigdask.options import rename_notes
 from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.presentable import Results
 from sigdask.results.columns import CodedColumn
@@ -237,10 +236,10 @@ def build_frame(results: Results) -> dict[str, Any]:
 
 
 def apply_frame(values: dict[str, Any], table: Table) -> Results:
-    """Return results made of a table and of the stored values that `build_frame` returned; notes name keys of plans."""
+    """Return results made of a table and of the stored values that `build_frame` returned."""
     with expect_readable("runs: results of a test set"):
         results: Results = value_from_json(Results, {**values, "table": None})
-    return replace(rename_notes(results, "plan"), table=table)
+    return replace(results, table=table)
 
 
 FAMILY = ("adjust", "members", "family")
@@ -345,4 +344,4 @@ def unpack_evaluation(kind: type[Evaluation | Independences], packed: str) -> Ev
     """Return an evaluation of rankings or a test of independence from its text in a run's record."""
     with expect_readable("runs: rankings or tests of labels"):
         evaluation: Evaluation | Independences = value_from_json(kind, unpack_json(base64.b64decode(packed)))
-    return rename_notes(evaluation, "plan")
+    return evaluation

@@ -145,8 +145,8 @@ def check_version(version: int, where: str) -> None:
     """Raise InputError for a store of another schema version."""
     if version not in {0, SCHEMA_VERSION}:
         raise InputError(
-            f"store {where}: found schema version {version}, expected {SCHEMA_VERSION}; move the file aside (or name "
-            "another store with --store), and the next run counts again"
+            f"store {where}: found schema version {version}, expected {SCHEMA_VERSION}",
+            remedy="move the file aside (or name another store with --store), and the next run counts again",
         )
 
 
@@ -154,6 +154,6 @@ def refuse_foreign_database(connection: Connection, where: str) -> None:
     """Raise if a SQLite file without sigdask's tables has other ones."""
     if connection.dialect.name == "sqlite" and (tables := [*read_schema(connection).values()]):
         raise InputError(
-            f"store {where}: is a database of another program (it has {format_list(tables, 5)}); name another file "
-            "with --store"
+            f"store {where}: is a database of another program (it has {format_list(tables, 5)})",
+            remedy="name another file with --store",
         )

@@ -280,8 +280,8 @@ def build_report(
             raise InputError(f"plan {name!r} has no run {number}; its runs: {first_and_last}")
         if "settings" not in run.details:
             raise InputError(
-                f"run {run.number} of plan {name!r}: its record names no settings, so its results cannot be shown; run "
-                "the plan again"
+                f"run {run.number} of plan {name!r}: its record names no settings, so its results cannot be shown",
+                remedy="run the plan again",
             )
         columns = fetch_results_at(connection, name, run.number)
         previous = history.find_previous_run(connection, run)

@@ -202,8 +202,8 @@ def build_joint_panel(
     mask = np.logical_or.reduce(list(lists.values()))
     if (missing := next((s for s in systems if (lists[s] != mask).any()), None)) is not None:
         raise InputError(
-            f"adjust tukey: {counts.systems[missing]!r} lacks items, and Tukey's test needs every system on "
-            "every item; use max-t, or leave the system out"
+            f"adjust tukey: {counts.systems[missing]!r} lacks items, and Tukey's test needs every system on every item",
+            remedy="use max-t, or leave the system out",
         )
     fields = [metric.get_field(name, counts) for name in metric.fields]
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
@@ -408,8 +408,8 @@ def _check_counts(column: NDArray[Any]) -> NDArray[Any]:
     largest = max(int(column.max(initial=0)), -int(column.min(initial=0)))
     if largest * len(column) >= MAX_SUMMED and np.abs(column.astype(np.float64)).sum() >= MAX_SUMMED:
         raise InputError(
-            f"counts as large as {largest:,} in {len(column):,} items: their sum must be below 2**62; give smaller "
-            "counts"
+            f"counts as large as {largest:,} in {len(column):,} items: their sum must be below 2**62",
+            remedy="give smaller counts",
         )
     return column
 

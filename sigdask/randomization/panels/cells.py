@@ -95,7 +95,8 @@ class AgreementCells:
         if len(n_compared) and n_compared.max() < 2:
             lacking = "test set has two systems" if metric.level == "system" else "group has two scores"
             raise InputError(
-                f"{metric.name}: has no {lacking} to compare; add systems, or choose another --level or --group"
+                f"{metric.name}: has no {lacking} to compare",
+                remedy="add systems, or choose another --level or --group",
             )
         return cells.average() if metric.level == "system" and cells.has_one_unit_each else cells
 
@@ -151,8 +152,8 @@ class AgreementCells:
             raise InputError("meta-spa compares pairs of systems, but a test set has scores of one system only")
         if (np.bincount(sets[is_complete], minlength=self.n_sets) == 0).any():
             raise InputError(
-                "meta-spa needs segments that all systems have, but no segment has scores of every system; choose "
-                "another --statistic"
+                "meta-spa needs segments that all systems have, but no segment has scores of every system",
+                remedy="choose another --statistic",
             )
         groups = np.repeat(np.arange(len(self.sizes)), self.sizes)[is_complete]
         starts = np.searchsorted(groups, np.arange(len(self.sizes) + 1))
@@ -286,8 +287,9 @@ def check_calibration(cells: AgreementCells, metric: BoundAgreement) -> None:
     if metric.statistic == "acc-eq" and not metric.swaps_pairs and (n := cells.count_pairs()) > MAX_CALIBRATED:
         raise InputError(
             f"{metric.name}: {n:,} pairs of segments are too many (at most {MAX_CALIBRATED:,}), because each trial "
-            "chooses its threshold of ties from all of them; compare within segments (--group item, or group=item "
-            "after the metric's name), or swap decisions (--permute pairs)"
+            "chooses its threshold of ties from all of them",
+            remedy="compare within segments (--group item, or group=item after the metric's name), or swap "
+            "decisions (--permute pairs)",
         )
 
 
@@ -300,7 +302,9 @@ def build_decisions(cells: AgreementCells, metric: BoundAgreement) -> tuple[NDAr
         Integers if the weights have a small enough common denominator.
     """
     if (n := cells.count_pairs()) > MAX_PAIRS:
-        raise InputError(f"{metric.name}: {n:,} pairs, more than {MAX_PAIRS:,}; compare within segments (group=item)")
+        raise InputError(
+            f"{metric.name}: {n:,} pairs, more than {MAX_PAIRS:,}", remedy="compare within segments (group=item)"
+        )
     right, parts = [], []
     for first, second, groups in cells.iter_set_pairs():
         weights = cells.weigh_pairs(groups)

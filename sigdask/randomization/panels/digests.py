@@ -205,7 +205,8 @@ def _add_finite(hasher: Any, value: Any) -> None:
         _add_value(hasher, value)
     except RecursionError:
         raise InputError(
-            f"{type(value).__name__}: this metric refers to itself, so it has no digest; give a function instead"
+            f"{type(value).__name__}: this metric refers to itself, so it has no digest",
+            remedy="give a function instead",
         ) from None
 
 

@@ -80,13 +80,13 @@ class OutputsPanel(ComparedPanel):
         """Return the panel of one pair of systems in `counts`, on the items that both have."""
         if counts.replicates:
             raise InputError(
-                f"metric {metric.name!r} uses whole outputs and does not support replicates; give one file for "
-                "each system, or a metric of sums (`sigdask list metrics`)"
+                f"metric {metric.name!r} uses whole outputs and does not support replicates",
+                remedy="give one file for each system, or a metric of sums (`sigdask list metrics`)",
             )
         if counts.outputs is None:
             raise InputError(
-                f"metric {metric.name!r} needs the outputs themselves, but this format has only counts or scores; "
-                "give the outputs"
+                f"metric {metric.name!r} needs the outputs themselves, but this format has only counts or scores",
+                remedy="give the outputs",
             )
         mask = counts.in_common(pair, subset)
         a, b = (counts.outputs.systems[k][mask] for k in pair)

@@ -293,4 +293,4 @@ def save(figure: Figure, path: str | Path, dpi: int | None = None) -> None:
     try:
         Path(path).write_bytes(content)
     except OSError as error:
-        raise UnfinishedError(f"{path}: cannot be written ({error.strerror})") from None
+        raise UnfinishedError(f"cannot be written ({error.strerror})", file=path) from None

@@ -149,7 +149,7 @@ def select_group(table: Table, test_set: str | None, subset: str | None, metric:
     choices_text = "; ".join(
         f"{name} is one of {format_list([repr(v) for v in values])}" for name, values in ambiguous.items()
     )
-    raise InputError(f"a figure shows one test set, subset and metric; choose which ({choices_text})")
+    raise InputError("a figure shows one test set, subset and metric", remedy=f"choose which ({choices_text})")
 
 
 def forest(table: Table) -> Figure:
@@ -435,7 +435,7 @@ def write_figures(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UnfinishedError(f"{folder}: the folder cannot be created ({error.strerror})") from None
+        raise UnfinishedError(f"the folder cannot be created ({error.strerror})", file=folder) from None
     written = []
     for name, picture in zip(build_file_names(selected), selected, strict=True):
         with plots.apply_style(style.canvas):

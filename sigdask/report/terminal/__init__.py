@@ -119,7 +119,7 @@ def _describe_rest(results: ComparisonResults, summary: Verdict, n_shown: int) -
     text += f", {n_not:,} not significant" if n_not else ""
     if is_adjusted(results.table) and results.family is not None:
         text += f" (p adjusted by {results.family.adjust})"
-    yield f"{text}; {remarks.describe_shown(summary, n_shown)} ({comparisons.ALL_HINT})"
+    yield f"{text}; {remarks.describe_shown(summary, n_shown)} ({comparisons.tell_where_all_are()})"
 
 
 def _format_classical(
@@ -128,7 +128,7 @@ def _format_classical(
     """Return classical tests if comparisons are few, otherwise a hint on how to print them."""
     if len(results) <= MAX_DETAILED or everything:
         return comparisons.format_tests(shown, results.alpha, width)
-    return [comparisons.TESTS_HINT] if results.table.tests else []
+    return [comparisons.tell_where_tests_are()] if results.table.tests else []
 
 
 def _format_signatures(results: ComparisonResults) -> list[str]:

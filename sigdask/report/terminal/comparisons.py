@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from sigdask.interface import get_interface
 from sigdask.report.layout import format_table, select_columns
 from sigdask.report.summary.sentences import (
     describe_alternative_unit,
@@ -186,7 +187,7 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
     names = ["A", "B", "metric", "mean A - B", *p_headers, "A above B in", "below in", "method"]
     parts = [f"{title}\n{format_table(names, rows, width)}"]
     if len(verdicts) < len(results.together):
-        parts.append(f"the {MAX_SHOWN} smallest p of {len(results.together):,} ({ALL_HINT})")
+        parts.append(f"the {MAX_SHOWN} smallest p of {len(results.together):,} ({tell_where_all_are()})")
     return parts
 
 
@@ -194,9 +195,16 @@ def _format_replicated(n: int, n_sets: int, p: float) -> str:
     return f"{n} of {n_sets}" + (f" ({format_p_equals(p)})" if n else "")
 
 
-ALL_HINT = "--all shows all, --json FILE keeps them"
-TESTS_HINT = "classical tests: --all shows them, -o FILE.json and -o FILE.csv keep them"
-"""Hint in place of the classical tests of many comparisons."""
+def tell_where_all_are() -> str:
+    """Return where to find the results that a short report leaves out."""
+    return "to_frame() has all" if get_interface() == "python" else "--all shows all, --json FILE keeps them"
+
+
+def tell_where_tests_are() -> str:
+    """Return where to find the classical tests."""
+    if get_interface() == "python":
+        return "classical tests: `tests` of each result"
+    return "classical tests: --all shows them, -o FILE.json and -o FILE.csv keep them"
 
 
 CONTRAST = "for contrast"
@@ -365,7 +373,7 @@ def format_rankings(results: ComparisonResults, width: int | None, *, everything
             power = f"{ranking.discriminative_power:.1%}"
             parts[-1] += f"\ndiscriminative power {power}: pairs with unadjusted p at most {results.alpha:g}"
     n_more = len(rankings) - len(shown)
-    return [*parts, f"and {n_more:,} more rankings ({ALL_HINT})"] if n_more else parts
+    return [*parts, f"and {n_more:,} more rankings ({tell_where_all_are()})"] if n_more else parts
 
 
 def _format_ranking(ranking: SystemRanking, width: int | None, n_systems: int | None) -> list[str]:
@@ -387,4 +395,5 @@ def _format_ranking(ranking: SystemRanking, width: int | None, n_systems: int | 
     title = make_printable(f"{name}ranking by {ranking.metric}{subset_text}; {meaning}")
     lines = [title, format_table(columns, rows, width)]
     n_more = len(ranking.systems) - len(rows)
-    return [*lines, f"and {n_more:,} more (--all shows all)"] if n_more else lines
+    where = "rankings() has all" if get_interface() == "python" else "--all shows all"
+    return [*lines, f"and {n_more:,} more ({where})"] if n_more else lines
