@@ -93,9 +93,10 @@ def spell(name: str, value: Any = None) -> str:
     equals, quote = (" = ", '"') if is_plan else ("=", "'")
     if isinstance(value, bool):
         return f"{key}{equals}{str(value).lower() if is_plan else value}"
-    if name == "columns":
-        role, _, column = str(value).partition("=")
-        pair = f"{role} = {_quote(column, quote)}" if is_plan else f"'{role}': {_quote(column, quote)}"
+    if name in {"columns", "label_map"}:
+        first, _, second = str(value).partition("=")
+        second = _quote(second, quote) if name == "columns" else f"[{quote}{second}{quote}]"
+        pair = f"{first} = {second}" if is_plan else f"'{first}': {second}"
         return f"{key}{equals}{{{pair}}}"
     return f"{key}{equals}{_quote(str(value), quote)}"
 
