@@ -6,6 +6,7 @@ The same code reads files and computes for all three. Where a message names an o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -99,6 +100,17 @@ def spell(name: str, value: Any = None) -> str:
         pair = f"{first} = {second}" if is_plan else f"'{first}': {second}"
         return f"{key}{equals}{{{pair}}}"
     return f"{key}{equals}{_quote(str(value), quote)}"
+
+
+def spell_in(text: str) -> str:
+    """Return a text with the options that stand in braces as the running front end writes them.
+
+    Examples
+    --------
+    >>> spell_in("give {gold=FILE}, or choose {missing=pairwise}")
+    "give gold=FILE, or choose missing='pairwise'"
+    """
+    return re.sub(r"\{(\w+)(?:=([^}]*))?\}", lambda option: spell(option[1], option[2]), text)
 
 
 def _quote(text: str, quote: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from sigdask.analysis.comparison.pairs import bind_metric
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.metrics import find_metric
 from sigdask.metrics.agreement import PREFIX
 from sigdask.metrics.base import BoundAgreement
@@ -33,15 +34,20 @@ def name_metric(options: Mapping[str, Any]) -> str:
     statistic, permute = options["statistic"], options["permute"]
     if options["threshold"] and (statistic, permute) != ("accuracy", "pairs"):
         raise InputError(
-            "--threshold: applies only to --statistic accuracy --permute pairs; acc-eq calibrates its threshold"
+            f"applies only to {spell('statistic', 'accuracy')} with {spell('permute', 'pairs')}; acc-eq calibrates "
+            "its threshold",
+            option=spell("threshold"),
         )
     if permute == "pairs" and statistic not in {"accuracy", "acc-eq"}:
         raise InputError(
-            f"--permute pairs: swaps decisions on pairs, but {statistic} is not a share of pairs",
-            remedy="use --statistic accuracy",
+            f"{spell('permute', 'pairs')}: swaps decisions on pairs, but {statistic} is not a share of pairs",
+            remedy=f"use {spell('statistic', 'accuracy')}",
         )
     if statistic == "spa" and (options["level"] == "segment" or options["group"] != "none"):
-        raise InputError("--statistic spa: applies to systems", remedy="leave out --level segment and --group")
+        raise InputError(
+            f"{spell('statistic', 'spa')}: applies to systems",
+            remedy=f"leave out {spell('level', 'segment')} and {spell('group')}",
+        )
     parts = {
         "level": options["level"] if options["level"] == "system" and statistic != "spa" else None,
         "group": options["group"] if options["group"] != "none" else None,

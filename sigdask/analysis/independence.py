@@ -24,7 +24,7 @@ from sigdask.counts.fields import Integers, LabelFields
 from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
 from sigdask.execution.run import count_with_options
-from sigdask.interface import spell
+from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import AnyBound, BoundMetric, Metric
 from sigdask.metrics.forms import Formula, Ratios
 from sigdask.metrics.labels import compute_kappa, compute_mcc
@@ -171,7 +171,7 @@ class IndependenceResults(ListedResults[Independence]):
         return header | notes | {"results": to_plain(self.found)}
 
 
-EXACT_WITHOUT_TRIALS = "--method exact counts no random permutations. Leave out --trials"
+EXACT_WITHOUT_TRIALS = "{method=exact} counts no random permutations. Leave out {trials}"
 
 MAX_WEIGHTED = 2**60
 """Maximum weighted agreement, so that two-sided limits fit into 64 bits."""
@@ -565,7 +565,7 @@ class IndependenceTests:
         )
         adjust = self.settings["adjust"] or ("holm" if len(self.scores) > 1 else "none")
         is_unused = self.settings["method"] == "exact" and self.settings["trials"] is not None
-        warnings = (*self.counts.notices, *[EXACT_WITHOUT_TRIALS] * is_unused)
+        warnings = (*self.counts.notices, *[spell_in(EXACT_WITHOUT_TRIALS)] * is_unused)
         seed, alpha = self.settings["seed"], self.settings["alpha"]
         return IndependenceResults(_adjust_results(results, adjust), seed, alpha, warnings, adjust)
 

@@ -36,11 +36,14 @@ def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
     if COMPLETION_VARIABLE in os.environ:  # a shell reads what is written, byte by byte
         sys.exit(commands.main(prog_name="sigdask", complete_var=COMPLETION_VARIABLE))
-    set_interface("command line")
     streams.protect_streams()
     repeat_lost_interrupts()
     log_to_stderr(in_json="--log-json" in sys.argv)
-    status = _run_command()
+    set_interface("command line")
+    try:
+        status = _run_command()
+    finally:
+        set_interface("python")
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is said: Ctrl-C ends it at once
     if lost := streams.describe_lost_output():
         _log_error(UnfinishedError(f"standard output: cannot be written ({lost})"), status)

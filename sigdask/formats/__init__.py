@@ -52,7 +52,7 @@ from sigdask.formats.tables.notation import convert_scores, find_row_score
 from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS, are_same_scores, read_plain_scores
 from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.formats.texts import fairseq
-from sigdask.interface import spell
+from sigdask.interface import spell, spell_in
 from sigdask.io import addresses, as_path, prefetch_files
 from sigdask.io.compression import set_variable
 from sigdask.metrics import retrieval
@@ -119,8 +119,8 @@ class FileFormat:
                 remedy=f"leave out {spell('gold')}",
             )
         if gold is None and self.needs_gold:
-            option, content = REFERENCES.get(name, (f"{spell('gold')}", f"the {self.needs_gold}"))
-            raise InputError(f"format {name}: no {self.needs_gold}", remedy=f"give {option} FILE ({content})")
+            content = REFERENCES.get(name, f"the {self.needs_gold}")
+            raise InputError(f"format {name}: no {self.needs_gold}", remedy=f"give {spell('gold', 'FILE')} ({content})")
 
     def load(self, function: str = "") -> Any:
         """Import and return the reader, or another function: of the reader's module, or given by its address."""
@@ -360,11 +360,11 @@ LINE_FORMATS = frozenset({"segments", "speech"})
 JSON_START = re.compile(r"\s*(\{\s*(\"|$)|\[\s*([\[{\"\d]|$))")
 
 REFERENCES = {
-    "segments": ("--ref", "the reference translations"),
-    "speech": ("--ref", "the reference transcripts"),
-    "trec": ("--qrels", "the relevance judgements"),
+    "segments": "the reference translations",
+    "speech": "the reference transcripts",
+    "trec": "the relevance judgements",
 }
-"""Option and words for the references of formats that do not call them gold standard."""
+"""Words for the references of formats that do not call them gold standard."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
@@ -760,14 +760,14 @@ def _read_table_to_detect(path: Path, options: Options) -> FileTable:
     except InputError as error:
         if _is_prose(path):
             raise _build_reference_error(path, options.metrics) or InputError(
-                f"is text and no table. If it is the output of a system, {REFERENCE_REMEDY}. Else choose "
+                f"is text and no table. If it is the output of a system, {spell_in(REFERENCE_REMEDY)}. Else choose "
                 f"{spell('format')} ({error})",
                 file=path,
             ) from None
-        raise InputError(f"{error} [read as a table", remedy=f"choose with {spell('format')}]") from None
+        raise InputError(f"{error} [read as a table; choose with {spell('format')}]") from None
 
 
-REFERENCE_REMEDY = "give --ref FILE (the reference translations or transcripts) or --gold FILE (the gold standard)"
+REFERENCE_REMEDY = "give {gold=FILE} (the reference translations or transcripts, or the gold standard)"
 
 MIN_WORDS = 3
 """Minimum average number of words of a line of prose."""
@@ -785,11 +785,11 @@ def _build_reference_error(path: Path, metric_names: Sequence[str]) -> InputErro
     """Return the error for metrics that compare outputs with a reference; None if all do without."""
     for metric in metric_names:
         if (needed := _find_metric_format(metric)) is not None:
-            option, text = REFERENCES.get(
-                needed, (f"{spell('gold')}", f"the {FORMATS[needed].needs_gold or 'gold standard'}")
-            )
+            text = REFERENCES.get(needed, f"the {FORMATS[needed].needs_gold or 'gold standard'}")
             return InputError(
-                f"metric {metric} compares outputs with a reference", file=path, remedy=f"give {option} FILE ({text})"
+                f"metric {metric} compares outputs with a reference",
+                file=path,
+                remedy=f"give {spell('gold', 'FILE')} ({text})",
             )
     return None
 

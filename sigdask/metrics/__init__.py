@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.interface import spell_in
 from sigdask.io import addresses
 from sigdask.metrics import agreement, labels, parsing, regression, replicates, retrieval, texts
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec, list_score_columns
@@ -171,17 +172,17 @@ NEEDS = (
     (r"bleurt.*|bart[-_ ]?score|metricx.*|yisi.*|gemba.*|unite.*|mover[-_ ]?score|prism", SEGMENTS.format("")),
     (r"rouge.*|meteor|cider.*|spice|sari|nist|perplexity|ppl|loss", ITEMS),
     (r"mqm|esa|da|sqm", "needs people's ratings: rows of system, segment and score or errors (format ratings)"),
-    (r"em|exact[-_ ]?match", "needs answers and --gold of SQuAD (--format squad), or a column of scores of that name"),
+    (r"em|exact[-_ ]?match", "needs answers and {gold} of SQuAD ({format=squad}), or a column of scores of that name"),
     (r"acc_norm", "needs logs of single samples (format samples), or a column of scores of that name"),
     (r"win[-_ ]?rate|elo|lc_win_?rate", "needs wins, ties and losses of pairs of models (format battles)"),
-    (r"edit[-_ ]?distance|levenshtein", "needs words and their morphs or forms, and --gold (--format pairs)"),
-    (r"parseval|evalb", "is bracket-f1 of bracketed trees, with --gold FILE (format trees)"),
+    (r"edit[-_ ]?distance|levenshtein", "needs words and their morphs or forms, and {gold} ({format=pairs})"),
+    (r"parseval|evalb", "is bracket-f1 of bracketed trees, with {gold=FILE} (format trees)"),
     (r"mape", NUMBERS),
     (r"eer|pr[-_ ]?auc|auprc", WHOLE_OUTPUTS),
     (r"roc[-_ ]?auc|auroc", "is called AUC here (format numbers)"),
     (
         r"(n?dcg|map|mrr|rr|ap|gmap|infap|bpref|rprec|err|rbp|recip_rank)([@_(].*)?|(p|r|recall|success|hits?)[@_]\d+",
-        "needs runs and judgements (--format trec, --gold QRELS), and a name that ir-measures knows, such as nDCG@10",
+        "needs runs and judgements ({format=trec}, {gold=QRELS}), and a name that ir-measures knows, such as nDCG@10",
     ),
 )  # fmt: skip
 """Patterns of metric names, without case, and what such a metric needs."""
@@ -316,7 +317,7 @@ def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
         if needed == NEEDS[-1][1] and not retrieval.can_be_measure(name):
             known = "It has nDCG@10, RR and AP, for example; give several measures one by one"
             return InputError(f"metric {name!r}: ir-measures has no measure of this name. {known}")
-        return InputError(f"metric {name!r} {needed}")
+        return InputError(f"metric {name!r} {spell_in(needed)}")
     by_fold = {candidate.casefold(): candidate for candidate in known_names}
     if "," in name and {*(parts := re.split(r",\s*", folded_name))} <= {*by_fold}:
         several = format_list([by_fold[part] for part in parts])

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
+from sigdask.interface import spell_in
 from sigdask.io.caches import cached_njit
 from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS
 from sigdask.statistics.bounds import find_distinct_pairs
@@ -134,11 +135,11 @@ NAMES = tuple(DESCRIPTIONS)
 
 OTHER_TESTS = (
     (r"(approximate[-_ ])?randomi[sz]ation|permutation|shuffling", (
-        "this is the test that sigdask makes; leave out --tests"
+        "this is the test that sigdask makes; leave out {tests}"
     )),
-    (r"(paired[-_ ])?bootstrap.*|bca", "use --interval bootstrap for bootstrap intervals"),
-    (r"tukey.*|holm.*|bonferroni|bh|fdr|max-t.*|dunn.*", "use --adjust for adjustments"),
-    (r"anova|friedman|nemenyi|kruskal.*|cochran.*|omnibus", "use --adjust max-t or tukey to test all systems together"),
+    (r"(paired[-_ ])?bootstrap.*|bca", "use {interval=bootstrap} for bootstrap intervals"),
+    (r"tukey.*|holm.*|bonferroni|bh|fdr|max-t.*|dunn.*", "use {adjust} for adjustments"),
+    (r"anova|friedman|nemenyi|kruskal.*|cochran.*|omnibus", "use {adjust=max-t} or tukey to test all systems together"),
     (r"(paired[-_ ]?)?(t[-_ ]?test|student.*)", "use t for matched pairs, two-sample-t for independent samples"),
     (r"welch.*|mann[-_ ]?whitney.*|u[-_ ]?test|rank[-_ ]?sum", (
         "it takes independent samples, but systems are scored on the same items; use wilcoxon"
@@ -171,7 +172,7 @@ def parse_tests(tests: str | Sequence[str] | None) -> tuple[str, ...]:
     names = {name for word in words for name in (NAMES if word == "all" else (word,))}
     for word in names.difference(NAMES):
         if instead := next((text for pattern, text in OTHER_TESTS if re.fullmatch(pattern, word.casefold())), None):
-            raise InputError(f"no classical test {word!r}: {instead}; expected {', '.join(NAMES)} or all")
+            raise InputError(f"no classical test {word!r}: {spell_in(instead)}; expected {', '.join(NAMES)} or all")
         expected = f"; expected {', '.join(NAMES)} or all"
         raise InputError(f"no classical test {word!r}{suggest_name(word, NAMES, expected)}")
     return sort_tests(names)

@@ -65,7 +65,7 @@ def test_gold_has_the_names_that_each_field_gives_it(scores):
         (scores / f"{name}.csv").write_text(f"id,label\na,P\nb,{name.upper()}\n")
     help_texts = {
         call_sigdask("compare", "p.csv", "q.csv", flag, "gold.csv", "-m", "accuracy", cwd=scores).stdout
-        for flag in ("--gold", "--qrels", "--ref")
+        for flag in ("--gold", "--gold", "--gold")
     }
     assert len(help_texts) == 1
     assert "accuracy" in help_texts.pop()
@@ -87,7 +87,7 @@ def test_an_option_of_one_value_is_never_silently_overwritten(tmp_path):
     [
         (["--items", "a.csv", "--items", "b.csv"], "--items is given twice, but takes one value (see sigdask compare"),
         (["--tests", "t", "--tests", "sign"], "takes one value; join its values with commas"),
-        (["--ref", "a", "--gold", "b"], "--gold/--qrels/--ref is given twice, but takes one value; name further refer"),
+        (["--gold", "a", "--gold", "b"], "--gold is given twice, but takes one value; name further refer"),
     ],
 )
 def test_an_option_that_is_given_twice_names_the_remedy(words, remedy, tmp_path):
@@ -142,7 +142,7 @@ def test_what_cannot_be_is_refused_before_a_file_is_read(arguments, message, tmp
 
 def test_a_metric_that_its_format_cannot_have_is_refused_once_the_format_is_told(scores):
     (scores / "gold.txt").write_text("a b c\nd e f\n")
-    for arguments in ((YEH, "-m", "Recal"), ("gold.txt", "g=gold.txt", "--ref", "gold.txt", "-m", "bluxxx")):
+    for arguments in ((YEH, "-m", "Recal"), ("gold.txt", "g=gold.txt", "--gold", "gold.txt", "-m", "bluxxx")):
         result = call_sigdask("compare", *arguments, cwd=scores)
         assert (result.returncode, "did you mean" in result.stderr, "read as" in result.stderr) == (2, True, False)
 
@@ -158,7 +158,7 @@ def test_a_metric_that_its_format_cannot_have_is_refused_once_the_format_is_told
 def test_what_texts_lack_is_told_with_what_to_do(arguments, message, scores):
     for name, text in (("g.txt", "a b c d e\nf g h i j\n"), ("x.txt", "a b c d\nf g h i j k\n")):
         (scores / name).write_text(text)
-    result = call_sigdask("compare", "x.txt", "y=g.txt", "--ref", "g.txt", *arguments, cwd=scores)
+    result = call_sigdask("compare", "x.txt", "y=g.txt", "--gold", "g.txt", *arguments, cwd=scores)
     assert message in result.stderr
 
 
@@ -237,11 +237,11 @@ def test_a_metric_of_texts_without_references_asks_for_them(tmp_path):
         (tmp_path / f"{name}.txt").write_text("a line, of text\nand another\n")
     refused = call_sigdask("compare", "a.txt", "b.txt", "-m", "BLEU", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "a.txt: metric BLEU compares outputs with a reference; give --ref FILE" in refused.stderr
+    assert "a.txt: metric BLEU compares outputs with a reference; give --gold FILE" in refused.stderr
     assert "field" not in refused.stderr  # nothing about tables
     refused = call_sigdask("compare", "a.txt", "b.txt", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "a.txt: is text and no table. If it is the output of a system, give --ref FILE" in refused.stderr
+    assert "a.txt: is text and no table. If it is the output of a system, give --gold FILE" in refused.stderr
 
 
 def test_readme_and_licence_in_a_folder_are_no_systems(tmp_path):
@@ -448,5 +448,5 @@ def test_pairs_and_a_baseline_are_refused_together(tmp_path):
 def test_columns_of_a_format_without_columns_are_named(tmp_path):
     for name, text in {"x": "1 Q0 a 1 5 x\n", "y": "1 Q0 b 1 5 y\n", "q": "1 0 a 1\n"}.items():
         (tmp_path / name).write_text(text)
-    result = call_sigdask("compare", "x", "y", "--qrels", "q", "-m", "AP", "--ignore", "tag", cwd=tmp_path)
+    result = call_sigdask("compare", "x", "y", "--gold", "q", "-m", "AP", "--ignore", "tag", cwd=tmp_path)
     assert "warning: --ignore has no effect: format trec has no such columns or labels; leave it out" in result.stderr

@@ -13,7 +13,7 @@ from sigdask.analysis.comparison.intervals import NO_MEAN, NOT_BINARY, UNBOUNDED
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts.factors import scatter_rows
 from sigdask.counts.fields import Bools, Integers
-from sigdask.interface import spell
+from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.families.skewness import SHARE
 from sigdask.randomization.influence import ComparisonVerdicts, compute_influence
@@ -30,10 +30,10 @@ FEW_UNITS = 20
 
 TUKEY_CAVEAT = (
     "Tukey's HSD tests that all systems are exchangeable: systems of equal means and unequal variances are "
-    "declared different too often (in simulations 9 to 16 % instead of 5 %); --adjust max-t does not have this problem"
+    "declared different too often (in simulations 9 to 16 % instead of 5 %); {adjust=max-t} does not have this problem"
 )
 EXACT_BY_HOLM = (
-    "p is exact, and adjusted by Holm. --adjust max-t uses random trials instead, and has more power if comparisons "
+    "p is exact, and adjusted by Holm. {adjust=max-t} uses random trials instead, and has more power if comparisons "
     "are correlated"
 )
 SKEWED = (
@@ -45,7 +45,7 @@ LARGER = (
     "{turned} (error rates: docs/error-rates.md)"
 )
 RESAMPLE = (
-    "Use more units, or --adjust max-t, which also resamples the units of such comparisons (error rates: "
+    "Use more units, or {adjust=max-t}, which also resamples the units of such comparisons (error rates: "
     "docs/error-rates.md)"
 )
 TUKEY_P = (
@@ -56,11 +56,11 @@ TUKEY_P = (
 
 PERMUTED = {
     "scores": (0.040, 0.130, "scores of single segments are swapped as if a metric's errors on them were independent",
-               "To swap whole systems, add --permute systems (in compare --unit system)"),
+               "To swap whole systems, add {permute=systems} (in compare {unit=system})"),
     "segments": (0.020, 0.130, "segments are swapped as if a metric's errors on them were independent",
-                 "To swap whole systems, add --permute systems (in compare --unit system)"),
+                 "To swap whole systems, add {permute=systems} (in compare {unit=system})"),
     "pairs": (0.220, 0.310, "decisions on pairs are swapped as if pairs of one segment and system were independent",
-              "--permute scores assumes less"),
+              "{permute=scores} assumes less"),
 }  # fmt: skip
 """For each unit of permutation of `meta`: the sizes of acc-eq at level 0.05 in `benchmarks.meta` (independent errors,
 system effects), its assumption, and the alternatives.
@@ -79,7 +79,7 @@ def note_permutation(metric: object, unit: str) -> Note | None:
         f"{assumed}. In a simulation with 15 systems, 100 segments and acc-eq, the test at 0.05 called "
         f"{100 * size:.0f} % of equally good metrics different, and {100 * with_effects:.0f} % if a metric errs alike "
         "on all segments of a system. "
-        f"{remedy}"
+        f"{spell_in(remedy)}"
     )
     return Note("permutation", text, {"swapped": swapped, "size": size, "size_system_effects": with_effects})
 
@@ -179,16 +179,16 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     if adjustment.for_exact and adjustment.method == "holm":
-        yield Note("exact-by-holm", EXACT_BY_HOLM, {"adjust": adjustment.method})
+        yield Note("exact-by-holm", spell_in(EXACT_BY_HOLM), {"adjust": adjustment.method})
     if adjustment.method == "tukey":
-        yield Note("caveat", TUKEY_CAVEAT, {"adjust": adjustment.method})
+        yield Note("caveat", spell_in(TUKEY_CAVEAT), {"adjust": adjustment.method})
         yield from _check_tukey_p(table)
     if adjustment.takes_larger:
         details = get_details(table)
         is_turned = details.has_two_methods & (details.p_first <= table.alpha) & (table.p_adjusted > table.alpha)
         yield _build_skewed_note(adjustment, LARGER, int(np.count_nonzero(is_turned)))
     elif adjustment.n_skewed >= max(SHARE * len(table), 1):
-        yield _build_skewed_note(adjustment, RESAMPLE)
+        yield _build_skewed_note(adjustment, spell_in(RESAMPLE))
 
 
 def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:

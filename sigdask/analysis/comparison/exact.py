@@ -15,6 +15,7 @@ from sigdask.analysis.comparison.pairs import Comparisons, CountedCells
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
+from sigdask.interface import spell_in
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Method
 from sigdask.randomization.panels.exact import ExactPanel, IntegerScoring
@@ -201,7 +202,7 @@ def _build_panels(
         return None
     found: list[tuple[int, ExactPanel]] = []
     for k, problem in _iter_problems(comparisons, selected, unsolved):
-        panel = f"{problem}; {REMEDY}" if isinstance(problem, str) else _plan_panel(problem, method, seconds)
+        panel = f"{problem}; {spell_in(REMEDY)}" if isinstance(problem, str) else _plan_panel(problem, method, seconds)
         if isinstance(panel, str) and method == "exact":
             raise InputError(f"method exact: {comparisons.describe(int(selected[k]))}: {panel}")
         if isinstance(panel, ExactPanel):
@@ -238,7 +239,7 @@ def _limit_panels(
         f"method exact: the exact p-values of {format_count(len(panels), 'comparison')} by "
         f"{comparisons.get_metric(longest).name} would take {_format_duration(float(total[-1]))} of one core together "
         f"(the longest, {comparisons.describe(longest)}, {_format_duration(panel.chosen.seconds)}), but the limit is "
-        f"{_format_seconds(limit)}; {RAISE_REMEDY}; {REMEDY}"
+        f"{_format_seconds(limit)}; {spell_in(RAISE_REMEDY)}; {spell_in(REMEDY)}"
     )
 
 
@@ -294,18 +295,18 @@ def _explain_refusal(problem: Problem, method_plan: ChosenMethod | NoMethod, lim
             if isinstance(method_plan, NoMethod)
             else f"{method_plan.method} gives {WEAKER_GUARANTEES[method_plan.guarantee]}"
         )
-        return f"no exact p: {reason}; {REMEDY}"
+        return f"no exact p: {reason}; {spell_in(REMEDY)}"
     cheapest = min(candidates, key=lambda candidate: (candidate.n_bytes > limits.n_bytes, candidate.seconds))
     fits = cheapest.n_bytes <= limits.n_bytes
     return (
         f"an exact p ({cheapest.method}) would take {_format_duration(cheapest.seconds)} of one core and "
         f"{_format_gigabytes(cheapest.n_bytes)} of memory, but the limit is "
         + (
-            f"{_format_seconds(limits.seconds)}; {RAISE_REMEDY}; "
+            f"{_format_seconds(limits.seconds)}; {spell_in(RAISE_REMEDY)}; "
             if fits
             else f"{_format_gigabytes(limits.n_bytes)} of memory; "
         )
-        + REMEDY
+        + spell_in(REMEDY)
     )
 
 
@@ -332,9 +333,9 @@ def _format_gigabytes(n: int) -> str:
 WEAKER_GUARANTEES = {"numeric": "a p whose rounding error is not bounded", "bounds": "only limits of p"}
 """Descriptions of the weaker guarantees."""
 
-RAISE_REMEDY = "raise it with --exact-limit SECONDS"
+RAISE_REMEDY = "raise it with {exact_limit=SECONDS}"
 
 REMEDY = (
-    "--method auto samples it, --method both samples it and adds the exact values that fit, --method "
-    "randomization only samples"
+    "{method=auto} samples it, {method=both} samples it and adds the exact values that fit, {method=randomization} "
+    "only samples"
 )

@@ -17,7 +17,7 @@ from sigdask.analysis.comparison.pairs import IntervalSpec, build_full_panels
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
-from sigdask.interface import spell
+from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
 from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, find_critical_value
@@ -397,7 +397,7 @@ def _build_relabelling(comparisons: FamilyComparisons, alternative: Alternative)
     return Relabelling(tuple(members), rows)
 
 
-ONE_SET = "there is only one test set; to combine results, give several test sets, or --by COLUMN"
+ONE_SET = "there is only one test set; to combine results, give several test sets, or {by=COLUMN}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,7 +481,7 @@ def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative) 
     if (misfit := describe_non_sums(comparisons)) is not None:
         raise InputError(f"{misfit}, which cannot be combined over test sets")
     if not len(comparisons):
-        raise InputError(ONE_SET)
+        raise InputError(spell_in(ONE_SET))
     metric = number_rows(comparisons.metric)
     hypothesis = number_rows(comparisons.encode_systems("a"), comparisons.encode_systems("b"), metric)
     size = _check_set_counts(comparisons, hypothesis, metric)
@@ -538,5 +538,5 @@ def _check_set_counts(comparisons: FamilyComparisons, hypothesis: Integers, metr
             remedy="leave out the systems or test sets that lack items",
         )
     if n_sets.max() < 2:
-        raise InputError(ONE_SET)
+        raise InputError(spell_in(ONE_SET))
     return int(n_sets.max())

@@ -39,7 +39,7 @@ from sigdask.counts.factors import group_rows, number_rows, scatter_rows
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
-from sigdask.interface import spell
+from sigdask.interface import spell, spell_in
 from sigdask.options import Adjust, Alternative, Option, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
@@ -58,8 +58,8 @@ MAX_NAMED = 5
 """Maximum number of skipped comparisons that are named."""
 
 EXACT_WITHOUT_TRIALS = (
-    "--method exact counts no random trials. Leave out --trials (it sets only the resamples of intervals by "
-    "inversion), or give --method both"
+    "{method=exact} counts no random trials. Leave out {trials} (it sets only the resamples of intervals by "
+    "inversion), or give {method=both}"
 )
 
 MIN_GROUPS = 6
@@ -155,7 +155,7 @@ class SetAnalysis:
             text = f"not compared, because they have no item in common: {format_list(names, MAX_NAMED, '; ')}"
             notes.append(Note("missing", text, {"n_comparisons": len(self.left_out)}))
         if self.main.spec.method == "exact" and self.main.spec.trials is not None:
-            notes.append(Note("unused-option", EXACT_WITHOUT_TRIALS, {"option": "trials"}))
+            notes.append(Note("unused-option", spell_in(EXACT_WITHOUT_TRIALS), {"option": "trials"}))
         notes += [note_unused(option, f"with {spell(*option.idle_with)}") for option in self.unused if option.idle_with]
         permuted = (note_permutation(metric, unit) for metric in self.main.comparisons.metrics)
         notes += [note for note in permuted if note is not None]

@@ -119,7 +119,7 @@ VERBOSE = click.option(
     "-v", "--verbose", is_flag=True, help="Show details of each p-value: runs, checks, and correlation of the systems."
 )
 GOLD = click.option(
-    "--gold", "--qrels", "--ref", "gold", metavar="FILE",
+    "--gold", metavar="FILE",
     help="Gold-standard file: labels, references or relevance judgements.",
 )  # fmt: skip
 FORMAT = click.option(

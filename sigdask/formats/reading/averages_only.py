@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import RefusedFileError
+from sigdask.interface import spell_in
 
 METRIC_WORDS = frozenset({"bleu", "sacrebleu", "chrf", "ter", "comet", "cometkiwi", "xcomet", "metricx", "bleurt",
                           "bertscore",
@@ -36,9 +37,9 @@ STEP = re.compile(
 
 AVERAGES_PROBLEM = "holds averages over a whole test set, but a test needs the score of each item"
 OUTPUTS_PROBLEM = "holds outputs and no score of each item"
-LABELS_REMEDY = "give the labels themselves: --gold FILE and one file per system, or a table with a gold column"
+LABELS_REMEDY = "give the labels themselves: {gold=FILE} and one file per system, or a table with a gold column"
 SACREBLEU_REMEDY = (
-    "give the outputs themselves (--gold REFERENCE --metric BLEU), or the scores of `sacrebleu --sentence-level`"
+    "give the outputs themselves ({gold=REFERENCE} and the metric BLEU), or the scores of `sacrebleu --sentence-level`"
 )
 SWE_REMEDY = (
     "`resolved_ids` names the instances that were solved, as report.json of each instance does; write a table with a "
@@ -47,17 +48,17 @@ SWE_REMEDY = (
 EVALPLUS_REMEDY = "give its *_eval_results.json, whose `eval` has `base_status` of each sample"
 MTEB_REMEDY = (
     "keep the predictions (prediction_folder=FOLDER of mteb.evaluate; save_predictions=True before version 2) and "
-    "score each query: rankings of documents are read with --gold QRELS"
+    "score each query: rankings of documents are read with {gold=QRELS}"
 )
 LIGHTEVAL_REMEDY = "run it again with --save-details, and write the metrics of each sample as a table"
 SAMPLES_REMEDY = "run it again with --log_samples, and give the files samples_*.jsonl or their folder"
-TAGS_REMEDY = "give the tagged sentences (JSON lists of tags, or CoNLL files) with --gold FILE and --metric f1"
-EVALUATE_REMEDY = "give the outputs with --gold FILE and the metric, or save a list of the scores of each item"
+TAGS_REMEDY = "give the tagged sentences (JSON lists of tags, or CoNLL files) with {gold=FILE} and the metric f1"
+EVALUATE_REMEDY = "give the outputs with {gold=FILE} and the metric, or save a list of the scores of each item"
 HARNESS_KEYS = ("versions", "configs", "n-shot", "config", "group_subtasks", "higher_is_better")
 CURVE_PROBLEM = (
     "holds a training curve, a row for each {step}. Its points are averages that depend on each other, so no test fits "
     "them. Evaluate each system on a test set, and write the score of each item. If rows are items, name their ids "
-    "with --columns id=COLUMN"
+    "with {columns=id=COLUMN}"
 )
 
 TEXT_REPORTS: tuple[tuple[re.Pattern[str], str, str], ...] = (
@@ -85,14 +86,16 @@ AVERAGES_KEYS: tuple[tuple[frozenset[str], str, str], ...] = (
 )
 """Keys of JSON objects of averages, with a description and the remedy."""
 
-TRANSCRIPTS_REMEDY = "write one transcript per line into a file of each system, and give --gold REFERENCES --metric WER"
+TRANSCRIPTS_REMEDY = (
+    "write one transcript per line into a file of each system, and give {gold=REFERENCES} and the metric WER"
+)
 
 OUTPUT_COLUMNS: tuple[tuple[frozenset[str], str, str], ...] = (
     (frozenset({"audio_filepath", "text", "pred_text"}), "NeMo's transcripts", TRANSCRIPTS_REMEDY),
     (
         frozenset({"actual", "predicted", "error", "prediction"}),
         "Weka's predictions with their confidence",
-        "compare the labels with --columns gold=actual,prediction=predicted",
+        "compare the labels with {columns=gold=actual} and {columns=prediction=predicted}",
     ),
 )
 """Columns of outputs whose only numbers are no scores (a duration, a confidence), with what they are and the remedy."""
@@ -123,7 +126,7 @@ def check_columns(path: Path, names: Collection[str]) -> None:
         raise build_averages_error(path, "scikit-learn's classification report", LABELS_REMEDY)
     for columns, description, remedy in OUTPUT_COLUMNS:
         if columns <= {*names}:
-            raise RefusedFileError(f"{OUTPUTS_PROBLEM} (these are {description}); {remedy}", file=path)
+            raise RefusedFileError(f"{OUTPUTS_PROBLEM} (these are {description}); {spell_in(remedy)}", file=path)
 
 
 def check_document(path: Path, document: Any) -> None:
@@ -136,7 +139,9 @@ def check_document(path: Path, document: Any) -> None:
                 f"is a report of SWE-bench, which holds no score of each item; {SWE_REMEDY}", file=path
             )
         case {"text": str(), "segments": list(), "language": _}:
-            raise RefusedFileError(f"{OUTPUTS_PROBLEM} (this is Whisper's transcript); {TRANSCRIPTS_REMEDY}", file=path)
+            raise RefusedFileError(
+                f"{OUTPUTS_PROBLEM} (this is Whisper's transcript); {spell_in(TRANSCRIPTS_REMEDY)}", file=path
+            )
         case {"pass_at_k": _, "eval": dict()}:
             raise RefusedFileError(
                 "is EvalPlus's file of samples by task, in a layout that is not read; evaluate them again, and "
@@ -164,7 +169,7 @@ def check_not_averages(path: Path, document: Mapping[str, Any]) -> None:
 
 def build_training_curve_error(path: Path, step: str) -> RefusedFileError:
     """Return the error for a file with one row for each step of training."""
-    return RefusedFileError(f"{CURVE_PROBLEM.format(step=step)}", file=path)
+    return RefusedFileError(spell_in(CURVE_PROBLEM.replace("{step}", step)), file=path)
 
 
 def build_leaderboard_error(path: Path, column: str, hint: str = "") -> RefusedFileError:
@@ -177,7 +182,7 @@ def build_leaderboard_error(path: Path, column: str, hint: str = "") -> RefusedF
 
 def build_averages_error(path: Path, description: str, remedy: str) -> RefusedFileError:
     """Return the error for a file of averages, with a description and the remedy."""
-    return RefusedFileError(f"{AVERAGES_PROBLEM} (this is {description}); {remedy}", file=path)
+    return RefusedFileError(f"{AVERAGES_PROBLEM} (this is {description}); {spell_in(remedy)}", file=path)
 
 
 def _find_tool(document: Any) -> tuple[str, str] | None:

@@ -165,8 +165,12 @@ Key = tuple[str | None, str, str]
 LogGroups = Mapping[Key, Sequence[SampleFile]]
 """Logs by system, task and variant."""
 
-ALL = "--format samples:logs=all averages them"
 NEWEST = "samples:logs=newest takes the newest of all"
+
+
+def tell_average() -> str:
+    """Return the option that averages all logs."""
+    return f"{spell('format', 'samples:logs=all')} averages them"
 
 
 def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[SampleFile], list[str]]:
@@ -215,7 +219,7 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
     for log in logs:
         if log.moment is None:
             dated = next(other for other in logs if other.moment is not None)
-            remedy = f"so it is not known which is newer; remove one of them; {ALL}"
+            remedy = f"so it is not known which is newer; remove one of them; {tell_average()}"
             raise InputError(
                 f"no date in its name, and {dated.path} of the same {owner} has one; {remedy}", file=log.path
             )
@@ -230,7 +234,7 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
                 f"{owner} has logs in {len(homes)} folders ({names})",
                 file=logs[0].path,
                 remedy="give each folder as a system, or all with one name (NAME=FOLDER) as replicates; "
-                f"{NEWEST}, {ALL.removeprefix('--format ')}",
+                f"{NEWEST}, samples:logs=all averages them",
             )
         models = [log.model or harness.find_model(log.path) for log in (previous, last)]
         if None not in models and models[0] != models[1]:
@@ -240,7 +244,7 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
                 file=last.path,
             )
     if last.moment == previous.moment:
-        remedy = f"remove one of them; {ALL}"
+        remedy = f"remove one of them; {tell_average()}"
         raise InputError(f"{previous.path} and {last.path} are of the same {owner} and the same date; {remedy}")
     before = next((log for log in ordered[-2::-1] if log.is_whole), previous)
     n, n_before = (_count_items(log, options, is_last=log is last) for log in (last, before))
@@ -250,7 +254,7 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
             f"the newest log of system {last.system!r} has {format_count(n, 'item')} and the one before, "
             f"{before.path}, {n_before:,}{end}",
             file=last.path,
-            remedy=f"run it again, or remove the one that is not to be compared; {ALL}",
+            remedy=f"run it again, or remove the one that is not to be compared; {tell_average()}",
         )
     return last
 
@@ -285,7 +289,8 @@ def _describe_left_out(selected: Sequence[SampleFile], older: LogGroups) -> Iter
     is_single = len(logs) == 1
     yield (
         f"of each system and task the newest log is taken ({date_list}); {len(logs):,} older "
-        f"{'one is' if is_single else 'ones are'} left out: {format_list([str(log.path) for log in logs])} ({ALL})"
+        f"{'one is' if is_single else 'ones are'} left out: {format_list([str(log.path) for log in logs])} "
+        f"({tell_average()})"
     )
 
 

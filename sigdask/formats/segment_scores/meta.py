@@ -110,7 +110,9 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
     segment = table.require_column(
         options.id_column, SEGMENT_NAMES, "column of segments", f"{spell('columns', 'id=COLUMN')}"
     )
-    human = table.require_column(options.gold_column, HUMAN_NAMES, "column of human scores", "--human")
+    human = table.require_column(
+        options.gold_column, HUMAN_NAMES, "column of human scores", spell("columns", "gold=COLUMN")
+    )
     note = f"{table.path.name}: human scores in {human!r}, systems in {system!r}, segments in {segment!r}"
     notes.append(ScopeNote(note))
     set_column = table.find_column(SET_NAMES)
@@ -180,7 +182,9 @@ def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:
             continue
         if human is None and len(names) > 1:
             raise InputError(
-                f"several human scores of {pair}: {', '.join(names)}", file=path, remedy="choose one with --human"
+                f"several human scores of {pair}: {', '.join(names)}",
+                file=path,
+                remedy=f"choose one with {spell('columns', 'gold=NAME')}",
             )
         found[pair] = _read_pair(path, pair, files, human or names[0], options)
     if not found:
@@ -319,15 +323,15 @@ def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequ
             raise InputError(
                 f"all human scores{place} are {cells.human[0]:g}, so no metric can agree with them",
                 file=cells.path,
-                remedy="choose another --human, or leave this data out",
+                remedy="choose other human scores, or leave this data out",
             )
         if (n_systems := len({*cells.groups["system"]})) < 3:
-            limit = "between them (--level system, or --group item within a segment) a correlation is always 1 or -1"
+            limit = "between them (of systems, or within a segment) a correlation is always 1 or -1"
             if n_systems == 1:
                 limit = "agreement can only be measured between its segments, not between systems"
             notes.append(ScopeNote(f"only {format_count(n_systems, 'system')}{place}: {limit}"))
         if (n_segments := len({*cells.groups["segment"]})) < 3:
-            limit = "in its segments (--group system) a correlation is always 1 or -1, or undefined"
+            limit = "in its segments (within a system) a correlation is always 1 or -1, or undefined"
             notes.append(ScopeNote(f"only {format_count(n_segments, 'segment')}{place} of each system: {limit}"))
         if constant := [metric for metric in metric_names if np.ptp(cells.scores[metric]) == 0]:
             effect = (

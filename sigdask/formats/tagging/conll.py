@@ -226,10 +226,11 @@ class _TagCodes:
             wrong = np.flatnonzero(self.prefix[codes] < 0)
             if len(wrong):
                 allowed = chunks.SCHEMES[scheme].prefixes.replace("O", "")
+                gold_remedy = f"give the gold labels with {spell('gold', 'FILE')}, " if codes is file.gold else ""
                 raise InputError(
                     f"{file.get_location(wrong[0])}: label {self.names[codes[wrong[0]]]!r}, expected O or one that "
                     f"begins with {', '.join(f'{letter}-' for letter in allowed)}; "
-                    f"{'give the gold labels with --gold FILE, ' if codes is file.gold else ''}choose the column "
+                    f"{gold_remedy}choose the column "
                     f"({spell('format', 'conll:column=N')} or conll:gold-column=N), read it as another "
                     f"({spell('label_map', 'O=LABEL')}), or read plain labels: "
                     f"{spell('format', 'conll:scheme=raw')} (each token is a chunk) or conll:scheme=IO (adjacent "

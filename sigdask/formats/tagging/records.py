@@ -16,6 +16,7 @@ from sigdask.formats.reading import json_records
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.formats.tagging.chunks import is_chunk_tag
 from sigdask.formats.tagging.sentences import FileColumns, SentenceCollector, TaggedFile
+from sigdask.interface import spell
 
 TOKEN_KEYS = ("tokens", "words", "token", "sentence", "text")
 PREDICTED_KEYS = ("predictions", "prediction", "predicted", "pred", "preds", "pred_tags", "predicted_tags",
@@ -198,12 +199,12 @@ def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Tagg
         label, gold, tokens = (as_list(value.get(key)) if key is not None else None for key in chosen_keys)
         for noun, part, option in (("tags", label, "column"), ("gold tags", gold, "gold-column")):
             if not _is_plain_list(part) and (noun == "tags" or keys.gold is not None):
+                end = "" if noun == "tags" else f", or give {spell('gold', 'FILE')}"
                 raise InputError(
                     f"no list of {noun} among the keys {', '.join(map(repr, value))}",
                     file=path,
                     place=record.place,
-                    remedy="name its key: --format "
-                    f"conll:{option}=KEY{'' if noun == 'tags' else ', or give --gold FILE'}",
+                    remedy=f"name its key: {spell('format', f'conll:{option}=KEY')}{end}",
                 )
         yield TaggedRecord(
             place=record.place,

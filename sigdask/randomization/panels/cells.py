@@ -15,6 +15,7 @@ from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.metrics.agreement import SET_COLUMN
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.kernels import agreement as kernels
@@ -96,7 +97,7 @@ class AgreementCells:
             lacking = "test set has two systems" if metric.level == "system" else "group has two scores"
             raise InputError(
                 f"{metric.name}: has no {lacking} to compare",
-                remedy="add systems, or choose another --level or --group",
+                remedy=f"add systems, or choose another {spell('level')} or {spell('group')}",
             )
         return cells.average() if metric.level == "system" and cells.has_one_unit_each else cells
 
@@ -153,7 +154,7 @@ class AgreementCells:
         if (np.bincount(sets[is_complete], minlength=self.n_sets) == 0).any():
             raise InputError(
                 "meta-spa needs segments that all systems have, but no segment has scores of every system",
-                remedy="choose another --statistic",
+                remedy=f"choose another {spell('statistic')}",
             )
         groups = np.repeat(np.arange(len(self.sizes)), self.sizes)[is_complete]
         starts = np.searchsorted(groups, np.arange(len(self.sizes) + 1))
@@ -288,8 +289,8 @@ def check_calibration(cells: AgreementCells, metric: BoundAgreement) -> None:
         raise InputError(
             f"{metric.name}: {n:,} pairs of segments are too many (at most {MAX_CALIBRATED:,}), because each trial "
             "chooses its threshold of ties from all of them",
-            remedy="compare within segments (--group item, or group=item after the metric's name), or swap "
-            "decisions (--permute pairs)",
+            remedy=f"compare within segments ({spell('group', 'item')}), or swap decisions "
+            f"({spell('permute', 'pairs')})",
         )
 
 
