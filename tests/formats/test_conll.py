@@ -249,7 +249,7 @@ def test_labels_and_types_are_mapped(tmp_path, files):
     assert compare_files(mapped_files, "conll", label_map=maps) == compare_files(files)
     counts = read(*mapped_files[:2], gold=mapped_files[2], format="conll", options=Options(label_map=maps))
     [warning] = counts.warnings
-    assert warning.startswith("--map: no label 'GPE' in gold or systems; labels: ")
+    assert warning.startswith("label_map=: no label 'GPE' in gold or systems; labels: ")
 
 
 @pytest.mark.parametrize(
