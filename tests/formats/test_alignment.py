@@ -126,7 +126,7 @@ def test_numbers_of_items_in_another_order_ask_for_their_column(tmp_path, name, 
     rows = [f"{k},{','.join(str((k * 7 + i) % 11 / 11) for i, _ in enumerate(metrics.split(',')))}" for k in range(40)]
     for path, lines in (("a.csv", rows), ("b.csv", random.Random(1).sample(rows, len(rows)))):
         (tmp_path / path).write_text("\n".join([f"{name},{metrics}", *lines]) + "\n")
-    with pytest.raises(InputError, match=f"column '{name}' has the same cells as .*columns={'id': "):
+    with pytest.raises(InputError, match=f"column '{name}' has the same cells as .*columns="):
         read(tmp_path / "a.csv", tmp_path / "b.csv")
     counts = read(tmp_path / "a.csv", tmp_path / "b.csv", options=Options(columns={"id": name}))
     scores = next(values for field, values in counts.fields.items() if values.shape[1] == 2)
