@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from shlex import quote
 from typing import Any, Literal
 
 Interface = Literal["command line", "python", "plan"]
@@ -86,19 +87,20 @@ def spell(name: str, value: Any = None) -> str:
     interface = get_interface()
     if interface == "command line":
         flag = get_flag(name)
-        return flag if value is None else f"--no-{flag[2:]}" if value is False else f"{flag} {value}"
+        return flag if value is None else f"--no-{flag[2:]}" if value is False else f"{flag} {quote(str(value))}"
     is_plan = interface == "plan"
     key = PLAN_KEYS.get(name, name) if is_plan else name
     if value is None:
         return f"`{key}`" if is_plan else f"{key}="
-    equals, quote = (" = ", '"') if is_plan else ("=", "'")
+    equals, mark = (" = ", '"') if is_plan else ("=", "'")
     if isinstance(value, bool):
         return f"{key}{equals}{str(value).lower() if is_plan else value}"
-    if name == "columns":
-        role, _, column = str(value).partition("=")
-        pair = f"{role} = {_quote(column, quote)}" if is_plan else f"'{role}': {_quote(column, quote)}"
+    if name in {"columns", "label_map"}:
+        first, _, second = str(value).partition("=")
+        second = _quote(second, mark) if name == "columns" else f"[{mark}{second}{mark}]"
+        pair = f"{first} = {second}" if is_plan else f"'{first}': {second}"
         return f"{key}{equals}{{{pair}}}"
-    return f"{key}{equals}{_quote(str(value), quote)}"
+    return f"{key}{equals}{_quote(str(value), mark)}"
 
 
 def spell_in(text: str) -> str:
@@ -112,6 +114,6 @@ def spell_in(text: str) -> str:
     return re.sub(r"\{(\w+)(?:=([^}]*))?\}", lambda option: spell(option[1], option[2]), text)
 
 
-def _quote(text: str, quote: str) -> str:
+def _quote(text: str, mark: str) -> str:
     """Return a value in quotation marks, or bare if it is a number or stands for one that the user knows."""
-    return text if text.isupper() or text.replace(".", "", 1).isdigit() else f"{quote}{text}{quote}"
+    return text if text.isupper() or text.replace(".", "", 1).isdigit() else f"{mark}{text}{mark}"

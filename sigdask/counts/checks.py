@@ -328,8 +328,9 @@ def describe_foreign_types(known: Collection[str], used: Mapping[str, Sequence[s
 
     Examples
     --------
-    >>> describe_foreign_types({"PER"}, {"a": ["PER"], "b": ["per", "PER", "LOC"]})
-    ["types that gold never has are never correct: b 2 of 3 (such as 'LOC'). Some differ only in case: --map PER=per"]
+    >>> [note] = describe_foreign_types({"PER"}, {"a": ["PER"], "b": ["per"]})
+    >>> note.partition(". ")[2]
+    "Some differ only in case: label_map={'PER': ['per']}"
     """
     parts, is_clear, lowered = [], False, {name.casefold(): name for name in known}
     for system, names in used.items():
@@ -338,9 +339,9 @@ def describe_foreign_types(known: Collection[str], used: Mapping[str, Sequence[s
             is_clear |= 2 * len(foreign) >= len(names)
     foreign_names = sorted({name for names in used.values() for name in names} - {*known})
     pairs = [(lowered[name.casefold()], name) for name in foreign_names if name.casefold() in lowered]
-    maps = [
-        f"{spell('label_map')} " + "=".join(name.partition("(")[0] for name in pair) for pair in pairs
-    ]  # types without roles
+    maps = [  # types without roles
+        spell("label_map", "=".join(name.partition("(")[0] for name in pair)) for pair in pairs
+    ]
     if not parts:
         return []
     case = f". Some differ only in case: {maps[0]}" if maps else ""

@@ -853,7 +853,8 @@ def _build_unknown_error(table: FileTable, options: Options) -> InputError:
         )
     return UnknownFormatError(
         f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{columns_text}). Are these "
-        f"outputs of a system? Then {REFERENCE_REMEDY}. Else choose {spell('format', 'NAME')}: {', '.join(FORMATS)}"
+        f"outputs of a system? Then {spell_in(REFERENCE_REMEDY)}. Else choose {spell('format', 'NAME')}: "
+        f"{', '.join(FORMATS)}"
     )
 
 

@@ -28,7 +28,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "sacrebleu, two systems": ([{"system": "a", "BLEU": {"score": 38.3, "ci": 0.7}}], "--sentence-level"),
     "classification report": (
         {"no": CLASS_SCORES, "yes": CLASS_SCORES, "accuracy": 0.75, "macro avg": CLASS_SCORES},
-        "--gold FILE",
+        "gold=FILE",
     ),
     "MTEB": ({"task_name": "STS12", "mteb_version": "1.12.0", "scores": {"test": [{"main_score": 0.7}]}}, "prediction"),
     "MTEB before 1.11": ({"mteb_dataset_name": "T2", "mteb_version": "1.1.1", "test": {"map": 0.7}}, "prediction"),
@@ -38,7 +38,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
         {"overall_precision": 0.5, "overall_f1": 0.4, "LOC": {"precision": 0.2, "number": 3}},
         "tagged sentences",
     ),
-    "evaluate.save": ({"accuracy": 0.7, "_timestamp": "2024-04-17", "_evaluate_version": "0.4.1"}, "--gold FILE"),
+    "evaluate.save": ({"accuracy": 0.7, "_timestamp": "2024-04-17", "_evaluate_version": "0.4.1"}, "gold=FILE"),
     "pass@k": ({"humaneval": {"base": {"pass@1": 0.8}, "plus": {"pass@1": 0.7}}}, "_eval_results.json"),
     "HELM": ([{"name": {"name": "em"}, "count": 1, "sum": 0.5, "mean": 0.5, "stddev": 0.0}], "per_instance_stats"),
     "Trainer": ({"epoch": 3.0, "eval_f1": 77.4, "eval_loss": 1.1, "eval_runtime": 13.2}, "one row per item"),
@@ -64,15 +64,15 @@ REPORT = (
     "              precision    recall  f1-score   support\n\n         neg       0.80      0.70      0.75        50\n"
 )
 TEXTS = {
-    REPORT: "--gold FILE",
-    ",precision,recall,f1-score,support\nneg,0.8,0.7,0.75,50\nmacro avg,0.8,0.7,0.75,100\n": "--gold FILE",
+    REPORT: "gold=FILE",
+    ",precision,recall,f1-score,support\nneg,0.8,0.7,0.75,50\nmacro avg,0.8,0.7,0.75,100\n": "gold=FILE",
     "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.4.3 = 20.8 54.4/26.6 (BP = 1.0)\n": "--sentence-level",
     "BLEU = 20.74, 54.4/26.6/14.9/8.7 (BP=1.000, ratio=1.026, hyp_len=62880, ref_len=61287)\n": "--sentence-level",
     "processed 46435 tokens with 5648 phrases; found: 5600 phrases; correct: 5000.\naccuracy: 97%;\n": "tagged files",
     "model,accuracy,f1\nbase,0.31,0.25\nlarge,0.41,0.35\nhuge,0.51,0.45\n": "one row per item",
     "system\tscore\nbase\t0.31\nlarge\t0.41\n": "one row per item",
-    "name,accuracy,f1,runtime\nbase,0.31,0.25,3\nlarge,0.41,0.35,4\n": "--columns id='name'",
-    "Method\tBLEU\tCOMET\nbase\t31.2\t0.71\nlarge\t33.1\t0.74\n": "--columns id='Method'",
+    "name,accuracy,f1,runtime\nbase,0.31,0.25,3\nlarge,0.41,0.35,4\n": "columns={'id': 'name'}",
+    "Method\tBLEU\tCOMET\nbase\t31.2\t0.71\nlarge\t33.1\t0.74\n": "columns={'id': 'Method'}",
     ",accuracy,f1\nbase,0.31,0.25\nlarge,0.41,0.35\n": "a row for each system",
     "id,model,accuracy,f1\n1,base,0.31,0.25\n2,large,0.41,0.35\n": "one row per item",
     "model_name,en,de\nbase,45.3%,31 %\nlarge,47.1%,33 %\n": "one row per item",
@@ -93,7 +93,7 @@ def test_scores_of_systems_on_benchmarks_are_not_compared_as_if_benchmarks_were_
     (path := tmp_path / "scores.json").write_text(json.dumps(scores))
     with pytest.raises(
         RefusedFileError,
-        match="compare systems over test sets, write a CSV file .* If rows are items, say --columns id=",
+        match="compare systems over test sets, write a CSV file .* If rows are items, say columns={'id': ",
     ):
         read(path)
     assert read(path, options=Options(columns={"id": "id"})).systems == tuple(names)

@@ -90,5 +90,5 @@ def test_logs_of_training_as_json_are_refused(tmp_path):
 
 def test_a_score_column_that_a_wide_table_cannot_use_is_refused(tmp_path):
     path = write_table(tmp_path / "wide.csv", {"id": IDS, **SCORES, "f1": SCORES["a"]})
-    with pytest.raises(InputError, match=r"wide\.csv: --columns"):
+    with pytest.raises(InputError, match=r"wide\.csv: columns"):
         read(path, options=Options(columns={"score": "f1"}))

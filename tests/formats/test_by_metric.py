@@ -26,13 +26,13 @@ def test_other_metrics_leave_it_open(files, metric):
 @pytest.mark.parametrize(
     ("metric", "remedy"),
     [
-        ("BLEU", r"give --gold FILE \(the reference translations\)"),
-        ("chrF++", r"give --gold FILE \(the reference translations\)"),
-        ("TER:normalized=yes", r"give --gold FILE \(the reference translations\)"),
-        ("WER", r"give --gold FILE \(the reference transcripts\)"),
-        ("AP", r"give --gold FILE \(the relevance judgements\)"),
-        ("MAE", r"give --gold FILE \(the gold standard\)"),
-        ("ROUGE-L", r"lines of text\)\. Are these outputs .* give --gold FILE \(the reference translations"),
+        ("BLEU", r"give gold=FILE \(the reference translations\)"),
+        ("chrF++", r"give gold=FILE \(the reference translations\)"),
+        ("TER:normalized=yes", r"give gold=FILE \(the reference translations\)"),
+        ("WER", r"give gold=FILE \(the reference transcripts\)"),
+        ("AP", r"give gold=FILE \(the relevance judgements\)"),
+        ("MAE", r"give gold=FILE \(the gold standard\)"),
+        ("ROUGE-L", r"lines of text\)\. Are these outputs .* give gold=FILE \(the reference translations"),
     ],
 )
 def test_outputs_without_a_reference_are_an_error_with_the_remedy(tmp_path, metric, remedy):

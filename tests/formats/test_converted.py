@@ -5,7 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-from command import call_sigdask
 
 from sigdask.errors import RefusedFileError
 from sigdask.formats import Options, detect, parse_source, read
@@ -88,7 +87,7 @@ def test_labels_and_texts_of_workbooks_are_read(tmp_path):
 def test_several_sheets_with_data_are_an_error(tmp_path):
     path = write_workbook(tmp_path / "scores.xlsx", ROWS, LABELS)
     with pytest.raises(
-        RefusedFileError, match=r"2 sheets hold data \(Sheet, Sheet1\); choose one with --format table:sheet=NAME"
+        RefusedFileError, match=r"2 sheets hold data \(Sheet, Sheet1\); choose one with format='table:sheet=NAME'"
     ):
         read(path)
     with pytest.raises(RefusedFileError, match=r"no sheet 'Sheet2' with data; sheets: Sheet, Sheet1; choose one"):
@@ -102,11 +101,6 @@ def test_a_sheet_of_no_workbook_is_said_to_be_unused(tmp_path):
     assert said in read(table, options=chosen).warnings
     assert said not in read(table).warnings
     assert said not in read(workbook, options=chosen).warnings
-    (tmp_path / "plan.toml").write_text(
-        "".join(f'[[test_set]]\nname = "{name}"\nformat = "auto:sheet=S"\nsystems = ["scores.csv"]\n' for name in "ab")
-    )
-    result = call_sigdask("check", "plan.toml", cwd=tmp_path)
-    assert "note: a, b: sheet=S: not used" in result.stdout
 
 
 def test_gold_and_systems_can_be_sheets_of_one_workbook(tmp_path):

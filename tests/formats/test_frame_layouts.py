@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sigdask.errors import InputError
-from sigdask.formats import read
+from sigdask import InputError, read
 
 N_ITEMS = 40
 RNG = np.random.default_rng(20)
@@ -55,7 +54,7 @@ def test_the_layout_of_a_frame_may_be_said() -> None:
 
 def test_what_is_left_out_of_a_frame_is_told_in_the_words_of_python() -> None:
     [note] = [w for w in read(pd.DataFrame(LAYOUTS["wide with bookkeeping"])).notices if "left out" in w]
-    assert 'format="wide:systems=A+B"' in note
+    assert "format='wide:systems=A+B'" in note
     assert "--" not in note
 
 

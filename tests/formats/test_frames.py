@@ -94,7 +94,7 @@ def test_a_column_of_numbered_documents_groups_items_and_is_no_system(name, tmp_
         assert [*counts.groups] == [name]
         assert f"column {name!r}: taken as groups of items" in counts.warnings
     with pytest.raises(InputError, match=f"no column '{name}s'; .*did you mean '{name}'"):
-        compare(frame, unit=f"{name}s")
+        compare_all(frame, unit=f"{name}s")
 
 
 def test_columns_of_numbers_are_ids_and_groups_where_they_are_named():

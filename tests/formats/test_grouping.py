@@ -64,7 +64,7 @@ def read_tagged(folder, text, unit):
 
 
 def test_an_error_about_a_missing_group_names_the_columns_of_the_group_file(tmp_path):
-    with pytest.raises(InputError, match=r"docs has no header, so its column is called 'group': write --unit group"):
+    with pytest.raises(InputError, match=r"docs has no header, so its column is called 'group': write unit='group'"):
         read_tagged(tmp_path, "d1\nd1\nd2\n", "document")
     with pytest.raises(InputError, match=r"no column 'page'.*docs has the columns item, chapter\."):
         read_tagged(tmp_path, "item\tchapter\n1\td1\n2\td1\n3\td2\n", "page")

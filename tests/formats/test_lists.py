@@ -68,7 +68,7 @@ def test_identical_systems_have_p_1(case):
 
 def test_no_gold_is_an_error(case):
     name, paths, _ = case
-    with pytest.raises(InputError, match="give --gold"):
+    with pytest.raises(InputError, match="give gold="):
         read(*paths[1:], format=name)
 
 

@@ -122,7 +122,7 @@ def test_the_gold_minus_one_of_numbered_classes_is_no_label(tmp_path):
 def test_a_list_beside_the_systems_is_left_out_as_the_error_says(tmp_path):
     records = [{"id": i, "gold_label": g, "x": g, "y": "A", "annotator_labels": [g, g]} for i, g in enumerate(GOLD)]
     path = write_json_lines(tmp_path, "snli.jsonl", records)
-    with pytest.raises(InputError, match="'annotator_labels' is a list.*--ignore annotator_labels"):
+    with pytest.raises(InputError, match="'annotator_labels' is a list.*ignore='annotator_labels'"):
         read(path)
     assert read(path, options=Options(ignore=("annotator_labels",))).systems == ("x", "y")
 
@@ -170,7 +170,7 @@ def test_ids_of_traces_that_no_other_file_has_name_the_column_of_items(tmp_path,
             for k in range(12)
         ]
         (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(InputError, match=f"Then --columns id={name}"):
+    with pytest.raises(InputError, match=f"Then columns={{'id': '{name}'"):
         read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
     counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=Options(columns={"id": name}))
     assert counts.n_items == 12

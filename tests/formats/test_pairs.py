@@ -52,7 +52,7 @@ def test_all_systems_have_their_official_scores_in_file_order(folder, name):
 def test_a_file_of_other_words_is_refused_unless_by_position(folder):
     gold = folder / "gold" / "ces.word.test.gold.tsv"
     paths = find_predictions(folder, "ces.word")
-    with pytest.raises(InputError, match=r"NUM_DI.predictions: lacks 3,790 words .* --align position"):
+    with pytest.raises(InputError, match=r"NUM_DI.predictions: lacks 3,790 words .* align='position'"):
         read_systems(folder, "ces.word")
     counts = read(paths["NUM_DI"], paths["CLUZH"], gold=gold, options=Options(align="position"))
     assert "3,997 of 4,000 words are not those of" in counts.warnings[0]

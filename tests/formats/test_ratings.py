@@ -253,12 +253,12 @@ def test_direct_assessment_of_wmt_is_read_at_first_try(tmp_path, text):
 def test_direct_assessment_of_wmt22_has_its_reference_scores(shared_data):
     folder = shared_data / "ratings_wmt22_da"
     systems = json.loads((folder / "reference_scores.json").read_text())["systems"]
-    for name, column, key in (
-        ("ad-lven-good-stnd-redup.csv", None, "official_z_mean"),
-        ("ad-seg-scores-lv-en.csv", None, "official_z_mean"),
-        ("ad-seg-scores-lv-en.csv", "RAW.SCR", "official_raw_mean"),
+    for name, columns, key in (
+        ("ad-lven-good-stnd-redup.csv", {}, "official_z_mean"),
+        ("ad-seg-scores-lv-en.csv", {}, "official_z_mean"),
+        ("ad-seg-scores-lv-en.csv", {"score": "RAW.SCR"}, "official_raw_mean"),
     ):
-        counts = read(folder / name, options=Options(columns={"score": column}))
+        counts = read(folder / name, options=Options(columns=columns))
         means = counts.field("score") / counts.field("items")
         for k, system in enumerate(counts.systems):
             rated = means[counts.present[:, k], k]

@@ -33,7 +33,7 @@ def test_texts_after_labels_need_no_header_either(files):
 
 def test_predictions_alone_ask_for_gold_labels(files):
     files(one__csv="id,prediction,confidence\na,P,0.5\nb,Q,0.7\n", two__csv="id,prediction,confidence\na,P,1\nb,P,1\n")
-    with pytest.raises(InputError, match="one.csv: no gold labels; give --gold FILE"):
+    with pytest.raises(InputError, match="one.csv: no gold labels; give gold=FILE"):
         read("one.csv", "two.csv")
 
 
@@ -89,7 +89,7 @@ def test_a_million_scores_are_read_in_seconds(files, tmp_path):
 
 def test_scores_that_may_be_none_are_doubted(files):
     files(a__txt="0\n1\n2\n1\n", b__txt="0\n1\n1\n1\n", c__txt="0\n0.5\n2\n1\n", d__txt="0\n1\n0\n1\n")
-    assert "are they class labels? Then give --gold FILE" in read("a.txt", "b.txt").notices[0]
+    assert "are they class labels? Then give gold=FILE" in read("a.txt", "b.txt").notices[0]
     assert not read("a.txt", "c.txt").notices
     assert not read("b.txt", "d.txt").notices
     files(board__csv=",win_rate,standard_error\ngpt,50.5,1.5\nllama,20,2\n")

@@ -129,7 +129,7 @@ def test_quality_estimation_of_wmt22_is_refused_as_real_numbers(tmp_path: Path) 
 def test_a_few_lines_of_real_numbers_are_no_sets_of_labels(tmp_path, gold, predicted):
     for name, values in (("gold.txt", gold), ("a.txt", predicted)):
         (tmp_path / name).write_text("\n".join(values.split()) + "\n")
-    with pytest.raises(InputError, match="real numbers .* Name a metric of numbers with --metric"):
+    with pytest.raises(InputError, match="real numbers .* Name a metric of numbers with metrics="):
         read(tmp_path / "a.txt", gold=tmp_path / "gold.txt")
     expected = np.mean([abs(float(x) - float(y)) for x, y in zip(gold.split(), predicted.split(), strict=True)])
     (tmp_path / "b.txt").write_text((tmp_path / "a.txt").read_text())

@@ -121,7 +121,7 @@ def test_transcripts_need_one_reference_by_gold(tmp_path):
         read(*systems, gold=gold, format="speech", options=Options(references=(gold,)))
     with pytest.raises(InputError, match="no option 'id'; did you mean 'ids'"):
         read(*systems, gold=gold, format="speech:id=trn")
-    with pytest.raises(InputError, match="choose --unit speaker"):
+    with pytest.raises(InputError, match="choose unit='speaker'"):
         read(*systems, gold=gold, format="speech", options=Options(documents=gold))
 
 

@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -169,7 +168,7 @@ def _align_by_names(first: FileTable, table: FileTable, options: Options, warnin
         if is_complete or 2 * (len({*names} & {*other_names}) - n_alike) > len(names):
             raise InputError(
                 f"column {name!r} has the same cells as in {first.path}, but in another order. If it names the "
-                f"items, give {spell('columns', f'id={quote(name)}')}. If not, {spell('align', 'position')} aligns "
+                f"items, give {spell('columns', f'id={name}')}. If not, {spell('align', 'position')} aligns "
                 "rows by their position",
                 file=table.path,
                 line=table.lines[int(np.argmin(is_same))],
@@ -252,7 +251,7 @@ def _align_by_id(first: FileTable, ids: Texts, table: FileTable, keys: Texts, no
         )
     if not n_shared and (name := _find_shared_ids(first, table)):
         hint += f". Column {name!r} has the same unique cells in both: does it name the items? Then "
-        hint += f"{spell('columns', f'id={quote(name)}')}"
+        hint += f"{spell('columns', f'id={name}')}"
     hint = f" ({n_shared:,} of {len({*ids, *keys}):,} {noun}s are in both){hint}"
     if missing:
         raise InputError(f"lacks {describe_items(missing, noun)} of {first.path}{hint}", file=table.path)

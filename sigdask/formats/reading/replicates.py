@@ -308,7 +308,7 @@ def _check_no_systems(table: FileTable, id_name: str, items: Factor, options: Op
         column = Factor.from_values(table.columns[name])
         cells = _compute_cell_numbers(items, side) * len(column.levels) + column.codes
         if len(column.levels) > 1 and table.n_rows == len(column.levels) * n_items == len(np.unique(cells)):
-            systems = "" if within else f"If they are systems, give {spell('columns', f'system={name!r}')}. "
+            systems = "" if within else f"If they are systems, give {spell('columns', f'system={name}')}. "
             raise InputError(
                 f"{len(column.levels):,} values of {name!r} for each {id_name!r}. {systems}If they are metrics, "
                 f"call the column 'metric'. If their rows are samples of one system, say {spell('ignore', name)}",

@@ -212,7 +212,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
             continue
         are_averages = any(map(RANK_NAMES.fullmatch, numbers)) or (len(scores) > 1 and bool(metrics) and are_metrics)
         if table.n_rows <= (MIN_ROWS - 1 if is_index else MAX_ENTRIES) and are_averages:
-            hint += f". If rows are items, say {spell('columns', f'id={name!r}')}"
+            hint += f". If rows are items, say {spell('columns', f'id={name}')}"
             raise averages_only.build_leaderboard_error(table.path, name, hint)
 
 

@@ -274,15 +274,3 @@ def test_missing_trials_are_noticed_and_they_alone_are_counted(copy, night, tabl
     change(f"DELETE FROM {table} WHERE {latest}")(store)
     assert parse_n_counted(run_again(copy)) == 4096
     assert read_tallies(store) == before
-
-
-def test_rules_to_stop_early_go_on_beyond_trials_that_were_missing(tmp_path):
-    settings = 'adjust = "none"\n[stopping]\nrule = "confidence-sequence"\n'
-    path = write_plan(tmp_path / "night", sets=1, systems=4, trials=20_000, settings=settings)
-    assert run_again(path).returncode == 0
-    store = path.parent / "night.sqlite"
-    before = read_tallies(store)
-    later = "SELECT comparison FROM tallies WHERE first > 4096 LIMIT 1"
-    change(f"DELETE FROM tallies WHERE first = 0 AND comparison = ({later})")(store)
-    assert run_again(path).returncode == 0
-    assert read_tallies(store) == before
