@@ -1,12 +1,11 @@
 """Tests of comparison details: the counts of the result, and the units under their own names."""
 
 import numpy as np
-import panel_kinds
 import pytest
 from builders import build_rng
 
 from sigdask.analysis import details as comparison_details
-from sigdask.analysis.details import CUT, MAX_CHARACTERS, EqualWidthBars
+from sigdask.analysis.details import CUT, MAX_CHARACTERS
 from sigdask.api import compare_opened
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
@@ -153,16 +152,6 @@ def test_subsets_and_several_sets_are_opened_by_their_rows_of_the_whole_table():
         assert details.runs[0].n_extreme[-1] == result.n_extreme
 
 
-def test_bars_are_as_wide_as_steps_so_that_none_is_empty_between_others():
-    values = build_rng(7).binomial(300, 0.5, 20_000) * 2.0 - 300
-    bars = EqualWidthBars.from_values(values / 7, values > 20)
-    assert bars.counts.sum() == 20_000
-    assert bars.marked.sum() == np.count_nonzero(values > 20)
-    assert (bars.counts[5:-5] > 0).all()
-    equal_bars = EqualWidthBars.from_values(np.zeros(4), np.ones(4, bool))
-    assert (equal_bars.counts.tolist(), equal_bars.marked.tolist()) == ([4], [4])
-
-
 def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):
     segments = [(f"Satz {k}", f"sentence {k} is here", f"sentence {k} was here", f"a sentence {k}") for k in range(9)]
     segment_texts = [
@@ -181,16 +170,6 @@ def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):
         for unit in details.deciding_units:
             k = int(unit.name.partition(":")[2]) - 1
             assert [(item.prompt, *item.gold, item.a, item.b) for item in unit.items] == [segments[k]]
-
-
-def test_topics_are_shown_by_what_both_runs_score_in_them():
-    counts = panel_kinds.build_rankings()
-    results, [details] = compare_opened([counts], metrics=["AP"], trials=99)
-    assert details.shares.add_up
-    for unit, value, scores in zip(details.deciding_units, details.shares.values, details.shares.scores, strict=True):
-        [item] = unit.items
-        assert (item.gold, item.a, item.b) == ((), f"{scores[0]:.6g}", f"{scores[1]:.6g}")
-        assert value == pytest.approx((scores[0] - scores[1]) / results[0].n_units)
 
 
 def test_units_are_sorted_and_those_that_decide_have_their_scores_and_contributions():

@@ -243,35 +243,6 @@ def test_another_labelling_metric_or_order_of_the_rows_changes_no_count():
     assert alone.compute_digests()[0, 0] == together.select([1], [1]).compute_digests()[0, 0]
 
 
-@pytest.mark.slow
-def test_counts_are_the_same_on_a_cluster_of_processes():
-    a, b = draw_labels(300, "abcde", seed=12)
-    panel = build_label_panel(Counts.from_labels(b, {"a": a}), ["accuracy", "macro-f1"])
-    [local] = count_jobs([Job(panel, 30_000)], cluster="none")
-    [remote] = count_jobs([Job(panel, 30_000)], cluster="local", workers=2, blocks_per_task=2)
-    assert np.array_equal(local.counts, remote.counts)
-
-
-def test_a_users_function_without_an_address_is_not_sent_to_other_machines():
-    from sigdask.execution.run import _pack_panel
-
-    @sigdask.metric(fields=["correct", "items"])
-    def nowhere(correct, items):
-        return correct**2 / items
-
-    a, b = draw_labels(20)
-    counts = Counts.from_labels(b, {"a": a})
-    labellings = Labellings.from_counts(counts, 0)
-    score = score_labels(
-        nowhere.bind(counts), labellings.labels, labellings.count_margins(0), labellings.count_agreements(0)
-    )
-    panel = PermutedPanel(
-        labellings.key, labellings.starts, labellings.reference, labellings.predicted, ((score.agreeing,),)
-    )
-    with pytest.raises(InputError, match="workers on other machines import metrics by name"):
-        _pack_panel(panel, code=False)
-
-
 # -- asked and answered --
 
 

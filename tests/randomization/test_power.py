@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -127,14 +126,6 @@ def test_the_power_of_a_point_is_the_same_in_any_partition_of_its_samples():
     assert (
         whole == np.stack([panel.select([k]).tally(run=0, first=0, n_trials=200).counts[0] for k in range(3)])
     ).all()
-
-
-def test_what_travels_holds_the_pairs_that_are_drawn_from_alone_and_counts_the_same():
-    pairs = build_mean_pairs(np.random.default_rng(9).integers(0, 100, (40, 6)) + np.array([6, 0, 3, 1, 2, 4]))
-    panel = PowerSamples(pairs, "greater", 0.05, np.array([3, 1]), np.array([0.01, -0.01]), np.array([30, 60]))
-    sent = pickle.loads(pickle.dumps(panel))
-    assert len(sent.pairs.panel.pairs) == 2
-    assert (sent.tally(run=0, first=5, n_trials=90).counts == panel.tally(run=0, first=5, n_trials=90).counts).all()
 
 
 def test_a_sign_test_of_the_engine_is_exact_and_its_simulation_agrees():

@@ -37,17 +37,6 @@ def test_no_budget_changes_a_count(budget, monkeypatch):
     assert panel.tally(n_trials=3000).counts.tolist() == want
 
 
-@pytest.mark.parametrize(
-    ("size", "dtype"), [(63, np.int8), (64, np.int16), (2**14, np.int32), (2**30, np.int64), (2**40, np.int64)]
-)
-def test_contributions_take_the_smallest_type_that_holds_their_differences(size, dtype):
-    values = np.array([[[size], [-size]], [[0], [size]], [[-size], [size]]])
-    panel = build_panel(values, [Ratios(((1,),), ((0,),))])
-    assert panel.values.dtype == dtype
-    differences = panel.values[:, 0] - panel.values[:, 1]
-    assert differences.ravel().tolist() == [2 * size, -size, -2 * size]
-
-
 def draw_contributions(n_items, *, n_systems=3):
     """Draw contributions for F1, macro averages, BLEU and chrF, shape (n_items, n_systems, 18)."""
     values = build_rng(3).integers(1, 9, (n_items, n_systems, 18))

@@ -63,10 +63,6 @@ def test_a_ranking_letters_the_best_first_and_shares_ranks():
     assert [r.system for r in lower] == ["x", "y"]
 
 
-def test_letters_by_hand():
-    assert [sorted(g) for g in find_letter_groups(4, [(0, 3), (1, 3)])] == [[0, 1, 2], [2, 3]]
-
-
 def test_discriminative_power_and_its_curve():
     assert discriminative_power([0.05, 0.051, 0.2, 0.01], 0.05) == 0.5
     assert discriminative_power([], 0.05) == 0

@@ -40,18 +40,6 @@ def check_refusal(result, *words):
         assert word in result.stderr, result.stderr
 
 
-def test_a_table_is_evaluated_and_told_in_words(run):
-    result = run(TABLE, "--n", "2,4", "--trials", "500")
-    assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
-    assert lines[0] == "2 measures of 6 candidates: 3 are true (50.0 %)"
-    assert lines[1].startswith("best by average precision: good 0.9167, poor 0.4")
-    assert "n = 2" in result.stdout
-    assert "so a list can have more or fewer than n candidates" in " ".join(result.stdout.split())
-    assert "Both lists keep n candidates" in " ".join(result.stdout.split())
-    assert "ties: " in result.stdout
-
-
 def test_json_names_every_model_and_number(run):
     data = load_output(run(TABLE, "--n", "2,4", "--trials", "500", "--json", "-"))
     assert data["kind"] == "rankings"
@@ -142,22 +130,6 @@ def test_of_some_measures_a_smaller_score_is_better(run):
 )
 def test_bad_input_is_named_with_its_line(run, content, arguments, words):
     check_refusal(run(content, *arguments), *words)
-
-
-def test_every_declared_option_is_on_the_command_line_and_in_plans():
-    from dataclasses import fields
-
-    from sigdask.cli.declared.compare import rankings as command
-    from sigdask.nightly.plan.keys import RankingsKeys
-    from sigdask.options import CandidateFileOptions, RankingOptions, list_options
-
-    flags = {parameter.name: parameter for parameter in command.params}
-    keys = {f.name for f in fields(RankingsKeys)} | {"baseline"}  # pairs = { baseline = NAME }
-    shared_keys = {"seed", "alpha", "cluster", "workers"}
-    for name, option in {**list_options(RankingOptions), **list_options(CandidateFileOptions)}.items():
-        if name != "progress":
-            assert flags[name].help.startswith(option.help)
-            assert name in keys | shared_keys
 
 
 def test_candidates_of_python_are_checked():

@@ -2,7 +2,6 @@
 
 import json
 import math
-import pickle
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +10,6 @@ from builders import build_rng
 from reference import wilcoxon
 from scipy import stats
 
-from sigdask.analysis.comparison import judge
 from sigdask.api import compare, compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -19,10 +17,7 @@ from sigdask.metrics import metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.metrics.user import black_box
-from sigdask.report.terminal import render
-from sigdask.results.fields import iter_results
 from sigdask.results.record import ClassicalTest
-from sigdask.results.table import Table
 from sigdask.statistics import classical
 
 SIDES = ("two-sided", "greater", "less")
@@ -119,15 +114,6 @@ def test_with_units_items_are_summed_and_tested_by_unit():
         for name in ("mcnemar", "binomial"):
             assert tests[name].p_value is None
             assert "depend on each other within a document" in tests[name].detail
-
-
-def test_units_of_one_size_give_the_tests_of_their_means():
-    documents = np.repeat(np.arange(10), 4)
-    counts = Counts.from_scores(DECIMALS, groups={"document": [str(d) for d in documents]})
-    means = {name: x.reshape(10, 4).mean(axis=1) for name, x in DECIMALS.items()}
-    for (a, b), tests in list_tests(counts, unit="document").items():
-        assert tests["t"].p_value == pytest.approx(stats.ttest_rel(means[a], means[b]).pvalue)
-        assert tests["two-sample-t"].p_value == pytest.approx(stats.ttest_ind(means[a], means[b]).pvalue)
 
 
 def test_another_system_or_subset_changes_no_test():
@@ -237,19 +223,6 @@ def test_yehs_recall_is_tested_on_the_gold_relations(oracles, yeh):
     assert (tests["t"].n, tests["two-sample-t"].n, tests["binomial"].n) == (103, 206, 206)
 
 
-def test_an_expected_count_below_five_is_said():
-    tests = list_tests({"a": [1, 0, 0, 0, 1, 0, 0, 0], "b": [0] * 8})["a", "b"]
-    assert tests["binomial"].detail.endswith("a poor approximation, as fewer than 5 are expected in a cell")
-
-
-def test_tables_below_each_other_have_all_tests_in_their_order():
-    counts = Counts.from_scores({"a": [1, 2, 4], "b": [0, 0, 1]})
-    two_tests, all_tests = (compare_all(counts, metrics=["mean"], tests=tests).table for tests in ("binomial,t", "all"))
-    joined_table = Table.join([two_tests, all_tests])
-    assert [test.name for test in joined_table.tests] == [*classical.NAMES]
-    assert [[t.name for t in r.tests] for r in iter_results(joined_table)] == [["t", "binomial"], [*classical.NAMES]]
-
-
 def test_tests_are_in_json_tables_and_data_frames(tmp_path):
     pytest.importorskip("pyarrow")
     first_set = Counts.from_scores(DECIMALS, name="first")
@@ -282,17 +255,3 @@ def test_r12_of_several_metrics_is_numpys_for_each_of_them():
         losses = [np.abs(outputs[name] - gold) ** (1 + (r.metric == "MSE")) for name in (r.a, r.b)]
         assert r.r12 == pytest.approx(np.corrcoef(losses)[0, 1], rel=1e-9)
     assert len(results) == 12
-
-
-def test_r12_is_computed_once_and_only_for_output_that_shows_it(monkeypatch):
-    calls, compute = [], judge.compute_r12
-    monkeypatch.setattr(judge, "compute_r12", lambda sets: calls.append(len(sets)) or compute(sets))
-    results = compare_all(Counts.from_scores(DECIMALS), metrics=["mean"], trials=99)
-    text = render(results)
-    assert (calls, "r12" in text) == ([], False)
-    values = [record["r12"] for record in json.loads(results.to_json())["results"]]
-    expected = [np.corrcoef(DECIMALS[r.a], DECIMALS[r.b])[0, 1] for r in results]
-    assert values == pytest.approx(expected, rel=1e-9)
-    assert pickle.loads(pickle.dumps(results.table)).r12.tolist() == values
-    assert "r12 = " in render(results, everything=True)
-    assert calls == [1]

@@ -12,7 +12,7 @@ from command import call_sigdask
 from nights import read_tallies, write_plan
 
 from sigdask import Counts, compare_all, compare_sets, run_plan
-from sigdask.analysis.comparison.families import build_adjustment, build_bootstrap, count_resamples
+from sigdask.analysis.comparison.families import build_adjustment, build_bootstrap
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.nightly.plan import load_plan
@@ -238,23 +238,3 @@ def test_a_night_keeps_resamples_of_families_and_counts_them_once(tmp_path):
     json_rows = json.loads(direct.stdout)["results"]
     assert [r["p_adjusted"] for r in json_rows] == [r.p_adjusted for r in first_results]
     assert [tuple(r["interval_simultaneous"]) for r in json_rows] == [r.interval_simultaneous for r in first_results]
-
-
-def test_resamples_are_as_many_as_trials_but_no_more_than_are_soon_drawn():
-    family = build_family(draw_normal())
-    asking = FamilyComparisons.from_jobs(
-        ComparisonJobs.from_spec(
-            draw_normal(), CompareSpec(metrics=["mean"], trials=500).bind_metrics(draw_normal()), second_run=False
-        )
-    )
-    assert count_resamples(asking, family) == 500
-    default = FamilyComparisons.from_jobs(
-        ComparisonJobs.from_spec(
-            draw_normal(), CompareSpec(metrics=["mean"]).bind_metrics(draw_normal()), second_run=False
-        )
-    )
-    assert count_resamples(default, family) == 2**17
-    assert count_resamples(default, replace(family, n_units=(10_000,))) == 20_000
-    wide = replace(family.family, parts=np.repeat(family.family.parts, 1376, axis=0))
-    assert count_resamples(default, replace(family, family=wide, n_units=(50,))) == 2**33 // (50 * 8256)
-    assert count_resamples(default, replace(family, n_units=(10**6,))) == 10_000

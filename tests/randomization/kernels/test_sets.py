@@ -5,8 +5,7 @@ import pytest
 
 from sigdask.metrics.base import BoundSets
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.kernels.sets import transpose_blocks
-from sigdask.randomization.panels.sets import PresencePanel, build_swap_rows, get_arrangement, iter_distinct_terms
+from sigdask.randomization.panels.sets import PresencePanel, iter_distinct_terms
 from sigdask.randomization.stream import draw_swap_bits
 
 F1 = BoundSets("type-f1", Ratios(((2, 0, 0),), ((0, 1, 1),)))
@@ -64,37 +63,6 @@ def test_enumeration_counts_every_arrangement_once():
         swapped = np.zeros(9, bool)
         swapped[units] = (t >> np.arange(len(units))) & 1
         assert np.array_equal(counts[:, :, t], count_terms(panel, presence, 1, swapped))
-
-
-def test_a_long_run_needs_several_slabs():
-    panel, _ = build_panel(np.random.default_rng(2), 500, 100, 0.01, n_systems=2)
-    n_trials = get_arrangement(panel).slab_size * 2 + 5
-    parts = [counts for pair, counts in iter_distinct_terms(panel, run=0, first=3, n_trials=n_trials) if pair == 0]
-    assert [part.shape[2] for part in parts] == [get_arrangement(panel).slab_size] * 2 + [5]
-    later_parts = [counts for pair, counts in iter_distinct_terms(panel, run=0, first=40, n_trials=64) if pair == 0]
-    assert np.array_equal(np.concatenate(parts, axis=2)[:, :, 37:101], later_parts[0])
-
-
-def test_rows_are_the_swap_bits_of_units():
-    panel, _ = build_panel(np.random.default_rng(4), 300, 30, 0.05)
-    arranged = get_arrangement(panel)
-    rows = build_swap_rows(panel, arranged, run=0, first=7, n_words=3)
-    bits = draw_swap_bits(panel.key, run=0, first=7, n_trials=96, n_units=384)
-    expected = np.concatenate([bits[:, 128 * c : 128 * (c + 1)] for c in arranged.columns], axis=1).T
-    unpacked = (rows[:, None, :] >> np.arange(32, dtype=np.uint32)[None, :, None]) & 1  # (n_rows, 32, n_words)
-    assert np.array_equal(unpacked.reshape(len(rows), 96).astype(bool), expected)
-
-
-def test_transposition_is_its_own_inverse():
-    blocks = np.random.default_rng(0).integers(0, 2**32, (2, 32, 5), dtype=np.uint32)
-    turned = blocks.copy()
-    transpose_blocks(turned)
-    bit = lambda words, r, b: (words[:, r] >> np.uint32(b)) & np.uint32(1)  # noqa: E731
-    for r in range(0, 32, 5):
-        for b in range(0, 32, 3):
-            assert np.array_equal(bit(turned, r, b), bit(blocks, b, r))
-    transpose_blocks(turned)
-    assert np.array_equal(turned, blocks)
 
 
 def test_runs_and_trials_of_sets_are_counted_where_they_are_asked_for():

@@ -10,7 +10,6 @@ from builders import build_panel, build_panels, build_rng
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels import sums
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.statistics.exact.counting import count_reaching
@@ -146,29 +145,6 @@ def test_panels_of_several_test_sets_are_counted_together():
     joint = alike[0].join(alike[1:]).tally(first=0, n_trials=2 ** len(alike[0].addresses))
     alone = [group.tally(first=0, n_trials=joint.n_trials).counts for group in alike]
     assert joint.counts.tolist() == np.concatenate(alone).tolist()
-
-
-def test_a_part_of_pairs_enumerated_together_is_theirs_alone():
-    whole = PANELS["documents of unequal size"]()
-    rows_of_part, together = max(whole.iter_enumerations(np.arange(len(whole.pairs)), 0), key=lambda item: len(item[0]))
-    assert len(rows_of_part) > 2
-    part = together.select([2, 0])
-    n_trials = 2 ** len(together.addresses)
-    assert part.compute_digests().tolist() == together.compute_digests()[[2, 0]].tolist()
-    counts = together.tally(run=0, first=0, n_trials=n_trials).counts[[2, 0]]
-    assert (part.tally(run=0, first=0, n_trials=n_trials).counts == counts).all()
-    assert together.select(np.arange(len(rows_of_part)), (0,)) is together
-
-
-def test_thousands_of_small_comparisons_are_few_panels_of_bounded_size(monkeypatch):
-    whole = PANELS["0/1"]()
-    rows = np.arange(len(whole.pairs))
-    sizes = np.bincount(whole.n_discordant[:, 0])
-    assert [len(rows_of_part) for rows_of_part, _ in whole.iter_enumerations(rows, 0)] == [
-        sizes[d] for d in dict.fromkeys(whole.n_discordant[:, 0].tolist())
-    ]
-    monkeypatch.setattr(sums, "MAX_TOGETHER", 2)
-    assert max(len(rows_of_part) for rows_of_part, _ in whole.iter_enumerations(rows, 0)) == 2
 
 
 def test_scores_of_inexact_sums_are_enumerated_one_by_one():

@@ -1,7 +1,6 @@
 """Tests of the paired bootstrap: its draws, cells and quantiles, in this process and on clusters."""
 
 import itertools
-import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -152,16 +151,6 @@ def test_quantiles_are_those_of_the_resamples_to_a_width_of_cells():
     assert compute_share_below(cells) == pytest.approx((values < bootstrap.origins - 1e-9).mean(axis=0), abs=1e-3)
 
 
-def test_quantiles_turn_with_the_signs():
-    counts = build_rng(6).integers(0, 5, (3, N_CELLS))
-    counts[:, UNDEFINED] = 7
-    turned = np.concatenate([counts[:, :DEFINED][:, ::-1], counts[:, UNDEFINED:]], axis=1)
-    cell_layout = np.zeros(3), np.ones(3), np.zeros(3)
-    for share in (0.01, 0.025, 0.4):
-        low = compute_quantiles(counts, np.full(3, share), *cell_layout)
-        assert compute_quantiles(turned, np.full(3, 1 - share), *cell_layout) == pytest.approx(-low)
-
-
 @pytest.mark.parametrize("kind", [Bootstrap, ShiftPanel])
 def test_counts_are_the_same_on_any_partition(kind):
     panel = kind.from_panel(build_full_panel(draw_scores(77, 3), [MEAN]))
@@ -278,28 +267,3 @@ def test_nothing_varies_where_all_resamples_are_alike():
     values[:, 1] = values[:, 0]
     cells = Bootstrap.from_panel(build_full_panel(values, [MEAN])).tally(run=0, first=0, n_trials=100).counts[0, 0]
     assert cells[TIED] == 100
-
-
-def test_what_is_kept_of_resamples_is_found_again():
-    """Digests and cells stay: a store adds to what an earlier version counted."""
-    panel = build_full_panel(draw_scores(30, highest=50), [MEAN])
-    digests = {}
-    for kind in (Bootstrap, ShiftPanel):
-        panel_to_count = kind.from_panel(panel)
-        counts = panel_to_count.tally(run=0, first=0, n_trials=1000).counts
-        peaks = [int(peak) for peak in np.argmax(counts[:, 0], axis=1)]
-        digests[kind.__name__] = panel_to_count.compute_digests().ravel()[0].tobytes().hex(), counts.shape, peaks
-    assert digests == {
-        "Bootstrap": ("268b730dd9626065e9ebb4e8d8af99b32e971c34", (3, 1, 1282), [631, 633, 681]),
-        "ShiftPanel": ("29e40f16682295bd8c55e30a55e5e0dba4a301d4", (2, 1, 1282), [615, 629]),
-    }
-
-
-@pytest.mark.parametrize("kind", [Bootstrap, ShiftPanel])
-def test_what_travels_is_the_panel_alone(kind):
-    resampled = kind.from_panel(build_full_panel(draw_scores(3000, 4), [MEAN]))
-    n_bytes = len(pickle.dumps(resampled))
-    counts = resampled.tally(run=0, first=0, n_trials=5).counts.tolist()
-    packed = pickle.dumps(resampled)
-    assert len(packed) <= n_bytes * 1.1
-    assert pickle.loads(packed).tally(run=0, first=0, n_trials=5).counts.tolist() == counts
