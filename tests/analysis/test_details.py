@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from builders import build_rng
 
-from sigdask.analysis import details as comparison_details
 from sigdask.analysis.details import CUT, MAX_CHARACTERS
 from sigdask.api import compare_opened
 from sigdask.counts import Counts, Outputs
@@ -54,17 +53,6 @@ def test_the_runs_end_where_the_result_does_and_are_prefixes_of_it(side):
         assert details.null.observed == pytest.approx(result.difference)
         assert details.null.histogram.counts.sum() == 3000
         assert details.null.histogram.marked.sum() == result.n_extreme
-
-
-def test_where_trials_cost_too_much_the_points_are_fewer_and_the_end_is_the_results(monkeypatch):
-    monkeypatch.setattr(comparison_details, "MAX_RUN_WORK", 100_000)
-    monkeypatch.setattr(comparison_details, "MAX_WORK", 10)
-    results, all_details = compare_opened([draw_scores()], trials=4096, adjust="none")
-    for details, result in zip(all_details, results, strict=True):
-        assert details.runs[0].n_trials[-1] == 4096
-        assert 16 <= details.runs[0].n_trials[-2] < 2048
-        assert details.runs[0].n_extreme[-1] == result.n_extreme
-        assert details.null.n_trials == comparison_details.MIN_TRIALS
 
 
 def test_few_units_are_drawn_whole():

@@ -15,7 +15,7 @@ from sigdask.metrics import black_box, find_metric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.statistics.bounds import clopper_pearson, compute_fit_p, estimate_trials_to_decide
+from sigdask.statistics.bounds import clopper_pearson, estimate_trials_to_decide
 
 # STATISTICS section 2: exact enumeration of 35 x 53 cells in Fractions
 ONE_SIDED = {"recall": 9.756279177963734e-05, "f1": 0.014775685752788524, "precision": 0.019994289562099043}
@@ -37,15 +37,6 @@ def test_yehs_example_one_and_two_sided(yeh, metric):
         assert is_within_error(r.second_run.n_extreme, r.n_trials, p)
         assert r.p_value == pytest.approx(p, rel=1e-12)
         assert not r.disagreements()
-
-
-def test_values_known_to_be_wrong_are_not_produced(yeh):
-    # strict > gives 1.93e-05 for recall; dropping concordant items 0.482 for precision, 0.0013 for F
-    recall, f1 = compare_all(yeh, metrics=["recall", "f1"], alternative="greater")
-    [precision] = compare_all(yeh, metrics=["precision"], alternative="less")
-    assert recall.p_interval[0] > 1.9279075786471367e-05
-    assert precision.p_interval[1] < 0.48246315716269145
-    assert f1.p_interval[0] > 0.0013055814896360935
 
 
 def test_identical_systems_have_p_1_sampled_and_enumerated():
@@ -93,21 +84,6 @@ def test_swapping_a_and_b_mirrors_everything():
         assert original["less"].n_extreme == swapped["greater"].n_extreme
         assert original["two-sided"].n_extreme == swapped["two-sided"].n_extreme
         assert original["greater"].difference == -swapped["greater"].difference
-
-
-def test_enumeration_fits_sampling():
-    a, b = build_rng(8).integers(0, 5, (2, 18))
-    exact = compare(a, b)
-    sampled = compare(a, b, method="both", trials=2**18)
-    assert exact.method == "exact"
-    assert sampled.exact.p_lo == exact.p_value
-    assert compute_fit_p(sampled.n_extreme, 2**18, exact.p_value) > 1e-4
-    assert [c.verdict for c in sampled.checks if c.name == "exact value"] == ["agrees"]
-
-
-def test_method_exact_needs_no_trial_for_what_has_a_binomial_tail(yeh):
-    [r] = compare_all(yeh, metrics=["recall"], method="exact", alternative="greater")
-    assert (r.n_trials, r.method, r.p_value) == (0, "exact", pytest.approx(ONE_SIDED["recall"], rel=1e-12))
 
 
 @pytest.mark.parametrize(("k", "n", "low", "high"), [

@@ -120,17 +120,6 @@ def test_nested_units_swap_at_the_highest_level():
         compare_all(crossed, metrics=["mean"], unit=("x", "y"))
 
 
-def test_gaps_and_many_systems_give_the_dependence_of_the_pair_alone():
-    complete = draw_data(0.4)
-    scores = {"a": complete.fields["score"][:, 0], "b": complete.fields["score"][:, 1], "c": build_rng(4).random(480)}
-    scores["c"][:50] = np.nan
-    data = Counts.from_scores(scores, groups=dict(complete.groups), missing="pairwise")
-    by_pair = {(r.a, r.b): r.dependence for r in compare_all(data, metrics=["mean"], trials=99)}
-    [expected] = compare_all(complete, metrics=["mean"], trials=99)[0].dependence
-    assert by_pair["a", "b"][0].icc == pytest.approx(expected.icc, rel=1e-9)
-    assert by_pair["a", "c"][0].n_groups == 54
-
-
 def test_the_dependence_of_a_ratio_is_that_of_its_linearisation():
     rng = build_rng(9)
     gold = rng.random(600) < 0.4

@@ -12,7 +12,6 @@ from sigdask.statistics.candidates import (
     RankedList,
     average_precision,
     binomial_test,
-    build_histogram,
     compute_coverage,
     compute_expected_misses,
     compute_list_limits,
@@ -105,15 +104,6 @@ def test_intervals_of_precision_are_those_of_r(oracles, name):
         assert [low[0], high[0]] == pytest.approx(o["expected"], abs=o["tolerance"])
 
 
-def test_a_wider_interval_holds_the_narrower_one():
-    k, n = np.array([0, 1, 30, 99, 100]), np.full(5, 100)
-    low, high = compute_widened_interval(k, n, 0.95)
-    wide_low, wide_high = compute_widened_interval(k, n, 0.95, factor=2.5)
-    assert (wide_low <= low).all()
-    assert (wide_high >= high).all()
-    assert (wide_low[0], wide_high[-1]) == (0, 1)
-
-
 # ---- Evert 2004, section 4
 
 
@@ -151,14 +141,3 @@ def test_exact_intervals_are_expected_to_miss_as_often_as_all_outcomes_say():
     assert compute_expected_misses(np.full(80, 100), 0.3, 0.95) == pytest.approx(
         80 * stats.binom.pmf(outcomes, 100, 0.3)[missed].sum(), rel=1e-10
     )
-
-
-def test_bars_hold_every_sample_and_expect_as_many():
-    rng = np.random.default_rng(4)
-    accepted = rng.integers(80, 120, 300)
-    true = rng.binomial(accepted, 0.3)
-    bars = build_histogram(true, accepted, true.sum() / accepted.sum())
-    assert bars.observed.sum() == 300
-    assert bars.expected.sum() == pytest.approx(300, rel=1e-9)
-    assert bars.df >= 5
-    assert bars.p_value > 0.001

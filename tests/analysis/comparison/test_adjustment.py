@@ -8,10 +8,6 @@ import pytest
 from builders import build_rng
 
 import sigdask
-from sigdask.analysis.comparison.families import build_across_sets, build_adjustment
-from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
-from sigdask.analysis.comparison.pairs import CompareSpec
-from sigdask.analysis.comparison.study import prepare_study
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -187,15 +183,6 @@ def test_small_subsets_are_enumerated_together():
     assert verdict.p_value == (np.abs(trials) >= abs((weights * (a - b)).sum())).mean()
 
 
-@pytest.mark.slow
-def test_the_adhoc8_figures_of_the_specification(shared_data):
-    data = sigdask.read(shared_data / "matrix_trec_urbano" / "adhoc8_ap.csv")
-    # an independent NumPy sketch (STATISTICS, section 7): about 2,661 pairs at 0.05
-    tukey = compare_all(data, metrics=["mean"], trials=2**13, adjust="tukey", second_run=False)
-    assert len(tukey) == 8256
-    assert sum(r.p_adjusted <= 0.05 for r in tukey) == pytest.approx(2661, abs=60)
-
-
 def test_a_relabelling_agrees_with_numpys_generator():
     # another stream, another program: permute the labels within each item by NumPy
     data = draw_many(n_items=25, n_systems=4)
@@ -211,39 +198,20 @@ def test_a_relabelling_agrees_with_numpys_generator():
 
 def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
     # the same scores in other units of measure: both metrics say the same of every pair
-    data = draw_many(n_items=25, n_systems=3)
-    scores = data.fields["score"]
-    counts = replace(data, fields={"tp": (scores * 10).astype(int), "fp": (scores * 10).astype(int) * 1000})
+    data = draw_many(n_items=26, n_systems=3, groups={"half": ["x", "y"] * 13})
+    scores = (data.fields["score"] * 10).astype(int)
+    counts = replace(data, fields={"tp": scores, "fp": scores * 1000})
     metrics = [sigdask.metric(lambda tp: tp * 1.0, name="small"), sigdask.metric(lambda fp: fp * 1.0, name="large")]
-    exchange = ComparisonJobs.from_spec(counts, CompareSpec(metrics), second_run=False)
-    adjusted = build_adjustment("tukey", FamilyComparisons.from_jobs(exchange), "two-sided")
-    observed = adjusted.family.observed.reshape(3, 2)
-    assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
-    second_set = ComparisonJobs.from_spec(counts.with_name("other"), CompareSpec(metrics), second_run=False)
-    adjusted_sets = build_across_sets(FamilyComparisons.from_jobs(exchange, second_set), "two-sided")
-    observed = (adjusted_sets.family.observed * adjusted_sets.family.scales).reshape(3, 2)
-    assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
+    relabelled = compare_all(counts, metrics=metrics, adjust="tukey", trials=999)
+    by_half = compare_all(counts, metrics=metrics, by="half", together=True, trials=999).together
+    for results in (relabelled, by_half):
+        p = {(r.a, r.b, r.metric): r.p_adjusted for r in results}
+        assert all(p[a, b, "small"] == p[a, b, "large"] for a, b, _ in p)
 
 
-@pytest.mark.parametrize(("alternative", "level"), [("two-sided", 0.05), ("greater", 0.1)])
-def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, level):
-    counts = draw_test_sets(2)
-    exchanges = [ComparisonJobs.from_spec(c, CompareSpec(["mean"]), second_run=False) for c in counts]
-    comparisons = FamilyComparisons.from_jobs(*exchanges)
-    adjusted = build_across_sets(comparisons, alternative)
-    result_table = replace(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative).table, alpha=0.1)
-    tally = adjusted.job.panel.tally(run=0, first=0, n_trials=99)
-    for p, n_shown in ((level / 2, 1), (level / 2 + 0.001, 0)):
-        [verdict] = adjusted.build_results({adjusted.job: tally}, result_table, np.array([p, 1.0]), np.ones(2))
-        assert (verdict.greater_in, verdict.p_greater) == (n_shown, pytest.approx(2 * p))
-
-
-@pytest.mark.parametrize(("n_items", "asked"), [(60, 10_000), (5, 2**5)])
-def test_the_note_of_a_family_that_was_stopped_says_what_was_counted(n_items, asked):
-    study = prepare_study([(draw_many(n_items), CompareSpec(["mean"], trials=10_000), "two-sided")])
-    tallies = [job.panel.tally(run=job.run, first=0, n_trials=min(20, job.n_trials)) for job in study.jobs]
-    note = study.build_results(tallies).family
-    assert (note.n_trials, note.exact) == (20, False)
-    tallies_of_jobs = [job.panel.tally(run=job.run, first=0, n_trials=job.n_trials) for job in study.jobs]
-    note = study.build_results(tallies_of_jobs).family
-    assert (note.n_trials, note.exact) == (asked, asked == 2**5)
+@pytest.mark.parametrize(("alternative", "n_shown"), [("two-sided", 0), ("greater", 2)])
+def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, n_shown):
+    # five units, all better: p of one side is 1 / 32, more than 0.025
+    sets = [Counts.from_scores({"a": [1] * 5, "b": [0] * 5}, name=name) for name in ("one", "two")]
+    [verdict] = compare_sets(sets, metrics=["mean"], together=True, alternative=alternative).together
+    assert verdict.greater_in == n_shown

@@ -1,6 +1,5 @@
 """Tests of classical tests beside comparisons: against SciPy on raw numbers, and their limits."""
 
-import json
 import math
 from itertools import combinations
 
@@ -221,28 +220,6 @@ def test_yehs_recall_is_tested_on_the_gold_relations(oracles, yeh):
         assert tests[name].p_value == pytest.approx(oracles["yeh2000_recall_sign_test"]["expected"], rel=1e-12)
         assert (tests[name].statistic, tests[name].n) == (28, 34)
     assert (tests["t"].n, tests["two-sample-t"].n, tests["binomial"].n) == (103, 206, 206)
-
-
-def test_tests_are_in_json_tables_and_data_frames(tmp_path):
-    pytest.importorskip("pyarrow")
-    first_set = Counts.from_scores(DECIMALS, name="first")
-    results = compare_sets([first_set, first_set.with_name("second")], metrics=["mean"], trials=99, tests="all")
-    rows = json.loads(results.to_json())["results"]
-    assert [*rows[0]["tests"][0]] == ["name", "statistic", "p_value", "n", "assumes_independence", "detail"]
-    assert [t["name"] for t in rows[0]["tests"]] == [*classical.NAMES]
-    assert rows[0]["tests"][3]["p_value"] is rows[0]["tests"][3]["n"] is None
-    for library in ("pandas", "pyarrow", "polars"):
-        pytest.importorskip(library)
-        frame = results.to_frame(library)
-        assert next(iter(frame["t_p_value"])) is not None
-    assert results.to_frame()["wilcoxon_statistic"].tolist() == [r.tests[2].statistic for r in results]
-    results.to_csv(tmp_path / "r.csv")
-    header = (tmp_path / "r.csv").read_text().splitlines()[0]
-    assert "binomial_statistic,binomial_p_value" in header
-    results.to_parquet(tmp_path / "r.parquet")
-    without = compare_all(first_set, metrics=["mean"], trials=99)
-    assert json.loads(without.to_json())["results"][0]["tests"] == []
-    assert "t_p_value" not in without.to_frame()
 
 
 def test_r12_of_several_metrics_is_numpys_for_each_of_them():

@@ -1,6 +1,5 @@
 """Tests of exact p-values: which are added, and what they do to p, families, rules and stores."""
 
-import re
 from collections import Counter
 from fractions import Fraction
 from math import comb
@@ -15,9 +14,6 @@ from sigdask.analysis.reproduce import read, reproduce_results
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.nightly.plan import load_plan
-from sigdask.nightly.run import run_plan
-from sigdask.report.summary import headline as verdict
 from sigdask.statistics import exact
 from sigdask.statistics.bounds import clopper_pearson, compute_bound
 from sigdask.statistics.exact import CLOSE_SHARE
@@ -80,13 +76,6 @@ def sum_upper_binomials(n, start):
         term = term * (n - k) // (k + 1)
         total += term
     return total
-
-
-def test_yeh_has_its_exact_values_beside_its_trials(yeh):
-    expected = {"recall": 1.951255835592747e-04, "f1": 0.02955137150557705, "precision": 0.039988579124198086}
-    for r in compare_all(yeh, trials=4096):
-        assert r.p_value == pytest.approx(expected[r.metric], rel=1e-12)
-        assert (r.method, r.n_trials) == ("exact", 4096)
 
 
 def test_both_adds_exact_values_without_the_limit_and_exact_alone_draws_no_trial(monkeypatch):
@@ -181,47 +170,6 @@ def test_a_count_that_does_not_fit_the_exact_p_is_an_alarm(monkeypatch, yeh):
     assert any("exact" in name for name, passed, _ in run_audits("none") if not passed)
 
 
-PLAN = """
-trials = 5000
-method = "both"
-
-[[test_set]]
-name = "topics"
-systems = ["scores.csv"]
-"""
-
-
-def write_scores(folder, scores):
-    names = list(scores)
-    rows = [",".join(["id", *names])]
-    rows += [",".join([str(k), *(f"{scores[n][k]:.1f}" for n in names)]) for k in range(len(scores[names[0]]))]
-    (folder / "scores.csv").write_text("\n".join(rows))
-
-
-def test_a_second_night_solves_nothing_and_a_changed_system_its_own_pairs(tmp_path, monkeypatch):
-    rng, solved = build_rng(3), []
-    scores = {name: np.rint(rng.normal(0, 9, 40)) / 10 for name in "abcd"}
-    solve = exact.solve
-
-    def count_calls(problem, *more, **options):
-        solved.append(problem)
-        return solve(problem, *more, **options)
-
-    monkeypatch.setattr(exact, "solve", count_calls)
-    (tmp_path / "p.toml").write_text(PLAN)
-    write_scores(tmp_path, scores)
-    first_night = run_plan(load_plan(tmp_path / "p.toml"), cluster="none")
-    assert len(solved) == 6
-    second_night = run_plan(load_plan(tmp_path / "p.toml"), cluster="none")
-    assert (len(solved), second_night.n_counted, second_night.n_changed) == (6, 0, 0)
-    assert [r.exact for r in second_night.results["topics"]] == [r.exact for r in first_night.results["topics"]]
-    assert {r.method for r in second_night.results["topics"]} == {"exact"}
-    scores["b"] = np.roll(scores["b"], 1)
-    write_scores(tmp_path, scores)
-    run_plan(load_plan(tmp_path / "p.toml"), cluster="none")
-    assert len(solved) == 6 + 3
-
-
 def test_counts_of_groups_of_items_are_exact_under_their_unit():
     rng = build_rng(8)
     groups = {"document": [f"d{k // 3:02}" for k in range(90)]}
@@ -301,31 +249,12 @@ def draw_reals(n, seed=3):
     return build_rng(seed).normal(0.2, 1, n), np.zeros(n)
 
 
-def test_a_p_beyond_the_limit_is_refused_before_it_is_computed_with_its_time_memory_and_remedy():
+@pytest.mark.parametrize(("n", "limit", "names"), [(60, None, ["1 min 0 s", "--exact-limit"]), (70, 1e9, ["2.0 GB"])])
+def test_a_p_beyond_time_or_memory_is_refused_with_its_limit(n, limit, names):
     with pytest.raises(InputError) as refused:
-        compare(*draw_reals(60), method="exact")
-    text = str(refused.value)
-    assert re.search(
-        r"A and B by mean: an exact p \(meet-in-the-middle\) would take about \d+ min .* of one core", text
-    )
-    assert "0.3 GB of memory, but the limit is 1 min 0 s" in text
-    assert "--exact-limit SECONDS" in text
-    assert "--method auto" in text
-    assert "trials" not in text
-
-
-def test_a_p_beyond_the_memory_names_the_memory_and_no_limit_to_raise():
-    with pytest.raises(InputError, match=r"more than 1,000 GB of memory, but the limit is 2.0 GB of memory; --method"):
-        compare(*draw_reals(70), method="exact", exact_limit=1e9)
-
-
-def test_an_exact_p_without_trials_is_no_bound_of_itself():
-    """Limits that rounding left a billionth apart are one number, and the headline says so."""
-    results = compare_all(dict(zip("ab", draw_reals(34), strict=True)), method="exact", interval="none")
-    assert results[0].exact.guarantee in {"exact", "certified"}
-    headline = verdict.build_verdict(results).headline
-    assert "(exact)" in headline
-    assert "bounds" not in headline
+        compare(*draw_reals(n), method="exact", **({} if limit is None else {"exact_limit": limit}))
+    assert all(name in str(refused.value) for name in names)
+    assert ("--exact-limit" in str(refused.value)) == (limit is None)
 
 
 def draw_problem(n):

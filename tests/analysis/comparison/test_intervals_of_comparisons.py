@@ -198,17 +198,6 @@ def test_black_boxes_have_the_percentiles_of_fewer_resamples():
     assert any("whole outputs" in text for text in box.warnings)
 
 
-def test_an_interval_that_parts_from_p_is_explained():
-    a, b = np.array([1.0] * 5 + [0.0] * 40), np.zeros(45)
-    result = compare(a * 2.5, b, interval="bootstrap")
-    assert result.p_value > 0.05
-    assert result.interval.low > 0
-    [note] = [note for note in result.notes if note.kind == "interval-differs"]
-    assert note.text.startswith("the 95 % interval excludes 0 although p = 0.0625: the test swaps systems")
-    [short] = [note for note in result.notes if note.kind == "interval-coverage"]
-    assert "few-discordant" in short.numbers["shortfalls"]
-
-
 def test_a_black_box_without_a_score_has_no_interval_and_a_plan_goes_on_without_it():
     def never(_outputs, _gold):
         raise ValueError("no")
@@ -265,11 +254,3 @@ def test_results_without_the_interval_that_was_asked_for_say_so_first(interval, 
     assert note.text.startswith("no interval: ")
     assert note.text.endswith("interval='auto' chooses one that fits")
     assert not [n for n in compare_all(counts, metrics=[metric], interval="auto").notes if n.kind == "interval"]
-
-
-def test_the_conditional_exact_interval_is_refused_where_it_has_no_meaning():
-    real_scores = compare([0.2, 0.4, 0.1], [0.1, 0.1, 0.3], interval="conditional-exact")
-    equal_scores = compare([1, 0, 1], [1, 0, 1], interval="conditional-exact")
-    assert real_scores.interval is equal_scores.interval is None
-    assert "items scored 0 or 1" in real_scores.warnings[-1]
-    assert "no item is discordant" in equal_scores.warnings[-1]

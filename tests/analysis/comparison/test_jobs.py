@@ -11,11 +11,10 @@ import sigdask
 from sigdask.analysis.comparison import nesting
 from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.pairs import CompareSpec, list_pairs
-from sigdask.analysis.comparison.study import SetAnalysis, judge_studies, prepare_study
+from sigdask.analysis.comparison.study import judge_studies, prepare_study
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution.run import count_jobs
-from sigdask.metrics.forms import Bleu, Formula, Ratios, compute_gradient, compute_gradients
 from sigdask.results.fields import iter_results
 
 N, SYSTEMS = 30, "abcdef"
@@ -60,22 +59,6 @@ def test_comparisons_stand_in_the_order_of_subsets_pairs_and_metrics_with_what_t
     assert c.describe(3) == "a and c by mean:better=lower"
 
 
-def test_what_has_no_item_in_common_is_told_apart_from_what_both_lack():
-    counts = Counts.from_scores(draw_scores(), groups={"task": TASK}, missing="pairwise")
-    left_out = SetAnalysis.from_spec(counts, CompareSpec(("mean",), by="task"), second_run=False).left_out
-    has = {name: ~np.isnan(column) for name, column in draw_scores().items()}
-    expected = [
-        (task, a, b, "mean")
-        for task in "xyz"
-        for a, b in combinations(SYSTEMS, 2)
-        if (in_task := np.array(TASK) == task).any()
-        and not (has[a] & has[b] & in_task).any()
-        and ((has[a] & in_task).any() or (has[b] & in_task).any())
-    ]
-    assert list(left_out) == expected
-    assert expected
-
-
 def test_pairs_are_those_asked_for_in_their_order():
     counts = Counts.from_scores({n: [1, 2] for n in "abcd"})
     assert list_pairs(counts, None, None).tolist() == [list(pair) for pair in combinations(range(4), 2)]
@@ -106,20 +89,6 @@ def test_dependence_of_many_pairs_is_the_analysis_of_variance_of_each(gaps, monk
     [tiled] = nesting.compute_unit_correlations(comparison_jobs.comparisons, comparison_jobs.spec.units)
     for name in ("n_groups", "icc", "design_effect", "p_value"):
         assert getattr(tiled, name) == pytest.approx(getattr(correlation, name), rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    "form",
-    [Ratios(((1, 0, 1), (0, 1, 0)), ((0, 1, 1), (1, 0, 0))), Bleu(), Formula("own", lambda a, b, c: a * b / (c + 1))],
-    ids=["ratios", "BLEU", "a formula"],
-)
-def test_slopes_at_many_sums_are_those_at_each(form):
-    n_fields = 10 if isinstance(form, Bleu) else 3
-    sums = build_rng(6).integers(0, 50, (20, n_fields)).astype(float)
-    sums[0] = 0
-    with np.errstate(all="ignore"):
-        expected = np.array([compute_gradient(form, sum_row) for sum_row in sums])
-        assert compute_gradients(form, sums) == pytest.approx(expected, rel=1e-12, abs=1e-300)
 
 
 def test_a_black_box_has_its_own_trials_and_enumeration_among_others():

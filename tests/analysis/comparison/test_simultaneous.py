@@ -1,9 +1,6 @@
 """Tests of values beside adjusted p: the studentised bootstrap under skewness, Tukey's p, simultaneous intervals."""
 
-import csv
-import io
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,10 +16,6 @@ from sigdask.nightly.plan import load_plan
 from sigdask.randomization.families.bootstrap_t import find_critical_value
 from sigdask.randomization.families.skewness import find_skewed
 from sigdask.report.terminal import render
-from sigdask.results.export import iter_csv
-from sigdask.results.fields import iter_results
-from sigdask.results.from_records import results_to_table
-from sigdask.results.table import Table
 
 OPTIONS = {"metrics": ["mean"], "trials": 2000, "second_run": False}
 
@@ -181,34 +174,6 @@ def test_a_verdict_that_steps_down_beside_an_interval_of_one_step_is_named():
     assert notes[0].numbers["n_comparisons"] == len(disagreeing)
     assert f"{disagreeing[0].a} and {disagreeing[0].b}" in notes[0].text
     assert " by mean" not in notes[0].text  # one metric needs no name
-
-
-def test_what_stands_beside_p_is_written_everywhere(tmp_path):
-    results = compare_all(draw_skewed(), **OPTIONS)
-    frame = results.to_frame()
-    rows = [*csv.DictReader(io.StringIO("".join(iter_csv([results.table]))))]
-    for r, row, low, boot in zip(
-        results, rows, frame["interval_simultaneous_low"], frame["p_bootstrap_t"], strict=True
-    ):
-        assert float(row["interval_simultaneous_low"]) == low == r.interval_simultaneous[0]
-        assert (row["p_bootstrap_t"] == "") == (r.p_adjusted_by is None) == np.isnan(boot)
-    assert "simultaneous 95 % interval" in render(results)
-    assert "simultaneous 95 % interval" in results.to_markdown(layout="pairs")
-    text = results.cite().text
-    assert (
-        "step-down studentised bootstrap of units (Romano & Wolf 2005; Westfall & Young 1993; Efron & Tibshirani 1993)"
-        in text
-    )
-    assert "Simultaneous 95 % confidence intervals" in text
-    assert "confidence intervals of differences (each for one comparison alone)" in text
-    rebuilt = results_to_table(list(results), results.alpha)
-    assert [replace(r, notes=()) for r in iter_results(rebuilt)] == [replace(r, notes=()) for r in results]
-    restored = Table.from_paths(results.table.columns_by_path(), results.alpha)
-    assert [r.p_adjusted_by for r in iter_results(restored)] == [r.p_adjusted_by for r in results]
-    joined = Table.join([results.table, compare_all(draw_normal(), adjust="none", **OPTIONS).table])
-    views = [*iter_results(joined)]
-    assert [r.interval_simultaneous for r in views[:6]] == [r.interval_simultaneous for r in results]
-    assert all(r.interval_simultaneous is None and r.p_adjusted_by is None for r in views[6:])
 
 
 def test_families_of_several_test_sets_and_subsets_are_resampled_together():

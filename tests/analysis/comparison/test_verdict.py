@@ -172,18 +172,6 @@ def test_if_items_are_missing_the_headline_says_that_systems_are_compared_on_the
     assert verdict.build_verdict(complete).headline.startswith("c scores best on mean, but ")
 
 
-def test_over_all_sets_the_answer_is_of_the_mean_difference():
-    answer = verdict.build_verdict(compare_all(draw_counts(), trials=999, by="domain", together=True))
-    assert answer.headline.startswith(
-        "s5 scores best on mean (mean of 4 sets), but not significantly better than the runner-up, s4: ahead by 0.20; "
-    )
-    two = Counts.from_scores(
-        {k: v for k, v in draw_systems().items() if k in {"s0", "s5"}}, groups={"domain": [*("abcd" * 15)]}
-    )
-    two_systems = verdict.build_verdict(compare_all(two, trials=999, by="domain", together=True))
-    assert two_systems.headline == "s5 is better than s0 on mean (mean of 4 sets) by 0.65; p = 0.001 (999 trials)."
-
-
 def test_a_check_that_disagrees_stands_before_the_answer(yeh):
     results = compare_all(yeh, metrics=["f1", "recall"], trials=999, method="randomization")
     checked = results.table.checks["second run"]
