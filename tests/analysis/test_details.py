@@ -113,14 +113,6 @@ def test_documents_are_named_with_the_items_in_which_the_outputs_differ():
     assert {(item.a, item.b) for item in unit.items} == {("1", "0")}
 
 
-def test_items_that_one_system_lacks_are_of_no_unit():
-    a = build_rng(1).normal(size=N)
-    b = np.where(np.arange(N) % 3 == 0, np.nan, a - 1)
-    _, [details] = compare_opened([Counts.from_scores({"a": a, "b": b}, missing="pairwise")], trials=99)
-    assert details.shares.n_for_a == np.count_nonzero(~np.isnan(b))
-    assert all((int(unit.name) - 1) % 3 for unit in details.deciding_units)
-
-
 def test_a_metric_of_whole_outputs_has_a_null_and_no_units():
     total = black_box(lambda outputs, _: float(np.sum(outputs)), name="total")
     results, [details] = compare_opened([draw_scores(2)], metrics=[total], trials=2000, cluster="none")

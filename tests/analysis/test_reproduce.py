@@ -162,13 +162,6 @@ def test_a_family_of_exact_p_whose_trials_csv_does_not_say_is_not_refused(folder
     assert result.returncode == 0, result.stdout
     assert "not compared (CSV and Parquet do not say the number of trials of the family): p_adjusted" in result.stdout
     assert call_sigdask("reproduce", "r.json", "scores.csv", "-q", cwd=folder).returncode == 0
-    document = json.loads((folder / "r.json").read_text())
-    document["results"][0]["p_adjusted"] += 1 / 701
-    (folder / "r.json").write_text(json.dumps(document))
-    assert call_sigdask("reproduce", "r.json", "scores.csv", "-q", cwd=folder).returncode == 1
-    text = (folder / "r.csv").read_text()
-    (folder / "r.csv").write_text(text.replace(f",{first['p_value']!r},", ",0.5,"))
-    assert call_sigdask("reproduce", "r.csv", "scores.csv", "-q", cwd=folder).returncode == 1
 
 
 def test_an_adjusted_p_is_found_again_with_its_whole_family_alone(folder):
@@ -180,15 +173,6 @@ def test_an_adjusted_p_is_found_again_with_its_whole_family_alone(folder):
     assert "p_adjusted: the family had 6 comparisons" in result.stdout
 
 
-def test_comparisons_that_a_file_lacks_are_noted(folder):
-    record_results(folder, "scores.csv", "--trials", "500", "--method", "randomization", "--adjust", "none")
-    header, *rows = (folder / "r.csv").read_text().splitlines(keepends=True)
-    (folder / "r.csv").write_text("".join([header, *rows[:1], *rows[2:]]))  # without s0 and s2
-    result = call_sigdask("reproduce", "r.csv", "scores.csv", "-q", cwd=folder)
-    assert result.returncode == 0
-    assert "note: of 6 comparisons of these systems, the file lacks 1: s0 and s2 on mean" in result.stdout
-
-
 def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
     write_plan(tmp_path, sets=2, systems=3, trials=1000)
     assert call_sigdask("run", "night.toml", "--json", "night.json", "-q", cwd=tmp_path).returncode == 0
@@ -196,17 +180,6 @@ def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
     assert (result.returncode, "choose one with --name" in result.stderr) == (2, True)
     assert call_sigdask("reproduce", "night.json", "set1.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 0
     assert call_sigdask("reproduce", "night.json", "set0.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 1
-    document = json.loads((tmp_path / "night.json").read_text())
-    document["families"]["set1"]["n_comparisons"] += 1
-    del document["rankings"][1]
-    (tmp_path / "altered.json").write_text(json.dumps(document))
-    result = call_sigdask("reproduce", "altered.json", "set1.csv", "--name", "set1", "-q", cwd=tmp_path)
-    assert "not the same: rankings: none, now " in result.stdout
-    assert "not the same: families.set1.n_comparisons: 4, now 3" in result.stdout
-    assert (
-        "set2: night.json has"
-        in call_sigdask("reproduce", "night.json", "set0.csv", "--name", "set2", cwd=tmp_path).stderr
-    )
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,6 @@ def test_two_test_sets_are_resampled_apart_and_judged_by_one_maximum():
         statistics.append(
             (d.sum() / (d.std(ddof=1) * np.sqrt(n)), count_plainly(d, d.sum(axis=0), draw_resamples(bootstrap), 0)[2])
         )
-    largest = np.maximum(statistics[0][1], statistics[1][1]).ravel()
     counts = joint.tally(run=0, first=0, n_trials=N_TRIALS).counts[:2, 0, SINGLE_STEP]
     # the factor n / (n - 1) is each set's own, as errors divide by n
     factor = np.sqrt([10 / 9, 14 / 13])

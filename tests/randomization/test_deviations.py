@@ -44,26 +44,12 @@ def test_the_spread_of_a_mean_is_the_root_of_its_squared_differences():
     assert compute_deviation(by_unit, "mean") == pytest.approx(np.sqrt((sums**2).sum()) / 50, rel=1e-12)
 
 
-def test_a_black_box_spreads_like_the_metric_it_copies():
-    rng = np.random.default_rng(3)
-    counts = Counts.from_scores({"a": rng.integers(0, 9, 60), "b": rng.integers(0, 9, 60)})
-    box = black_box(lambda outputs, gold: float(np.mean(outputs)), name="box")
-    panel, row, column = list_panels(counts, box)[0]
-    assert panel.estimate_swap_deviations()[row, column] == pytest.approx(compute_deviation(counts, "mean"), rel=0.15)
-
-
 def test_identical_systems_have_no_spread():
     counts = Counts.from_labels(list("xyx"), {"a": list("xyy"), "b": list("xyy")})
     assert compute_deviation(counts, "accuracy") == 0
     assert compute_deviation(counts, "macro-f1") == 0
     assert compute_normal_p(0.5, 0.0) == 1.0
     assert compute_normal_p(0.0, 0.0) == 1.0
-
-
-def test_lower_is_better_shifts_the_other_way():
-    counts = Counts.from_scores({"a": [3.0, 1.0], "base": [2.0, 2.0]})
-    data, _ = shift_scores(counts, find_metric("mean:better=lower").bind(counts), "base", {"a": [0.5]})
-    assert data.field("score").tolist() == [[2.0, 2.5], [2.0, 0.5]]
 
 
 def test_recall_shifts_by_its_own_denominator_and_f1_not_at_all():
@@ -182,15 +168,6 @@ def test_a_set_metric_spreads_like_the_black_box_it_copies():
         panel.estimate_swap_deviations()[row, column], rel=0.15
     )
     assert compute_margin_result(counts, NonInferior(0.5, 0.05), "type-f1").method == "normal approximation"
-
-
-@pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
-def test_a_formula_of_scores_of_any_size_is_studentised_as_its_mean_is(size):
-    scores = {"a": [1, 2, 3, 1, 2, 3], "b": [0, 1, 1, 2, 0, 1], "c": [3, 0, 5, 9, 0, 0]}
-    counts = Counts.from_scores({name: [size * x for x in column] for name, column in scores.items()})
-    ratio = metric(lambda score, items: score / items)
-    by_metric = [compare_all(counts, metrics=[m]) for m in ("mean", ratio)]
-    assert [r.p_adjusted for r in by_metric[0]] == [r.p_adjusted for r in by_metric[1]]
 
 
 def test_studentised_ties_between_pairs_count_under_a_formula_as_under_the_mean():

@@ -16,7 +16,6 @@ from sigdask.statistics.candidates import (
     compute_expected_misses,
     compute_list_limits,
     compute_widened_interval,
-    count_difference_sets,
     count_n_best,
     estimate_dispersion,
     fisher_exact,
@@ -52,23 +51,6 @@ def test_ties_are_counted_as_all_their_orders_are(seed):
         assert (best.lowest[n - 1], best.highest[n - 1]) == (min(counts), max(counts))
     mean = sum(map(compute_average_precision, orders)) / len(orders)
     assert average_precision(ranked) == pytest.approx(float(mean), rel=1e-12)
-
-
-def test_difference_sets_are_those_of_sets():
-    rng = np.random.default_rng(7)
-    orders = np.array([rng.permutation(30) for _ in range(3)])
-    sizes, gold = np.sort(rng.integers(0, 31, (3, 6)), axis=1), rng.integers(0, 2, 30)
-    pairs = np.array([[0, 1], [2, 0]])
-    sizes_by_kind = count_difference_sets(orders, sizes, gold, pairs)
-    for p, (a, b) in enumerate(pairs):
-        for c in range(6):
-            in_a, in_b = {*orders[a, : sizes[a, c]].tolist()}, {*orders[b, : sizes[b, c]].tolist()}
-            alone = [
-                sum(gold[k] == kind for k in candidate_set)
-                for candidate_set in (in_a - in_b, in_b - in_a)
-                for kind in (1, 0)
-            ]
-            assert sizes_by_kind[p, c].tolist() == alone
 
 
 def test_fishers_test_is_that_of_scipy_and_r(oracles):

@@ -113,10 +113,10 @@ def test_the_trials_asked_for_are_the_fewest_that_let_one_p_reach_alpha(adjust):
         options = {"trials": trials, "adjust": adjust, "alpha": 0.02, "method": "randomization"}
         return compare_all(data, metrics=["mean"], pairs=pairs, **options)
 
-    [warning] = [w for w in compare_with(99).warnings if "are needed (--trials" in w]
-    needed = int(warning.rsplit(" ", 1)[1].rstrip(")"))
+    [note] = [note for note in compare_with(99).notes if note.kind == "few-trials"]
+    needed = note.numbers["needed"]
     assert [compare_with(n)[0].p_adjusted <= 0.02 for n in (needed - 1, needed)] == [False, True]
-    assert not [w for w in compare_with(needed).warnings if "are needed (--trials" in w]
+    assert not [note for note in compare_with(needed).notes if note.kind == "few-trials"]
 
 
 @pytest.mark.parametrize(("adjust", "reaches"), [("none", True), ("max-t", True), ("holm", False), ("bh", True)])
@@ -211,7 +211,7 @@ def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
 
 @pytest.mark.parametrize(("alternative", "n_shown"), [("two-sided", 0), ("greater", 2)])
 def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, n_shown):
-    # five units, all better: p of one side is 1 / 32, more than 0.025
-    sets = [Counts.from_scores({"a": [1] * 5, "b": [0] * 5}, name=name) for name in ("one", "two")]
+    # six units, all better: p that both sets show it is 2 / 64, more than 0.025
+    sets = [Counts.from_scores({"a": [1] * 6, "b": [0] * 6}, name=name) for name in ("one", "two")]
     [verdict] = compare_sets(sets, metrics=["mean"], together=True, alternative=alternative).together
     assert verdict.greater_in == n_shown

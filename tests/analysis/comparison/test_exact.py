@@ -177,25 +177,7 @@ def test_counts_of_groups_of_items_are_exact_under_their_unit():
     counts = Counts.from_scores({"a": a, "b": b}, groups=groups)
     [r] = compare_all(counts, unit="document", trials=2000, beside=False)
     d = [int(x) for x in (a - b).reshape(30, 3).sum(axis=1) if x]
-    assert len(d) > 0
-    if len(d) > 20:
-        assert r.exact.method != "enumeration"
     assert r.exact.p_hi == pytest.approx(float(enumerate_signs(d, "two-sided")), rel=1e-12)
-
-
-def test_over_several_sets_each_set_counts_with_its_exact_p():
-    rng = build_rng(12)
-    groups = {"domain": ["xyz"[k % 3] for k in range(120)]}
-    scores = {name: np.rint(rng.normal(3 * k, 3, 120)) / 10 for k, name in enumerate("ab")}
-    counts = Counts.from_scores(scores, groups=groups)
-    results = compare_all(counts, by="domain", together=True, trials=30, seed=1)
-    [over_all] = results.together
-    assert all(r.method == "exact" and r.p_value < 1 / 31 for r in results)  # less than 30 trials can say
-    greater, less = (compare_all(counts, by="domain", alternative=side, trials=30) for side in ("greater", "less"))
-    [side] = [s for s in (greater, less) if s[0].p_value < 0.5]
-    p = sorted(r.p_value for r in side)
-    verdict_of_side = [(over_all.greater_in, over_all.p_greater), (over_all.less_in, over_all.p_less)][side is less]
-    assert verdict_of_side == (3, pytest.approx(p[-1], rel=1e-12))
 
 
 @pytest.mark.parametrize("side", SIDES)

@@ -220,12 +220,6 @@ def test_a_constant_difference_of_other_scores_than_0_and_1_has_no_interval_and_
     assert any("every unit has the same difference" in text for text in result.warnings)
 
 
-def test_a_score_of_sums_has_no_interval_where_no_unit_differs():
-    gold = ["x", "y", "x", "x"] * 10
-    result = compare(gold, gold, gold=gold, metric="macro-f1", interval="bootstrap")
-    assert result.interval is None
-
-
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 def test_the_conditional_exact_interval_leaves_0_out_just_where_the_exact_test_rejects(alternative):
     """Against SciPy's binomial test and its Clopper-Pearson limits."""

@@ -10,7 +10,7 @@ from scipy import stats
 import sigdask
 from sigdask.analysis.comparison import nesting
 from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import CompareSpec, list_pairs
+from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import judge_studies, prepare_study
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -57,16 +57,6 @@ def test_comparisons_stand_in_the_order_of_subsets_pairs_and_metrics_with_what_t
     assert (c.sampled == (method != "auto")).all()
     assert (c.n_trials == 100).all()
     assert c.describe(3) == "a and c by mean:better=lower"
-
-
-def test_pairs_are_those_asked_for_in_their_order():
-    counts = Counts.from_scores({n: [1, 2] for n in "abcd"})
-    assert list_pairs(counts, None, None).tolist() == [list(pair) for pair in combinations(range(4), 2)]
-    assert list_pairs(counts, None, "c").tolist() == [[0, 2], [1, 2], [3, 2]]
-    assert list_pairs(counts, [("d", "a"), ("b", "c")], None).tolist() == [[3, 0], [1, 2]]
-    assert list_pairs(counts, [], None).shape == (0, 2)
-    with pytest.raises(InputError, match="no system 'z'"):
-        list_pairs(counts, [("a", "z")], None)
 
 
 @pytest.mark.parametrize("gaps", [False, True])

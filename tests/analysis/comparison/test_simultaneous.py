@@ -8,7 +8,7 @@ from builders import build_rng
 from command import call_sigdask
 from nights import read_tallies, write_plan
 
-from sigdask import Counts, compare_all, compare_sets, run_plan
+from sigdask import Counts, compare_all, run_plan
 from sigdask.analysis.comparison.families import build_adjustment, build_bootstrap
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
 from sigdask.analysis.comparison.pairs import CompareSpec
@@ -174,17 +174,6 @@ def test_a_verdict_that_steps_down_beside_an_interval_of_one_step_is_named():
     assert notes[0].numbers["n_comparisons"] == len(disagreeing)
     assert f"{disagreeing[0].a} and {disagreeing[0].b}" in notes[0].text
     assert " by mean" not in notes[0].text  # one metric needs no name
-
-
-def test_families_of_several_test_sets_and_subsets_are_resampled_together():
-    sets = [
-        Counts.from_scores({n: build_rng(k).integers(0, 9, 20) + (n == "c") for k, n in enumerate("abc", 3 * s)}, name=f"set{s}",
-                           groups={"genre": ["news", "web"] * 10})
-        for s in range(2)
-    ]  # fmt: skip
-    results = compare_sets(sets, by="genre", **OPTIONS)
-    assert results.family.n_comparisons == len(results) == 12
-    assert all(r.interval_simultaneous is not None and 0 < r.p_adjusted <= 1 for r in results)
 
 
 def test_a_night_keeps_resamples_of_families_and_counts_them_once(tmp_path):

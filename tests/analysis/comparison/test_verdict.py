@@ -70,11 +70,6 @@ def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
             {"alternative": "greater", **REVERSED, "p_value": 0.98, "p_interval": (0.98, 0.98)},
             "I does not score significantly higher than II on f1: it scores 12.3 points lower; p = 0.98, one-sided (exact).",
         ),
-        ({"alternative": "less", **REVERSED}, "II is better than I on f1 by 12.3 points; p = 0.0296, one-sided (exact)."),
-        (
-            {"alternative": "less", **REVERSED, **WEAK},
-            "I does not score significantly lower than II on f1: it scores 12.3 points lower; p = 0.3, one-sided (exact).",
-        ),
         (
             {"difference": 0.0, "score_b": 0.4747, "p_value": 1.0, "p_interval": (1.0, 1.0)},
             "I and II score the same on f1, 0.4747; p = 1 (exact).",
@@ -151,15 +146,6 @@ def test_against_a_baseline_those_are_counted_that_beat_it():
         answer.headline,
     )
     assert answer.best[0].names == ("s5", "s4")
-    none = verdict.build_verdict(compare_all(draw_counts(), trials=999, baseline="s5", interval="none"))
-    assert re.match(
-        r"None of 5 systems is significantly better than s5 on mean: the best, s4, is behind by 0\.20, adjusted p = 0\.\d+; ",
-        none.headline,
-    )
-    by_domain = verdict.build_verdict(compare_all(draw_counts(), trials=999, baseline="s2", by="domain"))
-    assert by_domain.headline.startswith(
-        "Systems significantly better than s2: on mean in domain a (none of 5), domain b ("
-    )
 
 
 def test_if_items_are_missing_the_headline_says_that_systems_are_compared_on_the_items_of_each_pair():

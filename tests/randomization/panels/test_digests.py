@@ -8,16 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builders import build_panels, build_rng, find_cells
+from builders import build_rng, find_cells
 
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import prepare_study
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.metrics import find_metric
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.panels.digests import digest
-from sigdask.randomization.panels.sums import SwapUnits
 
 
 def compute_digests_by_name(counts, metrics=("mean",), seed=0, **options):
@@ -96,14 +94,7 @@ def test_seed_unit_method_and_the_metrics_parameters_change_the_digest():
             (counts.with_unit("document"), "f1", 0),
         ]
     ]
-    bound = find_metric("f1", counts).bind(counts)
-    changed = replace(bound, form=replace(bound.form, zero_division=1.0))
-    digests += [
-        build_panels(counts, SwapUnits.from_counts(counts, 0), [m], [(0, 1)])[0].panel.compute_digests()[0, 0].tobytes()
-        for m in (bound, changed)
-    ]
-    assert digests[0] == digests[5]
-    assert len(set(digests)) == 6
+    assert len(set(digests)) == 5
 
 
 METRIC_MODULE = "from helpers import weight\n\n\ndef score(outputs, gold):\n    return weight() * float(sum(outputs))\n"

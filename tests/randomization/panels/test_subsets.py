@@ -9,7 +9,6 @@ import pytest
 from builders import build_rng
 
 from sigdask.api import compare_all
-from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
 
@@ -111,37 +110,6 @@ def test_together_takes_each_metric_over_the_tasks_that_have_it(tmp_path):
     assert by_metric["acc"].n_sets == 2
     assert by_metric["acc"].difference == pytest.approx((means["arc"] + means["hellaswag"]) / 2)
     assert by_metric["f1"].difference == pytest.approx(means["drop"])
-
-
-def test_dependence_is_that_of_the_items_compared():
-    # acc on two tasks of independent differences, f1 on eight tasks whose items have no acc
-    rng = build_rng(5)
-    n_task, tasks = 50, [f"t{k}" for k in range(10)]
-    task = np.repeat(tasks, n_task)
-    is_own = np.isin(task, tasks[:2])
-    scores = rng.integers(0, 2, (len(task), 2)).astype(float)
-    scores[is_own, 0] = np.maximum(scores[is_own, 0], rng.integers(0, 2, is_own.sum()))  # a is better
-    has = np.repeat(is_own[:, None], 2, axis=1)
-    mixed = Counts(
-        ("a", "b"),
-        {
-            "score[acc]": scores * is_own[:, None],
-            "items[acc]": is_own[:, None].astype(int),
-            "items": np.ones((len(task), 1), int),
-        },
-        len(task),
-        groups={"task": tuple(task)},
-        held={"score[acc]": has},
-    )
-    alone = Counts(
-        ("a", "b"),
-        {"score[acc]": scores[is_own], "items": np.ones((int(is_own.sum()), 1), int)},
-        int(is_own.sum()),
-        groups={"task": tuple(task[is_own])},
-    )
-    [of_mixed, of_alone] = (compare_all(counts, metrics=["acc"], trials=99)[0].dependence for counts in (mixed, alone))
-    assert [d.icc for d in of_mixed] == pytest.approx([d.icc for d in of_alone], rel=1e-9)
-    assert [(d.column, d.n_groups) for d in of_mixed] == [("task", 2)]
 
 
 def test_replicates_are_compared_on_the_items_that_all_have(tmp_path):

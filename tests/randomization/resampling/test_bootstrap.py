@@ -18,7 +18,6 @@ from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.resampling.bootstrap import Bootstrap
 from sigdask.randomization.resampling.shifts import ShiftPanel
 from sigdask.randomization.resampling.sums import (
-    DEFINED,
     N_CELLS,
     TIED,
     UNDEFINED,
@@ -106,26 +105,6 @@ def _compute_score(form, sums):
     above = sum(w * int(x) for w, x in zip(form.numerators[0], sums, strict=True))
     below = sum(w * int(x) for w, x in zip(form.denominators[0], sums, strict=True))
     return Fraction(above, below) if below else Fraction(0)
-
-
-def test_quantiles_on_steps_are_those_of_the_resamples_themselves():
-    values = np.ones((40, 2, 2), np.int64)
-    values[:, :, 0] = build_rng(4).random((40, 2)) < [0.7, 0.5]
-    panel = build_full_panel(values, [MEAN])
-    bootstrap, n_trials = Bootstrap.from_panel(panel), 5000
-    cells = bootstrap.tally(run=0, first=0, n_trials=n_trials).counts[:1, 0]
-    units = draw_units(panel.key, run=0, first=0, n_trials=n_trials, n_units=40)
-    differences = np.sort((values[units, 0, 0] - values[units, 1, 0]).sum(axis=1))
-    for share in (0.025, 0.3, 0.7, 0.975):
-        [quantile] = compute_quantiles(
-            cells, np.array([share]), bootstrap.origins[:1], bootstrap.widths[:1], np.array([1 / 40])
-        )
-        rank = (
-            int(np.ceil(share * n_trials)) - 1
-            if share < 0.5
-            else n_trials - int(np.ceil((1 - share) * n_trials - 1e-9))
-        )
-        assert quantile * 40 == pytest.approx(differences[rank], abs=1e-9)
 
 
 def test_quantiles_are_those_of_the_resamples_to_a_width_of_cells():
@@ -234,19 +213,6 @@ def test_the_jackknife_is_what_leaving_out_each_unit_gives(form):
         assert jackknife.error[k] == pytest.approx(np.sqrt(24 / 25 * (moved**2).sum()), rel=1e-9)
         want = (moved**3).sum() / (6 * (moved**2).sum() ** 1.5)
         assert jackknife.acceleration[k] == pytest.approx(want, rel=1e-6, abs=1e-12)
-
-
-def test_the_swaps_of_the_inverted_test_are_those_of_the_test():
-    """As many shifts lie at 0 or beyond as trials of the test are extreme: at 0 nothing is shifted."""
-    values = draw_scores(60, highest=40)
-    n_trials = 3000
-    small = build_panel(values, [MEAN])
-    shifts = ShiftPanel.from_panel(build_full_panel(values, [MEAN]))
-    cells = shifts.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
-    extreme = small.tally(run=0, first=0, n_trials=n_trials).counts[0, 0, 2]
-    assert shifts.origins.tolist() == [0.0, 0.0]
-    below, above = cells[0, : TIED + 1].sum(), cells[1, TIED:DEFINED].sum()
-    assert extreme == (below if values[:, 0, 0].sum() > values[:, 1, 0].sum() else above)
 
 
 def test_ends_of_the_inverted_test_are_not_rejected_and_what_is_beyond_is():
