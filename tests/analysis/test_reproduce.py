@@ -116,20 +116,6 @@ def test_other_data_are_named_before_anything_is_counted(folder):
     assert "the ids of the items differ from those of the signature (159 instead of 160)" in result.stdout
 
 
-def test_counts_that_are_not_those_are_told_with_both_values(folder):
-    recorded_json = record_results(folder, "yeh.tsv")
-    recorded_json["results"][1]["n_extreme"] += 1
-    recorded_json["results"][1]["test_signature"] = recorded_json["results"][1]["test_signature"].replace(
-        "|v:", "|v:0.0."
-    )
-    (folder / "r.json").write_text(json.dumps(recorded_json))
-    result = call_sigdask("reproduce", "r.json", "yeh.tsv", "-q", cwd=folder)
-    n = recorded_json["results"][1]["n_extreme"]
-    assert result.returncode == 1
-    assert f"not the same: precision of I and II: n_extreme: {n}, now {n - 1}" in result.stdout
-    assert "note: found by sigdask 0.0." in result.stdout
-
-
 def test_systems_may_be_renamed_but_not_exchanged(folder):
     document = record_results(folder, "scores.csv", "--trials", "500", "--method", "randomization")
     header, *rows = (folder / "scores.csv").read_text().splitlines()
@@ -187,13 +173,10 @@ def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
     [
         ("{", "line 1: invalid JSON"),
         ("{}", 'with "results"'),
-        ('{"results": []}', "holds no results"),
-        ('{"results": [{"a": "x"}]}', "result 1: has no test_signature"),
         ("a,b\n1,2\n", "has no column test_signature"),
         ("test_signature\ntest:ar|x\n", "result 1: signature: 'x': expected KEY:VALUE"),
         (None, "no such file"),
         ('{"a":' * 100_000, "nested too deeply"),
-        ('{"results": [' + "[" * 60 + "]" * 60 + "]}", "nested more than 50 deep"),
         ('{"alpha": ' + "9" * 5000 + ', "results": []}', "invalid JSON"),
         ('{"results": [{"a": "x", "a": "y"}]}', "an object has the key 'a' twice"),
         ('{"schema_version": 2, "results": []}', "schema_version = 2: this version of sigdask reads version 1"),

@@ -66,18 +66,6 @@ def test_contributions_to_a_mean_are_exact_shares_that_add_up():
     assert results.unit_table("b", "a")["contribution"].tolist() == (-table["contribution"]).tolist()
 
 
-def test_contributions_to_a_mean_of_documents_are_those_of_their_items():
-    counts = Counts.from_scores(
-        {"a": [1, 0, 1, 1, 1], "b": [0, 0, 1, 0, 1]}, ids=list("vwxyz"), groups={"document": list("qqprq")}
-    )
-    results = compare_all(counts, unit="document", **OPTIONS)
-    table = results.unit_table("a", "b")
-    assert table[["id", "n_items", "score_a", "score_b"]].to_dict("list") == {
-        "id": ["q", "p", "r"], "n_items": [3, 1, 1], "score_a": [2 / 3, 1, 1], "score_b": [1 / 3, 1, 0]
-    }  # fmt: skip
-    assert table["contribution"].tolist() == [1 / 5, 0, 1 / 5]
-
-
 @pytest.mark.parametrize("unit", ["item", "document"])
 def test_leave_one_out_of_f1_and_precision_is_scikit_learn_without_the_unit(unit):
     rng = np.random.default_rng(5)
@@ -244,10 +232,3 @@ def test_a_plan_writes_units_in_each_run(tmp_path):
     path.write_text(f'{text}[report]\nitems = "units.txt"\n')
     with pytest.raises(InputError, match=r"report.items.*expected a file that ends in .csv"):
         load_plan(path)
-
-
-def test_frames_of_other_libraries_have_the_same_units():
-    results = sigdask.compare_all({"a": [1, 2], "b": [0, 4]}, **OPTIONS)
-    expected = results.unit_table("a", "b").to_dict("list")
-    assert results.unit_table("a", "b", library="pyarrow").to_pydict() == expected
-    assert results.unit_table("a", "b", library="polars").to_dict(as_series=False) == expected

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import reference
 from builders import build_panel, build_panels, build_rng
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,27 +45,6 @@ def test_identical_systems_have_p_1_sampled_and_enumerated():
             r = compare(scores, scores, method=method, alternative=alternative, trials=999)
             assert r.p_value == 1.0
             assert "identical" in r.warnings[0]
-
-
-@pytest.mark.parametrize("form", ["mean", "ratio"])
-def test_orbit_every_arrangement_in_turn_gives_a_valid_p(form):
-    # #{arrangements with p <= k / 2^n} <= k, for all k
-    n = 7
-    rng = build_rng(4)
-    a, b = rng.integers(0, 4, (2, n))
-    p_values = []
-    for arrangement in range(2**n):
-        swap = (arrangement >> np.arange(n) & 1).astype(bool)
-        x, y = np.where(swap, b, a), np.where(swap, a, b)
-        if form == "mean":
-            p_values.append(compare(x, y, interval="none").p_value)
-        else:
-            gold = ["A", "B", "A", "A", "B", "A", "B"]
-            x, y = (["A" if v % 2 else "B" for v in z] for z in (x, y))
-            p_values.append(compare(x, y, gold=gold, metric="f1[A]", interval="none").p_value)
-    p_values = np.array(p_values)
-    for k in range(1, 2**n + 1):
-        assert (p_values <= k / 2**n).sum() <= k
 
 
 def test_swapping_a_and_b_mirrors_everything():
@@ -117,37 +95,12 @@ def test_trials_to_decide_are_not_many_more_than_it_takes(p, alpha):
     assert n < 400 or not decides(n // 2)
 
 
-FORMS = {
-    "mean": (Ratios(((1, 0, 0),), ((0, 0, 1),)), lambda s: reference.compute_ratio(s, (1, 0, 0), (0, 0, 1))),
-    "f1": (Ratios(((2, 0, 0),), ((0, 1, 1),)), lambda s: reference.compute_ratio(s, (2, 0, 0), (0, 1, 1))),
-    "macro": (
-        Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0))),
-        lambda s: reference.compute_macro(s, ((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0))),
-    ),
-}
-
-
 def draw_responses(seed, n_items):
     """Draw contributions of two systems with tp <= predicted and gold, shape (n_items, 2, 3)."""
     rng = build_rng(seed)
     gold = rng.integers(1, 3, (n_items, 1)) + np.zeros((1, 2), int)
     tp = np.minimum(rng.integers(0, 3, (n_items, 2)), gold)
     return np.stack([tp, tp + rng.integers(0, 2, tp.shape), gold], axis=-1)
-
-
-@pytest.mark.parametrize("name", FORMS)
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 2**31), n_items=st.integers(1, 9))
-def test_enumeration_is_exact_in_every_tail(name, seed, n_items):
-    form, score = FORMS[name]
-    values = draw_responses(seed, n_items)
-    panel = build_panel(values, [form]).build_enumeration(0, 0)
-    n = len(panel.addresses)
-    counts = panel.tally(n_trials=2**n).counts[0, 0, :3]
-    bits = reference.list_arrangements(n_items)
-    want = reference.count_exceedances(score, values[:, 0], values[:, 1], bits)
-    # concordant units are not enumerated: each arrangement of the others stands for 2^(n_items - n)
-    assert (counts * 2 ** (n_items - n)).tolist() == want
 
 
 def test_the_smallest_p_of_n_units_is_2_to_the_1_minus_n():
@@ -173,7 +126,7 @@ def test_twenty_discordant_units_are_enumerated_and_21_sampled():
 @pytest.mark.parametrize("trials", [{"first": -1, "n_trials": 5}, {"n_trials": 0}, {"first": 2**48 - 1, "n_trials": 2}])
 def test_trials_outside_the_stream_are_refused(trials):
     with pytest.raises(InputError, match="must lie in 0 to"):
-        build_panel(draw_responses(0, 5), [FORMS["f1"][0]]).tally(**trials)
+        build_panel(draw_responses(0, 5), [Ratios(((2, 0, 0),), ((0, 1, 1),))]).tally(**trials)
 
 
 @pytest.mark.parametrize("run", [0, 1])

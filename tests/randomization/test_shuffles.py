@@ -151,17 +151,6 @@ def test_both_runs_are_independent():
     assert abs((2.0 * a - 1).ravel() @ (2.0 * b - 1).ravel()) / np.sqrt(a.size) < 5
 
 
-def test_numpys_philox4x64_as_another_generator_gives_the_same_p():
-    d = np.array([3, 1, -2, 5, 4, -1, 2, 2, -3, 6, 1, 1, -4, 2, 7, -5, 3, 1, 2, -2, 4, 1])
-    n = 2**16
-    numpy_bits = np.unpackbits(np.random.Philox(3).random_raw(n).view(np.uint8)).reshape(n, 64)[:, : len(d)]
-    own_bits = draw_swap_bits(compute_stream_key(1, "", len(d)), run=0, first=0, n_trials=n, n_units=len(d))
-    p1, p2 = (
-        float((abs(d.sum() - 2 * (bits.astype(int) @ d)) >= abs(d.sum())).mean()) for bits in (numpy_bits, own_bits)
-    )
-    assert abs(p1 - p2) < 5 * np.sqrt(2 * p1 * (1 - p1) / n)
-
-
 def test_unit_ids_are_canonical_nfc_and_in_byte_order():
     # UTF-8 bytes order U+FF5E before U+1F600, where UTF-16 would not; capitals before small letters
     ids = ["\U0001f600", "a", "cafe\u0301", "Z", "\uff5e", "10", "9"]

@@ -36,11 +36,7 @@ def draw_contributions(n_items, *, n_systems=3):
     ],
     ids=["ratio", "macro", "bleu", "chrf"],
 )
-def test_the_observed_difference_is_to_the_last_bit_that_of_the_arrangement_without_a_swap(form, n_fields):
+def test_the_arrangement_without_a_swap_is_as_extreme_as_what_was_observed(form, n_fields):
     panel = build_panel(draw_contributions(11)[:, :, :n_fields], [form])
     for pair in range(len(panel.pairs)):
-        [slab] = list(slabs.iter_slabs(panel.build_enumeration(pair, 0), run=0, first=0, n_trials=64))
-        out, tie = np.zeros((2, 1, 64))
-        slab.kernels[0].add(slab, np.array([0]), 1.0, out, tie)
-        assert slab.get_observed(0).tolist() == out[:, 0].tolist()
-        assert slab.get_observed(0) == pytest.approx(panel.differences[pair], rel=1e-13)
+        assert panel.build_enumeration(pair, 0).tally(n_trials=1).counts.tolist() == [[[1, 1, 1]]]

@@ -55,11 +55,11 @@ def test_ties_are_broken_as_they_are_asked_to_be(folder):
         "freq",
         "--n",
         "100,500,1000,2000",
+        "--json",
+        "-",
     )
     in_file_order, in_random_order = (
-        json.loads(
-            call_sigdask("rankings", "KrennPPV.tsv", *arguments, "--ties", ties, "--json", "-", cwd=folder).stdout
-        )
+        json.loads(call_sigdask("rankings", "KrennPPV.tsv", *arguments, "--ties", ties, cwd=folder).stdout)
         for ties in ("given", "random")
     )
     for row, random_row in zip(in_file_order["precision"], in_random_order["precision"], strict=True):

@@ -1,4 +1,4 @@
-"""Tests of the columns that list what is compared, pair by pair against the definition."""
+"""Tests of what is computed for all comparisons at once, against each comparison alone."""
 
 from itertools import combinations
 
@@ -9,54 +9,12 @@ from scipy import stats
 
 import sigdask
 from sigdask.analysis.comparison import nesting
-from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import judge_studies, prepare_study
+from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.errors import InputError
 from sigdask.execution.run import count_jobs
 from sigdask.results.fields import iter_results
-
-N, SYSTEMS = 30, "abcdef"
-TASK = tuple("xyz"[k % 3] for k in range(N))
-
-
-def draw_scores():
-    """Draw scores of six systems: two with gaps of their own, one with two items only."""
-    columns = {name: build_rng(k).integers(0, 3, N) / 4 for k, name in enumerate(SYSTEMS)}
-    columns["b"][build_rng(20).random(N) < 0.3] = np.nan
-    columns["e"][build_rng(21).random(N) < 0.6] = np.nan
-    columns["f"][[k for k in range(N) if k not in {3, 4}]] = np.nan
-    return columns
-
-
-def build_jobs(**options):
-    counts = Counts.from_scores(draw_scores(), groups={"task": TASK}, missing="pairwise")
-    return ComparisonJobs.from_spec(
-        counts, CompareSpec(("mean", "mean:better=lower"), by="task", **options), second_run=True
-    )
-
-
-@pytest.mark.parametrize("method", ["auto", "both", "randomization"])
-def test_comparisons_stand_in_the_order_of_subsets_pairs_and_metrics_with_what_they_are_of(method):
-    jobs, columns, expected = build_jobs(method=method, trials=100), draw_scores(), []
-    for task in "xyz":
-        for i, j in combinations(range(6), 2):
-            a, b = (columns[SYSTEMS[k]] for k in (i, j))
-            has_both = (np.array(TASK) == task) & ~np.isnan(a) & ~np.isnan(b)
-            n_discordant = int((a[has_both] != b[has_both]).sum())
-            if has_both.any():
-                expected += [(task, i, j, m, int(has_both.sum()), int(has_both.sum()), n_discordant) for m in (0, 1)]
-    c = jobs.comparisons
-    listed_rows = [
-        (c.subset[k].value, *(int(x[k]) for x in (c.a, c.b, c.metric, c.n_items, c.n_units, c.n_discordant)))
-        for k in range(len(c))
-    ]
-    assert listed_rows == expected
-    assert (c.enumerated == (method != "randomization")).all()
-    assert (c.sampled == (method != "auto")).all()
-    assert (c.n_trials == 100).all()
-    assert c.describe(3) == "a and c by mean:better=lower"
 
 
 @pytest.mark.parametrize("gaps", [False, True])
@@ -66,32 +24,28 @@ def test_dependence_of_many_pairs_is_the_analysis_of_variance_of_each(gaps, monk
     if gaps:
         columns["s2"][:7] = np.nan
     counts = Counts.from_scores(columns, groups={"document": [f"d{d}" for d in document]}, missing="pairwise")
-    comparison_jobs = ComparisonJobs.from_spec(counts, CompareSpec(("mean",), trials=10), second_run=False)
-    [correlation] = nesting.compute_unit_correlations(comparison_jobs.comparisons, comparison_jobs.spec.units)
-    assert np.flatnonzero(correlation.n_groups).tolist() == list(range(21))
-    for k, (a, b) in enumerate(combinations(columns.values(), 2)):
+    whole = [r.dependence[0] for r in compare_all(counts, trials=10)]
+    for found, (a, b) in zip(whole, combinations(columns.values(), 2), strict=True):
         d = a - b
         groups = [d[in_group] for g in range(12) if (in_group := (document == g) & ~np.isnan(d)).any()]
-        assert correlation.n_groups[k] == len(groups)
-        assert correlation.p_value[k] == pytest.approx(stats.f_oneway(*groups).pvalue, rel=1e-6)
+        assert found.n_groups == len(groups)
+        assert found.p_value == pytest.approx(stats.f_oneway(*groups).pvalue, rel=1e-6)
     monkeypatch.setattr(nesting, "MAX_COLUMNS", 8)  # two systems of two fields at a time, and so all pairs in tiles
     monkeypatch.setattr(nesting, "MAX_PAIRS", 2)
-    [tiled] = nesting.compute_unit_correlations(comparison_jobs.comparisons, comparison_jobs.spec.units)
-    for name in ("n_groups", "icc", "design_effect", "p_value"):
-        assert getattr(tiled, name) == pytest.approx(getattr(correlation, name), rel=1e-9)
+    tiled = [r.dependence[0] for r in compare_all(counts, trials=10)]
+    for name in ("icc", "design_effect", "p_value"):
+        assert [getattr(d, name) for d in tiled] == pytest.approx([getattr(d, name) for d in whole], rel=1e-9)
 
 
 def test_a_black_box_has_its_own_trials_and_enumeration_among_others():
     box = sigdask.metric(lambda outputs, _: float(sum(outputs)), name="total", of="outputs")
     counts = Counts.from_scores({n: build_rng(k).integers(0, 9, 15) for k, n in enumerate("abc")})
-    c = ComparisonJobs.from_spec(counts, CompareSpec((box, "mean")), second_run=False).comparisons
-    assert c.n_trials.tolist() == [10_000, 2**20] * 3
-    assert c.enumerated.tolist() == [bool(d <= most) for d, most in zip(c.n_discordant, [12, 20] * 3, strict=True)]
-    with pytest.raises(
-        InputError,
-        match="p-value of a metric of whole outputs can only be enumerated or sampled, and 1[3-5] discordant units",
-    ):
-        ComparisonJobs.from_spec(counts, CompareSpec((box, "mean"), method="exact"), second_run=False)
+    results = compare_all(counts, metrics=[box, "mean"], adjust="none", interval="none", cluster="none")
+    assert {r.n_discordant > 12 for r in results} == {True, False}
+    for r in results:
+        is_enumerated = r.n_discordant <= (12 if r.metric == "total" else 20)
+        assert (r.method == "exact") == is_enumerated
+        assert r.n_trials == (2**r.n_discordant if is_enumerated else 10_000)
 
 
 @pytest.mark.parametrize("adjust", [None, "holm"])

@@ -93,7 +93,7 @@ def test_where_none_is_skewed_nothing_is_resampled_and_p_is_max_t_s_alone():
 def test_adjustments_of_p_alone_say_that_differences_are_skewed_and_have_no_simultaneous_intervals(adjust):
     results = compare_all(draw_skewed(), adjust=adjust, **OPTIONS)
     [note] = [note for note in results.notes if note.kind == "skewed"]
-    assert "adjust='max-t'" in note.text
+    assert note.numbers["adjust"] == adjust
     assert all(r.p_adjusted_by is None and r.interval_simultaneous is None for r in results)
     assert "unadjusted 95 % interval" in render(results)
     assert not [note for note in compare_all(draw_normal(), adjust=adjust, **OPTIONS).notes if note.kind == "skewed"]
@@ -158,22 +158,6 @@ def test_two_systems_or_a_pair_that_never_differs_have_no_simultaneous_interval(
     for pair in ("ab", "ac", "bc"):  # equal, or apart by 1 everywhere: no unit varies
         assert by_pair[pair].interval_simultaneous is None
     assert by_pair["ad"].interval_simultaneous is not None
-
-
-def test_a_verdict_that_steps_down_beside_an_interval_of_one_step_is_named():
-    for seed in range(20):  # until one of them parts
-        results = compare_all(draw_normal(30, seed=seed, gain=0.7), interval="bootstrap", **OPTIONS)
-        disagreeing = [
-            r for r in results
-            if (r.p_adjusted <= 0.05) != (r.interval_simultaneous[0] > 0 or r.interval_simultaneous[1] < 0)
-        ]  # fmt: skip
-        notes = [note for note in results.notes if note.kind == "simultaneous-differs"]
-        assert len(notes) == bool(disagreeing)
-        if disagreeing:
-            break
-    assert notes[0].numbers["n_comparisons"] == len(disagreeing)
-    assert f"{disagreeing[0].a} and {disagreeing[0].b}" in notes[0].text
-    assert " by mean" not in notes[0].text  # one metric needs no name
 
 
 def test_a_night_keeps_resamples_of_families_and_counts_them_once(tmp_path):

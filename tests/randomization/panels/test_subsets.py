@@ -55,11 +55,6 @@ def test_by_task_compares_each_task_by_the_metrics_that_it_has_and_no_others(tmp
     assert not any("not compared" in w for w in results.warnings)  # nobody has f1 in arc: nothing is missing
 
 
-def test_a_metric_is_compared_on_its_own_items_without_subsets_too(tmp_path):
-    results = compare_all(read(write_logs(tmp_path)), metrics=["acc", "f1"])
-    assert {r.metric: (r.n_items, r.n_units) for r in results} == {"acc": (17, 17), "f1": (6, 6)}
-
-
 def test_a_task_that_one_system_lacks_is_missed_there_alone_and_said_so(tmp_path):
     whole = compare_all(read(write_logs(tmp_path / "whole")), metrics=["acc", "f1"], by="task", adjust="none")
     write_logs(tmp_path / "gap")

@@ -145,14 +145,6 @@ def test_families_miss_no_tie_of_a_formula(name, seed, below, n_items):
     assert trial_counts.tolist() == [sum(r >= abs(observed) - TINY for r in ranges) for observed, _ in by_pair]
 
 
-def test_equal_means_of_sixths_have_p_of_1():
-    # the example of the report: both means are 0, of all 32 arrangements 26 were counted
-    mean = metric(lambda score, items: score / items, name="own mean")
-    a, b = ([v / 6 for v in sixths] for sixths in ((-4, -4, 5, -1, 4), (-2, -2, 3, 1, 0)))
-    result = compare(a, b, metric=mean, method="exact")
-    assert (result.p_value, result.n_extreme, result.difference) == (1.0, 32, 0.0)
-
-
 def test_a_difference_of_large_sums_of_decimals_misses_no_tie():
     # tenths are exact, but what is left of 9,000,000.1 - 9,000,000 is not exact to 64 eps
     rng = np.random.default_rng(3)
