@@ -151,17 +151,6 @@ class CompiledKernel:
         """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
         self.count_pairs(slab.get_prepared(self.m), slab.panel.pairs, self.get_bars(slab), counts)
 
-    def count_by_trial(self, slab: TrialSlab, counts: Integers) -> None:
-        """Add the exceedances trial by trial to `counts`, C-ordered, shape (n_pairs, n_trials, 3).
-
-        It counts each system in each trial like a system of its own: system s in trial k is number s * n_trials + k.
-        """
-        (moved, totals), n = slab.get_prepared(self.m), slab.n_trials
-        split = [np.ascontiguousarray(np.moveaxis(x, -1, 1)).reshape(-1, *x.shape[1:-1], 1) for x in moved]
-        repeated, bars = ([np.repeat(x, n, axis=0) for x in values] for values in (totals, self.get_bars(slab)))
-        pairs = (slab.panel.pairs[:, None] * n + np.arange(n)[:, None]).reshape(-1, 2)
-        self.count_pairs((split, repeated), pairs, bars, counts.reshape(-1, 3))
-
 
 def build_kernels(panel: ScoredSums) -> tuple[Kernel, ...]:
     """Return the kernel of each metric of a panel."""
@@ -294,13 +283,6 @@ class CalledFormKernel:
         """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
         for p, observed in enumerate(slab.panel.differences[:, self.m]):
             count_scores(*self.compute_scores(slab, p), observed, counts[p])
-
-    def count_by_trial(self, slab: TrialSlab, counts: Integers) -> None:
-        """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3)."""
-        for p, observed in enumerate(slab.panel.differences[:, self.m]):
-            scores = self.compute_scores(slab, p)
-            for k in range(slab.n_trials):
-                count_scores(*(values[k : k + 1] for values in scores), observed, counts[p, k])
 
     def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""

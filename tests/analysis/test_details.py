@@ -1,12 +1,10 @@
 """Tests of comparison details: the counts of the result, and the units under their own names."""
 
 import numpy as np
-import panel_kinds
 import pytest
 from builders import build_rng
 
-from sigdask.analysis import details as comparison_details
-from sigdask.analysis.details import CUT, MAX_CHARACTERS, EqualWidthBars
+from sigdask.analysis.details import CUT, MAX_CHARACTERS
 from sigdask.api import compare_opened
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
@@ -55,17 +53,6 @@ def test_the_runs_end_where_the_result_does_and_are_prefixes_of_it(side):
         assert details.null.observed == pytest.approx(result.difference)
         assert details.null.histogram.counts.sum() == 3000
         assert details.null.histogram.marked.sum() == result.n_extreme
-
-
-def test_where_trials_cost_too_much_the_points_are_fewer_and_the_end_is_the_results(monkeypatch):
-    monkeypatch.setattr(comparison_details, "MAX_RUN_WORK", 100_000)
-    monkeypatch.setattr(comparison_details, "MAX_WORK", 10)
-    results, all_details = compare_opened([draw_scores()], trials=4096, adjust="none")
-    for details, result in zip(all_details, results, strict=True):
-        assert details.runs[0].n_trials[-1] == 4096
-        assert 16 <= details.runs[0].n_trials[-2] < 2048
-        assert details.runs[0].n_extreme[-1] == result.n_extreme
-        assert details.null.n_trials == comparison_details.MIN_TRIALS
 
 
 def test_few_units_are_drawn_whole():
@@ -126,14 +113,6 @@ def test_documents_are_named_with_the_items_in_which_the_outputs_differ():
     assert {(item.a, item.b) for item in unit.items} == {("1", "0")}
 
 
-def test_items_that_one_system_lacks_are_of_no_unit():
-    a = build_rng(1).normal(size=N)
-    b = np.where(np.arange(N) % 3 == 0, np.nan, a - 1)
-    _, [details] = compare_opened([Counts.from_scores({"a": a, "b": b}, missing="pairwise")], trials=99)
-    assert details.shares.n_for_a == np.count_nonzero(~np.isnan(b))
-    assert all((int(unit.name) - 1) % 3 for unit in details.deciding_units)
-
-
 def test_a_metric_of_whole_outputs_has_a_null_and_no_units():
     total = black_box(lambda outputs, _: float(np.sum(outputs)), name="total")
     results, [details] = compare_opened([draw_scores(2)], metrics=[total], trials=2000, cluster="none")
@@ -151,16 +130,6 @@ def test_subsets_and_several_sets_are_opened_by_their_rows_of_the_whole_table():
     for details, result in zip(subset_details, by_kind, strict=True):
         assert details.null.observed == pytest.approx(result.difference)
         assert details.runs[0].n_extreme[-1] == result.n_extreme
-
-
-def test_bars_are_as_wide_as_steps_so_that_none_is_empty_between_others():
-    values = build_rng(7).binomial(300, 0.5, 20_000) * 2.0 - 300
-    bars = EqualWidthBars.from_values(values / 7, values > 20)
-    assert bars.counts.sum() == 20_000
-    assert bars.marked.sum() == np.count_nonzero(values > 20)
-    assert (bars.counts[5:-5] > 0).all()
-    equal_bars = EqualWidthBars.from_values(np.zeros(4), np.ones(4, bool))
-    assert (equal_bars.counts.tolist(), equal_bars.marked.tolist()) == ([4], [4])
 
 
 def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):
@@ -181,16 +150,6 @@ def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):
         for unit in details.deciding_units:
             k = int(unit.name.partition(":")[2]) - 1
             assert [(item.prompt, *item.gold, item.a, item.b) for item in unit.items] == [segments[k]]
-
-
-def test_topics_are_shown_by_what_both_runs_score_in_them():
-    counts = panel_kinds.build_rankings()
-    results, [details] = compare_opened([counts], metrics=["AP"], trials=99)
-    assert details.shares.add_up
-    for unit, value, scores in zip(details.deciding_units, details.shares.values, details.shares.scores, strict=True):
-        [item] = unit.items
-        assert (item.gold, item.a, item.b) == ((), f"{scores[0]:.6g}", f"{scores[1]:.6g}")
-        assert value == pytest.approx((scores[0] - scores[1]) / results[0].n_units)
 
 
 def test_units_are_sorted_and_those_that_decide_have_their_scores_and_contributions():

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from command import call_sigdask
-from conftest import ROOT
 
 import sigdask
 from sigdask.errors import InputError
@@ -37,6 +36,12 @@ def test_units_and_differences_answer_each_other():
     assert inverse.detectable.low * 0.97 <= 0.04 <= inverse.detectable.high * 1.03
     assert result.needed.low <= result.needed.value <= result.needed.high
     assert result.at_wanted.power < 0.8 if result.needed.value > 62 else result.at_wanted.power > 0.7
+
+
+@pytest.mark.parametrize("cluster", ["threads", pytest.param("local", marks=pytest.mark.slow)])
+def test_the_same_answers_in_any_partition(cluster):
+    expected = sigdask.power(TWO, difference=0.04, cluster="none", samples=300)
+    assert sigdask.power(TWO, difference=0.04, cluster=cluster, workers=2, samples=300) == expected
 
 
 def test_another_pair_changes_no_answer():
@@ -71,23 +76,6 @@ def solve_tilt(wanted):
     return roots[roots > 0].real[0]
 
 
-def test_a_corpus_metric_is_tilted_so_that_the_metric_itself_differs_as_wanted():
-    gold = RNG.integers(0, 2, 150)
-    systems = {name: np.where(RNG.random(150) < p, gold, 1 - gold) for name, p in (("a", 0.85), ("b", 0.75))}
-    counts = sigdask.Counts.from_labels(gold.tolist(), {k: v.tolist() for k, v in systems.items()})
-    [result] = sigdask.power(counts, metrics="f1[1]", difference=0.08, samples=400)
-    assert result.method == "simulated"
-    from sigdask.analysis.comparison.pairs import CompareSpec
-    from sigdask.analysis.power import _iter_comparisons
-
-    [(pairs, row, _)] = _iter_comparisons(counts, CompareSpec(["f1[1]"]))
-    observed = pairs[row]
-    weights = observed.compute_weights(observed.find_strength(0.08))
-    order = observed.order
-    f1 = [2 * weights @ (gold * systems[s])[order] / (weights @ (gold + systems[s])[order]) for s in ("a", "b")]
-    assert f1[0] - f1[1] == pytest.approx(0.08, abs=1e-12)
-
-
 def test_the_command_says_the_answer_first_and_keeps_it_in_json(table):
     command = call_sigdask("power", table.name, "--pair", "old", "new", "--difference", "0.04", "--samples", "500", "-q",
                   "--json", "power.json", cwd=table.parent)  # fmt: skip
@@ -106,12 +94,6 @@ def test_pairs_that_cannot_be_answered_are_named_beside_those_that_can(table):
     result = call_sigdask("power", table.name, "--difference", "0.04", "--samples", "300", cwd=table.parent)
     assert result.returncode == 0
     assert "old and same: the systems are equal on every unit" in result.stdout
-
-
-@pytest.mark.slow
-def test_workers_of_a_cluster_find_the_same_power():
-    expected = sigdask.power(SCORES, difference=0.04, cluster="none", samples=600)
-    assert sigdask.power(SCORES, difference=0.04, cluster="local", workers=2, samples=600) == expected
 
 
 @pytest.mark.parametrize(
@@ -159,15 +141,6 @@ def test_very_many_units_are_told_by_the_normal_approximation():
     [result] = sigdask.power(is_correct, difference=1e-4)
     assert result.method == "normal approximation"
     assert result.needed.value == pytest.approx(2.8016**2 * 0.25 / 1e-8, rel=0.02)
-
-
-@pytest.mark.skipif(not (ROOT / "../shared/data").is_dir(), reason="needs the sets of real data")
-def test_topics_of_trec_are_as_many_as_the_normal_approximation_says():
-    counts = sigdask.read(ROOT / "../shared/data/matrix_trec_urbano/adhoc8_ap.csv")
-    [result] = sigdask.power(counts, pairs=[("run3", "run9")], difference=0.05)
-    scores = {name: np.array(counts.field("score")[:, counts.systems.index(name)]) for name in ("run3", "run9")}
-    spread = (scores["run3"] - scores["run9"]).std()
-    assert result.needed.value == pytest.approx((2.8016 * spread / 0.05) ** 2, rel=0.25)
 
 
 def test_a_difference_of_a_share_that_looks_like_points_is_questioned_or_refused():

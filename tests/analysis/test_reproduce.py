@@ -5,22 +5,19 @@ import io
 import json
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from command import call_sigdask
 from fuzzing_results import build_results
 from nights import write_plan, write_scores
-from pyarrow import parquet
 from recorded_runs import RUNS, read_run
 
 from sigdask import formats
 from sigdask.analysis import reproduce as reproduce_module
 from sigdask.analysis.reproduce import read, reproduce_results
 from sigdask.api import compare_all
-from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.examples import yeh2000
-from sigdask.results import comparisons, fields
+from sigdask.results import comparisons
 from sigdask.results.export import iter_csv
 
 
@@ -68,18 +65,6 @@ def test_what_is_recorded_is_found_again(folder, way):
         assert (result.returncode, result.stderr) == (0, "")
         assert result.stdout.startswith("reproduced: every count and p-value")
         assert "version" not in result.stdout  # the same one wrote the file
-
-
-def test_subsets_and_units_are_found_again(folder):
-    rng = np.random.default_rng(3)
-    rows = ["item,doc,part,x,y,z", *(
-        f"i{k},d{k // 3},{'a:1' if k < 60 else 'b|2'},{','.join(map(str, rng.integers(0, 9, 3)))}" for k in range(90)
-    )]  # fmt: skip
-    (folder / "parts.csv").write_text("\n".join(rows) + "\n")
-    record_results(
-        folder, "parts.csv", "--unit", "doc", "--by", "part", "--trials", "2000", "--method", "randomization"
-    )
-    assert call_sigdask("reproduce", "r.json", "parts.csv", "-q", cwd=folder).returncode == 0
 
 
 def test_a_signature_alone_gives_its_p_also_among_other_systems(folder):
@@ -131,20 +116,6 @@ def test_other_data_are_named_before_anything_is_counted(folder):
     assert "the ids of the items differ from those of the signature (159 instead of 160)" in result.stdout
 
 
-def test_counts_that_are_not_those_are_told_with_both_values(folder):
-    recorded_json = record_results(folder, "yeh.tsv")
-    recorded_json["results"][1]["n_extreme"] += 1
-    recorded_json["results"][1]["test_signature"] = recorded_json["results"][1]["test_signature"].replace(
-        "|v:", "|v:0.0."
-    )
-    (folder / "r.json").write_text(json.dumps(recorded_json))
-    result = call_sigdask("reproduce", "r.json", "yeh.tsv", "-q", cwd=folder)
-    n = recorded_json["results"][1]["n_extreme"]
-    assert result.returncode == 1
-    assert f"not the same: precision of I and II: n_extreme: {n}, now {n - 1}" in result.stdout
-    assert "note: found by sigdask 0.0." in result.stdout
-
-
 def test_systems_may_be_renamed_but_not_exchanged(folder):
     document = record_results(folder, "scores.csv", "--trials", "500", "--method", "randomization")
     header, *rows = (folder / "scores.csv").read_text().splitlines()
@@ -167,27 +138,6 @@ def test_systems_with_equal_data_keep_their_names(folder):
     assert call_sigdask("reproduce", "r.json", "twins.csv", "-q", cwd=folder).returncode == 0
 
 
-def test_resamples_beside_exact_values_are_as_many_as_were_asked_for(folder):
-    scores = np.exp(np.random.default_rng(3).normal(0, 1.5, (12, 4))).round(3)
-    scores[:, 1] = 8 - scores[:, 1]  # skewed in the opposite direction
-    np.savetxt(folder / "skewed.csv", scores, "%.3f", ",", header="s0,s1,s2,s3", comments="")
-    document = record_results(folder, "skewed.csv", "--trials", "500")
-    assert (document["family"]["exact"], document["family"]["n_resamples"]) == (True, 500)
-    assert any(row["p_adjusted_by"] for row in document["results"])
-    assert call_sigdask("reproduce", "r.json", "skewed.csv", "-q", cwd=folder).returncode == 0
-
-
-def test_cells_of_csv_are_compared(folder):
-    record_results(folder, "scores.csv", "--trials", "500", "--method", "randomization", "--tests", "t")
-    header, first, *rows = list(csv.reader((folder / "r.csv").read_text().splitlines()))
-    for column in ("alternative", "p_low", "second_run_p_value", "t_statistic", "higher_is_better"):
-        cells = ["x" if name == column else cell for name, cell in zip(header, first, strict=True)]
-        with (folder / "altered.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([header, cells, *rows])
-        result = call_sigdask("reproduce", "altered.csv", "scores.csv", "-q", cwd=folder)
-        assert (result.returncode, f" {column}: 'x', now " in result.stdout) == (1, True)
-
-
 def test_a_family_of_exact_p_whose_trials_csv_does_not_say_is_not_refused(folder):
     [first, *_] = record_results(folder, "scores.csv", "--trials", "700", "--method", "exact", "--adjust", "max-t")[
         "results"
@@ -198,13 +148,6 @@ def test_a_family_of_exact_p_whose_trials_csv_does_not_say_is_not_refused(folder
     assert result.returncode == 0, result.stdout
     assert "not compared (CSV and Parquet do not say the number of trials of the family): p_adjusted" in result.stdout
     assert call_sigdask("reproduce", "r.json", "scores.csv", "-q", cwd=folder).returncode == 0
-    document = json.loads((folder / "r.json").read_text())
-    document["results"][0]["p_adjusted"] += 1 / 701
-    (folder / "r.json").write_text(json.dumps(document))
-    assert call_sigdask("reproduce", "r.json", "scores.csv", "-q", cwd=folder).returncode == 1
-    text = (folder / "r.csv").read_text()
-    (folder / "r.csv").write_text(text.replace(f",{first['p_value']!r},", ",0.5,"))
-    assert call_sigdask("reproduce", "r.csv", "scores.csv", "-q", cwd=folder).returncode == 1
 
 
 def test_an_adjusted_p_is_found_again_with_its_whole_family_alone(folder):
@@ -216,15 +159,6 @@ def test_an_adjusted_p_is_found_again_with_its_whole_family_alone(folder):
     assert "p_adjusted: the family had 6 comparisons" in result.stdout
 
 
-def test_comparisons_that_a_file_lacks_are_noted(folder):
-    record_results(folder, "scores.csv", "--trials", "500", "--method", "randomization", "--adjust", "none")
-    header, *rows = (folder / "r.csv").read_text().splitlines(keepends=True)
-    (folder / "r.csv").write_text("".join([header, *rows[:1], *rows[2:]]))  # without s0 and s2
-    result = call_sigdask("reproduce", "r.csv", "scores.csv", "-q", cwd=folder)
-    assert result.returncode == 0
-    assert "note: of 6 comparisons of these systems, the file lacks 1: s0 and s2 on mean" in result.stdout
-
-
 def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
     write_plan(tmp_path, sets=2, systems=3, trials=1000)
     assert call_sigdask("run", "night.toml", "--json", "night.json", "-q", cwd=tmp_path).returncode == 0
@@ -232,17 +166,6 @@ def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
     assert (result.returncode, "choose one with --name" in result.stderr) == (2, True)
     assert call_sigdask("reproduce", "night.json", "set1.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 0
     assert call_sigdask("reproduce", "night.json", "set0.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 1
-    document = json.loads((tmp_path / "night.json").read_text())
-    document["families"]["set1"]["n_comparisons"] += 1
-    del document["rankings"][1]
-    (tmp_path / "altered.json").write_text(json.dumps(document))
-    result = call_sigdask("reproduce", "altered.json", "set1.csv", "--name", "set1", "-q", cwd=tmp_path)
-    assert "not the same: rankings: none, now " in result.stdout
-    assert "not the same: families.set1.n_comparisons: 4, now 3" in result.stdout
-    assert (
-        "set2: night.json has"
-        in call_sigdask("reproduce", "night.json", "set0.csv", "--name", "set2", cwd=tmp_path).stderr
-    )
 
 
 @pytest.mark.parametrize(
@@ -250,13 +173,10 @@ def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
     [
         ("{", "line 1: invalid JSON"),
         ("{}", 'with "results"'),
-        ('{"results": []}', "holds no results"),
-        ('{"results": [{"a": "x"}]}', "result 1: has no test_signature"),
         ("a,b\n1,2\n", "has no column test_signature"),
         ("test_signature\ntest:ar|x\n", "result 1: signature: 'x': expected KEY:VALUE"),
         (None, "no such file"),
         ('{"a":' * 100_000, "nested too deeply"),
-        ('{"results": [' + "[" * 60 + "]" * 60 + "]}", "nested more than 50 deep"),
         ('{"alpha": ' + "9" * 5000 + ', "results": []}', "invalid JSON"),
         ('{"results": [{"a": "x", "a": "y"}]}', "an object has the key 'a' twice"),
         ('{"schema_version": 2, "results": []}', "schema_version = 2: this version of sigdask reads version 1"),
@@ -429,21 +349,6 @@ def test_each_altered_column_of_csv_is_refused_or_listed(run):
     assert_each_alteration_is_noticed(((name, alter_table(rows, name)) for name in rows[0]), reproduce)
 
 
-@pytest.mark.parametrize("run", ["one pair"], indirect=True)
-def test_each_altered_column_of_parquet_is_refused_or_listed(run):
-    results, reproduce = run
-    table = results.to_frame("pyarrow")
-
-    def write_table(**altered):
-        buffer = io.BytesIO()
-        parquet.write_table(pa.Table.from_pylist([{**table.to_pylist()[0], **altered}]), buffer)
-        return buffer.getvalue()
-
-    assert_reproduced(reproduce(write_table()))
-    altered = ((name, write_table(**{name: alter_value(value)})) for name, value in table.to_pylist()[0].items())
-    assert_each_alteration_is_noticed(altered, reproduce)
-
-
 @pytest.mark.usefixtures("compute_rows_once")
 def test_each_altered_key_of_a_gated_plan_is_refused_or_listed(tmp_path):
     gate = '[gate]\nrules = [{ rule = "not-worse" }, { rule = "non-inferior", margin = 0.2 }]\n'
@@ -471,23 +376,3 @@ def test_results_of_other_commands_are_refused_with_what_to_do(command, tmp_path
     (tmp_path / "r.json").write_bytes(results[command, ".json"])
     with pytest.raises(InputError, match=f"holds results of `sigdask {command}`.*again and compare the files"):
         read(tmp_path / "r.json")
-
-
-@pytest.fixture(scope="module")
-def grouped():
-    rng = np.random.default_rng(4)
-    effects = rng.normal(0, 1, (8, 3)).repeat(5, axis=0)  # of documents, so that differences depend on them
-    scores = (effects + rng.normal([0, 0.4, 0.5], 0.3, (40, 3))).round(2)
-    groups = {"doc": [f"d{k // 5}" for k in range(40)]}
-    return Counts.from_scores(dict(zip("abc", scores.T, strict=True)), groups=groups)
-
-
-def test_an_added_field_is_compared_unless_a_run_does_not_determine_it(grouped, monkeypatch, tmp_path):
-    added = (fields.ResultField("bias"), fields.ResultField("seconds", undetermined="a measured time"))
-    monkeypatch.setattr(fields, "FIELDS", (*fields.FIELDS, *added))
-    document = compare_all(grouped, trials=10, interval="none", cluster="none").to_dict()
-    document["results"][0] |= {"bias": 0.5, "seconds": 7.0}
-    (tmp_path / "r.json").write_text(json.dumps(document))
-    outcome = reproduce_results(read(tmp_path / "r.json"), grouped, compare_all)
-    assert outcome.repeated[0].differences == ("bias: 0.5, now None",)
-    assert outcome.not_compared["a measured time"] == ("seconds",)

@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import pickle
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -65,18 +64,6 @@ def test_contributions_to_a_mean_are_exact_shares_that_add_up():
     assert table["score_a"].tolist() == list(map(float, a))
     assert {*table["contribution_kind"]} == {"share"}
     assert results.unit_table("b", "a")["contribution"].tolist() == (-table["contribution"]).tolist()
-
-
-def test_contributions_to_a_mean_of_documents_are_those_of_their_items():
-    counts = Counts.from_scores(
-        {"a": [1, 0, 1, 1, 1], "b": [0, 0, 1, 0, 1]}, ids=list("vwxyz"), groups={"document": list("qqprq")}
-    )
-    results = compare_all(counts, unit="document", **OPTIONS)
-    table = results.unit_table("a", "b")
-    assert table[["id", "n_items", "score_a", "score_b"]].to_dict("list") == {
-        "id": ["q", "p", "r"], "n_items": [3, 1, 1], "score_a": [2 / 3, 1, 1], "score_b": [1 / 3, 1, 0]
-    }  # fmt: skip
-    assert table["contribution"].tolist() == [1 / 5, 0, 1 / 5]
 
 
 @pytest.mark.parametrize("unit", ["item", "document"])
@@ -223,29 +210,12 @@ def test_the_command_writes_units_as_the_ending_says(scores, name):
     assert (scores / name).read_bytes() == before
 
 
-def test_the_command_refuses_other_endings_and_says_why_contributions_are_missing(scores, tmp_path):
+def test_the_command_refuses_other_endings(scores):
     result = call_sigdask("compare", "scores.csv", "--items", "u.parquet.gz", cwd=scores)
     assert "--items u.parquet.gz: expected a file that ends in .csv, .csv.gz, .jsonl" in result.stderr
-    (tmp_path / "numbers.csv").write_text("gold,a,b\n1,1,2\n2,3,1\n3,2,3\n4,4,4\n")
-    arguments = (
-        "numbers.csv",
-        "--format",
-        "numbers",
-        "-m",
-        "kendall",
-        "--trials",
-        99,
-        "--items",
-        "u.csv",
-    )
-    result = call_sigdask("compare", *arguments, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "kendall has no contributions of units, because this metric is not computed from sums" in result.stderr
-    rows = read_cells(tmp_path / "u.csv")
-    assert [row["contribution"] for row in rows] == [""] * 4
 
 
-def test_a_plan_writes_units_in_each_run(tmp_path, monkeypatch):
+def test_a_plan_writes_units_in_each_run(tmp_path):
     (tmp_path / "one.csv").write_text("item,a,b\nx,1,0\ny,2,1\n")
     (tmp_path / "two.csv").write_text("item,a,b\nx,1,0\nz,2,4\n")
     text = '[[test_set]]\nname = "one"\nsystems = "one.csv"\n[[test_set]]\nname = "two"\nsystems = "two.csv"\n'
@@ -259,17 +229,6 @@ def test_a_plan_writes_units_in_each_run(tmp_path, monkeypatch):
         assert [(row["test_set"], row["id"], float(row["contribution"])) for row in rows] == [
             ("one", "x", 0.5), ("one", "y", 0.5), ("two", "x", 0.5), ("two", "z", -1)
         ]  # fmt: skip
-    path.write_text(f'{text}[report]\nitems = "units.parquet"\n')
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(InputError, match=r"report.items needs pyarrow.*pip install 'sigdask\[parquet\]'"):
-        load_plan(path).report.check_packages()
     path.write_text(f'{text}[report]\nitems = "units.txt"\n')
     with pytest.raises(InputError, match=r"report.items.*expected a file that ends in .csv"):
         load_plan(path)
-
-
-def test_frames_of_other_libraries_have_the_same_units():
-    results = sigdask.compare_all({"a": [1, 2], "b": [0, 4]}, **OPTIONS)
-    expected = results.unit_table("a", "b").to_dict("list")
-    assert results.unit_table("a", "b", library="pyarrow").to_pydict() == expected
-    assert results.unit_table("a", "b", library="polars").to_dict(as_series=False) == expected

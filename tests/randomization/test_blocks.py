@@ -87,19 +87,3 @@ def test_families_are_counted_alike_from_blocks(side, studentised, monkeypatch):
         twin, _ = count_by_blocks(family, 2 * family.panels[0].nbytes // N_SYSTEMS, monkeypatch, first=5, n_trials=1500)
         assert (twin.tally(run=1, first=5, n_trials=1500).counts == whole.counts).all()
         assert sum(panel.values.size for panel in twin.panels) == 0
-
-
-def test_a_slab_begins_anywhere_within_the_sums(monkeypatch):
-    panel = next(iter_panels())
-    twin, _ = count_by_blocks(panel, 1, monkeypatch, first=0, n_trials=9000)
-    tally = twin.tally(run=1, first=4000, n_trials=700)
-    assert (tally.counts == panel.tally(run=1, first=4000, n_trials=700).counts).all()
-
-
-def test_a_block_holds_its_arrangement_and_not_what_that_was_made_of():
-    values = build_rng(3).integers(0, 2, (4000, 3, 1))
-    for part in split_panel(build_panel(values, [Ratios(((1,),), ((0,),))])):
-        block = SystemBlock.from_panel(part)
-        assert block.arranged.pieces is not None
-        arrays = (block.frame.values, block.frame.addresses)
-        assert [(len(array), array.base) for array in arrays] == [(0, None), (0, None)]

@@ -135,13 +135,3 @@ def test_contributions_to_f1_are_linearised():
     assert influence.n_deciding[0] == 1
     [a, b] = F1.score(panel.to_arguments(0, panel.totals - panel.values[0]))  # oracle: scored again without the unit
     assert influence.reverses[0] == ((a > b) != (panel.differences[0, 0] > 0))
-
-
-def test_thousands_of_pairs_are_looked_at_together():
-    scores = np.rint(1000 * np.exp(build_rng(1).standard_normal((50, 129)))).astype(int)
-    panel = build_panel(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
-    n = len(panel.pairs)
-    assert n == 8256
-    verdicts = ComparisonVerdicts(np.zeros(n, np.int8), np.full(n, 0.05), np.zeros(n, np.int8))
-    _ = panel.sign_counts, panel.n_discordant  # results need them anyway
-    assert compute_influence(panel, 0, np.arange(n), verdicts).is_skewed.any()

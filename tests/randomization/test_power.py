@@ -2,16 +2,13 @@
 
 import itertools
 import json
-import pickle
 
 import numpy as np
 import pytest
 from conftest import ROOT
 from scipy import stats
 
-from sigdask.analysis.power import PowerPoint, PowerTarget, RejectionRule, measure_power
 from sigdask.counts import Counts
-from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.build import PanelGroups
@@ -65,23 +62,6 @@ def test_simulated_size_and_power_of_the_sign_test_meet_the_oracle(n_wins, place
     assert stats.binomtest(n_rejected, n, oracle["expected"][place]).pvalue > 1e-4
 
 
-def test_simulated_power_of_near_normal_differences_is_that_of_the_matched_t_test():
-    rng = np.random.default_rng(3)
-    d = np.round(1000 * stats.norm.ppf((np.arange(400) + 0.5) / 400)).astype(int)  # normal quantiles
-    base = rng.integers(0, 50, 400)
-    pairs = build_mean_pairs(np.column_stack([base + d, base]))
-    observed, n, size = pairs[0], 6000, 40
-    target = 0.45 * 1000
-    strength = observed.find_strength(target)
-    weights = observed.compute_weights(strength)
-    spread = np.sqrt(weights @ (observed.influences - target) ** 2)
-    shift = target / spread * np.sqrt(size)
-    bar = stats.t.isf(0.025, size - 1)
-    expected = stats.nct.sf(bar, size - 1, shift) + stats.nct.cdf(-bar, size - 1, shift)
-    power = count_rejected(observed, KEY, strength, "two-sided", 0.05, size=size, first=0, n=n) / n
-    assert power == pytest.approx(expected, abs=4 * np.sqrt(expected * (1 - expected) / n) + 0.01)
-
-
 def compute_exact_p(score, a, b, alternative):
     """Return p over all arrangements of a sample of units; contributions have shape (n_units, n_fields)."""
     swaps = np.array([*itertools.product([0, 1], repeat=len(a))])
@@ -127,27 +107,6 @@ def test_the_power_of_a_point_is_the_same_in_any_partition_of_its_samples():
     assert (
         whole == np.stack([panel.select([k]).tally(run=0, first=0, n_trials=200).counts[0] for k in range(3)])
     ).all()
-
-
-def test_what_travels_holds_the_pairs_that_are_drawn_from_alone_and_counts_the_same():
-    pairs = build_mean_pairs(np.random.default_rng(9).integers(0, 100, (40, 6)) + np.array([6, 0, 3, 1, 2, 4]))
-    panel = PowerSamples(pairs, "greater", 0.05, np.array([3, 1]), np.array([0.01, -0.01]), np.array([30, 60]))
-    sent = pickle.loads(pickle.dumps(panel))
-    assert len(sent.pairs.panel.pairs) == 2
-    assert (sent.tally(run=0, first=5, n_trials=90).counts == panel.tally(run=0, first=5, n_trials=90).counts).all()
-
-
-def test_a_sign_test_of_the_engine_is_exact_and_its_simulation_agrees():
-    rng = np.random.default_rng(4)
-    pairs = build_mean_pairs(rng.integers(0, 2, (80, 2)) | [[1, 0]] * 30 + [[0, 0]] * 50)
-    target, test = PowerTarget(pairs, 0, 1), RejectionRule("two-sided", 0.05, 3000)
-    strength = pairs[0].find_strength(0.2)
-    [(power, error)] = measure_power(
-        [PowerPoint(target, strength, 90, 3000)], test, lambda jobs: count_jobs(jobs, cluster="none")
-    )
-    n_rejected = count_rejected(pairs[0], KEY, strength, "two-sided", 0.05, size=90, first=0, n=3000)
-    assert error == 0
-    assert stats.binomtest(n_rejected, 3000, power).pvalue > 1e-4
 
 
 def test_too_few_units_reject_nothing():

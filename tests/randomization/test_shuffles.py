@@ -1,5 +1,7 @@
 """Tests of the addressed random stream: known answers, addressing, independence."""
 
+from unicodedata import normalize
+
 import numpy as np
 import pytest
 import reference
@@ -12,7 +14,6 @@ from sigdask.randomization.stream import (
     RELABEL,
     compute_stream_key,
     draw_swap_bits,
-    fill_counting_words,
     get_run_word,
     philox,
 )
@@ -150,30 +151,12 @@ def test_both_runs_are_independent():
     assert abs((2.0 * a - 1).ravel() @ (2.0 * b - 1).ravel()) / np.sqrt(a.size) < 5
 
 
-def test_numpys_philox4x64_as_another_generator_gives_the_same_p():
-    d = np.array([3, 1, -2, 5, 4, -1, 2, 2, -3, 6, 1, 1, -4, 2, 7, -5, 3, 1, 2, -2, 4, 1])
-    n = 2**16
-    numpy_bits = np.unpackbits(np.random.Philox(3).random_raw(n).view(np.uint8)).reshape(n, 64)[:, : len(d)]
-    own_bits = draw_swap_bits(compute_stream_key(1, "", len(d)), run=0, first=0, n_trials=n, n_units=len(d))
-    p1, p2 = (
-        float((abs(d.sum() - 2 * (bits.astype(int) @ d)) >= abs(d.sum())).mean()) for bits in (numpy_bits, own_bits)
-    )
-    assert abs(p1 - p2) < 5 * np.sqrt(2 * p1 * (1 - p1) / n)
-
-
-def test_counting_words_are_all_arrangements():
-    words = np.empty((4, 8), np.uint32)
-    fill_counting_words(0, words)
-    assert words[0].tolist() == list(range(8))
-    assert not words[1:].any()
-
-
 def test_unit_ids_are_canonical_nfc_and_in_byte_order():
     # UTF-8 bytes order U+FF5E before U+1F600, where UTF-16 would not; capitals before small letters
-    ids = ["\U0001f600", "a", "caf\u00e9", "Z", "\uff5e", "10", "9"]
+    ids = ["\U0001f600", "a", "cafe\u0301", "Z", "\uff5e", "10", "9"]
     order = ["10", "9", "Z", "a", "caf\u00e9", "\uff5e", "\U0001f600"]
     units = SwapUnits.from_counts(build_scores(ids), 0)
-    assert [order[k] for k in units.index] == ids
+    assert [order[k] for k in units.index] == [normalize("NFC", name) for name in ids]
     assert units.key == compute_stream_key(0, "", order)
 
 

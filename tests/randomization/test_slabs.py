@@ -6,26 +6,8 @@ from builders import build_panel, build_rng
 
 from sigdask.metrics.forms import Bleu, ChrF, Ratios
 from sigdask.randomization import slabs
-from sigdask.randomization.kernels import dense
 
-MACRO = Ratios(
-    tuple(tuple(int(k == r) for k in range(40)) for r in range(20)),
-    tuple((0,) * 20 + tuple(int(k == r) for k in range(20)) for r in range(20)),
-)
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
-
-
-@pytest.mark.parametrize("seconds", [0.0, 1.0], ids=["product", "pieces"])
-def test_a_panel_of_many_systems_and_fields_stays_within_the_budget(seconds, monkeypatch):
-    monkeypatch.setattr(dense, "estimate_seconds", lambda *_: seconds)
-    values = build_rng(1).integers(0, 3, (20, 400, 40))
-    panel = build_panel(values, [MACRO], pairs=[(0, k) for k in range(1, 400)])
-    [slab] = list(slabs.iter_slabs(panel, run=0, first=0, n_trials=slabs.compute_slab_size(panel)))
-    slab.kernels[0].count(slab, np.zeros((399, 3), np.int64))
-    room = slab.room
-    assert ("products" in room.named_arrays) == (seconds == 0)
-    used = sum(a.nbytes for a in (room.words, room.sums, room.table, *room.named_arrays.values()))
-    assert 0.5 * slabs.ROOM_BYTES < used <= slabs.ROOM_BYTES
 
 
 @pytest.mark.parametrize("budget", [1, 2**14, 2**20])
@@ -35,17 +17,6 @@ def test_no_budget_changes_a_count(budget, monkeypatch):
     monkeypatch.setattr(slabs, "ROOM_BYTES", budget)
     assert slabs.compute_slab_size(panel) >= slabs.MIN_TRIALS
     assert panel.tally(n_trials=3000).counts.tolist() == want
-
-
-@pytest.mark.parametrize(
-    ("size", "dtype"), [(63, np.int8), (64, np.int16), (2**14, np.int32), (2**30, np.int64), (2**40, np.int64)]
-)
-def test_contributions_take_the_smallest_type_that_holds_their_differences(size, dtype):
-    values = np.array([[[size], [-size]], [[0], [size]], [[-size], [size]]])
-    panel = build_panel(values, [Ratios(((1,),), ((0,),))])
-    assert panel.values.dtype == dtype
-    differences = panel.values[:, 0] - panel.values[:, 1]
-    assert differences.ravel().tolist() == [2 * size, -size, -2 * size]
 
 
 def draw_contributions(n_items, *, n_systems=3):
@@ -65,11 +36,7 @@ def draw_contributions(n_items, *, n_systems=3):
     ],
     ids=["ratio", "macro", "bleu", "chrf"],
 )
-def test_the_observed_difference_is_to_the_last_bit_that_of_the_arrangement_without_a_swap(form, n_fields):
+def test_the_arrangement_without_a_swap_is_as_extreme_as_what_was_observed(form, n_fields):
     panel = build_panel(draw_contributions(11)[:, :, :n_fields], [form])
     for pair in range(len(panel.pairs)):
-        [slab] = list(slabs.iter_slabs(panel.build_enumeration(pair, 0), run=0, first=0, n_trials=64))
-        out, tie = np.zeros((2, 1, 64))
-        slab.kernels[0].add(slab, np.array([0]), 1.0, out, tie)
-        assert slab.get_observed(0).tolist() == out[:, 0].tolist()
-        assert slab.get_observed(0) == pytest.approx(panel.differences[pair], rel=1e-13)
+        assert panel.build_enumeration(pair, 0).tally(n_trials=1).counts.tolist() == [[[1, 1, 1]]]

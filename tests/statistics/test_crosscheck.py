@@ -6,18 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest, fisher_exact
+from scipy.stats import binom, binomtest, fisher_exact
 
 from sigdask.statistics.bounds import ALARM, compute_agreement_p, compute_fit_p, judge_known_p, judge_second_run
-from sigdask.statistics.classical import compute_correlations, compute_inflation, sign_test
-
-
-@settings(max_examples=50, deadline=None)
-@given(n=st.integers(1, 3000), data=st.data())
-def test_agreement_is_fishers_exact_test(n, data):
-    k1, k2 = data.draw(st.integers(0, n)), data.draw(st.integers(0, n))
-    expected = fisher_exact([[k1, n - k1], [k2, n - k2]]).pvalue
-    assert compute_agreement_p(k1, k2, n) == pytest.approx(expected, rel=1e-6, abs=1e-300)
+from sigdask.statistics.classical import compute_correlations, compute_inflation
 
 
 def test_agreement_at_a_million_trials_is_fishers():
@@ -47,17 +39,21 @@ def test_the_alarm_is_shared_by_the_comparisons_judged_together():
     assert judge_second_run(5, 6, 10, p, 10).verdict == "agrees"
 
 
+def test_false_alarms_are_as_rare_as_said():
+    # over all pairs of counts of two honest runs, P(agreement p < ALARM) <= ALARM, by enumeration
+    n, p = 60, 0.3
+    k = np.arange(n + 1)
+    weight = binom.pmf(k, n, p)
+    alarms = sum(weight[x] * weight[y] for x in k for y in k if compute_agreement_p(int(x), int(y), n) < ALARM)
+    assert alarms <= ALARM
+
+
 def test_an_enumeration_must_equal_the_known_value():
     assert judge_known_p("sign test", 0.25, 2, 8, 1, exact=True).verdict == "agrees"
     assert judge_known_p("sign test", 0.25, 3, 8, 1, exact=True).verdict == "disagrees"
     smallest = 2.0**-20
     assert judge_known_p("sign test", smallest, 1, 2**20, 1, exact=True).verdict == "agrees"
     assert judge_known_p("sign test", smallest, 2, 2**20, 1, exact=True).verdict == "disagrees"
-
-
-def test_a_p_of_1_is_fitted_by_all_trials_only():
-    assert compute_fit_p(1000, 1000, 1.0) == 1.0
-    assert compute_fit_p(999, 1000, 1.0) == 0.0
 
 
 def test_a_tiny_p_is_judged_by_the_binomial_not_by_z():
@@ -68,15 +64,6 @@ def test_a_tiny_p_is_judged_by_the_binomial_not_by_z():
     assert judge_known_p("exact value", p, 2, 2**20, 1, exact=False).verdict == "agrees"
 
 
-@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
-@pytest.mark.parametrize(
-    ("wins", "losses"), [(12, 3), (3, 12), (7, 7), (0, 5), (0, 0), (530, 470), (530, 471), (900, 700)]
-)
-def test_the_sign_test_is_scipys_binomial_test_in_every_tail(wins, losses, alternative):
-    expected = binomtest(wins, wins + losses, 0.5, alternative=alternative).pvalue if wins + losses else 1.0
-    assert sign_test(wins, losses, alternative) == pytest.approx(expected, rel=1e-11)
-
-
 @pytest.mark.parametrize("scale", [1.0, 1e200, 1e-200])
 def test_correlations_are_numpys_at_any_size_and_undefined_for_a_constant(scale):
     values = np.random.default_rng(1).standard_normal((40, 4)) * scale
@@ -85,18 +72,6 @@ def test_correlations_are_numpys_at_any_size_and_undefined_for_a_constant(scale)
     assert correlations[:3, :3] == pytest.approx(np.corrcoef(values[:, :3] / scale, rowvar=False), rel=1e-12)
     assert np.isnan(correlations[3]).all()
     assert np.isnan(correlations[:, 3]).all()
-
-
-def test_correlations_of_a_stack_are_those_of_each_table():
-    values = np.random.default_rng(2).standard_normal((5, 30, 3))
-    values[1, :, 2] = 0.1
-    pairs = np.array([0, 0, 1]), np.array([1, 2, 2])
-    each = np.array([np.corrcoef(table, rowvar=False) for table in values[[0, 2, 3, 4]]])  # NumPy's
-    stacked = compute_correlations(lambda: [values])
-    assert stacked[[0, 2, 3, 4]] == pytest.approx(each, rel=1e-12)
-    assert np.isnan(stacked[1, 2]).all()
-    assert stacked[1, 0, 1] == pytest.approx(np.corrcoef(values[1, :, :2], rowvar=False)[0, 1], rel=1e-12)
-    assert compute_correlations(lambda: [values], pairs)[0] == pytest.approx(each[0][pairs], rel=1e-12)
 
 
 def test_systems_that_go_together_wholly_inflate_without_limit():

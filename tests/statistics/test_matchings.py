@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sigdask.statistics.matchings import LabelMargins, compute_shares, count_arrangements, estimate_steps
+from sigdask.statistics.matchings import LabelMargins, compute_shares, count_arrangements
 
 LABELS = range(3)
 STRATUM = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=5)
@@ -76,10 +76,3 @@ def test_shares_of_a_million_items_keep_their_small_tails():
 def test_shares_where_both_labellings_give_a_label_to_most_items():
     assert compute_shares(LabelMargins(5, (4, 1), (4, 1)), 0).tolist() == pytest.approx([0, 0, 0, 0.8, 0.2])
     assert compute_shares(LabelMargins(5, (0, 5), (4, 1)), 0).tolist() == [1.0]
-
-
-def test_more_parts_strata_and_items_are_more_steps():
-    margins_of_three = LabelMargins(300, (100, 100, 100), (100, 100, 100))
-    n_steps = estimate_steps([margins_of_three], [[0, 1, 2]])
-    assert estimate_steps([margins_of_three], [[0], [1, 2]]) > n_steps
-    assert estimate_steps([margins_of_three, margins_of_three], [[0, 1, 2]]) > 2 * n_steps

@@ -1,7 +1,6 @@
 """Tests of swapped ranks: counts against all arrangements in fractions, alike however they are counted."""
 
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -57,13 +56,6 @@ def panel(request):
     return MeasureRankings(draw_candidates(), RankingSpec.from_options(n=[2, 5, 9])).swap_panels[request.param]
 
 
-def test_shuffled_differences_are_those_of_rankings_sorted_again(panel):
-    bits = draw_swap_bits(panel.key, run=0, first=7, n_trials=40, n_units=len(panel.gold))
-    [(differences, _)] = panel.iter_slabs(run=0, first=7, n_trials=40)
-    expected = [[float(d) for d in compute_differences(panel, row)] for row in bits]
-    np.testing.assert_allclose(differences.T, expected, atol=1e-15)
-
-
 def test_counts_are_those_of_fractions_ties_included(panel):
     observed = compute_differences(panel, np.zeros(len(panel.gold), bool))
     n = 300
@@ -80,17 +72,6 @@ def test_counts_are_those_of_fractions_ties_included(panel):
     assert panel.tally(run=0, first=0, n_trials=n).counts[:, 0, :3].tolist() == expected
 
 
-def test_p_of_many_trials_is_that_of_all_arrangements():
-    candidates = draw_candidates(n=10, n_measures=2, seed=3)
-    panel = MeasureRankings(candidates, RankingSpec.from_options(n=[3, 6])).swap_panels[0]
-    observed = compute_differences(panel, np.zeros(10, bool))
-    every = [compute_differences(panel, np.array(swapped)) for swapped in product([False, True], repeat=10)]
-    differences = rankings(candidates, n=[3, 6], trials=40_000, cluster="none").differences
-    for h, row in enumerate(differences):
-        exact = sum(abs(d[h]) >= abs(observed[h]) for d in every) / 2**10
-        assert abs(row.p_exchange - exact) < 4 * np.sqrt(exact * (1 - exact) / 40_000) + 1e-4
-
-
 def test_maxima_count_as_westfall_and_young_have_them(panel):
     tally = panel.tally(run=0, first=0, n_trials=500)
     [(differences, _)] = panel.iter_slabs(run=0, first=0, n_trials=500)
@@ -100,16 +81,6 @@ def test_maxima_count_as_westfall_and_young_have_them(panel):
         below = sizes[panel.order[: position + 1]].max(axis=0)
         assert tally.counts[h, 0, 3] == (sizes.max(axis=0) >= statistics[h] - 1e-9).sum()
         assert tally.counts[h, 0, 4] == (below >= statistics[h] - 1e-9).sum()
-
-
-def test_scales_are_deviations_that_no_exchange_changes():
-    candidates = draw_candidates(n=400, n_measures=2, seed=5)
-    lists = MeasureRankings(candidates, RankingSpec.from_options(n=[100]))
-    panel, average = lists.swap_panels
-    [(differences, _), *_] = panel.iter_slabs(run=0, first=0, n_trials=4000)
-    assert 1 / panel.scales[0] == pytest.approx(differences[0].std(), rel=0.05)
-    [(differences, _), *_] = average.iter_slabs(run=0, first=0, n_trials=4000)
-    assert 1 / average.scales[0] == pytest.approx(differences[0].std(), rel=0.06)
 
 
 @pytest.mark.parametrize("cuts", [(500,), (1, 256, 243), (100, 400)])
@@ -122,23 +93,11 @@ def test_tallies_of_any_parts_add_to_the_same(panel, cuts):
     np.testing.assert_array_equal(total.counts, whole.counts)
 
 
-def test_threads_count_what_one_process_does():
+@pytest.mark.parametrize("cluster", ["threads", pytest.param("local", marks=pytest.mark.cluster)])
+def test_workers_count_what_one_process_does(cluster):
     candidates = draw_candidates(n=300, n_measures=3, seed=6)
-    options = {"n": [20, 50], "trials": 3000, "samples": 20, "sample_size": 60}
-    sequential, parallel = (
-        rankings(candidates, cluster=cluster, workers=2, **options) for cluster in ("none", "threads")
-    )
-    assert sequential == parallel
-
-
-@pytest.mark.cluster
-def test_worker_processes_count_what_one_process_does():
-    candidates = draw_candidates(n=300, n_measures=3, seed=6)
-    options = {"n": [20, 50], "trials": 3000, "samples": 200, "sample_size": 60}
-    sequential, parallel = (
-        rankings(candidates, cluster=cluster, workers=2, **options) for cluster in ("none", "local")
-    )
-    assert sequential == parallel
+    options = {"n": [20, 50], "trials": 3000, "samples": 20, "sample_size": 60, "workers": 2}
+    assert rankings(candidates, cluster=cluster, **options) == rankings(candidates, cluster="none", **options)
 
 
 def test_the_order_of_the_file_does_not_matter_where_there_are_ids():
@@ -161,9 +120,3 @@ def test_a_measure_and_its_twin_have_p_of_one():
     for row in results.differences:
         assert (row.difference, row.p_fisher, row.p_exchange, row.p_adjusted) == (0, 1, 1, 1)
     assert results.average_precision[0].p_adjusted == 1
-
-
-def test_adjusted_p_is_never_below_its_own():
-    results = rankings(draw_candidates(n=200, n_measures=4, seed=9), trials=400, cluster="none")
-    assert all(row.p_adjusted >= row.p_exchange for row in results.differences)
-    assert all(row.p_adjusted >= row.p_value for row in results.average_precision)

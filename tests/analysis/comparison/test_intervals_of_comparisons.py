@@ -1,7 +1,5 @@
 """Tests of the intervals of comparisons: which method, and agreement with other software."""
 
-import json
-
 import numpy as np
 import pytest
 from builders import build_rng
@@ -13,7 +11,6 @@ from sigdask.analysis.comparison.intervals import IntervalJobs
 from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.pairs import CompareSpec, IntervalSpec
 from sigdask.errors import InputError
-from sigdask.randomization.tallies import Tally
 from sigdask.statistics.matched_proportions import compute_score_interval
 
 
@@ -157,15 +154,6 @@ def test_the_inverted_test_holds_0_just_where_the_test_does_not_reject(n, shift)
         assert result.score_a_interval is None
 
 
-def test_other_scores_than_means_have_no_inverted_test_and_it_is_said_why(yeh):
-    results = compare_all(yeh, metrics=["recall", "f1"], interval="inversion", trials=100)
-    assert results[0].interval.method == "inversion"
-    assert results[1].interval is None
-    [note] = [note for note in results[1].notes if note.kind == "interval"]
-    assert note.text.startswith("no interval: the test can be inverted only for means")
-    assert json.loads(results.to_json())["results"][1]["interval"] is None
-
-
 def test_intervals_are_those_of_100_comparisons_or_fewer_unless_asked_for():
     scores = {f"s{k}": build_rng(k).random(12).round(2) for k in range(15)}  # 105 pairs
     assert all(r.interval is None and r.paired_d is None for r in compare_all(scores, trials=10))
@@ -210,53 +198,6 @@ def test_black_boxes_have_the_percentiles_of_fewer_resamples():
     assert any("whole outputs" in text for text in box.warnings)
 
 
-def test_an_interval_that_parts_from_p_is_explained():
-    a, b = np.array([1.0] * 5 + [0.0] * 40), np.zeros(45)
-    result = compare(a * 2.5, b, interval="bootstrap")
-    assert result.p_value > 0.05
-    assert result.interval.low > 0
-    [note] = [note for note in result.notes if note.kind == "interval-differs"]
-    assert note.text.startswith("the 95 % interval excludes 0 although p = 0.0625: the test swaps systems")
-    [short] = [note for note in result.notes if note.kind == "interval-coverage"]
-    assert "few-discordant" in short.numbers["shortfalls"]
-
-
-def test_missing_items_and_subsets_have_intervals_of_their_own():
-    a, b = draw_real(40)
-    groups = {"half": ["x"] * 20 + ["y"] * 20}
-    counts = Counts.from_scores({"a": a, "b": b}, ids=[f"i{k:02}" for k in range(40)], groups=groups)
-    results = compare_all(counts, by="half", trials=100)
-    assert [r.interval.low <= r.difference <= r.interval.high for r in results] == [True, True]
-    assert results[0].interval != results[1].interval
-
-
-def test_json_csv_and_frames_hold_intervals():
-    a, b = draw_real(50)
-    results = compare_all({"a": a, "b": b}, trials=100, interval="bootstrap", resamples=500)
-    row = json.loads(results.to_json())["results"][0]
-    interval = results[0].interval
-    assert row["interval"] == {
-        "method": "bootstrap-bca", "confidence": 0.95, "low": interval.low, "high": interval.high, "n_resamples": 500,
-        "percentile": list(interval.percentile),
-    }  # fmt: skip
-    assert row["score_a_interval"] == list(results[0].score_a_interval)
-    frame = results.to_frame()
-    assert frame.interval_low[0] == interval.low
-    assert frame.paired_d[0] == results[0].paired_d == row["paired_d"]
-
-
-def test_intervals_are_of_the_resamples_that_were_counted_and_of_none_there_is_none():
-    counts = Counts.from_scores(dict(zip("ab", draw_real(40), strict=True)))
-    exchange = ComparisonJobs.from_spec(counts, CompareSpec(metrics=["mean"]).bind_metrics(counts), second_run=False)
-    interval_jobs = IntervalJobs.from_comparisons(exchange, IntervalSpec("bootstrap", resamples=5000))
-    [job] = interval_jobs.jobs
-    no_columns = interval_jobs.build_columns({job: Tally.zero(job.panel.shape, job.panel.manner.n_tails)})
-    assert (no_columns.method[0], no_columns.why[0], no_columns.n_resamples[0]) == ("", "no resample is counted yet", 0)
-    assert no_columns.paired_d[0] > 0
-    columns = interval_jobs.build_columns({job: job.panel.tally(run=0, first=0, n_trials=300)})
-    assert (columns.method[0], columns.n_resamples[0]) == ("bootstrap-bca", 300)
-
-
 def test_a_black_box_without_a_score_has_no_interval_and_a_plan_goes_on_without_it():
     def never(_outputs, _gold):
         raise ValueError("no")
@@ -277,12 +218,6 @@ def test_a_constant_difference_of_other_scores_than_0_and_1_has_no_interval_and_
     result = compare([a] * 20, [b] * 20)
     assert result.interval is None
     assert any("every unit has the same difference" in text for text in result.warnings)
-
-
-def test_a_score_of_sums_has_no_interval_where_no_unit_differs():
-    gold = ["x", "y", "x", "x"] * 10
-    result = compare(gold, gold, gold=gold, metric="macro-f1", interval="bootstrap")
-    assert result.interval is None
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
@@ -313,11 +248,3 @@ def test_results_without_the_interval_that_was_asked_for_say_so_first(interval, 
     assert note.text.startswith("no interval: ")
     assert note.text.endswith("interval='auto' chooses one that fits")
     assert not [n for n in compare_all(counts, metrics=[metric], interval="auto").notes if n.kind == "interval"]
-
-
-def test_the_conditional_exact_interval_is_refused_where_it_has_no_meaning():
-    real_scores = compare([0.2, 0.4, 0.1], [0.1, 0.1, 0.3], interval="conditional-exact")
-    equal_scores = compare([1, 0, 1], [1, 0, 1], interval="conditional-exact")
-    assert real_scores.interval is equal_scores.interval is None
-    assert "items scored 0 or 1" in real_scores.warnings[-1]
-    assert "no item is discordant" in equal_scores.warnings[-1]

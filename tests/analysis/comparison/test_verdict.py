@@ -14,7 +14,6 @@ from sigdask.report.presentable import Results
 from sigdask.report.summary import headline as verdict
 from sigdask.report.summary.checks import FEW_UNITS, estimate_units_to_turn, find_borderline
 from sigdask.report.summary.sentences import find_metrics_in_points, format_amount
-from sigdask.results.columns import CodedColumn
 from sigdask.results.from_records import results_to_table
 from sigdask.results.record import Result
 from sigdask.results.table import DISAGREES
@@ -71,11 +70,6 @@ def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
             {"alternative": "greater", **REVERSED, "p_value": 0.98, "p_interval": (0.98, 0.98)},
             "I does not score significantly higher than II on f1: it scores 12.3 points lower; p = 0.98, one-sided (exact).",
         ),
-        ({"alternative": "less", **REVERSED}, "II is better than I on f1 by 12.3 points; p = 0.0296, one-sided (exact)."),
-        (
-            {"alternative": "less", **REVERSED, **WEAK},
-            "I does not score significantly lower than II on f1: it scores 12.3 points lower; p = 0.3, one-sided (exact).",
-        ),
         (
             {"difference": 0.0, "score_b": 0.4747, "p_value": 1.0, "p_interval": (1.0, 1.0)},
             "I and II score the same on f1, 0.4747; p = 1 (exact).",
@@ -118,18 +112,6 @@ def test_metrics_that_disagree_on_the_best_are_told_apart_in_one_sentence():
     assert answer.sentences[2] == "II is better than I on precision by 12.3 points; p = 0.0296 (exact)."
 
 
-def test_many_subsets_of_two_systems_are_counted():
-    subset_results = [
-        build_result(subset={"column": "year", "value": str(k)}, **({} if k < 7 else WEAK)) for k in range(9)
-    ]
-    subset_results.append(build_result(subset={"column": "year", "value": "9"}, **OPEN))
-    assert build_headline(*subset_results) == (
-        "I is better than II in 7 of 10 subsets; I and II are not significantly different in 2; whether I is better "
-        "than II is undecided in 1."
-    )
-    assert build_headline(*subset_results[:7]) == "I is better than II in all 7 subsets."
-
-
 def draw_systems(n_items=60, names=6, step=0.12):
     rng = np.random.default_rng(1)
     base = rng.normal(size=n_items)
@@ -164,15 +146,6 @@ def test_against_a_baseline_those_are_counted_that_beat_it():
         answer.headline,
     )
     assert answer.best[0].names == ("s5", "s4")
-    none = verdict.build_verdict(compare_all(draw_counts(), trials=999, baseline="s5", interval="none"))
-    assert re.match(
-        r"None of 5 systems is significantly better than s5 on mean: the best, s4, is behind by 0\.20, adjusted p = 0\.\d+; ",
-        none.headline,
-    )
-    by_domain = verdict.build_verdict(compare_all(draw_counts(), trials=999, baseline="s2", by="domain"))
-    assert by_domain.headline.startswith(
-        "Systems significantly better than s2: on mean in domain a (none of 5), domain b ("
-    )
 
 
 def test_if_items_are_missing_the_headline_says_that_systems_are_compared_on_the_items_of_each_pair():
@@ -183,18 +156,6 @@ def test_if_items_are_missing_the_headline_says_that_systems_are_compared_on_the
     assert verdict.build_verdict(results).headline.startswith("c scores best on mean over the items of each pair, but ")
     complete = compare_all({name: values[2:] for name, values in scores.items()}, trials=99)
     assert verdict.build_verdict(complete).headline.startswith("c scores best on mean, but ")
-
-
-def test_over_all_sets_the_answer_is_of_the_mean_difference():
-    answer = verdict.build_verdict(compare_all(draw_counts(), trials=999, by="domain", together=True))
-    assert answer.headline.startswith(
-        "s5 scores best on mean (mean of 4 sets), but not significantly better than the runner-up, s4: ahead by 0.20; "
-    )
-    two = Counts.from_scores(
-        {k: v for k, v in draw_systems().items() if k in {"s0", "s5"}}, groups={"domain": [*("abcd" * 15)]}
-    )
-    two_systems = verdict.build_verdict(compare_all(two, trials=999, by="domain", together=True))
-    assert two_systems.headline == "s5 is better than s0 on mean (mean of 4 sets) by 0.65; p = 0.001 (999 trials)."
 
 
 def test_a_check_that_disagrees_stands_before_the_answer(yeh):
@@ -258,36 +219,6 @@ def test_close_calls_by_seed_are_those_whose_interval_holds_alpha_of_the_p_that_
         build_result(n_discordant=0, difference=0.0, **{**OPEN, "p_value": 1.0, "p_interval": (0.04, 1.0)}),
     ]
     assert sorted(find_borderline(results_to_table(rows, 0.05)).tolist()) == [0, 2, 3]
-
-
-def test_the_closest_call_comes_first_and_few_units_that_can_show_nothing_are_none():
-    rows = [
-        build_result(p_value=p, p_interval=(p, p), n_discordant=n)
-        for p, n in [(0.04, 86), (0.049, 86), (0.03, 400), (1.0, 1)]
-    ]
-    assert find_borderline(results_to_table(rows, 0.05)).tolist() == [1, 0]
-
-
-def test_half_a_million_comparisons_are_told_without_a_loop_over_them():
-    n = 1000
-    rng = np.random.default_rng(0)
-    strength = rng.normal(size=n)
-    a, b = np.triu_indices(n, 1)
-    p = rng.uniform(size=len(a)) ** 4
-    table = results_to_table([build_result(metric="mean")], 0.05).take(np.zeros(len(a), np.int64))
-    names = tuple(f"s{k}" for k in range(n))
-    table = replace(
-        table, a=CodedColumn(a.astype(np.int32), names), b=CodedColumn(b.astype(np.int32), names), score_a=strength[a],
-        score_b=strength[b], difference=strength[a] - strength[b], p_value=p, p_low=p, p_high=p,
-    )  # fmt: skip
-    answer = verdict.build_verdict(Results(table, 0, 0.05))
-    best = int(np.argmax(strength))
-    assert answer.headline.startswith(f"s{best} scores best on mean, but is not significantly different from ")
-    assert answer.n_comparisons == 499_500
-    assert answer.n_significant == int((p <= 0.05).sum())
-    ranks = np.argsort(-strength)
-    not_different = {k for k in range(n) if k != best and p[(a == min(k, best)) & (b == max(k, best))][0] > 0.05}
-    assert answer.best[0].names == (f"s{best}", *(f"s{k}" for k in ranks if k in not_different))
 
 
 ONE_SIDED = "; the 95 % two-sided score interval contains 0, the one-sided exact test rejects at 0.06"

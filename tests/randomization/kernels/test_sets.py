@@ -1,12 +1,13 @@
 """Tests of bit-parallel counts of terms against sets built trial by trial."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from sigdask.metrics.base import BoundSets
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.kernels.sets import transpose_blocks
-from sigdask.randomization.panels.sets import PresencePanel, build_swap_rows, get_arrangement, iter_distinct_terms
+from sigdask.randomization.panels.sets import PresencePanel, iter_distinct_terms
 from sigdask.randomization.stream import draw_swap_bits
 
 F1 = BoundSets("type-f1", Ratios(((2, 0, 0),), ((0, 1, 1),)))
@@ -35,26 +36,6 @@ def count_terms(panel, presence, pair, swapped):
     return np.array(counts)
 
 
-@pytest.mark.parametrize(
-    ("n_units", "n_terms", "density"),
-    [(1, 1, 1.0), (2, 3, 0.5), (31, 40, 0.02), (129, 300, 0.005), (200, 20, 0.3), (400, 300, 0.003), (40, 500, 0.03)],
-)
-@pytest.mark.parametrize(("first", "n_trials"), [(0, 1), (2**32 - 7, 45), (4096, 333)])
-def test_counts_are_those_of_the_sets(n_units, n_terms, density, first, n_trials):
-    rng = np.random.default_rng(n_units)
-    addresses = np.sort(rng.choice(3 * n_units, n_units, replace=False))
-    panel, presence = build_panel(rng, n_units, n_terms, density, addresses=addresses)
-    bits = draw_swap_bits(panel.key, run=1, first=first, n_trials=n_trials, n_units=3 * n_units)[:, addresses]
-    slabs = {pair: [] for pair in range(len(panel.pairs))}
-    for pair, counts in iter_distinct_terms(panel, run=1, first=first, n_trials=n_trials):
-        slabs[pair].append(counts)
-    for pair, parts in slabs.items():
-        counts = np.concatenate(parts, axis=2)
-        assert counts.shape == (2, 2, n_trials)
-        for t in range(0, n_trials, 1 + n_trials // 20):
-            assert np.array_equal(counts[:, :, t], count_terms(panel, presence, pair, bits[t]))
-
-
 def test_enumeration_counts_every_arrangement_once():
     panel, presence = build_panel(np.random.default_rng(1), 9, 12, 0.15)
     units = panel.find_discordant_units(1)
@@ -66,47 +47,29 @@ def test_enumeration_counts_every_arrangement_once():
         assert np.array_equal(counts[:, :, t], count_terms(panel, presence, 1, swapped))
 
 
-def test_a_long_run_needs_several_slabs():
-    panel, _ = build_panel(np.random.default_rng(2), 500, 100, 0.01, n_systems=2)
-    n_trials = get_arrangement(panel).slab_size * 2 + 5
-    parts = [counts for pair, counts in iter_distinct_terms(panel, run=0, first=3, n_trials=n_trials) if pair == 0]
-    assert [part.shape[2] for part in parts] == [get_arrangement(panel).slab_size] * 2 + [5]
-    later_parts = [counts for pair, counts in iter_distinct_terms(panel, run=0, first=40, n_trials=64) if pair == 0]
-    assert np.array_equal(np.concatenate(parts, axis=2)[:, :, 37:101], later_parts[0])
+@pytest.mark.parametrize(
+    ("n_units", "n_terms", "density"),
+    [(1, 1, 1.0), (2, 3, 0.5), (31, 40, 0.02), (129, 300, 0.005), (200, 20, 0.3), (400, 300, 0.003), (40, 500, 0.03)],
+)
+@pytest.mark.parametrize(("run", "first", "n_trials"), [(0, 0, 1), (1, 2**32 - 7, 45), (0, 5000, 300)])
+def test_scores_of_sets_are_counted_as_sets_built_trial_by_trial(n_units, n_terms, density, run, first, n_trials):
+    rng = np.random.default_rng(n_units)
+    addresses = np.sort(rng.choice(3 * n_units, n_units, replace=False))
+    panel, presence = build_panel(rng, n_units, n_terms, density, addresses=addresses)
+    bits = draw_swap_bits(panel.key, run=run, first=first, n_trials=n_trials, n_units=3 * n_units)[:, addresses]
+    counts = panel.tally(run=run, first=first, n_trials=n_trials).counts[:, 0]
+    for pair in range(0, len(panel.pairs), 2):
+        observed, *trials = (
+            compute_difference(panel, presence, pair, swapped) for swapped in [np.zeros(n_units, bool), *bits]
+        )
+        tails = [[d >= observed, d <= observed, abs(d) >= abs(observed)] for d in trials]
+        assert counts[pair].tolist() == np.sum(tails, axis=0).tolist()
 
 
-def test_rows_are_the_swap_bits_of_units():
-    panel, _ = build_panel(np.random.default_rng(4), 300, 30, 0.05)
-    arranged = get_arrangement(panel)
-    rows = build_swap_rows(panel, arranged, run=0, first=7, n_words=3)
-    bits = draw_swap_bits(panel.key, run=0, first=7, n_trials=96, n_units=384)
-    expected = np.concatenate([bits[:, 128 * c : 128 * (c + 1)] for c in arranged.columns], axis=1).T
-    unpacked = (rows[:, None, :] >> np.arange(32, dtype=np.uint32)[None, :, None]) & 1  # (n_rows, 32, n_words)
-    assert np.array_equal(unpacked.reshape(len(rows), 96).astype(bool), expected)
-
-
-def test_transposition_is_its_own_inverse():
-    blocks = np.random.default_rng(0).integers(0, 2**32, (2, 32, 5), dtype=np.uint32)
-    turned = blocks.copy()
-    transpose_blocks(turned)
-    bit = lambda words, r, b: (words[:, r] >> np.uint32(b)) & np.uint32(1)  # noqa: E731
-    for r in range(0, 32, 5):
-        for b in range(0, 32, 3):
-            assert np.array_equal(bit(turned, r, b), bit(blocks, b, r))
-    transpose_blocks(turned)
-    assert np.array_equal(turned, blocks)
-
-
-def test_runs_and_trials_of_sets_are_counted_where_they_are_asked_for():
-    panel, presence = build_panel(np.random.default_rng(3), 40, 30, 0.1, n_systems=2)
-    observed = panel.scores[0, 0] - panel.scores[1, 0]
-    for run, first in ((0, 0), (1, 0), (0, 5000)):
-        bits = draw_swap_bits(panel.key, run=run, first=first, n_trials=300, n_units=40)
-        expected = np.zeros(3, int)
-        for swapped in bits:
-            n_correct, n_terms = count_terms(panel, presence, 0, swapped).T
-            score = 2 * n_correct / (n_terms + panel.golden.sum())
-            d = score[0] - score[1]
-            expected += (d >= observed - 1e-12, d <= observed + 1e-12, abs(d) >= abs(observed) - 1e-12)
-        tally = panel.tally(run=run, first=first, n_trials=300)
-        assert tally.counts[0, 0].tolist() == expected.tolist()
+def compute_difference(panel, presence, pair, swapped):
+    """Return the difference of both pseudo-systems in type-f1, as a fraction."""
+    a, b = (
+        Fraction(2 * int(n_correct), max(int(n_terms + panel.golden.sum()), 1))
+        for n_correct, n_terms in count_terms(panel, presence, pair, swapped)
+    )
+    return a - b

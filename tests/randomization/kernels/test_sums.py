@@ -129,20 +129,6 @@ def test_products_are_taken_only_while_they_are_exact(monkeypatch):
     assert arranged.largest > dense.EXACT
 
 
-def test_blas_keeps_to_one_thread_while_anybody_multiplies_and_is_given_back():
-    from threadpoolctl import threadpool_info
-
-    def threads():
-        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
-
-    before = threads()
-    with dense.limit_blas_threads():
-        with dense.limit_blas_threads():
-            assert threads() == {1}
-        assert threads() == {1}
-    assert threads() == before
-
-
 def test_blas_keeps_to_one_thread_in_any_thread_and_whichever_ends_first():
     from threadpoolctl import threadpool_info
 

@@ -10,31 +10,8 @@ from builders import build_panel, build_panels, build_rng
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels import sums
-from sigdask.randomization.panels.scored_sums import PanelMetric
-from sigdask.randomization.panels.sums import Panel, SwapUnits
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.statistics.exact.counting import count_reaching
-
-
-def build_pair_enumeration(panel, row, column):
-    """Return the enumeration of one pair as a panel of its own, as version 0.1.0 built it."""
-    metric, pair = panel.metrics[column], list(panel.pairs[row])
-    fields = list(metric.fields)
-    values = panel.values[:, pair][:, :, fields]
-    is_discordant = (values[:, 0] != values[:, 1]).any(axis=1)
-    return Panel(
-        key=panel.key,
-        addresses=np.arange(np.count_nonzero(is_discordant)),
-        values=values[is_discordant],
-        totals=panel.totals[pair][:, fields],
-        lattices=tuple(panel.lattices[f] for f in fields),
-        pairs=np.array([[0, 1]]),
-        metrics=(PanelMetric(metric.name, metric.form, tuple(range(len(fields))), metric.higher_is_better),),
-        sizes=panel.sizes[is_discordant],
-        n_items=panel.n_items,
-        n_units=panel.n_units,
-        enumerated=True,
-    )
 
 
 def build_scores(seed, n_systems=6, n_items=9, below=3, divided_by=1):
@@ -96,7 +73,7 @@ def test_pairs_enumerated_together_have_the_counts_and_digests_that_they_have_al
             n_trials = 2 ** len(together.addresses)
             tally, digests = together.tally(run=0, first=0, n_trials=n_trials), together.compute_digests()
             for k, row in enumerate(rows_of_part):
-                single = build_pair_enumeration(whole, row, column)
+                single = whole.build_enumeration(row, column)
                 assert len(single.addresses) == len(together.addresses)
                 assert (single.linear, single.slack.tolist()) == (together.linear, together.slack[[k]].tolist())
                 assert (tally.counts[k] == single.tally(run=0, first=0, n_trials=n_trials).counts[0]).all()
@@ -106,26 +83,6 @@ def test_pairs_enumerated_together_have_the_counts_and_digests_that_they_have_al
                 assert digests[k, 0] == single.compute_digests()[0, 0]
             rows_seen += rows_of_part.tolist()
         assert sorted(rows_seen) == sorted(rows)
-
-
-def test_all_arrangements_are_those_of_the_definition():
-    whole = PANELS["0/1"]()
-    values = whole.values[:, :, 0].astype(int)
-    for rows_of_part, together in whole.iter_enumerations(np.arange(len(whole.pairs)), 0):
-        n_trials = 2 ** len(together.addresses)
-        counts = together.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
-        for row, row_counts in zip(rows_of_part, counts, strict=True):
-            i, j = whole.pairs[row]
-            d = [x for x in values[:, i] - values[:, j] if x]
-            signed_sums = [
-                sum(s * x for s, x in zip(signs, d, strict=True)) for signs in product((1, -1), repeat=len(d))
-            ]
-            observed = sum(d)
-            assert row_counts.tolist() == [
-                sum(s >= observed for s in signed_sums),
-                sum(s <= observed for s in signed_sums),
-                sum(abs(s) >= abs(observed) for s in signed_sums),
-            ]
 
 
 @pytest.mark.parametrize(("n_units", "largest"), [(6, 2), (9, 10**6), (1, 1)])
@@ -148,37 +105,9 @@ def test_panels_of_several_test_sets_are_counted_together():
     assert joint.counts.tolist() == np.concatenate(alone).tolist()
 
 
-def test_a_part_of_pairs_enumerated_together_is_theirs_alone():
-    whole = PANELS["documents of unequal size"]()
-    rows_of_part, together = max(whole.iter_enumerations(np.arange(len(whole.pairs)), 0), key=lambda item: len(item[0]))
-    assert len(rows_of_part) > 2
-    part = together.select([2, 0])
-    n_trials = 2 ** len(together.addresses)
-    assert part.compute_digests().tolist() == together.compute_digests()[[2, 0]].tolist()
-    counts = together.tally(run=0, first=0, n_trials=n_trials).counts[[2, 0]]
-    assert (part.tally(run=0, first=0, n_trials=n_trials).counts == counts).all()
-    assert together.select(np.arange(len(rows_of_part)), (0,)) is together
-
-
-def test_thousands_of_small_comparisons_are_few_panels_of_bounded_size(monkeypatch):
-    whole = PANELS["0/1"]()
-    rows = np.arange(len(whole.pairs))
-    sizes = np.bincount(whole.n_discordant[:, 0])
-    assert [len(rows_of_part) for rows_of_part, _ in whole.iter_enumerations(rows, 0)] == [
-        sizes[d] for d in dict.fromkeys(whole.n_discordant[:, 0].tolist())
-    ]
-    monkeypatch.setattr(sums, "MAX_TOGETHER", 2)
-    assert max(len(rows_of_part) for rows_of_part, _ in whole.iter_enumerations(rows, 0)) == 2
-
-
 def test_scores_of_inexact_sums_are_enumerated_one_by_one():
     # ties of a formula are as wide as the sums of its panel want, so that others would change its counts
     ratio = Ratios(((1, 0), (0, 1)), ((0, 1), (1, 0)))
     whole = build_panel(build_rng(1).integers(1, 9, (6, 4, 2)), [ratio])
     rounded = replace(whole, lattices=build_pairs_panel(build_scores(3, divided_by=3), "mean").lattices[:1] * 2)
     assert [len(rows_of_part) for rows_of_part, _ in rounded.iter_enumerations(np.arange(6), 0)] == [1] * 6
-    for rows_of_part, single in rounded.iter_enumerations(np.arange(6), 0):
-        assert (
-            single.compute_digests()[0, 0]
-            == build_pair_enumeration(rounded, rows_of_part[0], 0).compute_digests()[0, 0]
-        )

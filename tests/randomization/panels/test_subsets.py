@@ -7,15 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 from builders import build_rng
-from gate_helpers import gather
 
-from sigdask.analysis.comparison.pairs import CompareSpec
-from sigdask.analysis.comparison.study import SetAnalysis
 from sigdask.api import compare_all
-from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
-from sigdask.nightly.gate.rules import NonInferior
 
 TASKS = {"arc": ("acc", 8), "drop": ("f1", 6), "gsm8k": ("exact_match", 7), "hellaswag": ("acc", 9)}
 
@@ -58,11 +53,6 @@ def test_by_task_compares_each_task_by_the_metrics_that_it_has_and_no_others(tmp
         assert Fraction(r.p_value).limit_denominator(2**20) == compute_exact_p(a, b)
         assert not any("0/0" in w for w in r.warnings)
     assert not any("not compared" in w for w in results.warnings)  # nobody has f1 in arc: nothing is missing
-
-
-def test_a_metric_is_compared_on_its_own_items_without_subsets_too(tmp_path):
-    results = compare_all(read(write_logs(tmp_path)), metrics=["acc", "f1"])
-    assert {r.metric: (r.n_items, r.n_units) for r in results} == {"acc": (17, 17), "f1": (6, 6)}
 
 
 def test_a_task_that_one_system_lacks_is_missed_there_alone_and_said_so(tmp_path):
@@ -115,54 +105,6 @@ def test_together_takes_each_metric_over_the_tasks_that_have_it(tmp_path):
     assert by_metric["acc"].n_sets == 2
     assert by_metric["acc"].difference == pytest.approx((means["arc"] + means["hellaswag"]) / 2)
     assert by_metric["f1"].difference == pytest.approx(means["drop"])
-
-
-def test_non_inferiority_is_shown_on_the_items_of_the_metric(tmp_path):
-    counts = read(write_logs(tmp_path, systems=("base", "new")))
-    drop_only = read(*(str(next((tmp_path / system).glob("samples_drop_*"))) for system in ("base", "new")))
-    rule = NonInferior(margin=0.25, alpha=0.05, baseline="base")
-    is_shown = []
-    for data in (counts, drop_only):
-        results = compare_all(data, metrics=["f1"], pairs=[("new", "base")])
-        [margin_result] = gather(data, results, [rule]).margin_results.values()
-        is_shown.append(margin_result.p_value)
-    assert is_shown[0] == is_shown[1]
-
-
-def test_dependence_is_that_of_the_items_compared():
-    # acc on two tasks of independent differences, f1 on eight tasks whose items have no acc
-    rng = build_rng(5)
-    n_task, tasks = 50, [f"t{k}" for k in range(10)]
-    task = np.repeat(tasks, n_task)
-    is_own = np.isin(task, tasks[:2])
-    scores = rng.integers(0, 2, (len(task), 2)).astype(float)
-    scores[is_own, 0] = np.maximum(scores[is_own, 0], rng.integers(0, 2, is_own.sum()))  # a is better
-    has = np.repeat(is_own[:, None], 2, axis=1)
-    mixed = Counts(
-        ("a", "b"),
-        {
-            "score[acc]": scores * is_own[:, None],
-            "items[acc]": is_own[:, None].astype(int),
-            "items": np.ones((len(task), 1), int),
-        },
-        len(task),
-        groups={"task": tuple(task)},
-        held={"score[acc]": has},
-    )
-    alone = Counts(
-        ("a", "b"),
-        {"score[acc]": scores[is_own], "items": np.ones((int(is_own.sum()), 1), int)},
-        int(is_own.sum()),
-        groups={"task": tuple(task[is_own])},
-    )
-    estimates = []
-    for counts in (mixed, alone):
-        analysis = SetAnalysis.from_spec(counts, CompareSpec(["acc"], has_contrasts=False), second_run=False)
-        [dependence] = analysis.dependences
-        numbers = (dependence.n_groups, dependence.icc, dependence.design_effect, dependence.p_value)
-        estimates.append([round(column.item(), 12) for column in numbers])
-        assert not analysis.notes
-    assert estimates[0] == estimates[1]
 
 
 def test_replicates_are_compared_on_the_items_that_all_have(tmp_path):

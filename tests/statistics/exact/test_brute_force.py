@@ -90,20 +90,6 @@ def test_macro_averages_and_any_score_give_what_all_arrangements_give(units, zer
             check_agreement(solve(variant, method), truth)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("test", "cases"),
-    [
-        (test_every_method_of_sums_gives_what_all_arrangements_give, SUMS),
-        (test_every_method_of_quotients_gives_what_all_arrangements_give, QUOTIENTS),
-        (test_macro_averages_and_any_score_give_what_all_arrangements_give, MACRO),
-    ],
-    ids=["sums", "quotients", "macro"],
-)
-def test_the_same_of_a_thousand_cases_more(test, cases):
-    settings(max_examples=1000, deadline=None)(given(*cases)(test.hypothesis.inner_test))()
-
-
 def draw_real_sums(random, n):
     """Draw fractions with many ties, and the same on a lattice with a slack of four steps a unit."""
     true = [Fraction(random.randint(-6, 6), random.choice((1, 2, 3, 5, 7))) for _ in range(n)]

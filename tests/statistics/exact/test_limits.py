@@ -64,11 +64,6 @@ def test_numbers_larger_than_any_float_are_refused_in_words():
         assert "e+" in refused.reason
 
 
-def test_a_plan_is_a_function_of_the_data_alone():
-    for problem in (REAL_PROBLEM, LONG_PROBLEM, COUNTS):
-        assert choose_method(problem) == choose_method(problem)
-
-
 def test_parts_add_up_to_the_whole(monkeypatch):
     monkeypatch.setattr(counting, "MAX_HALF", 7)
     problem = SumProblem(RNG.integers(-(2**45), 2**45, 20), slack=80)
