@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from command import call_sigdask
-from matplotlib.text import Text
 
 from sigdask.api import compare_all, compare_opened, rankings
 from sigdask.cli import commands
@@ -14,8 +13,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import read
 from sigdask.report import plots
-from sigdask.report.plots.results import FigureSpec, build_file_names, iter_pictures, write_figures
-from sigdask.statistics.rounding import format_p_equals
+from sigdask.report.plots.results import FigureSpec, build_file_names, write_figures
 
 
 @pytest.fixture(scope="module")
@@ -48,22 +46,6 @@ def store_results(scores, folder):
 
 def run_command(*arguments):
     return CliRunner().invoke(commands, [*map(str, arguments)])
-
-
-def test_every_figure_that_fits_is_written_and_named(scores, tmp_path):
-    store_results(scores, tmp_path)
-    result = call_sigdask("show", "r.json", "--figures", "deep/figs", "--figure-format", "svg", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    kinds = ["forest-mean", "critical-difference-mean", "matrix-mean", "achieved-significance"]
-    assert sorted(path.name for path in (tmp_path / "deep" / "figs").iterdir()) == sorted(f"{k}.svg" for k in kinds)
-    assert "4 files in deep/figs: forest-mean.svg, critical-difference-mean.svg, " in result.stderr
-
-
-def test_two_systems_have_a_forest_alone(results):
-    from sigdask.report.presentable import Results
-
-    pair_results = Results(results.table.take(slice(0, 1)), 0, 0.05)
-    assert [picture.kind for picture in iter_pictures(pair_results.table)] == ["forest"]
 
 
 @pytest.mark.parametrize(
@@ -224,25 +206,6 @@ def test_kinds_width_font_and_dpi_of_figures_are_chosen(scores, tmp_path):
     header = (tmp_path / "figs" / "forest-mean.png").read_bytes()[16:20]  # the width, as PNG has it (RFC 2083)
     assert abs(int.from_bytes(header, "big") - 100 * 84 / 25.4) <= 1
     assert "DejaVu Serif" in (tmp_path / "figs" / "forest-mean.svg").read_text()
-
-
-@pytest.mark.parametrize(
-    ("option", "text", "message"),
-    [
-        ("--figure-kinds", "forest,pie", "'pie' is not one of forest, "),
-        ("--figure-width", "3", "expected a width such as 3.3in"),
-    ],
-)
-def test_kinds_and_widths_that_there_are_not_are_refused(tmp_path, option, text, message):
-    result = call_sigdask("show", "r.json", "--figures", "figs", option, text, cwd=tmp_path)
-    assert result.returncode == 2
-    assert message in result.stderr
-
-
-def test_a_null_distribution_is_labelled_with_the_p_that_it_shows(counts):
-    results, [details, *_] = compare_opened([counts], metrics=["mean"], trials=99)
-    texts = " ".join(text.get_text() for text in results.plot_null(details).findobj(Text))
-    assert f"observed: unadjusted {format_p_equals(results[details.row].p_value, results.alpha)}" in texts
 
 
 def test_python_writes_the_same_figures_as_the_command_line(counts, tmp_path):

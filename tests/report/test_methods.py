@@ -4,12 +4,10 @@ import json
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from command import call_sigdask
 from nights import write_plan, write_scores
 from pybtex.database import parse_string
@@ -18,8 +16,7 @@ from sigdask import compare_all
 from sigdask.examples import yeh2000
 from sigdask.formats.frames import as_counts
 from sigdask.options import Adjust
-from sigdask.report.methods.sources import SOURCES, format_bibtex, get_field
-from sigdask.report.methods.text import Methods
+from sigdask.report.methods.sources import SOURCES, format_bibtex
 from sigdask.report.wording import ADJUSTMENTS, EXACT_METHOD_SOURCES, INTERVAL_METHODS, find_citations
 from sigdask.results.comparisons import get_version
 from sigdask.statistics.classical import DESCRIPTIONS
@@ -38,15 +35,6 @@ def test_all_sources_are_bibtex_that_a_parser_reads():
         assert entry.persons["author"], key
         assert entry.fields["title"]
         assert entry.fields["year"].isdigit()
-
-
-def test_the_program_is_cited_as_citation_cff_says():
-    file = Path(__file__).parents[2] / "CITATION.cff"
-    citation_file = yaml.safe_load(file.read_text())
-    assert get_field("sigdask", "title").replace("{", "").replace("}", "") == citation_file["title"]
-    names = " and ".join(author["name"] for author in citation_file["authors"])
-    assert get_field("sigdask", "author").strip("{}") == names
-    assert get_field("yeh2000", "title") == citation_file["references"][0]["title"]
 
 
 def test_every_word_for_a_method_rests_on_works_that_there_are():
@@ -96,22 +84,6 @@ def test_a_paragraph_states_the_number_of_units(n_news, size):
     assert "recomputed on the whole test set (40 items). " in cite_comparison().text
 
 
-def test_the_paragraph_of_a_file_has_the_resamples_of_its_family(tmp_path):
-    rng = np.random.default_rng(1)
-    rows = [f"i{k},{','.join(f'{x:.3f}' for x in rng.random(3) ** [3, 2, 1])}" for k in range(60)]
-    (tmp_path / "s.csv").write_text("\n".join(["item,a,b,c", *rows]) + "\n")
-    options = ("--interval", "bootstrap", "--resamples", "700", "--trials", "700", "-o", "r.json", "-q")
-    assert call_sigdask("compare", "s.csv", *options, cwd=tmp_path).returncode == 0
-    assert " with 700 resamples." in call_sigdask("cite", "r.json", "--text", cwd=tmp_path).stdout
-
-
-def test_signatures_in_a_paragraph_can_be_broken():
-    text = "2 systems were compared by BLEU (nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp)."
-    assert r"13a\textbar{}\allowbreak{}smooth:" in Methods(text).latex
-    paragraph = Methods(text).latex.replace(r"\allowbreak{}", "").replace(r"\textbar{}", "|")
-    assert paragraph == f"\\begin{{sloppypar}}\n{text}\n\\end{{sloppypar}}"  # 10 pt too wide in acmart without it
-
-
 def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
     (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.iter_lines()) + "\n")
     result = call_sigdask("compare", "yeh.tsv", "-o", "r.json", "-o", "r.csv", "-q", cwd=tmp_path)
@@ -143,23 +115,6 @@ def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
     assert (
         "by recall, precision and f1 in 3 comparisons" in call_sigdask("cite", "r.csv", "--text", cwd=tmp_path).stdout
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("r.json", '{"results": []}', "r.json: holds no results"),
-        ("r.txt", '{"results": []}', "r.txt: holds no results"),
-        ("r.json", "{}", 'expected the JSON that `sigdask compare --json` writes, with "results"'),
-        ("r.tsv", "a\tb\n", "expected results that `sigdask compare` wrote (.json, .csv, .parquet), a plan (.toml)"),
-    ],
-)
-def test_a_file_without_results_is_refused_with_what_can_be_cited(tmp_path, name, content, message):
-    (tmp_path / name).write_text(content)
-    result = call_sigdask("cite", name, cwd=tmp_path)
-    assert result.returncode == 2
-    assert message in result.stderr
-    assert "--store" not in result.stderr
 
 
 ALTERATIONS = {
