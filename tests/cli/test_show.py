@@ -81,7 +81,6 @@ def test_what_holds_no_results_is_refused(folder, tmp_path):
     broken = {
         "absent.json": None,
         "list.json": "[1, 2]",
-        "other.json": '{"a": 1}',
         "none.json": '{"results": []}',
         "keys.json": '{"results": [{"a": "x"}]}',
         "rankings.json": '{"kind": "rankings"}',
@@ -160,7 +159,7 @@ def test_columns_by_role_in_python_and_in_plans(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"who": [*"aabb"], "nr": [1, 2, 1, 2], "points": [1.0, 2.0, 0.0, 1.0]})
     columns = {"system": "who", "id": "nr", "score": "points"}
-    [result] = sigdask.compare(frame, columns=columns)
+    [result] = sigdask.compare_all(frame, columns=columns)
     assert (result.a, result.score_a) == ("a", 1.5)
     frame.to_csv(tmp_path / "t.csv", index=False)
     (tmp_path / "plan.toml").write_text(

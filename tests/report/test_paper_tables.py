@@ -223,13 +223,6 @@ def test_no_box_of_a_paper_is_overfull_in_one_column_or_two(tmp_path, document_c
     counts = Counts.from_labels(rng.choice([*"xyz"], 40).tolist(), columns)
     many = compare_all(counts, metrics=EIGHT_METRICS, trials=19)
     tables += [many.to_latex(layout=x, label=f"m{x}") for x in ("systems", "pairs")]
-    [table] = comparisons.build_tables(many, "systems")
-    names = ["BLEU", "chrF", "TER ↓", "COMET-22", "BLEURT-20", "nDCG@10", "accuracy (%)", "macro-F1 (%)"]
-    columns = (table.sections[0].columns[0], *table.sections[0].columns[1:9])
-    renamed = [columns[0], *(replace(c, header=h) for c, h in zip(columns[1:], names, strict=True))]
-    lettered = [renamed[0], *(replace(c, marks=["abc"] * len(c.texts)) for c in renamed[1:])]
-    sections = (replace(table.sections[0], columns=tuple(lettered)),)
-    tables.append("".join(latex.iter_document_parts([replace(table, sections=sections)], label="capitals")))
     compile_paper(tmp_path, tables, document_class)
     log = (tmp_path / "paper.log").read_text(errors="replace")
     assert [line for line in log.splitlines() if "Overfull \\hbox" in line or "too large" in line] == []

