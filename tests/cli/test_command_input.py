@@ -131,7 +131,6 @@ CLUSTER_TOML = 'class = "{}"\nworkers = 2\n[options]\ncores = 1\nmemory = "1GB"\
     ("name", "content", "message"),
     [
         ("c.toml", CLUSTER_TOML.format("slurm"), "c.toml: class slurm: the command sbatch is not on this machine"),
-        ("c.toml", CLUSTER_TOML.format("pbs"), "c.toml: class pbs: the command qsub is not on this machine"),
         ("c.toml", CLUSTER_TOML.format("slurn"), "did you mean 'slurm'"),
         ("d.toml", "", "cluster file d.toml: no such file"),
         ("nonsense", "", "cluster 'nonsense': expected auto, none"),

@@ -166,11 +166,8 @@ def test_an_index_and_the_dimensions_of_a_dataset_find_each_comparison(options):
     names = ("test_set", "subset", "metric", "a", "b")
     for r, key in zip(results, keys, strict=True):
         cell = dataset.sel(dict(zip(names, key, strict=True)))
-        assert (cell.p_value.item(), cell.difference.item(), cell.n_items.item()) == (
-            r.p_value,
-            r.difference,
-            r.n_items,
-        )
+        for name in ("p_value", "difference", "n_items"):
+            assert cell[name].item() == getattr(r, name)
     assert int(dataset.p_value.notnull().sum()) == len(results)
 
 

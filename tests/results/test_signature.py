@@ -210,18 +210,11 @@ def test_a_signature_says_what_was_asked_for():
         ("holm", 6, signatures[0].family)
     }
     [common] = {replace(parsed, subset=None, data=signatures[0].data) for parsed in signatures}
-    expected = ("f:beta=2", "greater", "randomization", "trials", 3, "night", "doc", 5000)
-    settings = (
-        common.metric,
-        common.alternative,
-        common.method,
-        common.p,
-        common.seed,
-        common.test_set,
-        common.unit,
-        common.n_trials,
-    )
-    assert settings == expected
+    expected = {
+        "metric": "f:beta=2", "alternative": "greater", "method": "randomization", "p": "trials", "seed": 3,
+        "test_set": "night", "unit": "doc", "n_trials": 5000,
+    }  # fmt: skip
+    assert {key: getattr(common, key) for key in expected} == expected
     assert signature.format_shared(results.table).startswith(
         "test:ar|metric:f%3Abeta=2|alt:greater|method:randomization|"
     )
