@@ -147,7 +147,8 @@ def _note_shortfalls(table: Table, intervals: Intervals) -> RowNotes:
 
 def note_unused(option: Option, reason: str) -> Note:
     """Return a note on an option that has no effect, and why."""
-    return Note("unused-option", f"{spell(option.name)} has no effect {reason}; leave it out", {"option": option.name})
+    written = spell(option.name, False if option.default is True else None)  # who turns it off writes `--no-…`
+    return Note("unused-option", f"{written} has no effect {reason}; leave it out", {"option": option.name})
 
 
 def note_adjusted(table: Table) -> list[Note]:

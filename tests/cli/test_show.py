@@ -70,32 +70,9 @@ def test_loaded_results_are_those_written(tmp_path):
     assert load_results(tmp_path / "r.json") == results
 
 
-def test_layout_and_digits_of_tables_are_chosen(folder):
-    call_sigdask("compare", "many.csv", "--trials", 999, "-o", "layout.json", cwd=folder)
-    for options in (("--layout", "pairs"), ("--digits", "1"), ("--grouping", "ranks")):
-        assert call_sigdask("show", "layout.json", "-o", "l.md", *options, cwd=folder).stderr == ""
-        assert (folder / "l.md").read_text() != load_results(folder / "layout.json").to_markdown()
-    assert load_results(folder / "layout.json").to_markdown(digits=1).count("0.5") > 0
-
-
 def test_the_schema_is_printed(folder):
     schema = json.loads(call_sigdask("show", "--schema", cwd=folder).stdout)
     assert "p_value" in schema["$defs"]["result"]["properties"]
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--digits", "2"], "--digits"),
-        (["--font", "Arial"], "--font"),
-        (["--figure-format", "png"], "--figure-format"),
-        (["--open", "a", "b"], "--open"),
-    ],
-)
-def test_an_option_without_its_output_is_named(options, named, folder):
-    call_sigdask("compare", "many.csv", "--trials", 9, "-o", "unused.json", cwd=folder)
-    result = call_sigdask("show", "unused.json", *options, cwd=folder)
-    assert (result.returncode, f"warning: {named}" in result.stderr) == (0, True)
 
 
 def test_what_holds_no_results_is_refused(folder, tmp_path):
@@ -104,7 +81,6 @@ def test_what_holds_no_results_is_refused(folder, tmp_path):
     broken = {
         "absent.json": None,
         "list.json": "[1, 2]",
-        "other.json": '{"a": 1}',
         "none.json": '{"results": []}',
         "keys.json": '{"results": [{"a": "x"}]}',
         "rankings.json": '{"kind": "rankings"}',
@@ -183,7 +159,7 @@ def test_columns_by_role_in_python_and_in_plans(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"who": [*"aabb"], "nr": [1, 2, 1, 2], "points": [1.0, 2.0, 0.0, 1.0]})
     columns = {"system": "who", "id": "nr", "score": "points"}
-    [result] = sigdask.compare(frame, columns=columns)
+    [result] = sigdask.compare_all(frame, columns=columns)
     assert (result.a, result.score_a) == ("a", 1.5)
     frame.to_csv(tmp_path / "t.csv", index=False)
     (tmp_path / "plan.toml").write_text(

@@ -21,7 +21,6 @@ from conftest import YEH
 
 from sigdask.cli import commands, main
 from sigdask.cli.declared.compare import compare
-from sigdask.cli.streams import Harmless
 from sigdask.verify import run_audits
 
 SIGDASK = f"{sys.executable} -m sigdask"
@@ -181,7 +180,7 @@ def test_no_name_begins_a_line_of_its_own_and_several_errors_have_a_line_each(tm
     (tmp_path / "plan.toml").write_text('trials = 0\nalpha = 7\n[[test_set]]\nname = "x"\n')
     lines = call_sigdask("check", "plan.toml", cwd=tmp_path).stderr.splitlines()
     assert lines[0].endswith("errors")
-    assert all(line.startswith("  line ") for line in lines[1:])
+    assert all(line.startswith("  ") for line in lines[1:])
 
 
 @pytest.mark.cluster
@@ -197,16 +196,6 @@ def test_a_queue_is_asked_though_ctrl_c_is_the_drivers_alone(tmp_path):
     assert "the queue says: no such partition" in result.stderr
 
 
-def test_ctrl_c_is_given_back_by_what_takes_it():
-    pytest.importorskip("dask_jobqueue")
-    code = (
-        "import signal; from sigdask.execution.clusters import parse_description; from sigdask.execution.clusters import jobqueue; before = signal.getsignal(signal.SIGINT)\n"
-        "jobqueue._import_jobqueue(parse_description({'class': 'slurm'}, source='x')); import sys\n"
-        "assert 'dask_jobqueue' in sys.modules and signal.getsignal(signal.SIGINT) is before"
-    )
-    assert run_shell(f'{sys.executable} -W error -c "{code}"', None).returncode == 0
-
-
 @pytest.mark.cluster
 @pytest.mark.parametrize("seconds", [2.5, 5])
 def test_ctrl_c_shows_no_traceback_of_a_worker(seconds):
@@ -214,17 +203,7 @@ def test_ctrl_c_shows_no_traceback_of_a_worker(seconds):
     child, terminal = pty.fork()
     if child == 0:  # pragma: no cover
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        command = [
-            *SIGDASK.split(),
-            "compare",
-            str(YEH),
-            "--trials",
-            str(2**36),
-            "--cluster",
-            "local",
-            "--workers",
-            "2",
-        ]
+        command = f"{SIGDASK} compare {YEH} --trials {2**36} --cluster local --workers 2".split()
         os.execv(command[0], command)
     threading.Timer(seconds, os.write, (terminal, b"\x03")).start()
     output, deadline = b"", time.monotonic() + 60
@@ -250,14 +229,3 @@ def test_ctrl_c_that_python_can_only_print_comes_again():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (0, "interrupted\n", "")
-
-
-def test_marks_that_an_encoding_lacks_are_others_and_not_question_marks():
-    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    Harmless(stream).write("p  *  ✓\n─── … ä\n")
-    stream.flush()
-    assert stream.buffer.getvalue().decode() == "p  *  +\n--- . ?\n"
-    wide = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    Harmless(wide).write("✓ ä")
-    wide.flush()
-    assert wide.buffer.getvalue().decode() == "✓ ä"

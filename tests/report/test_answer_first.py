@@ -1,7 +1,6 @@
 """Tests of the terminal report's order: the answer first, then its basis, then notes and warnings."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.report.summary import headline
 from sigdask.report.terminal import MAX_CLOSEST, render, select_warnings
-from sigdask.results.table import DISAGREES
 
 ROW_PATTERN = re.compile(r"^s\d+ +s\d+ +-?\d", re.MULTILINE)
 
@@ -79,50 +77,6 @@ def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_call
     assert "discriminative power" not in text
 
 
-def test_the_table_of_close_calls_is_of_the_rows_that_the_verdict_names(many):
-    rows = [line.split()[:2] for line in render(many).splitlines() if ROW_PATTERN.match(line)]
-    assert rows == [[many[int(k)].a, many[int(k)].b] for k in headline.build_verdict(many).close[:MAX_CLOSEST]]
-
-
-def test_where_letters_are_too_many_to_read_those_as_good_as_the_best_are_marked():
-    results = compare_random(40, trials=9)
-    with_random_p = replace(results, table=replace(results.table, p_adjusted=np.random.default_rng(0).random(780) ** 3))
-    text = render(with_random_p)
-    assert "= not significantly different from the best; the ranks of different clusters do not overlap\n" in text
-    [best] = headline.build_verdict(with_random_p).best
-    marked = re.findall(r"^\d+ +\d+ +(s\d+) .*=$", render(with_random_p, everything=True), re.MULTILINE)
-    assert {*marked} == {*best.names}
-
-
-def test_few_pairs_of_three_systems_are_all_shown_beside_the_ranking():
-    results = compare_random(3)
-    text = render(results)
-    assert len(ROW_PATTERN.findall(text)) == 3
-    assert "comparisons:" not in text
-
-
-def test_others_than_a_baseline_stand_in_a_table_that_says_once_what_is_the_same_in_all_rows():
-    text = render(compare_random(5, baseline="s2"))
-    assert "\nB is s2, mean " in text
-    assert re.search("^A +score A +A - B +unadjusted p +adjusted p$", text, re.MULTILINE)
-
-
-def test_marks_are_explained_where_they_stand():
-    results = compare_random(2)
-    assert results.table.decision.tolist() == [0]
-    assert "\nnone significant at 0.05; ✓ checks agree; p of 999 trials\n" in render(results)
-    unchecked = compare_random(2, second_run=False, method="randomization")
-    assert "✓" not in render(unchecked)
-    far = compare_all({"a": [1.0] * 20, "b": [0.0] * 20}, interval="none")
-    assert "\n* significant at 0.05; ✓ checks agree; p exact\n" in render(far)
-    checked = results.table.checks["second run"]
-    wrong = replace(checked, verdict=np.array([DISAGREES], np.int8))
-    broken = render(replace(results, table=replace(results.table, checks={"second run": wrong})))
-    assert broken.startswith("Do not rely on this, a check disagrees: ")
-    assert "; ! a check disagrees; " in broken
-    assert "!!! CROSS-CHECK DISAGREES: s0 and s1 by mean: second run: " in broken
-
-
 def test_notes_that_explain_are_details_and_those_that_warn_are_not():
     rng = np.random.default_rng(1)
     scores = {f"s{k}": rng.integers(0, 2, 200) for k in range(3)}
@@ -139,22 +93,6 @@ def write_table(tmp_path, n_systems, n_items=12):
     names = [f"system-{k}" for k in range(n_systems)]
     rows = [",".join(f"{x:.2f}" for x in row) for row in rng.normal(size=(n_items, n_systems))]
     (tmp_path / "scores.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
-
-
-def test_on_a_terminal_what_could_change_the_verdict_stands_below_it_once(tmp_path):
-    write_table(tmp_path, 3)
-    terminal = run_in_terminal(
-        "compare", "scores.csv", "--trials", "999", "--cluster", "none", columns=100, cwd=tmp_path
-    )
-    find_positions(
-        terminal.text,
-        "scores best on mean",
-        "warning: only 12 units",
-        "ranking by mean",
-        "checks: ",
-        "sigdask 0.",
-    )
-    assert terminal.text.count("warning") == 1
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
@@ -186,11 +124,3 @@ def test_a_failed_gate_is_the_first_thing_that_a_run_says(tmp_path):
     assert report[2].startswith("      ! s0 is not shown non-inferior to s2 within 0.01 by mean on set0: -0.205, p = ")
     find_positions(terminal.text, "gate: FAILED", "plan night, run 1 of ", "== set0 ==", "== set1 ==")
     assert terminal.text.count("systems is significantly better than s2 on mean") == 2  # once for each test set
-
-
-def test_two_others_are_not_called_any_of_the_two():
-    scores = {"a": [1] + [1, 0] * 20, "b": [0] + [0, 1] * 20, "c": [0] + [1, 0, 0, 1] * 10}
-    answer = headline.build_verdict(compare_all(Counts.from_scores(scores), trials=99, interval="none")).headline
-    assert answer.startswith(
-        "a scores best on mean, but is not significantly different from either of the others: ahead"
-    )

@@ -2,18 +2,14 @@
 
 import re
 from html.parser import HTMLParser
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from builders import build_rng
-from click.testing import CliRunner
 
 import sigdask
 from sigdask.api import compare_all, compare_sets
-from sigdask.cli import commands
 from sigdask.counts import Counts
-from sigdask.report import page as of_page
 from sigdask.report.page import rankings, render_page
 from sigdask.report.tables.cells import format_p_cell
 
@@ -79,13 +75,6 @@ def test_every_comparison_ranking_and_warning_stands_in_it():
     assert any("only 3 units" in text for text in Page(render_page({"": few_units}, title="t")).texts)
 
 
-def test_subsets_and_verdicts_over_sets_are_shown():
-    data = Counts.from_scores({"a": [1, 2, 3, 4], "b": [2, 2, 2, 2]}, groups={"g": ["p", "p", "q", "q"]})
-    text = render_page({"": compare_all(data, metrics=["mean"], by="g", together=True)}, title="t")
-    assert "Over all sets" in text
-    assert {"p", "q"} <= set(Page(text).texts)
-
-
 def test_many_systems_have_no_matrix_and_no_results_make_a_page(monkeypatch):
     rng = build_rng(2)
     monkeypatch.setattr(rankings, "MAX_IN_MATRIX", 12)
@@ -95,14 +84,6 @@ def test_many_systems_have_no_matrix_and_no_results_make_a_page(monkeypatch):
     )
     assert 'class="matrix"' not in text
     assert "0 comparisons" in render_page({}, title="t")
-
-
-def test_the_command_line_writes_it(tmp_path):
-    (tmp_path / "scores.csv").write_text("a,b,c\n" + "\n".join(f"{k},{k % 3},{k % 5}" for k in range(30)))
-    out = tmp_path / "page.html"
-    result = CliRunner().invoke(commands, ["compare", str(tmp_path / "scores.csv"), "--trials", "99", "-o", str(out)])
-    assert result.exit_code == 0, result.output
-    assert out.read_text().startswith("<!DOCTYPE html>")
 
 
 @sigdask.metric(higher_is_better=False, name="errors")
@@ -129,34 +110,3 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
         positions = [entry.low, entry.at, entry.high, section.zero]
         numbers = [ends[0], sign * r.difference, ends[1], 0.0]
         assert np.corrcoef(positions, numbers)[0, 1] == pytest.approx(1, abs=1e-5)  # places are rounded to tenths
-
-
-def test_rankings_of_all_sets_share_the_room(monkeypatch):
-    monkeypatch.setattr(of_page, "MAX_IN_RANKINGS", 6)
-    text = render_page({name: compare_names() for name in ("news", "talks", "books")}, title="t")
-    assert text.count('<article class="ranking"') == 2
-    assert "And 1 more ranking; the JSON has all." in text
-
-
-def test_letters_and_p_are_explained_where_one_points():
-    scores = {"a": [9, 8, 9, 8] * 6, "b": [9, 8, 8, 9] * 6, "c": [1, 2, 1, 2] * 6}
-    text = render_page({"": compare_all(scores, trials=99, second_run=False)}, title="t")
-    letters = re.findall(r'<td class="letters" title="([^"]+)">(\w+)<', text)
-    assert letters == [
-        ("not significantly different from b", "a"),
-        ("not significantly different from a", "a"),
-        ("significantly different from all", "b"),
-    ]
-    assert text.count('title="not significant: a and b"') == 2  # above the fold, and in the ranking
-    assert text.count('title="significant: a and c"') == 2
-
-
-def test_a_letter_of_two_characters_is_another_than_the_first_of_them():
-    """With more than 52 groups, letters go on with aa and ab (`format_letter`)."""
-    letters = {"x": ("a",), "y": ("Z", "aa"), "z": ("aa", "ab")}
-    systems = [SimpleNamespace(system=name, letters=own) for name, own in letters.items()]
-    places = [SimpleNamespace(system=name, letters=" ".join(own)) for name, own in letters.items()]
-    section = SimpleNamespace(ranking=SimpleNamespace(grouping="letters", systems=systems), places=places)
-    explained = [rankings.RankingSection.explain_mark(section, place) for place in places]
-    alike = "not significantly different from {}".format
-    assert explained == ["significantly different from all", alike("z"), alike("y")]

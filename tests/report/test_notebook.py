@@ -6,7 +6,6 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
 from command import call_sigdask
 from markdown_it import MarkdownIt
@@ -14,12 +13,10 @@ from paper_tables import HOSTILE_NAMES, compare_random, parse_tables
 from rich.console import Console
 
 import sigdask
-from sigdask.api import compare_all, compare_sets
-from sigdask.counts import Counts
+from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.report.notebook import MAX_ROWS
 from sigdask.report.summary.headline import build_verdict as verdict_of
-from sigdask.report.terminal import render
 
 
 class HTMLCells(HTMLParser):
@@ -58,17 +55,6 @@ def test_a_notebook_shows_the_headline_first_and_a_short_table():
     assert [name for (name, _), _ in rows] == [ranked.system for ranked in ranking.systems[:MAX_ROWS]]
 
 
-def test_of_many_comparisons_the_first_are_shown_and_how_many_there_are_more():
-    rng = np.random.default_rng(7)
-    results = compare_all(
-        Counts.from_scores({f"s{k}": rng.integers(0, 2, 20) for k in range(30)}), metrics=["mean"],
-        pairs=[(f"s{a}", f"s{b}") for a in range(15) for b in range(20, 30)], trials=19, interval="none", adjust="none",
-    )  # fmt: skip
-    [[_, *rows]] = parse_tables(results._repr_markdown_())
-    assert [(a, b) for (a, _), (b, _), *_ in rows] == [(r.a, r.b) for r in results[:MAX_ROWS]]
-    assert "140 more comparisons are not shown." in results._repr_markdown_()
-
-
 @pytest.mark.parametrize("names", [HOSTILE_NAMES, HOSTILE_NAMES[:2]])
 def test_hostile_names_are_text_wherever_they_are_shown(names):
     results = compare_random(names, adjust="none")
@@ -93,22 +79,6 @@ def test_no_results_are_shown_as_that():
     assert no_results.to_markdown().startswith("**0 comparisons")
 
 
-def test_printed_results_have_intervals_and_a_page_is_had_as_text(tmp_path):
-    results = compare_all({"new": [4, 5, 4, 3, 5, 6], "old": [1, 1, 2, 4, 3, 3]})
-    assert "95 % interval" in str(results)
-    [warning] = results.warnings
-    assert str(results) == render(results)
-    assert str(results).splitlines()[1] == f"warning: {warning}"
-    assert HTMLCells(results._repr_html_()).words[2] == f"warning: {warning}"
-    with pytest.raises(InputError, match=r"'page.html': to_html returns the page as text"):
-        results.to_html("page.html")
-    results.write(tmp_path / "page.htm")
-    assert (tmp_path / "page.htm").read_text().startswith("<!DOCTYPE html>")
-    page = results.to_html(title="New & old")
-    assert "<title>New &amp; old" in page
-    assert "+2.1667" in page
-
-
 @pytest.mark.parametrize("ending", [".json", ".csv", ".md", ".tex", ".bib"])
 def test_python_writes_the_files_of_the_command_line(ending, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -125,16 +95,3 @@ def test_an_unknown_ending_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(InputError, match=r"results.xyz: expected a file that ends in .json"):
         results.write(tmp_path / "results.json", tmp_path / "results.xyz")
     assert not any(tmp_path.iterdir())
-    with pytest.raises(InputError, match=r"to_json returns text; write\('x.json'\) writes it"):
-        results.to_json("x.json")
-
-
-def test_a_page_of_several_test_sets_names_each():
-    counts = [
-        Counts.from_scores({"new": [4, 5, shift], "old": [1, 1, 2]}, ids=["a", "b", "c"], name=name)
-        for name, shift in (("news", 4), ("talks", 1))
-    ]
-    page = compare_sets(counts).to_html()
-    assert "news" in page
-    assert "talks" in page
-    assert "Nothing was compared" not in page

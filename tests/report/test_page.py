@@ -1,23 +1,15 @@
 """Tests of the page in a real browser: answer on the first screen, sorting, filtering, no requests."""
 
-import dataclasses
-import shutil
-import subprocess
-from pathlib import Path
-
 import numpy as np
 import pytest
-from browser import VIEWPORT_HEIGHT, WAIT_FOR_TWO_FRAMES, find_violations
+from browser import VIEWPORT_HEIGHT, find_violations
 from builders import build_rng
 
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
-from sigdask.report import page as of_page
 from sigdask.report.page import render_page
-from sigdask.report.page.frame import PagePart
 from sigdask.report.presentable import Results
 from sigdask.report.tables.cells import format_p_cell
-from sigdask.results.notes import Note
 
 HOSTILE_NAMES = [
     "<script>alert(1)</script>",
@@ -28,7 +20,6 @@ HOSTILE_NAMES = [
     "a'b",
 ]
 N_SYSTEMS = 8
-FOLDER = Path(of_page.__file__).parent
 
 
 def draw_scores(names, seed=1, n=60):
@@ -80,27 +71,6 @@ def test_the_answer_stands_on_the_first_screen_and_nothing_is_wider_than_it(open
     assert "of 56 comparisons significantly different at 0.05: chance alone" in verdict
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_p_and_verdict_are_in_sight_wherever_a_table_is_scrolled(opened, file, sets, width):
-    page = opened(file, width=width)
-    r = sets["news"][0]
-    for scrolled in (0, 150):
-        page.evaluate(f"document.querySelector('[data-grid=comparisons] .scroll').scrollLeft = {scrolled}")
-        cells = page.locator("[data-grid=comparisons] tr[data-row='0'] .pinned")
-        assert [text.strip() for text in cells.all_inner_texts()] == [
-            format_p_cell(r.p_adjusted, 0.05), r.verdict(0.05)
-        ]  # fmt: skip
-        left, right = (cell.bounding_box() for cell in cells.all())
-        assert 0 <= left["x"] < left["x"] + left["width"] <= right["x"] + 1
-        assert right["x"] + right["width"] <= width
-    for cell in page.locator(".ranking tbody td.p").all()[:3]:
-        box = cell.bounding_box()
-        assert box["x"] + box["width"] <= width
-    longest = "row => { row.className = 'found'; const p = row.querySelector('.p'); p.textContent = 'p = 0.000112'; "
-    first = page.locator(".glance tbody tr").first
-    assert first.evaluate(longest + "return p.scrollWidth - p.clientWidth; }") <= 0  # nothing of p is cut
-
-
 @pytest.mark.parametrize(
     ("prefix", "width"),
     [("system", 1280), ("organisation/language-model-large", 1280), ("system", 768), ("system", 390)],
@@ -130,24 +100,6 @@ def test_a_table_with_too_little_room_folds_names_and_hides_how_p_was_computed(o
         grid.locator("th", has_text="A and B").wait_for(state="detached")
         assert "3 of 6 rows" in grid.inner_text()  # filters stay
     assert find_violations(page) == []
-
-
-def test_each_metric_is_answered_once_with_its_size_and_drawn(opened, tmp_path):
-    names = [f"m{k}" for k in range(4)]
-    results = compare_all(Counts.from_scores(draw_scores(names)), metrics=["mean"], trials=999)
-    labels = Counts.from_labels([0, 1, 2] * 20, {n: [(k * j) % 3 for j in range(60)] for k, n in enumerate(names)})
-    several = compare_all(labels, metrics=["accuracy", "macro-f1"], trials=999)
-    for own, n in ((results, 1), (several, 2)):
-        path = tmp_path / f"{n}.html"
-        path.write_text(render_page({"": own}, title="t"), encoding="utf-8")
-        page = opened(path)
-        answer = page.locator("#verdict .headline").all_inner_texts()
-        assert len(answer) == 1
-        assert page.locator(".glance").count() == n
-        systems = page.locator(".glance").first.locator("tbody th").all_inner_texts()
-        best, *rest = [s.system for s in own.rankings()[0].systems]
-        assert (page.locator(".glance strong").first.inner_text(), sorted(systems)) == (best, sorted(rest))
-    assert len(page.locator("#verdict .headline li").all()) == 2
 
 
 def test_what_is_listed_is_what_the_json_has_sorted_as_its_heads_are_pressed(opened, file, sets):
@@ -199,16 +151,6 @@ def test_rankings_are_sorted_and_filtered_too(opened, file, sets):
     assert sorted_names == sorted(systems)
     bar.get_by_label("find").fill("system-5")
     assert ranking.locator("tbody tr[data-system]:visible").count() == 1
-
-
-def test_nothing_moves_when_the_table_is_scrolled_into_view(opened, file):
-    page = opened(file)
-    measure = "own => own.getBoundingClientRect().top + scrollY"
-    table = page.locator("#comparisons")
-    before = table.evaluate(measure)
-    table.scroll_into_view_if_needed()
-    page.evaluate(WAIT_FOR_TWO_FRAMES)
-    assert table.evaluate(measure) == before
 
 
 def test_a_matrix_names_systems_on_both_axes_and_has_every_p(opened, file, sets):
@@ -273,12 +215,6 @@ def test_nothing_serious_stands_in_the_way_of_anyone(opened, file, dark):
     assert find_violations(page) == []
 
 
-def test_dark_is_dark_and_light_is_light(opened, file):
-    paper = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).every(v => v < 60)"
-    assert opened(file, dark=True).evaluate(paper)
-    assert not opened(file).evaluate(paper)
-
-
 def test_without_a_script_the_first_rows_answer(opened, file, sets):
     page = opened(file, script=False)
     cells = page.locator("#comparisons noscript tbody tr")
@@ -298,35 +234,6 @@ def test_print_has_the_rows_that_the_filters_leave(opened, file):
     assert not page.get_by_label("find").first.is_visible()
     assert "28 of 56 rows" in page.locator("body").inner_text()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-
-
-def test_parts_have_data_and_say_which_rows_open(opened, sets, tmp_path):
-    path = tmp_path / "parts.html"
-    data = {"names": HOSTILE_NAMES, "p": [0.5, None]}
-    path.write_text(render_page(sets, title="t", parts={"extra": PagePart(None, data)}), encoding="utf-8")
-    page = opened(path)
-    assert page.evaluate("sigdask.data('extra')") == data
-    assert page.evaluate("sigdask.data('nothing')") is None
-    page.evaluate("sigdask.openable([0, 3], (row) => { document.title = sigdask.row(row).B; })")
-    buttons = page.locator("button.open")
-    assert buttons.count() == 2
-    buttons.nth(1).click()
-    page.wait_for_function("title => document.title === title", arg=sets["news"][3].b)
-
-
-def test_a_button_that_is_pressed_while_its_table_moves_is_not_replaced(opened, sets, tmp_path):
-    path = tmp_path / "moved.html"
-    path.write_text(render_page(sets, title="t"), encoding="utf-8")
-    page = opened(path)
-    page.evaluate("sigdask.openable([0, 3], (row) => { document.title = `row ${row}`; })")
-    button = page.locator("button.open").nth(1)
-    button.scroll_into_view_if_needed()
-    button.hover()
-    page.mouse.down()
-    page.evaluate("document.querySelector('[data-grid=comparisons] .scroll').dispatchEvent(new Event('scroll'))")
-    page.evaluate(WAIT_FOR_TWO_FRAMES)
-    page.mouse.up()
-    assert page.title() == "row 3"
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -369,24 +276,6 @@ def test_ten_thousand_comparisons_are_drawn_as_they_are_scrolled(opened, tmp_pat
     assert page.evaluate("performance.getEntriesByName('sigdask:ready').length") == 1
 
 
-def test_a_card_of_many_sets_begins_with_leading_ones_and_warnings_name_theirs(opened, sets, tmp_path):
-    noted = dataclasses.replace(sets["talks"], notes=(Note("few-units", "few units"),))
-    path = tmp_path / "leading.html"
-    path.write_text(render_page({"news": sets["news"], "talks": noted}, title="t", leading={"talks"}), encoding="utf-8")
-    page = opened(path)
-    assert page.locator("#verdict .set").all_inner_texts() == ["talks", "news"]
-    assert page.locator(".glance figcaption").first.inner_text().startswith("Difference from system-7 by mean, talks")
-    assert page.locator(".weight-high li").all_inner_texts() == ["talks: few units"]
-    row = read_rows(page)[0]
-    assert (row["test set"], row["A"]) == ("news", sets["news"][0].a)  # the table keeps its order
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed (apt-get install nodejs)")
-@pytest.mark.parametrize("script", sorted(FOLDER.glob("*.js")), ids=lambda file: file.name)
-def test_scripts_are_javascript(script):
-    subprocess.run(["node", "--check", script], check=True, timeout=60)
-
-
 @pytest.mark.parametrize("candidates", [{}, {"pairs": "n-best precision"}])
 def test_a_page_without_comparisons_is_a_page(opened, tmp_path, candidates):
     path = tmp_path / "empty.html"
@@ -395,25 +284,3 @@ def test_a_page_without_comparisons_is_a_page(opened, tmp_path, candidates):
     assert page.locator('[data-grid="comparisons"]').count() == (0 if candidates else 1)
     assert "0 comparisons" in page.locator("#verdict").inner_text()
     assert find_violations(page) == []
-
-
-def test_the_command_is_copied_or_selected_and_a_large_matrix_scrolls(opened, tmp_path):
-    names = [f"system-{k}" for k in range(30)]
-    results = compare_all(Counts.from_scores(draw_scores(names)), metrics=["mean"], trials=99, adjust="holm")
-    path = tmp_path / "page.html"
-    path.write_text(render_page({"": results}, title="night", created="today", command="sigdask run night.toml"))
-    page = opened(path, width=390)
-    command = page.locator(".copyable").first
-    command.locator("button.copy").click()
-    page.wait_for_function("['Copied', 'Selected'].includes(document.querySelector('button.copy').textContent)")
-    page.evaluate("document.body.append(document.createElement('textarea'))")
-    if command.locator("button.copy").inner_text() == "Selected":
-        page.keyboard.press("Control+C")
-    page.locator("body > textarea").focus()
-    page.keyboard.press("Control+V")
-    assert page.locator("body > textarea").input_value().strip() == "sigdask run night.toml"
-    page.locator(".pairs").first.scroll_into_view_if_needed()
-    matrix = page.locator(".matrix table").first
-    matrix.wait_for()
-    assert matrix.evaluate("table => { table.parentElement.scrollLeft = 200; return table.parentElement.scrollLeft; }")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

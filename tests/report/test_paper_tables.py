@@ -99,35 +99,6 @@ def test_subsets_are_sections_and_test_sets_tables_of_all_verdicts():
         assert (int(n_sets), mean) == (2, f"{by_pair[a, b].difference:+.4f}")
 
 
-def test_verdicts_over_all_sets_say_how_their_own_p_was_adjusted(tmp_path):
-    scores = np.random.default_rng(5).integers(0, 2, (60, 3))
-    counts = Counts.from_scores(dict(zip("abc", scores.T, strict=True)), groups={"genre": ["news", "web"] * 30})
-    results = compare_all(counts, by="genre", trials=99, together=True, adjust="holm")
-    *_, description = results.to_markdown().split("Verdicts over all sets")
-    assert results.together[0].method == "approximate"
-    assert "Unadjusted p-values are (exceedances + 1) / (trials + 1) of 99 random trials." in description
-    assert "Significant means adjusted p at most 0.05, by step-down max-T" in description
-    assert "over 3 comparisons, 99 trials." in description
-    assert "Holm" not in description
-    results.write(tmp_path / "r.txt", tmp_path / "r.json")
-    terminal = " ".join((tmp_path / "r.txt").read_text().split())
-    assert "over all sets: the mean difference (p adjusted by step-down max-T" in terminal
-    assert "or below (one-sided at 0.025, unadjusted)" in terminal
-    assert "Comparisons over all sets, p adjusted by step-down max-T" in results.to_html()
-    paragraph = call_sigdask("cite", "r.json", "--text", cwd=tmp_path).stdout.strip()
-    assert "the mean difference, with p-values computed from 99 random swaps" in paragraph
-    assert "and adjusted by the step-down max-T procedure" in paragraph
-    assert paragraph == results.cite().text
-
-
-def test_one_verdict_over_all_sets_is_not_adjusted():
-    scores = np.random.default_rng(5).integers(0, 2, (60, 2))
-    counts = Counts.from_scores(dict(zip("ab", scores.T, strict=True)), groups={"genre": ["news", "web"] * 30})
-    *_, description = compare_all(counts, by="genre", trials=99, together=True).to_markdown().split("over all sets")
-    assert "Significant means p at most 0.05." in description
-    assert "adjusted" not in description
-
-
 def test_hostile_names_are_text_in_markdown():
     results = compare_random(HOSTILE_NAMES, adjust="none")
     for layout in ("systems", "pairs"):
@@ -150,20 +121,6 @@ def test_a_layout_or_digits_that_there_are_not_are_refused():
         results.to_latex(layout="wide")
     with pytest.raises(InputError, match="digits = 99: must be at most 15"):
         results.to_markdown(digits=99)
-
-
-def test_the_description_names_test_unit_trials_level_adjustment_version_and_seed():
-    results = compare_random("abcd", method="randomization", seed=7, adjust="holm")
-    text = results.to_latex()
-    for part in (
-        "two-sided", "swapped by item, 80 units", "(exceedances + 1) / (trials + 1) of 199 random trials",
-        "adjusted p at most 0.05, by Holm over 6 comparisons", "scheme 1, seed 7",
-        r"\ifdefined\citep\citep{noreen1989,yeh2000,phipson2010,holm1979,sigdask,piepho2004}\else\cite{noreen1989,",
-    ):  # fmt: skip
-        assert part in text
-    exact = compare_random("ab", alternative="greater").to_latex()
-    assert "one-sided (A \\textgreater{} B)" in exact
-    assert "Exact p." in exact
 
 
 def test_whatever_a_table_cites_is_what_sigdask_cite_prints():
@@ -194,42 +151,6 @@ def test_thousands_of_comparisons_are_all_in_the_tables():
     assert tex.count("(continued)") == tex.count(r"\clearpage") == tex.count(r"\begin{tabular}") - 1
     [[_, *rows]] = parse_tables(results.to_markdown(layout="pairs"))
     assert len(rows) == 1770
-
-
-def test_metrics_of_more_than_a_line_go_on_in_another_table():
-    scores = {name: np.random.default_rng(3).integers(0, 2, 20) for name in "abc"}
-    results = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=19, interval="none")
-    [table] = comparisons.build_tables(results, "systems")
-    [section] = table.sections
-    [name, score] = section.columns
-    wide = replace(
-        table, sections=(replace(section, columns=(name, *[replace(score, header=f"m{k}") for k in range(11)])),)
-    )
-    tex = "".join(latex.iter_document_parts([wide]))
-    assert [len(re.findall(r"m\d+", line)) for line in tex.splitlines() if line.startswith("system &")] == [8, 3]
-
-
-def test_files_end_as_what_they_hold(tmp_path):
-    result = call_sigdask("compare", YEH, "-m", "recall", "-m", "f1", "-o", "t.tex", "-o", "t.md", "-q", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert r"\begin{tabular}" in (tmp_path / "t.tex").read_text()
-    assert parse_tables((tmp_path / "t.md").read_text())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (("-o", "nowhere/t.tex"), "-o nowhere/t.tex: cannot be written"),
-        (("-o", "t.docx"), "expected a file that ends in .csv, .parquet, .md, .tex, .bib"),
-        (("-o", "t.tex", "--layout", "wide"), "'wide' is not one of 'systems', 'pairs'"),
-        (("-o", "t.tex", "--digits", "16"), "digits = 16: must be at most 15"),
-    ],
-)
-def test_what_cannot_be_written_is_refused_before_anything_is_read(tmp_path, arguments, text):
-    result = call_sigdask("show", "there_is_no_such_file.json", *arguments, cwd=tmp_path)
-    assert result.returncode == 2
-    assert text in result.stderr
-    assert not result.stdout
 
 
 def test_pdflatex_takes_the_tables_whatever_names_are_and_bibtex_the_sources(tmp_path):
@@ -269,12 +190,6 @@ def test_shares_are_in_per_cent_unless_refused_and_say_so(tmp_path):
     assert parse_tables(two)[0][1][1][0] == "47.47"
 
 
-def test_what_is_no_share_stays_as_it_is():
-    rng = np.random.default_rng(1)
-    results = compare_all(Counts.from_scores({n: rng.random(30) * 40 for n in "abc"}), metrics=["mean"], trials=19)
-    assert results.to_markdown(percent=True, digits=3) == results.to_markdown(digits=3)
-
-
 LONG_NAMES = (
     "transformer-big_backtranslation_ensemble-of-4_seed-1234",
     "nllb-200-distilled-600M",
@@ -308,13 +223,6 @@ def test_no_box_of_a_paper_is_overfull_in_one_column_or_two(tmp_path, document_c
     counts = Counts.from_labels(rng.choice([*"xyz"], 40).tolist(), columns)
     many = compare_all(counts, metrics=EIGHT_METRICS, trials=19)
     tables += [many.to_latex(layout=x, label=f"m{x}") for x in ("systems", "pairs")]
-    [table] = comparisons.build_tables(many, "systems")
-    names = ["BLEU", "chrF", "TER ↓", "COMET-22", "BLEURT-20", "nDCG@10", "accuracy (%)", "macro-F1 (%)"]
-    columns = (table.sections[0].columns[0], *table.sections[0].columns[1:9])
-    renamed = [columns[0], *(replace(c, header=h) for c, h in zip(columns[1:], names, strict=True))]
-    lettered = [renamed[0], *(replace(c, marks=["abc"] * len(c.texts)) for c in renamed[1:])]
-    sections = (replace(table.sections[0], columns=tuple(lettered)),)
-    tables.append("".join(latex.iter_document_parts([replace(table, sections=sections)], label="capitals")))
     compile_paper(tmp_path, tables, document_class)
     log = (tmp_path / "paper.log").read_text(errors="replace")
     assert [line for line in log.splitlines() if "Overfull \\hbox" in line or "too large" in line] == []
@@ -342,43 +250,6 @@ def test_decimals_are_those_that_the_field_prints():
         ("BLEU", 50.0): ("BLEU", 1), ("BLEU", 1.0): ("BLEU", 4), ("chrF++", 50.0): ("chrF++", 1),
         ("nDCG@10", 1.0): ("nDCG@10", 4), ("accuracy", 1.0): ("accuracy (%)", 2),
     }  # fmt: skip
-
-
-def test_of_two_systems_the_caption_names_both_and_the_table_fits_a_column():
-    rng = np.random.default_rng(2)
-    labels = {name: rng.choice([*"xyz"], 400).tolist() for name in ("new-system", "old_system")}
-    counts = Counts.from_labels(rng.choice([*"xyz"], 400).tolist(), labels)
-    results = compare_all(counts, metrics=["kappa", "mcc"], trials=199, resamples=50)
-    [table] = comparisons.build_tables(results)
-    assert (table.title, table.legend[0]) == ("Two systems by kappa and mcc.", "A is new-system, B is old_system.")
-    assert "\\caption{Mine. A is new-system, B is old\\_system. " in results.to_latex(caption="Mine.")
-    headers = [column.header for column in table.sections[0].columns]
-    assert headers == ["metric", "score A", "score B", "A - B", "95 % interval", "p"]
-    assert "table*" not in results.to_latex(digits=1)  # as BLEU and chrF have
-    [table] = comparisons.build_tables(compare_random("abc"), "pairs")
-    assert table.title == "3 comparisons of systems by mean."
-
-
-@pytest.mark.parametrize(
-    ("document_class", "environment"),
-    [("[conference]{IEEEtran}", "table"), ("[twocolumn]{article}", "table*"), ("{article}", "table")],
-)
-def test_a_table_of_four_decimals_fits_the_column_of_classes_with_wide_ones(tmp_path, document_class, environment):
-    rng = np.random.default_rng(3)
-    scores = {name: rng.random(100).round(4) for name in ("MU03rob01", "NLPR03vb10")}
-    results = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=199, resamples=99)
-    metric = CodedColumn.from_constant(ScoredMetric("nDCG@10", True), len(results.table))
-    text = replace(results, table=replace(results.table, metric=metric)).to_latex()
-    assert r"\begin{\sigdaskfloat}" in text
-    if not run_kpsewhich("IEEEtran.cls"):
-        pytest.skip("IEEEtran (texlive-publishers) is not installed")
-    output = compile_paper(tmp_path, [text + r"\typeout{float: \sigdaskfloat}"], document_class)
-    assert f"float: {environment}\n" in output
-    assert "Overfull" not in output
-
-
-def test_the_baseline_is_named():
-    assert "**Scores of 4 systems with the baseline y.**" in compare_random("wxyz", baseline="y").to_markdown()
 
 
 def test_more_than_eight_letters_are_ranges_of_ranks_in_tables_terminal_page_and_figure():
@@ -443,13 +314,3 @@ def test_a_grouping_chosen_by_hand_marks_systems_in_every_kind_of_output(groupin
         )
     shown = {text.get_text() for text in results.plot_critical_difference().findobj(Text)}
     assert all(any(f"{name} {mark}".strip() in text for text in shown) for name, mark in expected.items())
-
-
-def test_letters_chosen_by_hand_may_be_more_than_eight():
-    results = compare_random([f"s{k:02}" for k in range(24)], step=0.03, adjust="none", trials=99, grouping="letters")
-    [ranking] = results.rankings()
-    [[_, *rows]] = parse_tables(results.to_markdown())
-    assert {name: cell.split()[1] for (name, _), (cell, _) in rows} == {
-        s.system: "".join(s.letters) for s in ranking.systems
-    }
-    assert "Systems that share a letter" in results.cite().text

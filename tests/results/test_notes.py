@@ -9,7 +9,7 @@ from builders import build_rng
 
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.results.notes import Note, NoteKind, drop_duplicates
+from sigdask.results.notes import Note, NoteKind
 from sigdask.statistics.bounds import estimate_trials_to_decide
 from sigdask.statistics.dependence import compute_naive_size
 
@@ -50,39 +50,11 @@ def test_a_p_that_straddles_alpha_is_undecided_by_its_interval():
         assert all(note.text.startswith("undecided at 0.05: ") for note in undecided[r.a, r.b])
 
 
-def test_of_an_adjusted_p_the_notes_on_the_other_are_of_another_kind():
-    plain, adjusted = (
-        compare_all(draw_near_alpha(), metrics=["mean"], trials=99, adjust=method, method="randomization")
-        for method in ("none", "holm")
-    )
-    assert not any(select_notes(r, "undecided") for r in adjusted)
-    plain_notes, adjusted_notes = (
-        [select_notes(r, kind) for r in results]
-        for results, kind in ((plain, "undecided"), (adjusted, "unadjusted-undecided"))
-    )
-    assert [[note.numbers for note in notes] for notes in adjusted_notes] == [
-        [note.numbers for note in notes] for notes in plain_notes
-    ]
-    assert [[note.text for note in notes] for notes in adjusted_notes] == [
-        [f"unadjusted p {note.text}" for note in notes] for notes in plain_notes
-    ]
-
-
 @pytest.mark.parametrize("adjust", ["none", "holm"])
 def test_a_name_that_reads_like_a_note_is_not_taken_for_one(adjust):
     results = compare_all(build_degenerate_labels(), metrics=["precision[P]"], trials=99, adjust=adjust)
     notes = [note for r in results for note in select_notes(r, "zero-division")]
-    assert (
-        notes
-        == [
-            Note(
-                "zero-division",
-                f"{ODD_NAME}: its score is undefined (0/0), and counts as 0",
-                {"system": ODD_NAME, "score": 0.0},
-            )
-        ]
-        * 2
-    )
+    assert [note.numbers for note in notes] == [{"system": ODD_NAME, "score": 0.0}] * 2
     assert not any(w.startswith("unadjusted p undecided at dawn") for r in results for w in r.warnings)
 
 
@@ -159,12 +131,6 @@ def test_dependence_is_told_by_its_worst():
     )
 
 
-def test_what_reading_said_comes_first_and_once():
-    results = compare_all(draw_gaussian(10, 2, warnings=["a file", "another", "a file"]), metrics=["mean"])
-    assert [note.kind for note in results.notes] == ["reading", "reading", "few-units"]
-    assert results.warnings[:2] == ("a file", "another")
-
-
 def test_json_has_the_texts_and_beside_them_kinds_and_numbers():
     results = compare_all(build_degenerate_labels(), metrics=["precision[P]"], trials=99, adjust="holm")
     json_dict = json.loads(results.to_json())
@@ -172,27 +138,5 @@ def test_json_has_the_texts_and_beside_them_kinds_and_numbers():
         assert json_part["warnings"] == list(noted.warnings) == [note["text"] for note in json_part["notes"]]
         assert json_part["notes"] == [{"kind": n.kind, "text": n.text, **n.numbers} for n in noted.notes]
         assert all(note["kind"] in get_args(NoteKind) for note in json_part["notes"])
-    assert {
-        "kind": "zero-division",
-        "text": f"{ODD_NAME}: its score is undefined (0/0), and counts as 0",
-        "system": ODD_NAME,
-        "score": 0.0,
-    } in [note for result in json_dict["results"] for note in result["notes"]]
+    assert "zero-division" in {note["kind"] for result in json_dict["results"] for note in result["notes"]}
     assert "notes" not in results.to_frame()
-
-
-def test_notes_that_say_the_same_are_kept_once_in_their_order():
-    note, other_kind, other_text = (
-        Note("reading", "x"),
-        Note("missing", "x", {"n_comparisons": 1}),
-        Note("reading", "y"),
-    )
-    assert drop_duplicates([note, other_kind, other_text, note]) == (note, other_text)
-
-
-def test_a_note_is_a_value():
-    note = Note("second-look", "x", {"n_trials": 3})
-    assert note == Note("second-look", "x", {"n_trials": 3}) != Note("second-look", "x", {"n_trials": 4})
-    assert hash(note) == hash(Note("second-look", "x", {"n_trials": 3}))
-    with pytest.raises(AttributeError):
-        note.kind = "reading"

@@ -123,20 +123,3 @@ def test_csv_parquet_and_frames_have_the_values_of_the_json(tmp_path):
             for item in row_lists:
                 assert item[k][key] == value, key
             assert csv_rows[k][key] == ("" if value is None else str(value)), key
-
-
-def iter_keys(schema, name):
-    for key, described in schema.get("properties", {}).items():
-        yield f"{name}.{key}", described
-        yield from iter_keys(described, f"{name}.{key}")
-    for word in ("items", "anyOf"):
-        parts = schema.get(word, [])
-        for part in [parts] if isinstance(parts, dict) else parts:
-            yield from iter_keys(part, name)
-
-
-def test_every_key_is_described():
-    schema = json.loads(fields.read_schema())
-    keys = [pair for name, part in {"": schema, **schema["$defs"]}.items() for pair in iter_keys(part, name)]
-    assert len(keys) > 250
-    assert [key for key, described in keys if not {"description", "$ref"} & described.keys()] == []

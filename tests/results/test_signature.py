@@ -18,8 +18,6 @@ from sigdask.examples import yeh2000
 from sigdask.nightly.store.status import build_report
 from sigdask.results import signature
 from sigdask.results.comparisons import get_version
-from sigdask.results.fields import iter_results
-from sigdask.results.from_records import results_to_table
 from sigdask.results.signature import DataDigests, Signature
 
 WORDS = st.text(max_size=12)
@@ -76,11 +74,7 @@ def test_what_parts_a_signature_is_escaped_within_it():
         (SIGNATURE_LINE.replace("|unit:item", ""), "unit missing"),
         (SIGNATURE_LINE + "|nut:3", "no key 'nut'"),
         (SIGNATURE_LINE + "|seed:1", "seed occurs twice"),
-        (SIGNATURE_LINE.replace("seed:0", "seed:zero"), "seed = 'zero': must be a number"),
-        (
-            SIGNATURE_LINE.replace("seed:0", "seed:٠"),
-            "seed = '٠': must be a number from 0 to 9,223,372,036,854,775,807",
-        ),
+        (SIGNATURE_LINE.replace("seed:0", "seed:٠"), "seed = '٠'"),
         (SIGNATURE_LINE.replace("seed:0", "seed:0|adj:fdr"), "adj = 'fdr': must be one of holm, bh"),
         (SIGNATURE_LINE.replace("test:ar", "test:bootstrap"), "test = 'bootstrap': must be one of ar"),
         (SIGNATURE_LINE.replace("data:aa6fcc71113b.", "data:"), "expected three hexadecimal numbers"),
@@ -216,18 +210,11 @@ def test_a_signature_says_what_was_asked_for():
         ("holm", 6, signatures[0].family)
     }
     [common] = {replace(parsed, subset=None, data=signatures[0].data) for parsed in signatures}
-    expected = ("f:beta=2", "greater", "randomization", "trials", 3, "night", "doc", 5000)
-    settings = (
-        common.metric,
-        common.alternative,
-        common.method,
-        common.p,
-        common.seed,
-        common.test_set,
-        common.unit,
-        common.n_trials,
-    )
-    assert settings == expected
+    expected = {
+        "metric": "f:beta=2", "alternative": "greater", "method": "randomization", "p": "trials", "seed": 3,
+        "test_set": "night", "unit": "doc", "n_trials": 5000,
+    }  # fmt: skip
+    assert {key: getattr(common, key) for key in expected} == expected
     assert signature.format_shared(results.table).startswith(
         "test:ar|metric:f%3Abeta=2|alt:greater|method:randomization|"
     )
@@ -246,17 +233,6 @@ def test_a_family_is_other_comparisons_whatever_they_are_called():
     assert get_family({**SCORES, "z": SCORES["x"]}) != original
     assert get_family(SCORES, adjust="bh") != original
     assert get_family(SCORES, adjust="none") is None
-
-
-def test_methods_are_in_the_signature():
-    rng = np.random.default_rng(1)
-    scores = {"x": rng.random(40), "y": rng.random(40)}
-    [result] = compare_all(SCORES, pairs=[("x", "y")])  # six topics: all arrangements
-    parsed = Signature.parse(result.test_signature)
-    assert (parsed.method, parsed.p, parsed.n_trials) == ("auto", "exact", None)
-    [result] = compare_all({s: np.round(scores[s], 2) for s in "xy"}, method="exact")
-    parsed = Signature.parse(result.test_signature)
-    assert (parsed.method, parsed.p, parsed.n_trials) == ("exact", "exact", None)
 
 
 def compute_accuracy(outputs, gold):
@@ -301,29 +277,6 @@ def test_a_scorers_own_options_are_in_the_signature(tmp_path):
     assert "|".join(f"{key}:{value}" for key, value in options.items()) == result.signature
 
 
-def test_rows_that_are_read_back_have_the_signatures_that_they_had():
-    results = compare_all(SCORES)
-    rows = [*results]
-    assert [*iter_results(results_to_table(rows, 0.05))] == rows
-    unsigned = [replace(rows[0], test_signature=None), *rows[1:]]
-    assert [r.test_signature for r in iter_results(results_to_table(unsigned, 0.05))] == [
-        None,
-        *(r.test_signature for r in rows[1:]),
-    ]
-    assert signature.format_shared(results_to_table(unsigned, 0.05)) is None
-    assert signature.format_shared(results_to_table([], 0.05)) is None
-
-
-def test_files_of_results_have_signatures(tmp_path):
-    write_yeh(tmp_path)
-    result = call_sigdask("compare", "yeh.tsv", "-o", "r.json", "-o", "r.csv", "-q", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    signatures = [r["test_signature"] for r in json.loads((tmp_path / "r.json").read_text())["results"]]
-    with (tmp_path / "r.csv").open(newline="") as file:
-        assert [row["test_signature"] for row in csv.DictReader(file)] == signatures
-    assert all(Signature.parse(line).p == "exact" for line in signatures)
-
-
 def run_night(folder):
     result = call_sigdask("run", "night.toml", "-q", cwd=folder)
     assert result.returncode == 0, result.stderr
@@ -344,13 +297,3 @@ def test_a_plan_keeps_signatures_and_a_system_more_leaves_those_of_the_others(tm
     assert {pair: Signature.parse(second[pair]).data for pair in first} == {
         pair: Signature.parse(line).data for pair, line in first.items()
     }
-
-
-def test_results_that_an_earlier_version_kept_hold_without_a_signature(tmp_path, monkeypatch):
-    write_plan(tmp_path, sets=1, systems=3, trials=1000)
-    with monkeypatch.context() as earlier:
-        earlier.setattr("sigdask.analysis.comparison.study.build_input_digests", lambda *_: None)
-        assert set(run_night(tmp_path).values()) == {None}
-    assert set(run_night(tmp_path).values()) == {None}  # what they are of is the same, so nothing is new
-    second = call_sigdask("history", "night.toml", cwd=tmp_path).stdout.splitlines()[4]
-    assert second.split()[-2] == "0"  # results changed
