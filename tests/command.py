@@ -13,6 +13,7 @@ import sys
 from unittest.mock import patch
 
 from sigdask.cli import main, progress
+from sigdask.interface import get_interface, set_interface
 from sigdask.io import addresses
 
 
@@ -88,7 +89,8 @@ ENCODING_ERRORS = {"stdout": "strict", "stderr": "backslashreplace"}  # as those
 
 @contextlib.contextmanager
 def restore_process():
-    """Restore what a command changes in the process: signal handlers, the logger, module folders."""
+    """Restore what a command changes in the process: the interface, signal handlers, the logger, module folders."""
+    front_end = get_interface()
     logger = logging.getLogger("sigdask")
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     logging_state = logger.handlers, logger.propagate, logger.level
@@ -97,6 +99,7 @@ def restore_process():
     try:
         yield
     finally:
+        set_interface(front_end)
         addresses.FOLDERS, sys.path = folders, path
         for number, handler in handlers.items():
             signal.signal(number, handler)
