@@ -17,7 +17,6 @@ COMMANDS = {
     "exact": ("compare", SCORES, "--method", "both", "--pair", "a", "b", "--interval", "inversion", "-o", "r.json"),
     "subsets": ("compare", SCORES, "--unit", "doc", "--by", "part", "--together", "-o", "r.json", "-o", "r.csv"),
     "intervals": ("compare", SCORES, "--tests", "all", "--interval", "bootstrap", "--resamples", "50", "-o", "r.json"),
-    "rule": ("compare", SCORES, "--stop", "besag-clifford:h=5", "--method", "randomization", "-o", "r.json"),
     "tukey": ("compare", SCORES, "--adjust", "tukey", "--method", "randomization", "-o", "r.json"),
     "power": ("power", SCORES, "--difference", "0.1", "--json", "r.json"),
     "independence": ("independence", "labels.csv", "-m", "accuracy", "--json", "r.json"),
