@@ -14,9 +14,7 @@ from benchmarks.calibration.attainable import compute_attainable_size
 from benchmarks.calibration.catalogue import get_case, get_catalogue, select_cases
 from benchmarks.calibration.measuring import measure_cases
 from benchmarks.calibration.real import SETS
-from benchmarks.calibration.table import (
-    load_results,
-)
+from benchmarks.calibration.table import load_results
 
 QUIET_OPTIONS = {"report": lambda _text: None}
 
@@ -62,8 +60,7 @@ def test_the_power_of_signs_is_the_known_one():
 
 SHORT_CASES = [
     "pairs: normal, 6", "pairs: grades 0 to 3, 10", "pairs: 0/1 at 8 %, 50", "pairs: t, 2.5 degrees, 20",
-    "checks: 0/1 at 60 %, r = 0.8, 50", "nights: 60 nights, 20 % with a loss, independent",
-    "across sets: normal, three sets", "across sets: normal, one set of three differs",
+    "checks: 0/1 at 60 %, r = 0.8, 50", "across sets: normal, three sets", "across sets: normal, one set of three differs",
     "margins: 300 items, worse by 0.01, wins 0 %",
 ]  # fmt: skip
 

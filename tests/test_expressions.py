@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command import OverrunsError, limit_cpu
+from command import limit_cpu
 
 import sigdask
 from sigdask.errors import InputError
@@ -51,12 +51,6 @@ def test_no_expression_takes_long_over_what_its_own_pieces_make():
     assert len(patterns) > 50
     for pattern in patterns:
         try_pattern(pattern)
-
-
-@pytest.mark.parametrize("slow", [r"(\d+)*x", r"(\s*\s*)*z"])
-def test_an_expression_that_takes_long_is_found(slow):
-    with pytest.raises(OverrunsError):
-        try_pattern(re.compile(slow))
 
 
 def test_comments_before_the_root_do_not_explode(tmp_path):

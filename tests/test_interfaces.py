@@ -1,28 +1,54 @@
 """Tests that errors name options as the user's interface does: command line, Python, plan."""
 
 import pytest
+from command import call_sigdask
 
 import sigdask
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 
-
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "no_id.csv").write_text("system,score\na,1\nb,2\n")
-    return tmp_path
-
-
-def test_python_names_its_arguments(folder):
-    with pytest.raises(InputError, match=r"name it with columns="):
-        sigdask.read(folder / "no_id.csv", format="long")
+TABLES = {
+    "gap": ("wide", "item,a,b\nq1,1,0\nq2,,1\n"),
+    "no_id": ("long", "system,score\na,1\nb,2\n"),
+    "same_id": ("wide", "item,a,b\nq1,1,0\nq1,1,1\nq2,0,1\n"),
+    "no_column": ("wide", "item,a,b\nq1,1,0\n"),
+}
 
 
-def test_a_plan_names_its_keys(folder):
-    plan = folder / "plan.toml"
-    plan.write_text('[[test_set]]\nname = "t"\nsystems = "no_id.csv"\nformat = "long"\n')
-    with pytest.raises(InputError, match=r"name it with `id`"):
-        sigdask.load_plan(plan).test_sets[0].read()
+@pytest.mark.parametrize(
+    ("name", "on_command_line", "in_python", "in_plan"),
+    [
+        ("gap", "--missing pairwise ", "missing='pairwise' ", 'missing = "pairwise" '),
+        ("no_id", "--columns id=COLUMN", "columns={'id': COLUMN}", "columns = {id = COLUMN}"),
+        ("same_id", "--columns id=item+COLUMN.", "columns={'id': 'item+COLUMN'}.", 'columns = {id = "item+COLUMN"}.'),
+        ("no_column", "--groups FILE", "group_file=FILE", "groups = FILE"),
+    ],
+)
+def test_an_option_is_named_as_each_front_end_writes_it(name, on_command_line, in_python, in_plan, tmp_path):
+    format_, text = TABLES[name]
+    (tmp_path / "t.csv").write_text(text)
+    unit = {"unit": "topic"} if name == "no_column" else {}
+    words = [word for key, value in unit.items() for word in (f"--{key}", value)]
+    assert on_command_line in call_sigdask("compare", "t.csv", "--format", format_, *words, cwd=tmp_path).stderr
+    with pytest.raises(InputError) as error:
+        sigdask.read(tmp_path / "t.csv", format=format_, groups=tuple(unit.values()))
+    assert in_python in str(error.value)
+    lines = [
+        f'{key} = "{value}"' for key, value in {"name": "t", "systems": "t.csv", "format": format_, **unit}.items()
+    ]
+    (tmp_path / "plan.toml").write_text("\n".join(["[[test_set]]", *lines]))
+    with pytest.raises(InputError) as error:
+        sigdask.load_plan(tmp_path / "plan.toml").test_sets[0].read()
+    assert in_plan in str(error.value)
+
+
+def test_an_error_carries_file_line_found_expected_and_remedy(tmp_path):
+    (path := tmp_path / "t.csv").write_text("1,2,3\n4,5,6\n")
+    with pytest.raises(InputError) as error:
+        sigdask.read(path, format="wide")
+    parts = error.value
+    assert (parts.file, parts.line, parts.found) == (path, 1, "data")
+    assert (parts.expected, parts.remedy) == ("a header with the names of the columns", "add one")
 
 
 @pytest.mark.parametrize(

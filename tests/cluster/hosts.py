@@ -1,7 +1,6 @@
 """Real parts of clusters, started for a test and stopped after it: schedulers, workers, sshd, hosts."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -68,24 +67,18 @@ def start_dask_cluster(folder, *, files=None, n_workers=1):
     """Start a scheduler and workers in processes of their own, and yield the address."""
     port, scheme = find_free_port(), "tls" if files else "tcp"
     address = f"{scheme}://127.0.0.1:{port}"
-    host_options = ["--host", "127.0.0.1", "--no-dashboard"]
-    tls_options = {role: list_tls_options(files) if files else [] for role in ("scheduler", "worker")}
-    protocol = ["--protocol", scheme]
-    processes = [
-        start(
-            DASK,
-            "scheduler",
-            *host_options,
-            *protocol,
-            "--port",
-            port,
-            *tls_options["scheduler"],
-            log=folder / "scheduler.log",
-        )
+    options = [
+        "--host",
+        "127.0.0.1",
+        "--no-dashboard",
+        "--protocol",
+        scheme,
+        *(list_tls_options(files) if files else []),
     ]
+    processes = [start(DASK, "scheduler", *options, "--port", port, log=folder / "scheduler.log")]
     for k in range(n_workers):
-        options = [*host_options, *protocol, "--nthreads", "1", *tls_options["worker"]]
-        processes.append(start(DASK, "worker", address, *options, log=folder / f"worker-{k}.log"))
+        worker = [DASK, "worker", address, *options, "--nthreads", "1"]
+        processes.append(start(*worker, log=folder / f"worker-{k}.log"))
     try:
         wait_until(lambda: is_answering(port), "scheduler", 300)
         yield address
@@ -100,21 +93,6 @@ def is_answering(port, host="127.0.0.1"):
     with socket.socket() as probe:
         probe.settimeout(0.5)
         return probe.connect_ex((host, port)) == 0
-
-
-def list_sockets(ports=None):
-    """Return the (address, port) on which this process's children and itself listen, or those of `ports`, by `ss`."""
-    import psutil
-
-    pids = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
-    lines = subprocess.run(["ss", "-Hltnp"], check=True, capture_output=True, text=True).stdout.splitlines()
-    sockets = set()
-    for line in lines:
-        host, _, port = line.split()[3].rpartition(":")
-        owners = {int(pid) for pid in re.findall(r"pid=(\d+)", line)}
-        if int(port) in ports if ports is not None else owners & pids:
-            sockets.add((host.strip("[]").replace("*", "::"), int(port)))
-    return sockets
 
 
 @contextmanager

@@ -19,12 +19,12 @@ def find_obstacle():
     result = subprocess.run(["ip", "netns", "add", "sdk-probe"], capture_output=True, text=True, check=False)
     if result.returncode:
         return f"no right to make network namespaces ({result.stderr.strip()})"
-    run_ip("netns", "del", "sdk-probe")
+    run_ip("netns del sdk-probe")
     return ""
 
 
-def run_ip(*arguments):
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
+def run_ip(words):
+    subprocess.run(["ip", *words.split()], check=True, capture_output=True, text=True)
 
 
 class Network:
@@ -35,33 +35,20 @@ class Network:
 
     def __enter__(self):
         self._remove_namespaces()
-        run_ip("netns", "add", "sdk-bridge")
-        run_ip("-n", "sdk-bridge", "link", "add", "br0", "type", "bridge")
-        run_ip("-n", "sdk-bridge", "link", "set", "br0", "up")
+        run_ip("netns add sdk-bridge")
+        run_ip("-n sdk-bridge link add br0 type bridge")
+        run_ip("-n sdk-bridge link set br0 up")
         for host in self.hosts:
-            run_ip("netns", "add", f"sdk-{host}")
-            run_ip(
-                "link",
-                "add",
-                f"sdk{host}",
-                "netns",
-                "sdk-bridge",
-                "type",
-                "veth",
-                "peer",
-                "name",
-                "eth0",
-                "netns",
-                f"sdk-{host}",
-            )
-            run_ip("-n", "sdk-bridge", "link", "set", f"sdk{host}", "master", "br0", "up")
-            run_ip("-n", f"sdk-{host}", "addr", "add", f"{self.address(host)}/24", "dev", "eth0")
-            run_ip("-n", f"sdk-{host}", "link", "set", "eth0", "up")
-            run_ip("-n", f"sdk-{host}", "link", "set", "lo", "up")
-        run_ip("link", "add", "sdk-here", "type", "veth", "peer", "name", "sdk-out", "netns", "sdk-bridge")
-        run_ip("-n", "sdk-bridge", "link", "set", "sdk-out", "master", "br0", "up")
-        run_ip("addr", "add", f"{DRIVER_ADDRESS}/24", "dev", "sdk-here")
-        run_ip("link", "set", "sdk-here", "up")
+            run_ip(f"netns add sdk-{host}")
+            run_ip(f"link add sdk{host} netns sdk-bridge type veth peer name eth0 netns sdk-{host}")
+            run_ip(f"-n sdk-bridge link set sdk{host} master br0 up")
+            run_ip(f"-n sdk-{host} addr add {self.address(host)}/24 dev eth0")
+            run_ip(f"-n sdk-{host} link set eth0 up")
+            run_ip(f"-n sdk-{host} link set lo up")
+        run_ip("link add sdk-here type veth peer name sdk-out netns sdk-bridge")
+        run_ip("-n sdk-bridge link set sdk-out master br0 up")
+        run_ip(f"addr add {DRIVER_ADDRESS}/24 dev sdk-here")
+        run_ip("link set sdk-here up")
         return self
 
     @staticmethod
@@ -76,7 +63,7 @@ class Network:
     @staticmethod
     def cut(host):
         """Disconnect a host without a packet that tells anyone."""
-        run_ip("-n", "sdk-bridge", "link", "set", f"sdk{host}", "down")
+        run_ip(f"-n sdk-bridge link set sdk{host} down")
 
     @staticmethod
     def slow_down(host, rate="64kbit"):
@@ -87,9 +74,9 @@ class Network:
     def _remove_namespaces(self):
         for name in ["sdk-bridge", *(f"sdk-{host}" for host in self.hosts)]:
             with suppress(subprocess.CalledProcessError):
-                run_ip("netns", "del", name)
+                run_ip(f"netns del {name}")
 
     def __exit__(self, *_):
         self._remove_namespaces()
         with suppress(subprocess.CalledProcessError):
-            run_ip("link", "del", "sdk-here")
+            run_ip("link del sdk-here")

@@ -27,43 +27,18 @@ def hosts(tmp_path, certificates, monkeypatch):
         monkeypatch.setenv(name, value)
     with network.Network(5) as net:
         address = f"tls://{net.address(SCHEDULER)}:{PORT}"
-        common_options = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--protocol", "tls"]
-        scheduler_options = [
-            "--host",
-            net.address(SCHEDULER),
-            "--port",
-            PORT,
-            *list_tls_options(certificates),
-            "--preload",
-            "sigdask.execution.clusters.hung_workers",
-        ]
-        processes = {
-            0: start(
-                DASK,
-                "scheduler",
-                *scheduler_options,
-                *common_options[1:2],
-                "127.0.0.1:0",
-                *common_options[3:],
-                log=tmp_path / "s.log",
-                prefix=net.get_prefix(1),
-            )
-        }
+        tls = ["--protocol", "tls", "--dashboard-address", "127.0.0.1:0", *list_tls_options(certificates)]
+
+        def begin(role, host, *options):
+            command = [DASK, *role, "--host", net.address(host), *tls, *options]
+            return start(*command, log=tmp_path / f"{host}.log", prefix=net.get_prefix(host))
+
+        preload = ["--preload", "sigdask.execution.clusters.hung_workers"]
+        processes = {0: begin(["scheduler"], SCHEDULER, "--port", PORT, *preload)}
         wait_until(lambda: is_answering(PORT, net.address(SCHEDULER)), "scheduler", 300)
         for host in (CUT, SLOW, HUNG, GOOD):
-            options = [
-                "--host",
-                net.address(host),
-                "--nthreads",
-                "1",
-                "--name",
-                host,
-                *common_options,
-                *list_tls_options(certificates),
-            ]
-            processes[host] = start(
-                DASK, "worker", address, *options, log=tmp_path / f"{host}.log", prefix=net.get_prefix(host)
-            )
+            options = ["--nthreads", "1", "--name", host, "--no-dashboard"]
+            processes[host] = begin(["worker", address], host, *options)
         try:
             yield net, processes, address
         finally:

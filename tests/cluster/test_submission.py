@@ -166,16 +166,12 @@ def test_a_submitted_plan_goes_through_its_time_limit_and_ends_with_the_counts_o
 def test_the_example_of_a_night_runs_in_one_allocation(slurm, folder):
     plan = write_night(folder / "here", "quick_metric", 0)
     (plan.parent / "slurm.toml").write_text(CLUSTER_TOML)
-    size = [
-        "--ntasks=2",
-        "--cpus-per-task=1",
-        "--mem-per-cpu=500M",
-        "--time=5",
-        "--parsable",
-        f"--output={folder}/night.log",
-    ]
+    size = ["--ntasks=2", "--cpus-per-task=1", "--mem-per-cpu=500M", "--time=5"]
+    output = ["--parsable", f"--output={folder}/night.log"]
     program = Path(sys.executable).parent / "sigdask"
     export = f"--export=ALL,SIGDASK={program},SIGDASK_CLUSTER={plan.parent}/slurm.toml,SIGDASK_DEADLINE=10m"
-    job = slurm.run("sbatch", *size, export, str(ROOT / "deploy" / "slurm" / "night.sbatch"), str(plan)).strip()
+    job = slurm.run(
+        "sbatch", *size, *output, export, str(ROOT / "deploy" / "slurm" / "night.sbatch"), str(plan)
+    ).strip()
     assert "JobState=COMPLETED" in wait_for_end(slurm, job), (folder / "night.log").read_text()
     assert "12,000 trials counted" in (folder / "night.log").read_text()

@@ -198,6 +198,17 @@ def test_single_numbers_held_as_objects_or_beside_a_gap_are_read_as_in_an_array_
         assert compare_all(counts, metrics=["mean"])[0].p_value == 1.0
 
 
+@pytest.mark.parametrize("places", [0, 1, 3, 9])
+@pytest.mark.parametrize("last", [0.5, 1 / 3, 2.0**60, 1e300, 5e-324, 0.1 + 0.2])
+def test_a_long_column_is_read_as_its_numbers_one_by_one(places, last):
+    decimals = np.round(np.random.default_rng(places).random(100), places)
+    is_decimal = last in {0.5, 2.0**60, 0.1 + 0.2}  # otherwise the whole column is kept as it is
+    for numbers in (np.r_[decimals, last], np.r_[last, decimals]):
+        alone = [SystemNumbers.from_values(numbers[k : k + 1]).numbers[0] for k in range(len(numbers))]
+        together = SystemNumbers.from_values(numbers).numbers.tolist()
+        assert together == (alone if is_decimal else numbers.tolist())
+
+
 NUMBERS = np.random.default_rng(0).random((4, 300))
 COLUMNS = {
     "whole numbers first": [np.rint(9 * NUMBERS[0]), np.round(NUMBERS[1], 1), np.round(-99 * NUMBERS[2], 4)],

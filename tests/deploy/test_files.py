@@ -1,16 +1,22 @@
-"""Tests of the files in deploy/ against real schemas and the program itself. No engine runs here."""
+"""Tests of the files in deploy/ against real schemas and the program itself, without an engine."""
 
+import base64
 import importlib.util
 import json
+import os
 import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
+from cluster.hosts import write_certificates
 from conftest import ROOT
+from distributed.cli import dask_scheduler, dask_worker
 
+from sigdask.errors import UnfinishedError
 from sigdask.execution.clusters import read
 from sigdask.execution.clusters.description import as_allocation, parse_description
+from sigdask.execution.clusters.kubernetes import KubernetesCluster
 from sigdask.execution.clusters.settings import environment
 
 yaml = pytest.importorskip("yaml")
@@ -86,20 +92,20 @@ def test_the_compose_file_is_one_that_compose_takes():
     assert environment().items() <= service_environment.items()
 
 
-def test_commands_in_files_are_options_that_dask_has():
-    from click.testing import CliRunner
-    from distributed.cli import dask_scheduler, dask_worker
+def check_commands(spec):
+    """Check that the arguments in a spec of a DaskCluster are options that dask has."""
+    for role, command in (("scheduler", dask_scheduler.main), ("worker", dask_worker.main)):
+        known = {option for parameter in command.params for option in [*parameter.opts, *parameter.secondary_opts]}
+        used = [word for word in spec[role]["spec"]["containers"][0]["args"] if word.startswith("--")]
+        assert {*used} <= known, role
 
-    helps = {
-        "scheduler": CliRunner().invoke(dask_scheduler.main, ["--help"]).output,
-        "worker": CliRunner().invoke(dask_worker.main, ["--help"]).output,
-    }
-    table = yaml.safe_load((DEPLOY / "docker" / "compose.yaml").read_text())["services"]
+
+def test_commands_in_files_are_options_that_dask_has():
+    services = yaml.safe_load((DEPLOY / "docker" / "compose.yaml").read_text())["services"]
+    words = {role: shlex.split(services[role]["command"]) for role in ("scheduler", "worker")}
+    check_commands({role: {"spec": {"containers": [{"args": words[role]}]}} for role in words})
     [manifest] = load_documents(DEPLOY / "kubernetes" / "daskcluster.yaml")
-    for role, text in helps.items():
-        words = shlex.split(table[role]["command"]) + manifest["spec"][role]["spec"]["containers"][0]["args"]
-        for word in words:
-            assert not word.startswith("--") or word in text, (role, word)
+    check_commands(manifest["spec"])
 
 
 CLUSTER_FILES = [path for path in sorted(DEPLOY.rglob("*.toml")) if "[[test_set]]" not in path.read_text()]
@@ -118,81 +124,40 @@ def test_scripts_are_shell_scripts(path):
     subprocess.run(["bash", "-n", path], check=True)
 
 
-FAKE_KUBECTL = """#!{python}
-import base64, json, os, subprocess, sys, time
-from pathlib import Path
-here, words = Path({folder!r}), [w for w in sys.argv[1:] if not w.startswith("--namespace")]
-with (here / "calls").open("a") as calls:
-    calls.write(json.dumps(words) + chr(10))
-if words[0] == "apply":
-    listed = json.loads(sys.stdin.read())
-    (here / "applied.json").write_text(json.dumps(listed))
-    for name, data in listed["items"][0]["data"].items():
-        (here / name).touch(mode=0o600)
-        (here / name).write_bytes(base64.b64decode(data))
-    for role in ("scheduler", "worker"):
-        args = [w.replace("/certificates", str(here)) for w in listed["items"][1]["spec"][role]["spec"]["containers"][0]["args"]]
-        args = ["127.0.0.1:0" if w == "127.0.0.1:8787" else "{port}" if w == "8786" else w for w in args]
-        args = ["tls://127.0.0.1:{port}" if w.startswith("tls://") else w for w in args]
-        with open(here / (role + ".log"), "w") as log:
-            subprocess.Popen([{dask!r}, *args[1:], "--host", "127.0.0.1"], stdout=log, stderr=log, env={{**os.environ, "PYTHONPATH": {path!r}}}, start_new_session=True)
-            (here / (role + ".pid")).write_text("x")
-elif words[0] == "port-forward":
-    print("Forwarding from 127.0.0.1:{port} -> 8786", flush=True)
-    time.sleep(600)
-elif words[0] == "get":
-    print("sigdask-scheduler Pending ImagePullBackOff")
-elif words[0] == "wait" and (here / "broken").exists():
-    sys.exit("error: timed out waiting for the condition")
+FAKE_KUBECTL = """#!/bin/sh
+echo "$*" >> {folder}/calls
+case "$2" in
+apply) cat > {folder}/applied.json ;;
+port-forward) echo "Forwarding from 127.0.0.1:4321 -> 8786" ;;
+get) echo "sigdask-scheduler Pending ImagePullBackOff" ;;
+wait) [ ! -e {folder}/broken ] || {{ echo "timed out waiting for the condition" >&2; exit 1; }} ;;
+esac
 """
 
-
-@pytest.fixture
-def kubectl(tmp_path, monkeypatch):
-    """Install a fake kubectl that runs applied objects as local processes with their arguments."""
-    import os
-    import signal
-    import sys
-
-    import psutil
-    from cluster.hosts import DASK
-    from cluster.slurm import find_free_port
-
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    port = find_free_port()
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-    text = FAKE_KUBECTL.format(python=sys.executable, folder=str(folder), port=port, dask=DASK, path=path)
-    (folder / "kubectl").write_text(text)
-    (folder / "kubectl").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    yield folder
-    for process in psutil.process_iter(["cmdline"]):
-        if str(folder) in " ".join(process.info["cmdline"] or []):
-            process.send_signal(signal.SIGKILL)
-
-
 KUBERNETES_TABLE = {"class": "kubernetes", "workers": 1, "wait": 60, "options": {
-    "image": "registry.example.org/sigdask:0.3.0", "namespace": "evaluation", "memory": "2Gi"}}  # fmt: skip
+    "image": "registry.example.org/sigdask:0.4.0", "namespace": "evaluation", "memory": "2Gi", "name": "night"}}  # fmt: skip
 
 
-@pytest.mark.cluster
-def test_what_class_kubernetes_applies_is_valid_and_counts_when_it_runs(kubectl, crd):
+def test_what_class_kubernetes_applies_is_valid_and_deleted_at_its_end(tmp_path, monkeypatch, crd):
     jsonschema, checker = pytest.importorskip("jsonschema"), pytest.importorskip("kubernetes_validate")
     pytest.importorskip("cryptography")
-    from cluster.work import counted, exact_jobs
-
-    from sigdask.execution.clusters import connect
-
-    jobs = exact_jobs()
-    with connect(parse_description(KUBERNETES_TABLE, source="c.toml")) as cluster:
-        assert counted(jobs, cluster=cluster, blocks_per_task=2) == counted(jobs, cluster="none")
-    secret, manifest = json.loads((kubectl / "applied.json").read_text())["items"]
+    (tmp_path / "kubectl").write_text(FAKE_KUBECTL.format(folder=tmp_path))
+    (tmp_path / "kubectl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    files = write_certificates(tmp_path)
+    cluster = KubernetesCluster(parse_description(KUBERNETES_TABLE, source="c.toml"), files)
+    assert cluster.scheduler_address == "tls://127.0.0.1:4321"
+    cluster.scale(1)
+    cluster.close()
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls[-2] == "--namespace=evaluation scale --replicas=1 daskworkergroup/night-default"
+    assert calls[-1].endswith("delete --ignore-not-found --wait=false daskcluster/night secret/night")
+    secret, manifest = json.loads((tmp_path / "applied.json").read_text())["items"]
     jsonschema.validate(manifest, crd)
     checker.validate(secret, "1.31", strict=True)
-    assert not any("client" in name for name in secret["data"])
-    calls = [json.loads(line) for line in (kubectl / "calls").read_text().splitlines()]
-    name = manifest["metadata"]["name"]
-    assert ["delete", "--ignore-not-found", "--wait=false", f"daskcluster/{name}", f"secret/{name}"] in calls
-    assert ["scale", "--replicas=1", f"daskworkergroup/{name}-default"] in calls
+    contents = {name: base64.b64decode(text) for name, text in secret["data"].items()}
+    assert contents == {path.name: path.read_bytes() for path in files}
+    check_commands(manifest["spec"])
+    (tmp_path / "broken").touch()
+    with pytest.raises(UnfinishedError, match=r"c\.toml: .*timed out.*ImagePullBackOff"):
+        KubernetesCluster(parse_description(KUBERNETES_TABLE, source="c.toml"), files)

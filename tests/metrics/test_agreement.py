@@ -536,15 +536,9 @@ def test_calibrated_ties_of_all_pairs_are_named_and_too_many_pairs_refused(tmp_p
 
 
 def test_meta_in_python_compares_by_the_metric_of_agreement_that_its_options_describe(tmp_path):
-    rng = np.random.default_rng(5)
-    rows = [
-        f"{system},{k},{human:.3f},{human + rng.random():.3f},{human + 2 * rng.random():.3f}"
-        for system in "abcd"
-        for k, human in enumerate(rng.random(12))
-    ]
-    (tmp_path / "scores.csv").write_text("\n".join(["system,segment,human,m1,m2", *rows]))
-    counts = read(tmp_path / "scores.csv", format="meta")
-    [expected] = compare_all(counts, metrics=["meta-kendall:group=item"], pairs=[("m1", "m2")], trials=99)
-    [result] = sigdask.meta(tmp_path / "scores.csv", statistic="kendall", group="item", trials=99)
-    assert {result.a, result.b} == {"m1", "m2"}
+    path = write_table(tmp_path, ROWS)
+    metrics, options = ["meta-kendall:group=item"], {"pairs": [("bleu", "ter")], "trials": 99}
+    [expected] = compare_all(read(path, format="meta"), metrics=metrics, **options)
+    [result] = sigdask.meta(path, statistic="kendall", group="item", trials=99)
+    assert {result.a, result.b} == {"bleu", "ter"}
     assert (result.metric, result.n_extreme) == (expected.metric, expected.n_extreme)

@@ -119,6 +119,19 @@ def test_wmt24_has_its_official_scores(shared_data):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("key", ["refA", "refB", "multi_ref"])
+def test_every_system_of_wmt24_has_its_official_scores(shared_data, key):
+    folder = shared_data / "mt_wmt24_en-de"
+    official = json.loads((folder / "reference_scores.json").read_text())["scores"]
+    gold, *others = [folder / f"en-de.{name}.txt" for name in ("refA", "refB") if key in {name, "multi_ref"}]
+    files = [folder / "systems" / f"{name}.txt" for name in official]
+    counts = read(*files, gold=gold, options=Options(references=tuple(others)))
+    for metric, column in (("BLEU", "BLEU"), ("chrF", "chrF2")):
+        assert compute_scores(counts, metric) == [official[system][key][column] for system in counts.systems]
+
+
+@pytest.mark.slow
 def test_ted_has_its_official_scores_and_two_conclusions(shared_data):
     folder = shared_data / "mt_ted_comparemt"
     official = json.loads((folder / "reference_scores.json").read_text())["scores"]

@@ -193,7 +193,7 @@ def read_listing(
         if key is None:
             content = ", ".join(record.value) if isinstance(record.value, dict) else str(record.value)[:40]
             format_ = "spans" if noun == "relations" else noun
-            remedy = f"name its key, {spell('format')} {format_}:{noun}=KEY"
+            remedy = f"name its key, {spell('format', f'{format_}:{noun}=KEY')}"
             raise InputError(f"no list of {noun}; found: {content}; {remedy}", file=path, place=record.place)
         if count_unscored is not None:
             listing.add_unscored(count_unscored(record.value, key))

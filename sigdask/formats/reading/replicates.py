@@ -337,7 +337,7 @@ def _build_repeat_error(
         item,
         f"on line {table.lines[first_row]}",
         f"{reason}. Are ids of column {id_name!r} unique with another column? Then "
-        f"{spell('columns', f'id={id_name}+COLUMN.{position}')}",
+        f"{spell('columns', f'id={id_name}+COLUMN')}.{position}",
     )
 
 
@@ -354,7 +354,7 @@ def _number_samples(table: FileTable, id_name: str, items: Factor, within: Facto
         row = int(np.flatnonzero(cells == cells[row])[1])
         name = "NAME" if samples is None else samples.format_
         problem = f"{np.count_nonzero(n_rows > 1):,} of {len(n_rows):,} ids are repeated, and not all equally often"
-        remedy = f"Then {spell('format')} {name}:replicates=together averages them"
+        remedy = f"Then {spell('format', f'{name}:replicates=together')} averages them"
         reason = f"{problem}. Are their rows samples of one item? {remedy}"
         raise _build_repeat_error(table, id_name, items, row, reason, within)
     sizes = sorted({*n_rows.tolist()})
