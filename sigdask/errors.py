@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Self
 
 from sigdask.text import redact, shorten_message
 
@@ -69,6 +70,11 @@ class SigdaskError(Exception):
         self.problem, self.file, self.line, self.place = str(problem), file, line, place
         self.option, self.found, self.expected, self.remedy = option, found, expected, remedy
         super().__init__(_clean(self._compose()))
+
+    def add_hint(self, hint: str) -> Self:
+        """Add words in brackets to the message, and return the same error."""
+        self.args = (f"{self} [{hint}]",)
+        return self
 
     def _compose(self) -> str:
         """Return the message: where, what, and what to do."""

@@ -152,7 +152,7 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
         except InputError as error:
             if requested not in {*DETECTED, "labels"} or isinstance(error, RefusedFileError):
                 raise
-            raise InputError(f"{error} [read as {format_name}", remedy="choose with --format]") from None
+            raise error.add_hint(f"read as {format_name}; choose with --format") from None
 
 
 def _list_sources(options: dict[str, Any]) -> list[Source]:

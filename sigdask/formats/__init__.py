@@ -549,7 +549,7 @@ def _suggest_group_file(options: Options) -> Iterator[None]:
         if error.name not in options.groups:
             raise
         columns = " ".join(file.describe_columns() for file in list_group_files(options))
-        raise MissingColumnError(f"{error} [{columns or suggest_group_file(error.name)}]", error.name) from None
+        raise error.add_hint(columns or suggest_group_file(error.name)) from None
 
 
 def is_address(format_: str) -> bool:
@@ -764,7 +764,7 @@ def _read_table_to_detect(path: Path, options: Options) -> FileTable:
                 f"{spell('format')} ({error})",
                 file=path,
             ) from None
-        raise InputError(f"{error} [read as a table; choose with {spell('format')}]") from None
+        raise error.add_hint(f"read as a table; choose with {spell('format')}") from None
 
 
 REFERENCE_REMEDY = "give {gold=FILE} (the reference translations or transcripts, or the gold standard)"

@@ -82,20 +82,23 @@ def build_read_error(error: BaseException, url: str) -> InputError:
     full = isinstance(error, OSError) and error.errno == ENOSPC
     problem = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
     reasons = [
-        (code == "NoSuchBucket", "no such bucket"),
+        (code == "NoSuchBucket", NO_BUCKET),
         (denied, f"access was denied; {CREDENTIALS_HINT}"),
-        (status in {404, 410}, "no such file"),
+        (status in {404, 410}, NO_FILE),
         (status is not None, f"the server answers with error {status}"),
         (slow, "the server does not answer in time; try again later"),
         (broke_off, "the server cannot be reached, or ended the connection; check the address, or try again later"),
         (_has_kind(chain, IsADirectoryError), "is a directory, expected a file"),
-        (_has_kind(chain, FileNotFoundError), "no such file"),
+        (_has_kind(chain, FileNotFoundError), NO_FILE),
         (full, f"no space for a copy in {tempfile.gettempdir()}; set TMPDIR to another folder"),
         (True, f"cannot be read ({problem})"),
     ]
     words = next(text for applies, text in reasons if applies)
-    is_missing = words in {"no such bucket", "no such file"}
-    return (MissingError if is_missing else InputError)(f"{url}: {words}")
+    return (MissingError if words in {NO_BUCKET, NO_FILE} else InputError)(words, file=url)
+
+
+NO_BUCKET, NO_FILE = "no such bucket", "no such file"
+"""What a URL that names nothing lacks."""
 
 
 def build_open_error(error: BaseException, scheme: str, url: str) -> InputError:

@@ -568,7 +568,8 @@ def build_width_error(path: Path, line: int, n_cells: int, expected: int) -> Inp
         file=path,
         line=line,
         found=f"{n_cells} field{'s' * (n_cells != 1)}",
-        expected=f"{expected} as in the header; {remedy}",
+        expected=f"{expected} as in the header",
+        remedy=remedy,
     )
 
 
