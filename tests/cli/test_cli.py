@@ -187,13 +187,6 @@ def test_yehs_example_begins_with_the_answer():
     assert result.stderr == "sigdask: read as responses: 2 systems, 160 items\n"
 
 
-def test_json_goes_to_a_file_beside_the_table(files):
-    result = run("compare", "good.csv", "--json", "out.json", cwd=files)
-    assert "mean" in result.stdout
-    assert json.loads((files / "out.json").read_text())["results"][0]["n_trials"] == 8
-    assert not list(files.glob("out.json?*"))
-
-
 def test_identical_and_tiny_sets_run_and_0_over_0_has_a_note(files):
     (files / "tiny.csv").write_text("item,gold,x,y\na,P,P,P\n")
     result = run("compare", "tiny.csv", "--metric", "accuracy", "--metric", "precision[P]", cwd=files)

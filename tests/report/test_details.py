@@ -142,7 +142,7 @@ def test_all_are_opened_where_they_are_few_else_the_gates_and_the_close_ones():
     _, chosen = compare_opened([Counts.from_scores(scores)], trials=499, open_pairs=[("s4", "s0")])
     assert (results[chosen[0].row].a, results[chosen[0].row].b) == ("s0", "s4")
     assert {detail.row for detail in opened} <= {detail.row for detail in chosen}
-    with pytest.raises(InputError, match="--open: there is no system 's00'"):
+    with pytest.raises(InputError, match="there is no system 's00'"):
         compare_opened([Counts.from_scores(scores)], trials=499, open_pairs=[("s4", "s00")])
     text = render_page({"": results}, title="t", parts=build_part(results.table, opened, reason="the close ones"))
     assert f"{len(opened)} of 28 comparisons can be opened here or from the table: the close ones." in text

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browser import VIEWPORT_HEIGHT, find_violations
+from browser import VIEWPORT_HEIGHT, WAIT_FOR_TWO_FRAMES, find_violations
 from builders import build_rng
 
 from sigdask.api import compare_all, compare_sets
@@ -234,6 +234,21 @@ def test_print_has_the_rows_that_the_filters_leave(opened, file):
     assert not page.get_by_label("find").first.is_visible()
     assert "28 of 56 rows" in page.locator("body").inner_text()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
+
+
+def test_a_button_that_is_pressed_while_its_table_moves_is_not_replaced(opened, sets, tmp_path):
+    path = tmp_path / "moved.html"
+    path.write_text(render_page(sets, title="t"), encoding="utf-8")
+    page = opened(path)
+    page.evaluate("sigdask.openable([0, 3], (row) => { document.title = `row ${row}`; })")
+    button = page.locator("button.open").nth(1)
+    button.scroll_into_view_if_needed()
+    button.hover()
+    page.mouse.down()
+    page.evaluate("document.querySelector('[data-grid=comparisons] .scroll').dispatchEvent(new Event('scroll'))")
+    page.evaluate(WAIT_FOR_TWO_FRAMES)
+    page.mouse.up()
+    assert page.title() == "row 3"
 
 
 @pytest.mark.parametrize("width", [1280, 390])
