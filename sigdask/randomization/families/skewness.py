@@ -43,12 +43,6 @@ def find_skewed(family: MaxTFamily) -> Bools:
     return _diagnose(family, spread=True)
 
 
-def count_skewed(family: MaxTFamily) -> int:
-    """Count the comparisons of a studentised family that are too skewed; 0 if so few may be due to chance."""
-    n = int(np.count_nonzero(_diagnose(family, spread=False)))
-    return n if n >= SHARE * len(family.parts) else 0
-
-
 def compute_skewness_limit(n_units: int) -> float:
     """Return the skewness above which a comparison of `n_units` units counts as skewed.
 
