@@ -295,8 +295,10 @@ def compare(
         if missing is not None:
             raise TypeError("missing= is for scores; with gold= all outputs must be there")
         counts = _build_gold_counts(systems, gold, [metric] if metric else [], ids=ids, groups=groups)
-    unit = "item" if units is None else "unit"
-    chosen = {"metrics": [metric or ("mean" if gold is None else "accuracy")], "unit": unit}
+    chosen = {
+        "metrics": [metric or ("mean" if gold is None else "accuracy")],
+        "unit": "item" if units is None else "unit",
+    }
     results = compare_with_options([counts], _fill_selection(arguments | chosen))
     notes = [note for note in results.notes if note.kind in {"scope", "reading"}]
     return replace(results[0], notes=(*results[0].notes, *notes)) if notes else results[0]
