@@ -99,7 +99,7 @@ def test_dependent_items_are_warned_of_and_both_ps_stand_side_by_side():
     assert r.dependence[0].icc == pytest.approx(0.5, abs=0.15)
     [warning] = results.warnings
     assert "are correlated within document" in warning
-    assert "--unit document" in warning
+    assert "unit='document'" in warning
     [by_other_unit] = r.beside
     [by_document] = compare_all(draw_data(0.5), metrics=["mean"], trials=4095, unit="document")
     assert (by_other_unit.unit, by_other_unit.n_extreme) == ("document", by_document.n_extreme)

@@ -40,13 +40,18 @@ def find_skewed(family: MaxTFamily) -> Bools:
     the test is conservative. So a comparison is exempt if systems and differences are skewed in the direction of the
     lead, the latter by at least a standard error. Differences of one size (0/1 scores) are exempt too.
     """
-    return _diagnose(family, spread=True)
-
-
-def count_skewed(family: MaxTFamily) -> int:
-    """Count the comparisons of a studentised family that are too skewed; 0 if so few may be due to chance."""
-    n = int(np.count_nonzero(_diagnose(family, spread=False)))
-    return n if n >= SHARE * len(family.parts) else 0
+    fires = np.zeros(len(family.parts), np.bool_)
+    for k, member in enumerate(family.members):
+        is_member = family.parts[:, :, 0] == k
+        rows = family.parts[is_member][:, 1]
+        rows, limit = rows[_find_eligible(member, rows)], compute_skewness_limit(member.panel.n_units)
+        if not find_possibly_skewed(member.panel, member.metric, rows, limit).any():
+            continue
+        lean = compute_system_skewness(member.panel, member.metric)
+        for part in range(family.parts.shape[1]):
+            selected = np.flatnonzero(is_member[:, part])
+            fires[selected] |= _find_skewed_pairs(member, family.parts[selected, part, 1], lean)
+    return fires
 
 
 def compute_skewness_limit(n_units: int) -> float:
@@ -60,35 +65,18 @@ def compute_skewness_limit(n_units: int) -> float:
     return max(TOLERATED * math.sqrt(n_units), CHANCE * math.sqrt(6 / max(n_units, 1)))
 
 
-def _diagnose(family: MaxTFamily, *, spread: bool) -> Bools:
-    fires = np.zeros(len(family.parts), np.bool_)
-    for k, member in enumerate(family.members):
-        is_member = family.parts[:, :, 0] == k
-        rows = family.parts[is_member][:, 1]
-        rows, limit = rows[_find_eligible(member, rows)], compute_skewness_limit(member.panel.n_units)
-        if not find_possibly_skewed(member.panel, member.metric, rows, limit).any():
-            continue
-        lean = compute_system_skewness(member.panel, member.metric)
-        for part in range(family.parts.shape[1]):
-            selected = np.flatnonzero(is_member[:, part])
-            fires[selected] |= _find_skewed_pairs(member, family.parts[selected, part, 1], lean, spread=spread)
-    return fires
-
-
 def _find_eligible(member: FamilyMember, rows: Integers) -> Bools:
     """Return which pairs of a member have differences of several sizes, unlike scores of 0 and 1."""
     return np.asarray(member.panel.sign_counts[rows, member.metric, 0] < 0)
 
 
-def _find_skewed_pairs(member: FamilyMember, rows: Integers, lean: Floats, *, spread: bool) -> Bools:
-    """Return which pairs of a member count as skewed; with `spread`, all pairs of a system do if many of them are."""
+def _find_skewed_pairs(member: FamilyMember, rows: Integers, lean: Floats) -> Bools:
+    """Return which pairs of a member count as skewed: all pairs of a system if many of them are."""
     panel = member.panel
     i, j = panel.pairs[rows].T
     is_eligible = _find_eligible(member, rows)
     skew, is_opposite = compute_skewness(panel, member.metric, rows.tolist()), lean[i] * lean[j] < 0
     fires = is_eligible & is_opposite & (np.abs(skew) > compute_skewness_limit(panel.n_units))
-    if not spread:
-        return np.asarray(fires)
     systems = np.concatenate([i, j])
     n_fired, n_pairs = (np.bincount(systems, weights, minlength=len(lean)) for weights in (np.tile(fires, 2), None))
     is_skewed = (n_fired > 0) & (n_fired >= SYSTEM * n_pairs)
