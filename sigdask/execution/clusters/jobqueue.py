@@ -21,7 +21,6 @@ from sigdask.execution.clusters.description import QUEUES, ClusterDescription, p
 from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind
 from sigdask.execution.clusters.settings import environment
 from sigdask.execution.clusters.tls import TlsFiles
-from sigdask.interface import spell
 
 SAFE_TEXT = re.compile(r"[\w./+:@%=,~-]*")
 """Texts that may go into a job script. dask-jobqueue does not quote them."""
@@ -140,7 +139,7 @@ class _Queue:
         if not job.job_id:
             return False
         process = subprocess.run(  # noqa: S603
-            ["squeue", "--noheader", f"{spell('format')}=%T", f"--jobs={job.job_id}"],  # noqa: S607
+            ["squeue", "--noheader", "--format=%T", f"--jobs={job.job_id}"],  # noqa: S607
             capture_output=True, text=True, check=False, timeout=30,
         )  # fmt: skip
         return (process.returncode == 0 and not process.stdout.strip()) or "Invalid job id" in process.stderr

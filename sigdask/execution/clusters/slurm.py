@@ -29,7 +29,6 @@ from sigdask.execution.clusters.description import ClusterDescription, parse_dur
 from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind, check_options
 from sigdask.execution.clusters.settings import environment
 from sigdask.execution.clusters.tls import TlsFiles
-from sigdask.interface import spell
 
 OPTIONS = ("threads", "host", "srun", "worker_args")
 
@@ -223,7 +222,7 @@ def build_submission(
     if allocation not in {"one", "jobs"}:
         raise description.build_error(f'[submit] allocation = {allocation!r}: must be "one" or "jobs"')
     cluster_name = f"{ALLOCATION_PREFIX if allocation == 'one' else ''}{cluster.resolve()}"
-    command = [*program, str(plan.resolve()), f"{spell('cluster')}", cluster_name, *options]
+    command = [*program, str(plan.resolve()), "--cluster", cluster_name, *options]
     script = SCRIPT.format(
         prologue="\n".join(description.submit.get("prologue", [])),
         folder=shlex.quote(str(Path.cwd())),
