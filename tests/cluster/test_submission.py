@@ -103,7 +103,7 @@ def wait_for_end(slurm, job):
         time.sleep(0.5)
         return len(is_final) >= 16 and all(is_final[-16:])
 
-    wait_until(has_ended, "end of the job", 300)
+    wait_until(has_ended, "end of the job", 900)
     return slurm.run("scontrol", "show", "job", job)
 
 
