@@ -8,6 +8,7 @@ import numpy as np
 from builders import build_panels
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import to_object_array
 from sigdask.metrics import black_box, find_metric, metric, replicates
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, MeanOf, Ratios
@@ -80,18 +81,15 @@ def build_segments():
         np.array([" ".join(words[(int(n) + w) % 8] for w in range(4 + int(n) % 3)) for n in compute_numbers(s)], object)
         for s in range(3)
     ]
-    gold = np.empty(N_ITEMS, object)
-    gold[:] = [(text,) for text in texts[2]]
+    gold = to_object_array([(text,) for text in texts[2]])
     fields = {"segments": np.ones((N_ITEMS, 1), np.int64)}
     return Counts(("a", "b"), fields, N_ITEMS, ids=IDS, outputs=Outputs((texts[0], texts[1]), gold))
 
 
 def build_terms(*, n_systems=2):
     def column(s):
-        sets = np.empty(N_ITEMS, object)
-        for k, n in enumerate(compute_numbers(8, s, below=9)):
-            sets[k] = frozenset({f"t{(n + w * s) % 11}" for w in range(3)})
-        return sets
+        numbers = compute_numbers(8, s, below=9)
+        return to_object_array([frozenset({f"t{(n + w * s) % 11}" for w in range(3)}) for n in numbers])
 
     systems = "abc"[:n_systems]
     outputs = Outputs(tuple(column(s + 1) for s in range(n_systems)), column(0))
@@ -100,10 +98,7 @@ def build_terms(*, n_systems=2):
 
 def build_rankings():
     def column(make):
-        cells = np.empty(N_ITEMS, object)
-        for k in range(N_ITEMS):
-            cells[k] = make(k)
-        return cells
+        return to_object_array([make(k) for k in range(N_ITEMS)])
 
     gold = column(lambda k: {f"d{d}": int((d + k) % 3 == 0) for d in range(6)})
     runs = tuple(column(lambda k, s=s: tuple(f"d{(d * (s + 1) + k) % 6}" for d in range(5))) for s in (0, 4))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigdask.execution.clusters import connect
-from sigdask.execution.run import _pack_panel, count_jobs, unpack_panel
+from sigdask.execution.run import count_jobs
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.panels.outputs import OutputsPanel
@@ -75,14 +75,6 @@ def test_a_folder_is_the_one_it_was_when_the_program_goes_elsewhere(tmp_path, mo
     addresses.add_folder("mine")
     monkeypatch.chdir("/")
     assert addresses.load_object("stays_found:number", "metric") == 7
-
-
-def test_workers_elsewhere_are_sent_no_folders(tmp_path):
-    addresses.add_folder(tmp_path)
-    packed = _pack_panel("panel", code=False)
-    addresses.FOLDERS.clear()
-    assert unpack_panel(packed) == "panel"
-    assert addresses.list_folders() == ()
 
 
 def test_local_workers_find_modules_where_the_driver_does_however_late_it_learnt_of_them(tmp_path):

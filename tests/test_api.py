@@ -21,13 +21,6 @@ IDS = [f"i{k}" for k in range(120)]
 SCORES = {name: RNG.integers(0, 5, 120) / 4 for name in "abcd"}
 DOCUMENTS = [f"d{k % 30}" for k in range(120)]
 
-TOP_KEYS = {"sigdask", "scheme", "seed", "alpha", "warnings", "results"}
-KEYS = {
-    "test_set", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative",
-    "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval", "p_adjusted",
-    "r12", "second_run", "exact", "checks", "warnings", "signature",
-}  # fmt: skip
-
 
 def build_counts(names="abc", order=None, **options):
     order = range(120) if order is None else order
@@ -192,21 +185,9 @@ def test_a_baseline_is_b():
     assert [(r.a, r.b) for r in results] == [("b", "a"), ("c", "a")]
 
 
-def test_the_json_has_the_keys_that_stay(yeh):
-    results = compare_all(yeh, metrics=["recall"], trials=1000)
-    data = json.loads(results.to_json())
-    assert set(data) >= TOP_KEYS
-    row = data["results"][0]
-    assert set(row) >= KEYS
-    assert set(row["second_run"]) == {"n_trials", "n_extreme", "p_value", "agreement_p"}
-    assert set(row["checks"][0]) == {"name", "verdict", "p_value", "detail"}
-    assert set(compare([1, 2], [0, 0]).exact.__slots__) == {"p_lo", "p_hi", "method", "guarantee"}
-
-
 def test_the_json_of_an_enumeration_and_of_a_subset():
     results = compare_all(build_counts("ab"), metrics=["mean"], by="document")
     row = json.loads(results.to_json())["results"][0]
-    assert set(row) >= KEYS
     assert row["subset"] == {"column": "document", "value": "d0"}
     assert (row["method"], row["n_trials"]) == ("exact", 2 ** row["n_discordant"])
     assert row["second_run"] is None

@@ -1,4 +1,4 @@
-"""Tests that the benchmarks run: scale in a small size, the scheduler simulation with few workers, mutants of modules."""
+"""Tests that the benchmarks run: scale in a small size."""
 
 import subprocess
 import sys
@@ -24,11 +24,3 @@ def test_every_case_of_scale_ends_well_in_a_small_size():
         assert "status" not in details, (name, details)
         assert float(wall) > 0 < float(cpu)
         assert float(peak.replace(",", "")) > 10  # what Python alone takes
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lost", ["0", "0.25"])
-def test_a_simulated_cluster_finishes_its_tasks_with_and_without_lost_workers(lost):
-    _, _, row = run_benchmark("scheduler", "8", f"0.2,6,{lost}")
-    assert (row[0], row[2]) == ("8", "48")
-    assert int(row[3]) == 8 * float(lost)

@@ -7,11 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from cluster.slurm import wait_until
 from conftest import ROOT, YEH
 
 BIN = Path(sys.executable).parent
@@ -28,10 +28,7 @@ def test_a_cluster_on_loopback_counts_like_this_process(tmp_path):
         start_new_session=True,
     )
     try:
-        for _ in range(3000):
-            if file.is_file() and file.stat().st_size:
-                break
-            time.sleep(0.1)
+        wait_until(lambda: file.is_file() and file.stat().st_size, "scheduler file", 300)
         assert "127.0.0.1" in json.loads(file.read_text())["address"]
         command = [BIN / "sigdask", "compare", YEH, "--metric", "f1", "--json", "-", "--cluster"]
         on_cluster, in_process = (subprocess.check_output([*command, cluster], text=True) for cluster in (file, "none"))
@@ -51,14 +48,8 @@ def write_fake_dask(folder, text):
 @pytest.mark.parametrize(("status", "told"), [(7, 7), (0, 1)])
 def test_a_scheduler_that_does_not_start_is_told_with_its_status(tmp_path, status, told):
     command = [ROOT / "deploy" / "cluster.sh", "2", tmp_path / "scheduler.json"]
-    result = subprocess.run(
-        command,
-        env=write_fake_dask(tmp_path, f"exit {status}"),
-        timeout=300,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = write_fake_dask(tmp_path, f"exit {status}")
+    result = subprocess.run(command, env=environment, timeout=300, capture_output=True, text=True, check=False)
     assert result.returncode == told
     assert f"dask scheduler ended with status {told} before it wrote {tmp_path}/scheduler.json" in result.stderr
 
@@ -72,7 +63,8 @@ def test_a_cluster_that_is_stopped_takes_its_processes_with_it_and_no_others(tmp
     shell = f"{ROOT}/deploy/cluster.sh 2 {file} & echo $! > {tmp_path}/pid; wait $!; echo $? > {tmp_path}/status"
     caller = subprocess.Popen(["bash", "-c", shell], env=write_fake_dask(tmp_path, text), start_new_session=True)
     try:
-        wait_for(lambda: (tmp_path / "begun").exists() and len((tmp_path / "begun").read_text().split()) == 2)
+        begun = tmp_path / "begun"
+        wait_until(lambda: begun.exists() and len(begun.read_text().split()) == 2, "start of both", 300)
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
         assert caller.wait(300) == 0  # in the same process group, and left alone
         assert (tmp_path / "status").read_text() == "143\n"
@@ -80,14 +72,6 @@ def test_a_cluster_that_is_stopped_takes_its_processes_with_it_and_no_others(tmp
     finally:
         with suppress(ProcessLookupError):
             os.killpg(caller.pid, signal.SIGKILL)
-
-
-def wait_for(condition):
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.1)
-    pytest.fail("it did not come")
 
 
 def test_a_night_leaves_a_table_and_a_json_and_excludes_a_second_one(tmp_path):

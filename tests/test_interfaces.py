@@ -67,7 +67,6 @@ def test_a_metric_of_other_data_is_answered_by_what_it_needs(metric, needed):
 
 
 SCORES = {"item": ["q1", "q2", "q3", "q4"], "document": [*"xxyy"], "a": [1.0, 0, 1, 1], "b": [0.0, 0, 1, 0]}
-GAPS = {**SCORES, "b": [0.0, None, 1, 0]}
 PAIR = ([1, 0, 1], [0, 0, 1])
 COUNTS = Counts.from_scores({"a": [1, 2], "b": [2, 1]})
 
@@ -105,7 +104,6 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        ((GAPS,), {}, InputError, "missing='pairwise'"),
         ((SCORES,), {"pairs": ("a", "b")}, InputError, "pairs: 'a'"),
         ((SCORES,), {"metrics": "acc"}, InputError, "'acc'"),
         ((SCORES,), {"trails": 100}, TypeError, "trails"),
@@ -138,7 +136,6 @@ def test_mistakes_of_compare_all_are_named_by_pythons_arguments(arguments, optio
         (PAIR, {"unit": "document"}, TypeError, "unit"),
         (PAIR, {"missing": "zero", "gold": [1, 1, 1]}, TypeError, "missing="),
         (PAIR, {"missing": "all"}, InputError, "missing = 'all'"),
-        (([1, None, 1], [0, 0, 1]), {}, InputError, "missing='pairwise'"),
         (("new.csv", "old.csv"), {}, InputError, "'A'.*sigdask.read"),
         (PAIR, {"names": ["a"]}, InputError, "names"),
         ((["x", "y"], ["x", "x"]), {}, InputError, "'A' holds texts such as 'x'.*gold="),

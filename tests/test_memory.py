@@ -7,12 +7,11 @@ import numpy as np
 
 from sigdask import compare_all
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import to_object_array
 
 
 def draw_terms(rng, n):
-    column = np.empty(n, object)
-    column[:] = [frozenset(rng.choice(50, 5).astype(str)) for _ in range(n)]
-    return column
+    return to_object_array([frozenset(rng.choice(50, 5).astype(str)) for _ in range(n)])
 
 
 def test_sets_of_terms_are_kept_no_longer_than_their_results():

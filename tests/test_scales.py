@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from sigdask import Counts, compare_all
-from sigdask.counts.precision import ScoreScale
 from sigdask.errors import InputError
 
 N_ITEMS = 9
@@ -119,13 +118,3 @@ def test_noise_in_the_last_bit_is_a_tie_to_every_check():
     assert r.p_value == 1.0
     assert r.better() is None
     assert not r.disagreements()
-
-
-def test_decimals_of_long_lists_are_exact():
-    values = np.round(np.random.default_rng(0).random(100_000) * 100, 2)
-    assert ScoreScale.from_scores(values).digits == 2
-    assert ScoreScale.from_scores(np.array([1 / 3] * 10)).digits is None
-    a, b = values.copy(), values.copy()
-    a[0], b[1] = a[0] + 0.01, b[1] + 0.01
-    [r] = compare_all(Counts.from_scores({"a": np.round(a, 2), "b": np.round(b, 2)}), metrics=["mean"], cluster="none")
-    assert (r.p_value, r.n_discordant) == (1.0, 2)

@@ -8,6 +8,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from servers import find_free_port
+
 PROGRAMS = ("munged", "mungekey", "slurmctld", "slurmd", "sbatch", "scancel", "squeue", "sinfo", "srun", "scontrol")
 
 LIVE_STATES = "PENDING,RUNNING,COMPLETING,CONFIGURING,SUSPENDED,REQUEUED"
@@ -140,12 +142,6 @@ def wait_until(condition, what, seconds):
         if time.monotonic() > end:
             raise TimeoutError(f"no {what} after {seconds} s")
         time.sleep(0.1)
-
-
-def find_free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def find_two_free_ports():

@@ -34,8 +34,7 @@ def test_cancelled_jobs_are_replaced_and_change_no_count(slurm, slow):
     with connect(build_description()) as cluster:
         wait_until(lambda: len(cluster.client.nthreads()) == 2, "two workers", 300)
         old_jobs = set(slurm.jobs())
-        begun = time.monotonic()
-        delays = []
+        replaced = threading.Event()
 
         def cancel():
             time.sleep(1)
@@ -43,14 +42,13 @@ def test_cancelled_jobs_are_replaced_and_change_no_count(slurm, slow):
             wait_until(
                 lambda: len(cluster.client.nthreads()) == 2 and not old_jobs & set(slurm.jobs("all")), "new jobs", 300
             )
-            delays.append(time.monotonic() - begun - 1)
+            replaced.set()
 
         thread = threading.Thread(target=cancel)
         thread.start()
         assert counted(jobs, cluster=cluster) == want
         thread.join()
-        assert delays, "the jobs were not replaced"
-        print(f"both jobs cancelled: two others after {delays[0]:.1f} s")
+        assert replaced.is_set()
 
 
 @pytest.mark.slow

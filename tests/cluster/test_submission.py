@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from cluster.slurm import wait_until
 from conftest import ROOT
+from nights import run_sigdask
 
 from sigdask.cli import commands
 from sigdask.errors import InputError
@@ -47,15 +48,11 @@ def find_plan(folder):
     return next(folder.glob("plan*.toml"))
 
 
-def write_program(folder, text):
-    (folder / "program.py").write_text(text)
-    return [sys.executable, str(folder / "program.py")]
-
-
 def test_the_script_is_a_shell_script_and_quotes_everything(folder):
     ready = build_submission(find_plan(folder), folder / "slurm.toml", options=["--store", "x; touch pwned"])
     assert subprocess.run(["bash", "-n"], input=ready.script, text=True, check=True).returncode == 0
     assert "'x; touch pwned'" in ready.script
+    assert " --cluster 'allocation:" in ready.script
     assert "--signal=B:TERM@30" in ready.arguments  # half of the limit of a minute
     assert {"--requeue", "--ntasks=2", "--cpus-per-task=1", "--mem-per-cpu=1000M", "--time=00:01:00"} <= set(
         ready.arguments
@@ -106,7 +103,7 @@ def wait_for_end(slurm, job):
         time.sleep(0.5)
         return len(is_final) >= 16 and all(is_final[-16:])
 
-    wait_until(has_ended, "end of the job", 300)
+    wait_until(has_ended, "end of the job", 900)
     return slurm.run("scontrol", "show", "job", job)
 
 
@@ -134,11 +131,6 @@ def write_night(folder, module, pause):
         (folder / f"{name}.csv").write_text(f"item,{column}\n{rows}")
     (folder / "plan.toml").write_text(PLAN.format(module=module))
     return folder / "plan.toml"
-
-
-def run_sigdask(*arguments, cwd):
-    command = [sys.executable, "-m", "sigdask", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
 def read_counts(plan):

@@ -101,7 +101,7 @@ def test_the_scale_of_a_pair_does_not_depend_on_other_systems():
     for pair in (("a", "b"), ("a", "c"), ("c", "d")):
         counts = Counts.from_scores({name: scores[name] for name in pair})
         n_extreme_alone[pair] = compare_all(counts, metrics=["mean"], trials=5000)[0].n_extreme
-    wild = {**scores, "e": rng.random(60) * 1e12, "f": rng.random(60) * 1e-12}
+    wild = {**scores, "e": rng.random(60) * 1e12, "f": rng.random(60) * 1e-12, "g": rng.random(60).astype(np.float32)}
     for r in compare_all(Counts.from_scores(wild), metrics=["mean"], trials=5000):
         if (r.a, r.b) in n_extreme_alone:
             assert r.n_extreme == n_extreme_alone[r.a, r.b]

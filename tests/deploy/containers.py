@@ -62,14 +62,9 @@ class BuiltImages:
             self._build_base()
             postgres = [Path(__file__).parent / "postgres"]
             sigdask_arguments = ["--file", DOCKER / "Dockerfile", *_list_pip_volumes(self.folder), ROOT]
+            tags = ["docker.io/library/postgres:16.11", "sigdask:0.3.0"]
             with ThreadPoolExecutor() as pool:
-                list(
-                    pool.map(
-                        self._build,
-                        ["docker.io/library/postgres:16.11", "sigdask:0.3.0"],
-                        [postgres, sigdask_arguments],
-                    )
-                )
+                list(pool.map(self._build, tags, [postgres, sigdask_arguments]))
         except BaseException:
             self.__exit__()
             raise
@@ -180,11 +175,10 @@ class ComposeServices:
 
     def check_health(self, service):
         """Wait until the service passes its own health check."""
-        test = self.table["services"][service]["healthcheck"]["test"]
+        definition = self.table["services"][service]
+        test = definition["healthcheck"]["test"]
         assert test[0] == "CMD"
-        container, command = self._prepare_container(
-            {"image": self.table["services"][service]["image"]}, f"{service}-health"
-        )
+        container, command = self._prepare_container({"image": definition["image"]}, f"{service}-health")
         command = [*command, container, "--", *test[1:], "--host", ADDRESSES[service]]
         wait_until(lambda: not subprocess.run(command, capture_output=True, check=False).returncode, service, 60)
 

@@ -97,16 +97,12 @@ def run_action(folder, api):
         "inputs.token": "secret",
     }
     files = {"GITHUB_OUTPUT": folder / "given_back", "GITHUB_STEP_SUMMARY": folder / "summary.md"}
-    files["GITHUB_OUTPUT"].unlink(missing_ok=True)
+    files["GITHUB_OUTPUT"].write_text("")
     printed, statuses = "", []
     for step in yaml.safe_load(ACTION.read_text())["runs"]["steps"]:
         if step["name"] == "Install":
             continue
-        outputs = (
-            dict(line.split("=", 1) for line in files["GITHUB_OUTPUT"].read_text().splitlines())
-            if files["GITHUB_OUTPUT"].exists()
-            else {}
-        )
+        outputs = dict(line.split("=", 1) for line in files["GITHUB_OUTPUT"].read_text().splitlines())
         values = given | {f"steps.evaluate.outputs.{name}": value for name, value in outputs.items()}
         environment = {name: values[re.fullmatch(r"\${{ (.+) }}", value)[1]] for name, value in step["env"].items()}
         result = subprocess.run(
@@ -139,18 +135,10 @@ def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rew
         assert annotation.startswith("candidate is significantly worse than production by acc on harness, task gsm8k")
         assert annotation in server.comments[1]["body"]
         assert "nightly: gate FAILED** (2 comparisons)" in server.comments[1]["body"]
-        rows = re.findall(
-            r"^\| candidate \| production \| harness, (?:arc|gsm8k)\S*, acc \| (\S+) \| (\S+) \|$",
-            server.comments[1]["body"],
-            re.MULTILINE,
-        )
-        exact = [(r["difference"], r["p_value"]) for r in json.loads(Path(outputs["results"]).read_text())["results"]]
-        assert [(float(d), float(p.strip("*"))) for d, p in rows] == [
-            (pytest.approx(d, rel=1e-3), float(format_p(p))) for d, p in sorted(exact, key=lambda row: row[1])
-        ]
-        assert rows[0][1].startswith("**")
+        document = json.loads(Path(outputs["results"]).read_text())
+        assert all(format_p(result["p_value"]) in server.comments[1]["body"] for result in document["results"])
         assert "https://github.com/nlp/eval/actions/runs/42" in server.comments[1]["body"]
-        assert json.loads(Path(outputs["results"]).read_text())["gate"]["passed"] is False
+        assert document["gate"]["passed"] is False
         verdict, report = (tmp_path / "summary.md").read_text().split("<details><summary>Report</summary>\n\n```\n")
         assert verdict.strip() in server.comments[1]["body"]
         assert report.startswith("gate: FAILED")
@@ -165,10 +153,8 @@ def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rew
         annotation = annotation.replace("%0A", "\n")
         assert status == 2
         assert annotation.startswith("evaluation/nightly.toml: 2 errors\n  test_set: missing")
-        comment, summary = (
-            server.comments[1]["body"],
-            (tmp_path / "summary.md").read_text().rpartition("did not run to its end"),
-        )
+        comment = server.comments[1]["body"]
+        summary = (tmp_path / "summary.md").read_text().rpartition("did not run to its end")
         assert comment.startswith("<!-- sigdask nightly -->\n**sigdask, nightly: no verdict**")
         assert annotation in comment.replace("&lt;", "<").replace("&#64;", "@")
         assert summary[2].count(annotation) == 2  # in the verdict and in the log

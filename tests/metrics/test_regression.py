@@ -3,7 +3,6 @@
 import json
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,7 +32,6 @@ from sigdask.randomization.panels.ranks import RankPanel
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits
 
-WMT = Path(__file__).parents[3] / "shared" / "data" / "regression_wmtqe22"
 ORACLES = {
     "MAE": mean_absolute_error,
     "MSE": mean_squared_error,
@@ -230,12 +228,12 @@ def test_gold_that_is_no_number_names_file_and_line(tmp_path, cell):
         read(*systems, gold=gold_path, format="numbers")
 
 
-@pytest.mark.skipif(not WMT.exists(), reason="needs ../shared/data")
-def test_official_scores_of_wmt22_quality_estimation():
-    reference = json.loads((WMT / "reference_scores.json").read_text())["systems"]
-    systems = [parse_source(str(WMT / f"en-mr/systems/{name}.txt")) for name in reference]
+def test_official_scores_of_wmt22_quality_estimation(shared_data):
+    folder = shared_data / "regression_wmtqe22"
+    reference = json.loads((folder / "reference_scores.json").read_text())["systems"]
+    systems = [parse_source(str(folder / f"en-mr/systems/{name}.txt")) for name in reference]
     metrics = {"MAE": "mae", "RMSE": "rmse", "pearson": "pearson", "spearman": "spearman", "kendall": "kendall_tau_b"}
-    counts = read(*systems, gold=WMT / "en-mr/gold.da_score", options=Options(metrics=tuple(metrics)))
+    counts = read(*systems, gold=folder / "en-mr/gold.da_score", options=Options(metrics=tuple(metrics)))
     for metric, key in metrics.items():
         scores = _score(counts, metric)
         np.testing.assert_allclose(scores, [expected[key] for expected in reference.values()], rtol=1e-10)

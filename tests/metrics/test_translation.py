@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import sacrebleu
-from builders import build_rng
+from builders import build_panels, build_rng
 
 from sigdask.api import compare, compare_all
 from sigdask.errors import InputError
@@ -77,8 +77,6 @@ def test_every_segment_with_one_reference_has_sacrebleus_statistics(metric):
 
 @pytest.mark.parametrize("metric", ["BLEU", "chrF"])
 def test_the_fused_kernel_counts_what_plain_numpy_counts(counts, metric):
-    from builders import build_panels
-
     bound = find_metric(metric).bind(counts)
     units = SwapUnits.from_counts(counts, 0)
     [placed] = build_panels(counts, units, [bound], [(0, 1)])

@@ -109,7 +109,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
             commas = (
                 ""
                 if len(table.columns) > 2
-                else f"; or say {spell('format', 'table:decimal')}=, where commas part decimals"
+                else f"; or say {spell('format', 'table:decimal=,')} where commas part decimals"
             )
             raise build_header_error(table.path, table.lines[0], commas)
         columns, notes = summaries.remove_summary_columns(table, columns)
