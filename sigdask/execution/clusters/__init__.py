@@ -73,7 +73,7 @@ def resolve_active(cluster: Any) -> Any:
         raise InputError(
             "no current dask cluster: this process has no active distributed.Client, and dask's settings name no "
             "scheduler. Create a client first, set DASK_SCHEDULER_ADDRESS, or give "
-            f"{spell('cluster', 'tcp')}://HOST:PORT"
+            f"{spell('cluster', 'tcp://HOST:PORT')}"
         )
     return result
 

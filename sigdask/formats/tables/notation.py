@@ -67,8 +67,8 @@ def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal
         name, row = doubtful[0], commas[doubtful[0]].row
         raise InputError(
             f"{table.path}, line {table.lines[row]}, column {name!r}: found {commas[name].cells[row]!r}. Does the "
-            f"comma separate decimals or thousands? Say {spell('format', 'table:decimal')}=, or "
-            f"{spell('format', 'table:decimal')}=."
+            f"comma separate decimals or thousands? Say {spell('format', 'table:decimal=,')} or "
+            f"{spell('format', 'table:decimal=.')}"
         )
     name, row = next((name, column.clear) for name, column in commas.items() if column.clear is not None)
     column_text = f", column {name!r}" if name else ""
