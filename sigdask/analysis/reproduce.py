@@ -44,7 +44,7 @@ REQUIRED_FIELDS = (
     "n_items", "n_units", "n_discordant", "n_trials", "n_extreme", "score_a", "score_b", "difference", "p_value",
     "p_adjusted",
 )  # fmt: skip
-"""Fields that are compared even where a record lacks them. Every version wrote them."""
+"""Fields that are compared even where a record lacks them."""
 
 MAX_JSON_DEPTH = 50
 """Maximum nesting of a file of results, which has five levels."""
@@ -269,7 +269,7 @@ def check_signatures(path: Path, document: Mapping[str, Any]) -> None:
     Parameters
     ----------
     document : mapping of str to value
-        The file's JSON, or only its `results`. Rows of earlier versions have no signatures, and are not checked.
+        The file's JSON, or only its `results`. Rows without a signature are not checked.
     """
     names: set[tuple[Any, ...]] = set()
     for number, row in enumerate(document["results"], 1):

@@ -262,7 +262,7 @@ class Counts:
         groups: Mapping[str, Sequence[str]] | None = None,
         name: str = "",
         missing: Missing = "error",
-        min_items: int | None = None,
+        few_in_common: bool = False,
         warnings: Sequence[str] = (),
     ) -> Counts:
         """Make counts from one number per item and system.
@@ -274,8 +274,8 @@ class Counts:
         missing : {"error", "pairwise", "zero"}
             How a missing score is handled: as an error, by leaving out the item in the pairs of this system only, or as
             the score 0.
-        min_items : int, optional
-            Smallest number of items that two systems must have in common. By default 5 % of all items of the two.
+        few_in_common : bool
+            Whether two systems may have less than 5 % of their items in common.
         ids : sequence of str, optional
             Item ids, by default positions.
         groups : mapping of str to sequence of str, optional
@@ -306,9 +306,8 @@ class Counts:
         READING_OPTIONS["missing"].check("missing", missing)
         matrix = ScoreMatrix.from_scores(scores)
         n_items, present = len(matrix.numbers), matrix.present
-        has = np.ones((n_items, len(scores)), np.bool_) if present is None and min_items else present
-        if has is not None:
-            checks.check_common_items(has, names, min_items, missing, ids)
+        if present is not None and not few_in_common:
+            checks.check_common_items(present, names, missing, ids)
         if present is not None and missing == "error":
             checks.check_complete(present, names, ids)
         if missing == "zero":
@@ -326,7 +325,7 @@ class Counts:
                 ids,
                 groups,
                 name,
-                (*warnings, *checks.describe_scales(fields, names, {"score": has}), *numbers.notes),
+                (*warnings, *checks.describe_scales(fields, names, {"score": matrix.present}), *numbers.notes),
             ),
         )
 

@@ -176,11 +176,10 @@ def canonicalize_column(names: Sequence[str]) -> Texts:
 def check_common_items(
     has: Bools,
     systems: Sequence[str],
-    min_items: int | None,
     missing: Missing | None = None,
     ids: Sequence[str] | None = None,
 ) -> None:
-    """Raise if two systems share fewer items than `min_items`, or so few that their ids probably name different ones.
+    """Raise if two systems share so few items that their ids probably name different ones.
 
     Parameters
     ----------
@@ -188,8 +187,6 @@ def check_common_items(
         Whether each system has each item.
     systems : sequence of str
         Names.
-    min_items : int or None
-        Smallest number of common items. By default `MIN_COMMON_SHARE` of the items of both.
     missing : {"error", "pairwise", "zero"}, or None
         How missing items are handled. Under "pairwise", two systems without a common item are left out with a note.
     ids : sequence of str, optional
@@ -198,9 +195,9 @@ def check_common_items(
     Raises
     ------
     InputError
-        Two systems have fewer items in common.
+        Two systems have less than `MIN_COMMON_SHARE` of their items in common.
     """
-    if has.all() and len(has) >= (min_items or 0):
+    if has.all():
         return
     common = np.zeros((len(systems), len(systems)))
     for k in range(0, len(has), BLOCK):
@@ -208,8 +205,7 @@ def check_common_items(
         common += rows.T @ rows
     has_any = common.diagonal() > 0  # systems without any item are reported by the check for missing items
     either = common.diagonal() + common.diagonal()[:, None] - common
-    needed = MIN_COMMON_SHARE * either if min_items is None else min_items
-    is_too_few = np.triu((common < needed) & has_any & has_any[:, None], 1)
+    is_too_few = np.triu((common < MIN_COMMON_SHARE * either) & has_any & has_any[:, None], 1)
     if missing == "pairwise" and np.triu(common, 1).any():
         is_too_few &= common > 0
     if not is_too_few.any():
@@ -218,10 +214,9 @@ def check_common_items(
     n, n_pairs = int(common[a, b]), int(np.count_nonzero(is_too_few))
     suffix = f" (and so {n_pairs - 1:,} more pairs)" if n_pairs > 1 else ""
     remedy = "Do the ids of both name the same items? If not, correct the ids. If so, leave out items that only one has"
-    threshold = f"{100 * MIN_COMMON_SHARE:.0f} %" if min_items is None else f"min_items = {min_items}"
     raise MissingItemsError(
         f"systems {systems[a]!r} and {systems[b]!r} have {n:,} of {int(either[a, b]):,} items in common, fewer "
-        f"than {threshold}{suffix}{_format_examples(has, ids, a, b, systems)}. {remedy}"
+        f"than {100 * MIN_COMMON_SHARE:.0f} %{suffix}{_format_examples(has, ids, a, b, systems)}. {remedy}"
     )
 
 

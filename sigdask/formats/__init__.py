@@ -18,7 +18,7 @@ import numpy as np
 
 from sigdask import metrics
 from sigdask.counts import Counts
-from sigdask.counts.checks import are_sentences, check_common_items, suggest_group_file
+from sigdask.counts.checks import are_sentences, suggest_group_file
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError, MissingColumnError, RefusedFileError, UnknownFormatError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
@@ -497,9 +497,6 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
                 replicate_counts.append(add_file_groups(counts, table_groups, options))
             samples.current += 1
     counts = Counts.of_replicates(replicate_counts, apart=swap_separately)
-    n_common = counts.of_one.n_items  # replicates of an item are one item
-    if n_common < (options.min_items or 0):
-        check_common_items(np.ones((n_common, len(counts.systems)), np.bool_), counts.systems, options.min_items)
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options, counts.n_systems))
     counts = replace(counts, name=options.name, format=name, warnings=warnings)
     if not samples.sizes:

@@ -163,7 +163,7 @@ def _read_metric_columns(table: FileTable, names: Sequence[str], options: Option
     scores: dict[str, list[Array]] = {}
     for name in names:
         kept = {column: cells for column, cells in table.columns.items() if column == name or column not in names}
-        own = replace(options.with_columns(score=name), min_items=0, missing="pairwise")
+        own = replace(options.with_columns(score=name), few_in_common=True, missing="pairwise")
         with tables.provide_table(replace(table, columns=kept)):
             counts = formats.read(Source(FRAME_PATH), format="long", options=own)
         scores[name] = [*map(_get_scores, counts.replicates or [counts])]

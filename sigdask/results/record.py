@@ -203,8 +203,8 @@ class Result:
         Standardised difference, an effect size: the difference divided by the standard deviation of the units'
         contributions. None without intervals.
     test_signature : str or None
-        One line that names everything that p depends on, so that p can be cited and reproduced. None for results of
-        earlier versions without digests.
+        One line that names everything that p depends on, so that p can be cited and reproduced. None without
+        digests.
     assumptions : tuple of Assumption
         Assumptions of the test that the units make doubtful: skewed differences, few deciding units.
     p_adjusted_by : dict of str to float, or None

@@ -259,7 +259,7 @@ def _parse_value(key: str, text: str) -> Any:
 
 
 def format_signatures(table: Table) -> Values:
-    """Return the signature of each row, or None for rows of earlier versions without digests.
+    """Return the signature of each row, or None for rows without digests.
 
     Rows with equal settings differ only in `data`. So one signature is built for them, and filled with each row's data.
     """

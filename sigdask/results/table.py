@@ -193,9 +193,9 @@ class Table(ColumnGroup):
     intervals : Intervals or None
         None if not requested.
     origins : InputDigests or None
-        None for results of earlier versions.
+        None for results without digests.
     assumptions : Assumptions or None
-        Diagnosis of units. None if there was none, as in results of earlier versions.
+        Diagnosis of units. None if there was none.
     adjusted : AdjustmentDetails or None
         Details of the adjusted p-values, or None.
     notes : mapping of int to tuple of Note

@@ -7,7 +7,6 @@ from command import call_sigdask
 
 from sigdask import InputError, compare_all
 from sigdask.formats import Options, read
-from sigdask.formats.frames import as_counts
 
 
 def write_long_table(folder, n_common, n_items=100):
@@ -16,20 +15,6 @@ def write_long_table(folder, n_common, n_items=100):
     ]
     (folder / "t.csv").write_text("system,item,score\n" + "".join(rows))
     return folder / "t.csv"
-
-
-def test_min_items_refuses_a_small_test_set_without_gaps(tmp_path):
-    match = r"5 of 5 items in common, fewer than --min-items 10"
-    with pytest.raises(InputError, match=match):
-        read(write_long_table(tmp_path, 5, 5), options=Options(min_items=10))
-    for name in ("a", "b", "gold"):
-        (tmp_path / f"{name}.csv").write_text("id,label\n" + "".join(f"{k},{'yn'[k % 2]}\n" for k in range(5)))
-    labels = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    assert read(*labels, gold=tmp_path / "gold.csv", options=Options(min_items=5)).n_items == 5
-    with pytest.raises(InputError, match=match):
-        read(*labels, gold=tmp_path / "gold.csv", options=Options(min_items=10))
-    with pytest.raises(InputError, match=r"5 of 5 items in common, fewer than min_items=10. Then min_items=5"):
-        as_counts({"a": [1.0] * 5, "b": [0.0] * 5}, min_items=10)
 
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnr"]  # 100 words

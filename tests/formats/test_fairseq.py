@@ -52,7 +52,7 @@ def test_hypotheses_and_targets_of_a_log_are_those_that_fairseq_scores(tmp_path,
 def test_a_reference_beside_the_logs_goes_by_the_sentences_numbers(tmp_path):
     for name, outputs in SYSTEMS.items():
         (tmp_path / name).write_text(format_log(outputs, targets=None))
-    with pytest.raises(InputError, match=r"x: no targets \(T-0, ...\), which are the references; give --gold FILE"):
+    with pytest.raises(InputError, match=r"x: no targets \(T-0, ...\), which are the references; give gold=FILE"):
         read(tmp_path / "x", tmp_path / "y")
     (tmp_path / "ref").write_text("".join(f"{target}\n" for target in TARGETS))
     (tmp_path / "docs").write_text("a\na\nb\n")
@@ -65,10 +65,7 @@ def test_a_reference_beside_the_logs_goes_by_the_sentences_numbers(tmp_path):
 def test_faults_of_logs_name_the_file(tmp_path):
     (tmp_path / "x").write_text(format_log(SYSTEMS["x"]))
     for text, message in (
-        (
-            format_log(SYSTEMS["y"], targets=["other", *TARGETS[1:]]),
-            "y: target 0 differs from that in .*x; give --gold",
-        ),
+        (format_log(SYSTEMS["y"], targets=["other", *TARGETS[1:]]), "y: target 0 differs from that in .*x; give gold"),
         (format_log(SYSTEMS["y"], order=(0, 1)), "system 'y' has no text for item at position 3"),
         ("H-0\t-0.5\tone\nH-1\ttwo\n", "y, line 2: found 'H-1\\\\ttwo', expected a number, a score and a text"),
         ("nothing\n", r"y: no hypotheses \(H-0, D-0, ...\)"),

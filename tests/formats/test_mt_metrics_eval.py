@@ -37,13 +37,13 @@ def test_metrics_are_compared_that_are_asked_for(wmt):
     assert counts.suggested == ("mqm", "BLEU-refA")
     mqm, bleu = compare_all(counts)
     assert (mqm.n_items, bleu.n_items) == (3, 4)
-    with pytest.raises(InputError, match="wmt22: no scores 'TER' of en-de; choose with --metric: BLEU-refA, COMET-22-"):
+    with pytest.raises(InputError, match="wmt22: no scores 'TER' of en-de; choose with metrics=: BLEU-refA, COMET-22-"):
         read(wmt, options=Options(metrics=("TER",)))
 
 
 def test_the_language_pair_is_asked_for_where_there_are_several(wmt):
     (wmt / "human-scores/zh-en.mqm.seg.score").write_text("x\t1\ny\t0\n")
-    with pytest.raises(InputError, match="several language pairs; .*mt-metrics-eval:pair=en-de: en-de, zh-en"):
+    with pytest.raises(InputError, match="several language pairs; .*mt-metrics-eval:pair=en-de.*: en-de, zh-en"):
         read(wmt)
     assert read(wmt, format="mt-metrics-eval:pair=zh-en").systems == ("x", "y")
     with pytest.raises(InputError, match="no language pair 'de-en'; choose"):

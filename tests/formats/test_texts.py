@@ -78,7 +78,7 @@ def test_transcripts_have_the_same_errors_in_every_shape(tmp_path):
     ("changed", "message"),
     [
         ({"x": TRN["x"] + "yes (ann-2)\n"}, r"x, line 4: id 'ann-2' is on line 2 already"),
-        ({"x": "yes (ann-2)\n"}, r"x: utterance 'ann-1' of .*gold is missing \(2 in all\); choose --missing"),
+        ({"x": "yes (ann-2)\n"}, r"x: utterance 'ann-1' of .*gold is missing \(2 in all\); choose missing="),
         ({"x": TRN["x"] + "no (eve-9)\n"}, r"x: utterance 'eve-9' is not in .*gold"),
         ({"x": TRN["x"] + "no id\n"}, r"x, line 4: found 'no id', expected \(id\) at its end"),
         ({"x": ""}, r"x: is empty"),
@@ -115,7 +115,7 @@ def test_a_missing_transcript_is_left_out_of_its_pairs_or_empty(tmp_path):
 
 def test_transcripts_need_one_reference_by_gold(tmp_path):
     gold, *systems = write_files(tmp_path, TRN)
-    with pytest.raises(InputError, match="speech: no reference; give --gold FILE"):
+    with pytest.raises(InputError, match="speech: no reference; give gold=FILE"):
         read(*systems, format="speech")
     with pytest.raises(InputError, match="one reference"):
         read(*systems, gold=gold, format="speech", options=Options(references=(gold,)))
@@ -175,7 +175,7 @@ def test_one_xml_a_system_and_one_of_references(tmp_path):
     y = write_xml(tmp_path, re.sub(r'<hyp system="x".*?</hyp>', "", without_references, flags=re.DOTALL), "y.xml")
     gold = write_xml(tmp_path, re.sub(r"<hyp.*?</hyp>", "", XML, flags=re.DOTALL), "gold.xml")
     assert compare_exactly(read(x, y, gold=gold), "BLEU") == compare_exactly(read(write_xml(tmp_path)), "BLEU")
-    with pytest.raises(InputError, match=r"x.xml: no reference \(<ref>\) in any document; give --gold FILE"):
+    with pytest.raises(InputError, match=r"x.xml: no reference \(<ref>\) in any document; give gold=FILE"):
         read(x, y)
     with pytest.raises(InputError, match=r"gold.xml: no output of a system \(<hyp system=...>"):
         read(gold)

@@ -266,7 +266,7 @@ def test_a_run_is_called_after_its_tag_where_its_file_is(tmp_path):
         ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 inf x"), "x, line 2: score 'inf'"),
         ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2"), "x, line 2: found 4 fields, expected 6"),
         ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 b 2"), "x, line 2: found 3 fields, expected 6"),
-        ("x", QRELS, r"x, line 1: found 4 fields.*looks like judgements: give them with --gold"),
+        ("x", QRELS, r"x, line 1: found 4 fields.*looks like judgements: give them with gold="),
         ("x", "7 Q0 a 1 1 x\n", r"x: none of its 1 topics is judged in .*qrels \(which has 1, 2, 3"),
         ("qrels", RUN_X, r"qrels, line 1: found 6 fields.*looks like a run: give runs as systems"),
         ("qrels", QRELS + "1 0 a 1\n", "qrels, line 7: document 'a' of topic '1' has a judgement already"),

@@ -157,7 +157,7 @@ class Judgements:
             notes.append(ScopeNote(message))
         if against is not None:
             notes.append(f"{METRIC_NAME} is the win rate against {against!r}")
-        options = self.options if against is not None else replace(self.options, missing="pairwise", min_items=0)
+        options = self.options if against is not None else replace(self.options, missing="pairwise", few_in_common=True)
         columns = {name: [group[k] for group in groups.values()] for k, name in enumerate(self.options.groups)}
         return build_averaged_counts(
             {METRIC_NAME: ScoreColumn(cells)},

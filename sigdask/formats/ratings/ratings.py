@@ -292,7 +292,7 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
     tables = [_read_table(source, options, len(sources)) for source in sources]
     is_direct = options.missing is None and all(table.is_direct_assessment for table in tables)
     if is_direct:
-        options = replace(options, missing="pairwise", min_items=options.min_items or 0)
+        options = replace(options, missing="pairwise", few_in_common=True)
     ratings = Ratings(options, _find_id_parts(tables))
     scores = {table.names.get("score", "") for table in tables}
     if len(scores) == 1 and is_lower_better(name := next(iter(scores))):

@@ -72,8 +72,8 @@ class Options:
     missing : {"error", "pairwise", "zero"}, or None
         How missing scores are handled, as in `Counts.from_scores`. None is the format's convention: "zero" for TREC
         runs, SQuAD 1.1, and lists of spans or terms, "error" for others.
-    min_items : int or None
-        Smallest number of items that two systems must have in common. None requires 5 % of all items of the two.
+    few_in_common : bool
+        Whether two systems may have less than 5 % of their items in common.
     references : tuple of Path
         Further reference files, in addition to the gold file.
     documents : Path or None
@@ -97,7 +97,7 @@ class Options:
     label_map: LabelMap = ()
     align: Align = "auto"
     missing: Missing | None = None
-    min_items: int | None = None
+    few_in_common: bool = False
     references: tuple[Path, ...] = ()
     documents: Path | None = None
     group_file: Path | None = None

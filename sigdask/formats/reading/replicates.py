@@ -538,7 +538,8 @@ def build_score_counts(
     for name, matrix in matrices.items():
         is_present = ~np.isnan(matrix)
         has_score = is_present.any(axis=1, keepdims=True)
-        check_common_items(is_present, systems, options.min_items, missing, ids)
+        if not options.few_in_common:
+            check_common_items(is_present, systems, missing, ids)
         if missing == "error":
             check_complete(is_present | ~has_score, systems, ids, f"score {name!r}" if name else "score")
         field_name = f"score[{name}]" if name else "score"

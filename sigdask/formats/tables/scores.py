@@ -147,7 +147,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         ids=ids,
         groups=groups,
         missing=options.missing_policy,
-        min_items=options.min_items,
+        few_in_common=options.few_in_common,
         warnings=warnings,
     )
 
@@ -159,7 +159,7 @@ ROLE_NAMES = frozenset({*SYSTEM_NAMES, *SAMPLE_NAMES, *SCORE_NAMES, *GOLD_NAMES,
                         *GOLD_LIKE_NAMES, *ID_NAMES})  # fmt: skip
 """Names of columns whose role depends on their cells."""
 
-FREE_OPTIONS = ("name", "metrics", "missing", "min_items", "is_detected")
+FREE_OPTIONS = ("name", "metrics", "missing", "few_in_common", "is_detected")
 """Options that do not affect the roles of columns."""
 
 FIXED_OPTIONS = tuple(name for name in Options.__slots__ if name not in FREE_OPTIONS)
@@ -215,7 +215,7 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
         ids=_share_ids(tuple(cells[:: len(names)])),
         name=options.name,
         missing=options.missing_policy,
-        min_items=options.min_items,
+        few_in_common=options.few_in_common,
     )
 
 
@@ -530,7 +530,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         ids=ids,
         groups=item_groups,
         missing=options.missing_policy,
-        min_items=options.min_items,
+        few_in_common=options.few_in_common,
         warnings=warnings,
     )
 

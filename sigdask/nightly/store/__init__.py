@@ -89,12 +89,6 @@ class Store:
         """Return the stored counts of pair comparisons, from the first trial to the first gap."""
         return self._read(tallies.read, ids, self._get_keys(ids), run)
 
-    def fetch_blocks(
-        self, ids: NDArray[np.int64], run: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return tallies by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
-        return self._read(tallies.read_tallies_by_round, ids, self._get_keys(ids), run)
-
     def fetch_rounds(self, ids: NDArray[np.int64], run: int, max_stop: NDArray[np.int64]) -> StoredPrefixes:
         """Return the stored counts of comparisons, summed over the whole rounds that end by `max_stop`."""
         return self._read(tallies.read_rounds, ids, self._get_keys(ids), run, max_stop)

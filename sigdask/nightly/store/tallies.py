@@ -193,19 +193,6 @@ def read(connection: Connection, ids: Integers, keys: Keys, run: int) -> StoredP
     return StoredPrefixes(p.n_trials[inverse], p.counts[inverse], p.before[inverse], p.gap[inverse])
 
 
-def read_tallies_by_round(
-    connection: Connection, ids: Integers, keys: Keys, run: int
-) -> tuple[Integers, Integers, Integers]:
-    """Read tallies by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
-    rows, inverse = _read_rows(connection, ids, keys, run)
-    rows = rows.select(rows.follows)
-    starts, number = np.unique(rows.first, return_inverse=True)
-    shape = len(starts), inverse.max(initial=-1) + 1
-    stops, counts = np.zeros(shape, np.int64), np.zeros((*shape, 3), np.int64)
-    stops[number, rows.place], counts[number, rows.place] = rows.stop, rows.counts
-    return starts, stops[:, inverse], counts[:, inverse]
-
-
 def _read_rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> tuple[TallyRows, Integers]:
     """Return the tallies of comparisons without repetition, in ascending order, and the place of each id there."""
     ids, first_indices, inverse = np.unique(ids, return_index=True, return_inverse=True)
@@ -255,7 +242,13 @@ def describe_row(comparison: int, run: int, first: int, stop: int, table: str = 
 
 def read_rounds(connection: Connection, ids: Integers, keys: Keys, run: int, max_stop: Integers) -> StoredPrefixes:
     """Return stored counts of comparisons, summed over the whole rounds that end by each one's `max_stop`."""
-    _, stops, counts = read_tallies_by_round(connection, ids, keys, run)
+    rows, inverse = _read_rows(connection, ids, keys, run)
+    rows = rows.select(rows.follows)
+    starts, number = np.unique(rows.first, return_inverse=True)
+    shape = len(starts), inverse.max(initial=-1) + 1
+    stops, counts = np.zeros(shape, np.int64), np.zeros((*shape, 3), np.int64)
+    stops[number, rows.place], counts[number, rows.place] = rows.stop, rows.counts
+    stops, counts = stops[:, inverse], counts[:, inverse]
     is_within = (stops > 0) & (stops <= max_stop)
     n_trials, summed = np.where(is_within, stops, 0).max(axis=0, initial=0), (counts * is_within[..., None]).sum(axis=0)
     return StoredPrefixes(n_trials, summed, summed, np.zeros(len(ids), np.int64))

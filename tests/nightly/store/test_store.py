@@ -128,9 +128,6 @@ def test_trials_that_are_kept_beyond_a_gap_are_told_apart(where):
         assert prefixes.n_trials.tolist() == [20_480, 4096]
         assert prefixes.gap.tolist() == [0, 16_384]
         assert prefixes.counts.tolist() == [(3 * draw_tallies(2)[0]).tolist(), draw_tallies(2)[1].tolist()]
-        starts, stops, _ = store.fetch_blocks(ids, 0)
-        assert starts.tolist() == [0, 4096, 16_384]
-        assert stops.T.tolist() == [[4096, 16_384, 20_480], [4096, 0, 0]]
 
 
 def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
@@ -141,13 +138,9 @@ def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
         store.commit([StoredTallies(ids, 0, 0, 4096, first)])
         store.commit([StoredTallies(ids, 0, 4096, 16_384, second)])
         store.commit([StoredTallies(ids[1:], 0, 16_384, 20_000, third)])
-        starts, stops, counts = store.fetch_blocks(ids, 0)
         rounds = store.fetch_rounds(ids[::-1], 0, np.array([16_384, 16_383]))
         partial_rounds = store.fetch_rounds(ids, 0, np.array([20_000, 20_000]))
         none = store.fetch_rounds(ids, 1, np.array([20_000, 20_000]))
-    assert starts.tolist() == [0, 4096, 16_384]
-    assert stops.tolist() == [[4096, 4096], [16_384, 16_384], [0, 20_000]]
-    assert counts.tolist() == [first.tolist(), second.tolist(), [[0, 0, 0], third[0].tolist()]]
     assert rounds.n_trials.tolist() == [16_384, 4096]
     assert rounds.counts.tolist() == [(first + second)[1].tolist(), first[0].tolist()]
     assert partial_rounds.n_trials.tolist() == [16_384, 20_000]
