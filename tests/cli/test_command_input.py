@@ -59,18 +59,6 @@ def test_every_command_is_in_a_group_of_the_help(tmp_path):
         assert call_sigdask(name, "--help", cwd=tmp_path).stdout.startswith(f"Usage: sigdask {command.name} ")
 
 
-def test_gold_has_the_names_that_each_field_gives_it(scores):
-    (scores / "gold.csv").write_text("id,gold\na,P\nb,Q\n")
-    for name in "pq":
-        (scores / f"{name}.csv").write_text(f"id,label\na,P\nb,{name.upper()}\n")
-    help_texts = {
-        call_sigdask("compare", "p.csv", "q.csv", flag, "gold.csv", "-m", "accuracy", cwd=scores).stdout
-        for flag in ("--gold", "--gold", "--gold")
-    }
-    assert len(help_texts) == 1
-    assert "accuracy" in help_texts.pop()
-
-
 def test_an_option_of_one_value_is_never_silently_overwritten(tmp_path):
     for name, command in commands.commands.items():
         for option in command.params:
