@@ -46,7 +46,7 @@ def draw_checks(draw, k, n, n_extreme_again, agreement, *, is_exact):
 
 
 NOTES = st.tuples(
-    st.sampled_from(["identical", "zero-division", "undecided", "second-look"]), WORDS,
+    st.sampled_from(["identical", "zero-division", "undecided", "second-look", "few-units"]), WORDS,
     st.sampled_from([{}, {"system": "a", "score": 0.0}, {"n_trials": 7}]),
 )  # fmt: skip
 
