@@ -34,15 +34,3 @@ def test_heavy_packages_are_imported_only_when_they_are_used(code, absent):
         if output.endswith("[]\n"):
             return
     pytest.fail(output)
-
-
-@pytest.mark.parametrize("package", ["sigdask", "benchmarks"])
-def test_no_modules_import_each_other_in_a_circle(package):
-    """Imports inside functions and for type checkers count as well."""
-    grimp = pytest.importorskip("grimp", reason="pip install import-linter")
-    graph = grimp.build_graph(package, include_external_packages=False, exclude_type_checking_imports=False)
-    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules - {package}}
-    while ends := [module for module, imported in imports.items() if not imported & imports.keys()]:
-        for module in ends:
-            del imports[module]
-    assert imports == {}

@@ -110,8 +110,3 @@ def test_files_that_changed_just_now_other_settings_and_pages_are_read(tmp_path,
 
 
 GATED = 'gate = { rules = [{ rule = "not-worse", baseline = "s0" }] }\n'
-
-
-def test_the_command_line_reads_all_when_asked(tmp_path):
-    path = write_plan(tmp_path / "night")
-    assert call_sigdask("run", path, "--reread", "--quiet", cwd=tmp_path).returncode == 0
