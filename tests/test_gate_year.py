@@ -1,4 +1,4 @@
-"""Tests of the simulated year of gates: its table on the page, its parts, and the choice of the default."""
+"""Tests of the simulated year of gates: its p-values, and its kept rates."""
 
 import json
 

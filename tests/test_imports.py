@@ -1,4 +1,4 @@
-"""Tests of imports: no circles, and heavy packages only when they are used."""
+"""Tests of imports: heavy packages are imported only when they are used."""
 
 import subprocess
 import sys

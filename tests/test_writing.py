@@ -1,4 +1,4 @@
-"""Tests of the common formats of JSON values, durations and lists of names."""
+"""Tests of the common formats of JSON values and durations."""
 
 import json
 import logging
