@@ -166,13 +166,6 @@ def test_r12_is_the_pearson_correlation_of_item_scores():
     assert compare([1, 1, 1], [0, 1, 0]).r12 is None  # a constant has no correlation
 
 
-def test_items_known_by_position_have_other_shuffles_than_items_with_ids():
-    by_id = compare(SCORES["a"], SCORES["b"], ids=IDS, trials=5000)
-    by_position = compare(SCORES["a"], SCORES["b"], trials=5000)
-    assert by_id.score_a == by_position.score_a
-    assert by_id.n_extreme != by_position.n_extreme
-
-
 def test_units_of_one_item_each_are_the_items_by_another_name():
     r = compare(SCORES["a"], SCORES["b"], units=IDS, trials=5000)
     plain = compare(SCORES["a"], SCORES["b"], ids=IDS, trials=5000)
