@@ -12,9 +12,6 @@ from sigdask.counts.fields import to_object_array
 from sigdask.metrics import black_box, find_metric, metric, replicates
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, MeanOf, Ratios
-from sigdask.randomization.families.max_t import MaxTFamily
-from sigdask.randomization.families.tukey import Relabelling
-from sigdask.randomization.panels.build import FamilyMember, build_joint_panel
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import SwapUnits
@@ -182,39 +179,3 @@ def build_other_panels(user_module):
             outputs, units, black_box(user_module.total), (0, 1), compute_numbers(3) < 4
         ),
     }
-
-
-def build_families():
-    """Return families by name."""
-    every = ((0, 1), (0, 2), (1, 2))
-    decimals, reals = (build_panel(build_scores(divided_by=d), "mean", pairs=every) for d in (4, 3))
-    f1s = build_panel(build_labels(), "accuracy", "macro-f1", "mcc")
-    subset_panel = build_panel(build_scores(), "mean", pairs=every, subset=np.arange(N_ITEMS) < 8)
-    rows = np.array([[[0, k]] for k in range(3)])
-    relabelling = Relabelling(
-        (
-            FamilyMember(
-                build_joint_panel(build_scores(), SwapUnits.from_counts(build_scores(), 0), _bind_mean(), every), 0
-            ),
-        ),
-        rows[:, 0],
-    )
-    return {
-        "max-T": MaxTFamily((FamilyMember(decimals, 0),), rows),
-        "max-T, greater": MaxTFamily((FamilyMember(reals, 0),), rows, 1),
-        "max-T, less": MaxTFamily((FamilyMember(reals, 0),), rows, -1),
-        "max-T of several metrics": MaxTFamily(
-            (FamilyMember(f1s, 0, 0.5), FamilyMember(f1s, 1, 0.25), FamilyMember(f1s, 2)),
-            np.array([[[k, 0]] for k in range(3)]),
-        ),
-        "max-T, all arrangements": MaxTFamily((FamilyMember(subset_panel, 0),), rows).build_enumeration(),
-        "sets together": MaxTFamily(
-            (FamilyMember(decimals, 0, 0.5), FamilyMember(reals, 0, 0.5)), np.array([[[0, 0], [1, 0]]])
-        ),
-        "relabelling": relabelling,
-        "all relabellings": replace(relabelling, enumerated=True),
-    }
-
-
-def _bind_mean():
-    return find_metric("mean", build_scores()).bind(build_scores())

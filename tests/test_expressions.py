@@ -13,8 +13,6 @@ from command import limit_cpu
 import sigdask
 from sigdask.errors import InputError
 from sigdask.formats import read
-from sigdask.formats.tagging.timbl import _split_line
-from sigdask.formats.texts.wmt import is_sgml, is_xml, iter_documents
 
 ROOT = Path(sigdask.__file__).parent
 N_CHARACTERS, MAX_SECONDS = 1000, 2
@@ -51,41 +49,6 @@ def test_no_expression_takes_long_over_what_its_own_pieces_make():
     assert len(patterns) > 50
     for pattern in patterns:
         try_pattern(pattern)
-
-
-def test_comments_before_the_root_do_not_explode(tmp_path):
-    path = tmp_path / "a.xml"
-    for n in (8, 12, 16, 20, 24, 28, 5000):
-        path.write_text("<!---->" * n + "<other>")
-        with limit_cpu():
-            assert not is_xml(path)
-            assert not is_sgml(path)
-    path.write_text(
-        '<?xml version="1.0"?>\n' + "<!-- x -->\n" * 40 + "<!DOCTYPE dataset [<!ELEMENT a (b)> ]>\n<dataset>"
-    )
-    assert is_xml(path)
-    path.write_text("<!-- x -->\n" * 40 + '<!DOCTYPE mteval SYSTEM "a.dtd">\n<mteval><RefSet setid="a">')
-    assert is_sgml(path)
-
-
-@pytest.mark.parametrize("again", ["<seg>", "<seg ", "<seg>a<", "<doc ", "<seg id=a", "<doc a", '<seg a="'])
-def test_tags_without_an_end_are_an_error_soon(tmp_path, again):
-    path = tmp_path / "a.sgm"
-    path.write_text('<refset setid="a">\n<doc docid="d">\n' + f"{again}\n" * 20_000)
-    with (
-        limit_cpu(),
-        pytest.raises(InputError, match=r"line \d+: (a segment is not closed by|the tag <\w+ is not closed by)"),
-    ):
-        list(iter_documents(path))
-
-
-@pytest.mark.parametrize("again", ["{ } ", "a,b { ", "a,b [ ", " 1 ", ")", "(1,", ") ", " 11111", "a b { ", "a\tb { "])
-@pytest.mark.parametrize("separator", ["comma", "tab", "blank"])
-def test_lines_of_timbl_are_taken_apart_soon(again, separator):
-    for end in ("", "}", " }", " } x"):
-        line = "(1,a)f,T,E " + again * (60_000 // len(again)) + end
-        with limit_cpu():
-            _split_line(line, separator)
 
 
 def test_hostile_files_are_told_soon(tmp_path):

@@ -51,21 +51,6 @@ def test_an_error_carries_file_line_found_expected_and_remedy(tmp_path):
     assert (parts.expected, parts.remedy) == ("a header with the names of the columns", "add one")
 
 
-@pytest.mark.parametrize(
-    ("metric", "needed"),
-    [
-        ("COMET", "only these scores, one on each line.* metric mean"),
-        ("nDCG", "needs runs and judgements"),
-        ("pearson", "predictions that are numbers"),
-        ("mqm", "people's ratings"),
-    ],
-)
-def test_a_metric_of_other_data_is_answered_by_what_it_needs(metric, needed):
-    with pytest.raises(InputError, match=needed) as error:
-        sigdask.compare_all({"a": [1.0, 2.0, 3.0], "b": [1.5, 2.0, 2.5]}, metrics=[metric])
-    assert "did you mean" not in str(error.value)
-
-
 SCORES = {"item": ["q1", "q2", "q3", "q4"], "document": [*"xxyy"], "a": [1.0, 0, 1, 1], "b": [0.0, 0, 1, 0]}
 PAIR = ([1, 0, 1], [0, 0, 1])
 COUNTS = Counts.from_scores({"a": [1, 2], "b": [2, 1]})

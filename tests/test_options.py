@@ -57,10 +57,3 @@ def test_functions_show_every_option_with_its_default(name, declaration, left_ou
     assert not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     declared = {key: option for key, option in list_options(declaration).items() if key not in left_out}
     assert {key: parameters[key].default for key in declared} == {key: o.default for key, o in declared.items()}
-
-
-def test_public_names_are_there_and_others_are_not():
-    for name in sigdask.__all__:
-        assert getattr(sigdask, name) is not None
-    with pytest.raises(AttributeError):
-        _ = sigdask.nothing

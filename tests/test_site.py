@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 import click
 import pytest
-from browser import find_violations
 
 from sigdask.cli import commands
 
@@ -89,16 +88,4 @@ def test_the_site_builds_without_a_warning_and_its_pages_ask_no_host_for_anythin
     page.wait_for_selector("#search-results li a")
     assert {urlsplit(url).scheme for url in requests} <= {"file", "data"}
     assert not messages
-    page.close()
-
-
-@pytest.mark.slow
-def test_no_page_of_the_site_is_wider_than_a_phone_and_axe_finds_nothing_serious(site, browser):
-    page = browser.new_page(viewport={"width": 390, "height": 800})
-    for path in sorted((site / "docs").rglob("*.html")):
-        page.goto(path.as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path.name
-    for name in ("docs/index.html", "docs/reference/command-line.html", "docs/howto/many-systems.html"):
-        page.goto((site / name).as_uri())
-        assert find_violations(page) == []
     page.close()

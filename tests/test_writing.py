@@ -1,4 +1,4 @@
-"""Tests of the common formats of JSON values, durations and lists of names."""
+"""Tests of the common formats of JSON values and durations."""
 
 import json
 import logging
@@ -7,7 +7,7 @@ import math
 import pytest
 
 from sigdask.cli.streams import JsonLines
-from sigdask.text import describe_items, format_duration, format_list
+from sigdask.text import format_duration
 
 
 def test_a_line_of_the_log_never_has_nan():
@@ -22,11 +22,3 @@ def test_a_line_of_the_log_never_has_nan():
 )
 def test_durations_are_rounded_before_their_units_are_chosen(seconds, text):
     assert format_duration(seconds) == text
-
-
-def test_the_first_of_many_names_stand_for_all():
-    names = [f"i{k}" for k in range(1203)]
-    assert format_list([]) == ""
-    assert format_list(names) == "i0, i1, i2 and 1,200 more"
-    assert describe_items(["a"], "id") == "1 id ('a')"
-    assert describe_items(names, "id") == "1,203 ids ('i0', 'i1', 'i2' and 1,200 more)"

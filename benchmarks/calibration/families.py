@@ -201,7 +201,7 @@ def compute_p_values(noise, n_sets, means=0.0, seed="", n_topics=N_TOPICS):
 
 def measure_errors_and_notes(noise, n_sets, seed="", n_topics=N_TOPICS):
     """Return the share of sets with a false difference and the share with a skewness note."""
-    outcomes = [(adjust_by_max_t(family)[0].min() <= 0.05, find_skewed(family).sum() >= max(SHARE * len(family.parts), 1))
+    outcomes = [(adjust_by_max_t(family)[0].min() <= 0.05, find_skewed(family).mean() >= SHARE)
              for family in draw_families(noise, n_sets, seed=seed, n_topics=n_topics)]  # fmt: skip
     return np.mean(outcomes, axis=0)
 

@@ -6,7 +6,6 @@ from itertools import permutations
 import numpy as np
 import pytest
 from builders import build_rng
-from command import call_sigdask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -20,7 +19,6 @@ from sigdask.execution.run import count_jobs
 from sigdask.metrics import find_metric
 from sigdask.randomization.panels.permuted import PermutedPanel
 from sigdask.randomization.slabs import Job
-from sigdask.randomization.stream import PERMUTE, philox
 from sigdask.statistics.bounds import compute_fit_p
 
 METRICS = [
@@ -133,11 +131,6 @@ def test_within_strata_only_labels_of_the_same_stratum_change_places(side):
     assert result.p_value == pytest.approx(extreme.mean(), rel=1e-12)
 
 
-def test_labellings_without_a_common_label_say_nothing():
-    result = sigdask.independence(["a", "b"], ["c", "d"])
-    assert (result.p_value, result.warnings) == (1.0, ("every arrangement has the same score, so p has no meaning",))
-
-
 # -- random permutations --
 
 
@@ -157,38 +150,6 @@ def test_samples_fit_the_exact_p():
                 assert result.p_value == (result.n_extreme + 1) / (result.n_trials + 1)
                 assert compute_fit_p(result.n_extreme, result.n_trials, result.exact.p_lo) > 1e-4
                 assert {check.verdict for check in result.checks} == {"agrees"}
-
-
-def shuffle_by_hand(key, run, trial, n):
-    """Shuffle 0 to n - 1 word by word, as the layout of purpose 2 says."""
-    words = []
-    for call in range(n // 4 + 2):
-        block = np.empty((4, 1), np.uint32)
-        philox(
-            np.uint32(key[0]), np.uint32(key[1]), np.uint32(run << 16 | PERMUTE << 24), np.uint32(call), trial, block
-        )
-        words += block[:, 0].tolist()
-    order, word_stream = list(range(n)), iter(words)
-    for i in range(n - 1, 0, -1):
-        j = next(word_stream) * (i + 1) >> 32
-        order[i], order[j] = order[j], order[i]
-    return order
-
-
-def test_a_permutation_is_a_pure_function_of_seed_test_set_run_and_trial():
-    a, b = draw_labels(13, seed=7)
-    ids = [f"x{k:02d}" for k in range(13)]
-    counts = Counts.from_labels(b, {"a": a}, ids=ids, name="set")
-    panel = build_label_panel(counts, ["accuracy"], seed=5)
-    for run, first_trial in ((0, 0), (1, 2**32 - 3)):
-        expected = sum(
-            int(
-                sum(a[i] == b[k] for i, k in enumerate(shuffle_by_hand(panel.key, run, first_trial + t, 13)))
-                >= (a == b).sum()
-            )
-            for t in range(8)
-        )
-        assert panel.tally(run=run, first=first_trial, n_trials=8).counts[0, 0, 0] == expected
 
 
 def build_label_panel(counts, metrics, seed=0, within=None):
@@ -243,34 +204,6 @@ def test_what_cannot_be_tested_is_refused():
         independence_all(labels, within="part")
     with pytest.raises(InputError, match="must be one of two-sided, greater, less"):
         sigdask.independence(list("ab"), list("ab"), alternative="more")
-
-
-@pytest.fixture
-def files(tmp_path):
-    (tmp_path / "contents.txt").write_text("Polish\nPremium\nRussian\nBudget\n")
-    (tmp_path / "expert.txt").write_text("Polish\nPremium\nBudget\nRussian\n")
-    a, b = draw_labels(40, seed=13)
-    rows = [f"{k},{x},{y},{k % 2}" for k, (x, y) in enumerate(zip(a, b, strict=True))]
-    (tmp_path / "both.csv").write_text("\n".join(["id,model,gold,part", *rows]))
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["expert.txt"], "gold"),
-        (["expert.txt", "nowhere.txt"], "nowhere.txt"),
-        (["expert.txt", "contents.txt", "-m", "BLEU"], "BLEU"),
-        (["expert.txt", "contents.txt", "--within", "part"], "part"),
-        (["expert.txt", "contents.txt", "--trials", "0"], "trials = 0"),
-        (["both.csv", "--method", "exactly"], "exactly"),
-    ],
-)
-def test_the_command_refuses_what_it_cannot_do(files, arguments, said):
-    result = call_sigdask("independence", *arguments, cwd=files)
-    assert result.returncode == 2
-    assert said in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 def draw_labellings(n=30, seed=2):

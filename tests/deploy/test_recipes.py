@@ -27,9 +27,6 @@ ACTION = GITHUB / "action" / "action.yml"
 GITLAB = ROOT / "deploy" / "gitlab" / "sigdask.gitlab-ci.yml"
 SCHEMAS = {
     WORKFLOW: "github-workflows",
-    **dict.fromkeys(sorted((ROOT / ".github" / "workflows").glob("*.yml")), "github-workflows"),
-    **dict.fromkeys(sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml")), "github-issue-forms"),
-    ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml": "github-issue-config",
     ACTION: "github-actions",
     GITLAB: "gitlab-ci",
 }

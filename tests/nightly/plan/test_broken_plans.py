@@ -1,6 +1,5 @@
 """Broken plans: each gives one message that names file and key, and no traceback."""
 
-import copy
 import datetime as dt
 import re
 
@@ -139,25 +138,15 @@ MESSAGES = [
     (("test_set", 0, "formt"), "wide", "test_set[0].formt: unknown key; did you mean 'format'?"),
     (("systems",), "x", "systems: unknown key here; systems belongs in [[test_set]]"),
     (("gate", "seed"), 3, "gate.seed: unknown key here; seed belongs at the top, before the first [table]"),
-    (("trials",), "many", 'trials: found "many", expected a whole number'),
     (("alpha",), 5, "alpha: found 5, expected a number below 1"),
     (("alternative",), "grater", "alternative: found \"grater\", expected one of 'two-sided', 'greater' or 'less'; did you mean 'greater'?"),
-    (("test_set", 1, "name"), "one", 'test_set[1].name: "one" is already the name of test_set[0]'),
-    (("test_set", 0, "systems"), "runs/{system}.tsv", "which matches no file"),
-    (("test_set", 1, "gold"), "labels", "which is a folder"),
-    (("report", "text"), "night-{day}.txt", "{day} is not known, expected {date} or {time}"),
-    (("report", "json"), "runs/base.csv", 'is an input of test set "one"'),
     (("tests",), "t,wilcoxn", "tests: no classical test 'wilcoxn'; did you mean 'wilcoxon'?"),
-    (("test_set", 0, "metrics"), ["my metrics:best"], "expected MODULE:ATTRIBUTE"),
-    (("store",), "postgres://u@h/d", "did you mean 'postgresql'?"),
     (("gate", "rules", 0), "not-worse", 'expected a table: write rules = [{ rule = "not-worse" }]'),
-    (("gate", "rules", 0, "adjust"), "by", "found \"by\", expected one of 'holm', 'plan' or 'none'"),
     (("gate", "rules"), {"rule": "not-worse"}, "write [[gate.rules]], with two brackets"),
     (("gate",), {"rule": "not-worse"}, 'gate.rule: unknown key here; write rules = [{ rule = "not-worse" }]'),
     (("gate", "margin"), 0.1, "gate.margin: unknown key here; margin belongs in a rule: rules = ["),
     (("gate",), [{"rules": []}], "gate: found a list of 1, expected one table: write [gate], with one bracket"),
     (("gate", "rules", 0, "baseline"), "new", "is compared"),
-    (("gate", "rules", 0, "test_sets"), ["on"], "did you mean 'one'?"),
 ]  # fmt: skip
 
 
@@ -200,12 +189,6 @@ def test_whatever_a_value_is_the_plan_loads_or_is_refused(folder, path, value):
         load_plan(folder / "fuzz.toml")
     except InputError as error:
         assert str(error).startswith(str(folder / "fuzz.toml"))  # noqa: PT017
-
-
-def test_mutants_do_not_change_the_good_plan():
-    before = copy.deepcopy(build_good_plan())
-    change_key(("seed",), 3)
-    assert build_good_plan() == before
 
 
 def test_wrong_pairs_of_all_test_sets_are_named_once(tmp_path):

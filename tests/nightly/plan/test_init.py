@@ -196,17 +196,3 @@ def test_folders_with_a_gold_standard_each_are_test_sets_though_their_systems_ha
         ("news", "news/gold.csv"), ("talks", "talks/gold.csv")
     ]  # fmt: skip
     assert "test set talks: 2 systems, 21 items, read as labels" in output
-
-
-def test_each_folder_of_systems_with_ids_of_its_own_is_a_test_set(tmp_path):
-    for k, name in enumerate(["squad", "trivia"]):
-        (tmp_path / name).mkdir()
-        for system in ["base", "new"]:
-            records = [{"id": f"{name}{i}", "correct": (i * (k + 2) + len(system)) % 3 % 2} for i in range(20)]
-            (tmp_path / name / f"{system}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    output, plan = init_plan(tmp_path)
-    assert {test_set["name"]: test_set["systems"] for test_set in plan["test_set"]} == {
-        "squad": "squad/{system}.jsonl",
-        "trivia": "trivia/{system}.jsonl",
-    }
-    assert "cannot" not in output

@@ -59,21 +59,6 @@ def test_what_the_data_cannot_give_is_named_with_its_key(folder, line, key, text
     assert text in str(result.exception)
 
 
-def test_errors_of_all_test_sets_are_listed_together(folder):
-    template = '[[test_set]]\nname = "{}"\nsystems = "{}"\n'
-    result = run_check(
-        folder,
-        template.format("one", "runs/base.csv")
-        + template.format("two", "labels/{system}.csv")
-        + template.format("three", "long.csv"),
-    )
-    message = str(result.exception)
-    assert message.count("\n") >= 2
-    assert "test_set[0]" in message
-    assert "test_set[1]" in message
-    assert "test_set[2]" not in message
-
-
 def test_a_baseline_and_direction_that_the_gate_could_not_use_are_refused(folder):
     text = 'metrics = ["mean"]\n{}\n[[test_set]]\nname = "one"\nsystems = "runs/{{system}}.csv"\nignore = ["remark", "kind", "topic"]\n'
     gate = '[gate]\nrules = [{{ rule = "not-worse", baseline = "{}" }}]\n'
@@ -93,12 +78,6 @@ def test_a_metric_of_the_gate_that_the_data_do_not_suggest_is_refused(folder):
     result = run_check(folder, plan % 'metrics = ["f1"]')
     assert 'gate.rules[0].metrics: metric "f1" is not computed there; metrics: mean' in str(result.exception)
     assert run_check(folder, plan % 'metrics = ["Mean"]').exception is None
-
-
-def test_the_schema_is_printed():
-    result = CliRunner().invoke(commands, ["check", "--schema"], standalone_mode=False)
-    assert result.output.startswith("{")
-    assert CliRunner().invoke(commands, ["check"], standalone_mode=False).exception is not None
 
 
 class ProgressRecorder:

@@ -140,18 +140,6 @@ def test_a_gate_that_is_stopped_is_judged_by_the_next_run(folder, monkeypatch, h
     assert (status, "gate: passed" in text) == (0, True)
 
 
-SLOW_WHEN_ASKED = """
-import os
-import time
-
-
-def slow_when_asked(outputs, gold):
-    if "SLOW_WHEN_ASKED" in os.environ:
-        time.sleep(0.05)
-    return float(sum(outputs))
-"""
-
-
 @pytest.mark.parametrize(("effect", "status"), [(0.0, 3), (-0.9, 1)])
 def test_a_report_that_cannot_be_written_does_not_keep_the_gate_from_its_verdict(folder, effect, status, monkeypatch):
     write_scores(folder, effect)

@@ -64,12 +64,6 @@ def test_a_night_finds_what_the_command_does_and_counts_it_once(folder, sets):
     assert read_results(folder) == before
 
 
-def test_exact_tests_count_nothing(folder):
-    result = run_night(folder, method="exact")
-    assert " 0 trials counted" in result.stderr
-    assert {row["method"] for row in read_results(folder)["results"]} == {"exact"}
-
-
 def test_status_check_and_report_know_of_tests_of_independence(folder):
     run_night(folder, sets=TEST_SETS)
     status = json.loads(call_sigdask("status", "night.toml", "--json", cwd=folder).stdout)

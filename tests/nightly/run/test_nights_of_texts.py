@@ -5,7 +5,6 @@ from counters import build_texts
 
 from sigdask.execution import extract
 from sigdask.metrics.extraction import parts
-from sigdask.metrics.extraction.parts import ProcessExtraction
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.run.check import check_plan_data
@@ -65,16 +64,6 @@ def test_one_changed_file_costs_its_own_extraction(night, tmp_path, cluster):
     assert record == {"news": {"made": {"BLEU": [names[1]], "chrF": [names[1]]}, "kept": 4}}
     fresh, _ = night(cluster, store=str(tmp_path / "fresh.sqlite"))
     assert list_scores(third) == list_scores(fresh) != list_scores(first)
-
-
-def test_extraction_runs_on_two_processes(night, monkeypatch):
-    used = []
-    counting = ProcessExtraction.__call__
-    monkeypatch.setattr(
-        ProcessExtraction, "__call__", lambda self, *arguments: used.append(self.n) or counting(self, *arguments)
-    )
-    outcome, _ = night()
-    assert (used, outcome.exit_status) == ([2], 0)
 
 
 def test_what_check_has_extracted_a_run_finds(night, tmp_path, monkeypatch):

@@ -97,11 +97,3 @@ def test_wrong_keys_are_named(folder, old, new, words):
     assert result.returncode == 2
     for word in words:
         assert word in result.stderr
-
-
-def test_what_the_file_does_not_have_is_told_before_anything_is_counted(folder):
-    (folder / "night.toml").write_text(PLAN.format(sets="", trials=300) + 'columns = { gold = "truth" }\n')
-    for command in ("check", "run"):
-        result = call_sigdask(command, "night.toml", cwd=folder)
-        assert result.returncode == 2
-        assert "no column 'truth'" in result.stderr

@@ -7,7 +7,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import threading
 import time
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -19,11 +18,10 @@ from nights import read_tallies, run_sigdask, write_plan, write_scores, write_sl
 from terminals import run_in_terminal
 
 from sigdask.api import compare_all
-from sigdask.errors import ClusterLostError, HeldError, InputError, TaskError
+from sigdask.errors import ClusterLostError, InputError, TaskError
 from sigdask.formats import Options, read
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import count, run_plan
-from sigdask.nightly.store import open_store
 from sigdask.nightly.store.status import build_report, list_runs, read_status
 from sigdask.results.notes import Note
 
@@ -217,15 +215,6 @@ def test_a_cluster_that_is_none_is_refused_before_anything_is_read(plan, cluster
     assert len(list_runs(plan.store)) == 1
 
 
-def test_a_second_driver_is_refused_with_status_2(plan):
-    with open_store(plan.store, plan.name):
-        with pytest.raises(HeldError, match="is being run by process"):
-            run_plan(plan)
-        result = call_sigdask("run", plan.path, cwd=plan.path.parent)
-    assert result.returncode == 2
-    assert f"process {os.getpid()}" in result.stderr
-
-
 @pytest.mark.slow
 def test_a_store_that_cannot_be_written_loses_nothing(tmp_path):
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
@@ -378,37 +367,6 @@ def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     assert {"sigdask", "scheme", "seed", "alpha", "warnings", "notes"} <= set(record)
     assert "Nothing changed" in call_sigdask("report", path, cwd=folder).stdout
     assert "15 with other scores" in call_sigdask("report", path, "--run", "2", cwd=folder).stdout
-
-
-@pytest.mark.slow
-def test_run_plan_outside_the_main_thread_stops_at_its_deadline(plan):
-    outcomes = []
-    slow = replace(
-        plan, test_sets=tuple(replace(t, comparison={**t.comparison, "trials": 2**40}) for t in plan.test_sets)
-    )
-    worker = threading.Thread(target=lambda: outcomes.append(run_plan(slow, cluster="none", deadline=time.time() + 2)))
-    worker.start()
-    worker.join(120)  # of days
-    assert outcomes[0].stopped == "the deadline"
-
-
-@pytest.mark.slow
-def test_a_plan_over_the_trec_matrices_counts_as_compare_does(tmp_path, shared_data):
-    folder = shared_data / "matrix_trec_urbano"
-    classical = sorted(path.stem for path in folder.glob("*.csv"))
-    sets = [f'[[test_set]]\nname = "{name}"\nsystems = "{folder / name}.csv"\n' for name in classical]
-    (tmp_path / "night.toml").write_text("trials = 4096\n" + "".join(sets))
-    result = run_sigdask("run", "night.toml", "--json", "all.json", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    rows = json.loads((tmp_path / "all.json").read_text())["results"]
-    assert len(rows) == 34_254
-    for name in classical:
-        run_sigdask(
-            "compare", folder / f"{name}.csv", "--name", name, "--trials", "4096", "--json", "one.json", cwd=tmp_path
-        )
-        assert json.loads((tmp_path / "one.json").read_text())["results"] == [r for r in rows if r["test_set"] == name]
-    second = run_sigdask("run", "night.toml", cwd=tmp_path)
-    assert "0 trials counted, 0 results new" in second.stderr
 
 
 def test_results_that_hold_from_earlier_nights_name_the_family_of_this_night(tmp_path):

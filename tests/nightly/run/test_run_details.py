@@ -77,14 +77,6 @@ def test_what_the_gate_looks_at_is_opened_failures_first(folder):
         assert entry["runs"][1]["extreme"][-1] == r["second_run"]["n_extreme"]
 
 
-def test_a_second_run_opens_them_again_from_what_is_kept(folder):
-    run_command("run", str(folder / "plan.toml"), "--cluster", "none")
-    _, before = read_details(folder / "night.html")
-    run_command("run", str(folder / "plan.toml"), "--cluster", "none")
-    _, after = read_details(folder / "night.html")
-    assert after == before
-
-
 def test_a_plan_opens_pairs_that_it_names_and_says_which_are_not_compared(folder):
     plan = folder / "plan.toml"
     plan.write_text(PLAN.replace("[report]", '[report]\nopen = [["t3", "t0"]]'))

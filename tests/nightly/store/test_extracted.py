@@ -65,15 +65,3 @@ def test_entries_that_were_not_used_for_longest_make_room(where, clock):
         assert store.extraction_cache.get(["0"])  # used again
         store.extraction_cache.put({"x": bytes(100)})
         assert store.extraction_cache.get([*keys, "x"]).keys() == {"0", "x", *keys[3:]}
-
-
-def test_a_use_within_a_day_is_not_recorded(where, clock):
-    with open_store(where, "p") as store:
-        store.extraction_cache.most_bytes = 200
-        for key in "ab":
-            clock["now"] += 1
-            store.extraction_cache.put({key: bytes(100)})
-        clock["now"] += 1
-        store.extraction_cache.get(["a"])
-        store.extraction_cache.put({"c": bytes(50)})
-        assert "a" not in store.extraction_cache.get(["a", "b", "c"])

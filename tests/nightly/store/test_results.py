@@ -8,7 +8,6 @@ import pytest
 
 from sigdask.nightly.store import StoredResults, StoredTallies, open_for_reading, open_store, results, status
 from sigdask.nightly.store.columns import (
-    match_rows,
     pack_columns,
     unpack_columns,
 )
@@ -131,16 +130,6 @@ def test_bytes_that_were_damaged_are_not_read_as_others():
     packed[-100] ^= 1
     with pytest.raises(zlib.error):
         unpack_columns(bytes(packed))
-
-
-def test_what_is_asked_twice_is_matched_in_its_order():
-    columns_a, columns_b = (
-        results_to_table([build_row(*names) for names in values], 0.05).columns_by_path()
-        for values in (["ab", "ab", "ac"], ["ac", "ab", "ab", "ab"])
-    )
-    names = (("a",), ("b",))
-    matches = match_rows(*({name: columns[name] for name in names} for columns in (columns_a, columns_b)))
-    assert matches.tolist() == [2, 0, 1, -1]
 
 
 def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):

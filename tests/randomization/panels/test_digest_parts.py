@@ -19,7 +19,6 @@ def panels(tmp_path_factory):
     yield {
         **panel_kinds.build_sum_panels(),
         **panel_kinds.build_other_panels(user_module),
-        **panel_kinds.build_families(),
     }
     sys.modules.pop("own_kinds")
 
