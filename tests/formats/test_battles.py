@@ -159,7 +159,6 @@ def test_any_model_can_be_the_one_to_beat(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "bad.csv: is empty"),
         ("model_a,model_b,winner\n", "bad.csv: has a header and no rows"),
         ("model_a,model_b,winner\nx,y,model_a\nx,y\n", "bad.csv, line 3: found 2 fields"),
         ("model_a,model_b,winner\nx,y,nobody\n", "bad.csv, line 2: found the verdict 'nobody', expected model_a"),

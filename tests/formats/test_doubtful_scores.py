@@ -66,8 +66,6 @@ def test_confusion_matrices_are_refused(tmp_path, corner):
             "id,x,y\na,0.5,0.6\nid,x,y\nb,0.1,0.2\nc,0.3,0.1\n",
             "t.csv, line 3, column 'x': found 'x', expected a number",
         ),
-        ("id,x,y\n,%,%\na,0.5,0.6\nb,0.1,0.2\n", "t.csv, line 2, column 'x': found '%', expected a number"),
-        ("id;x;y\na;1 200;1 300\nb;1 400;1 100\n", "t.csv, line 2, column 'x': found '1 200', expected a number"),
         (
             "# made today\nid,x,y\na,0.5,0.6\nb,1,0\nc,1,1\nd,0,1\n",
             "t.csv, line 2: is this the header.*remove the lines",

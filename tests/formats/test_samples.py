@@ -170,7 +170,6 @@ def test_documents_that_differ_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "bad.jsonl: is empty"),
         ('{"doc_id": 0, "acc": 1}\n{"doc_id": 1, "acc"}\n', "bad.jsonl, line 2: invalid JSON"),
         ('{"doc_id": 0, "acc": 1}\n[1]\n', "bad.jsonl, line 2: found .* expected a JSON object"),
         ('{"doc_id": 0, "acc": NaN}\n', "bad.jsonl, line 1: acc is nan, expected a finite number"),

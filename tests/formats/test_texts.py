@@ -80,7 +80,6 @@ def test_transcripts_have_the_same_errors_in_every_shape(tmp_path):
         ({"x": "yes (ann-2)\n"}, r"x: utterance 'ann-1' of .*gold is missing \(2 in all\); choose missing="),
         ({"x": TRN["x"] + "no (eve-9)\n"}, r"x: utterance 'eve-9' is not in .*gold"),
         ({"x": TRN["x"] + "no id\n"}, r"x, line 4: found 'no id', expected \(id\) at its end"),
-        ({"x": ""}, r"x: is empty"),
         ({"x": ";; nothing\n"}, r"x: is empty"),
         ({"gold": ""}, r"gold: is empty"),
     ],
@@ -248,7 +247,6 @@ def test_damaged_sgml_is_an_error_that_names_the_place(tmp_path, old, new, messa
     [
         (lambda t: t.replace("</src>", "", 1), r"test.xml: invalid XML \(mismatched tag: line \d+"),
         (lambda t: t.replace("?>", '?><!DOCTYPE dataset [<!ENTITY a "b">]>'), r"test.xml: .*entities .* are not read"),
-        (lambda t: t.replace("?>", '?><!DOCTYPE dataset [<!ENTITY a SYSTEM "f">]>'), r"entities .* are not read"),
         (lambda t: t.replace('system="x"', ""), r"test.xml, document 'one': <hyp> has no attribute system"),
         (lambda t: t.replace('<seg id="2"/>', '<seg id="1"/>'), r"document 'one': segment '1' of <hyp> occurs twice"),
         (lambda t: '<dataset id="x"></dataset>', r"test.xml: no document"),
