@@ -5,17 +5,8 @@ import random
 import pytest
 from command import call_sigdask
 
-from sigdask import InputError, compare_all
+from sigdask import InputError
 from sigdask.formats import Options, read
-
-
-def write_long_table(folder, n_common, n_items=100):
-    rows = [f"a,{k},{k % 7}\n" for k in range(n_items)] + [
-        f"b,{n_items - n_common + k},{k % 5}\n" for k in range(n_items)
-    ]
-    (folder / "t.csv").write_text("system,item,score\n" + "".join(rows))
-    return folder / "t.csv"
-
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnr"]  # 100 words
 LABELS = [random.Random(5).choice("NVA") for _ in WORDS]
@@ -62,21 +53,6 @@ def test_sentences_in_another_order_are_aligned_by_their_text(tmp_path):
     counts = read(x, y, gold=gold)
     assert counts.field("correct").all()
     assert any("another order" in text for text in counts.notices)
-
-
-@pytest.mark.parametrize("what", ["time", "order"])
-def test_when_or_in_which_order_a_word_was_done_is_no_part_of_its_id(tmp_path, what):
-    rows = [(word, f"{word}s", tag) for word in WORDS[:20] for tag in ("V;PST", "V;PRS")]
-    for name, first in (("gold", 0), ("x", 500), ("y", 900)):
-        ordered_rows = rows if what == "time" else random.Random(first).sample(rows, len(rows))
-        lines = [
-            f"{w}\t{form}\t{tag}\t{first + k if what == 'time' else k}\n"
-            for k, (w, form, tag) in enumerate(ordered_rows)
-        ]
-        (tmp_path / name).write_text("".join(lines))
-    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="pairs")
-    assert counts.field("items").sum() == 40
-    assert not any(char in counts.ids[0] for char in "0123456789")
 
 
 def write_named_scores(folder, name, header, scores, order):
@@ -132,11 +108,3 @@ def test_measures_of_queries_in_rows_are_not_averaged(tmp_path):
         (tmp_path / path).write_text("\n".join(["query_id,measure,value", *rows]) + "\n")
     with pytest.raises(InputError, match="rows of one 'query_id' differ in 'measure', so they hold scores of several"):
         read(tmp_path / "a.csv", tmp_path / "b.csv")
-
-
-@pytest.mark.parametrize(("column", "is_higher"), [("hallucination", False), ("fpr", False), ("fluency", True)])
-def test_the_only_column_of_scores_has_the_direction_of_its_name(tmp_path, column, is_higher):
-    rows = [f"{system},q{k},{k % 3 == 0:d}" for system in "ab" for k in range(20)]
-    (tmp_path / "t.csv").write_text("\n".join([f"model,id,{column}", *rows]) + "\n")
-    [result] = compare_all(read(tmp_path / "t.csv"))
-    assert result.higher_is_better == is_higher

@@ -1,6 +1,5 @@
 """Wins, ties and losses: Arena, MT-bench and AlpacaEval layouts; several judgements of a question."""
 
-import gzip
 import json
 
 import pytest
@@ -40,19 +39,13 @@ def write_csv(path, records):
     return path
 
 
-@pytest.mark.parametrize("kind", ["lines", "csv", "parquet", "array", "crlf", "bom", "gz", "no last newline"])
+@pytest.mark.parametrize("kind", ["lines", "csv", "parquet", "array"])
 def test_models_are_compared_on_the_battles_they_fought(tmp_path, kind):
     path = write_json_lines(tmp_path / "battles.jsonl", ARENA)
-    text = path.read_text()
-    content = {
-        "csv": write_csv(tmp_path / "t.csv", ARENA).read_bytes(),
-        "array": json.dumps(ARENA, indent=1).encode(),
-        "crlf": text.replace("\n", "\r\n").encode(),
-        "bom": text.encode("utf-8-sig"),
-        "gz": gzip.compress(text.encode()),
-        "no last newline": text.rstrip().encode(),
-    }.get(kind, text.encode())
-    path.write_bytes(content)
+    if kind == "csv":
+        write_csv(path, ARENA)
+    if kind == "array":
+        path.write_text(json.dumps(ARENA, indent=1))
     if kind == "parquet":
         import pandas as pd
 
@@ -166,7 +159,6 @@ def test_any_model_can_be_the_one_to_beat(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "bad.csv: is empty"),
         ("model_a,model_b,winner\n", "bad.csv: has a header and no rows"),
         ("model_a,model_b,winner\nx,y,model_a\nx,y\n", "bad.csv, line 3: found 2 fields"),
         ("model_a,model_b,winner\nx,y,nobody\n", "bad.csv, line 2: found the verdict 'nobody', expected model_a"),
@@ -181,12 +173,6 @@ def test_bad_battles_are_errors_that_name_the_place(tmp_path, content, message):
     (tmp_path / "bad.csv").write_text(content)
     with pytest.raises(InputError, match=message):
         read(tmp_path / "bad.csv", format="battles")
-
-
-def test_damaged_parquet_is_an_error(tmp_path):
-    (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(InputError, match=r"bad.parquet: damaged Parquet file"):
-        read(tmp_path / "bad.parquet", format="battles")
 
 
 def test_a_name_for_a_file_of_many_models_is_an_error(tmp_path):
@@ -213,14 +199,3 @@ def test_a_judge_that_says_another_thing_in_the_other_order_gives_a_tie(tmp_path
     )
     with pytest.raises(InputError, match="'perhaps', expected .*; leave the cell empty if there is no"):
         read(write_json_lines(tmp_path / "v.jsonl", [build_battle(1, "x", "y", "perhaps")]))
-
-
-@pytest.mark.parametrize("column", ["tstamp", "order"])
-def test_when_a_question_was_judged_makes_no_questions_of_it(tmp_path, column):
-    battles = [build_battle("q1", "x", "y", "model_a", **{column: k}) for k in range(3)]
-    battles += [build_battle("q2", "x", "y", "model_b", **{column: k}) for k in range(3, 5)]
-    with pytest.raises(InputError, match="Judgements of one question are averaged"):
-        read(write_json_lines(tmp_path / "h.jsonl", battles), options=Options(groups=(column,)))
-    counts = read(tmp_path / "h.jsonl")
-    assert counts.n_items == 2
-    assert "5 judgements of 2 questions judged more than once are averaged" in counts.notices

@@ -4,13 +4,12 @@ import json
 
 import pytest
 
-from sigdask.errors import InputError, RefusedFileError
+from sigdask.errors import RefusedFileError
 from sigdask.formats import Options, read
 
 N_ITEMS = 30
 IDS = [f"q{k}" for k in range(N_ITEMS)]
 SCORES = {name: [f"{k * factor % 97 / 97:.3f}" for k in range(N_ITEMS)] for name, factor in (("a", 37), ("b", 41))}
-LABELS = {"gold": [k % 2 for k in range(N_ITEMS)], "a": [k % 3 % 2 for k in range(N_ITEMS)], "b": [1] * N_ITEMS}
 STEPS = [10 * k for k in range(N_ITEMS)]
 OTHER_COLUMNS = {
     "epoch": [3] * N_ITEMS,
@@ -47,16 +46,6 @@ def test_columns_that_are_no_systems_leave_the_result_of_the_systems(tmp_path):
     assert not alone.notices
 
 
-@pytest.mark.parametrize("name", OTHER_COLUMNS)
-def test_a_single_column_that_is_no_system_is_left_out(tmp_path, name):
-    path = write_table(tmp_path / "t.csv", {"id": IDS, name: OTHER_COLUMNS[name], **SCORES})
-    assert read(path).systems == ("a", "b")
-    path = write_table(
-        tmp_path / "labels.csv", {"id": IDS, **LABELS, "seed": [42] * N_ITEMS, "split": ["test"] * N_ITEMS}
-    )
-    assert read(path).systems == ("a", "b")
-
-
 @pytest.mark.parametrize("names", [("bert_time", "gpt_time"), ("run", "run2"), ("model", "model_2"), ("easy", "hard")])
 @pytest.mark.parametrize("ids", [{"id": IDS}, {}])
 def test_systems_may_be_called_like_other_columns(tmp_path, names, ids):
@@ -86,9 +75,3 @@ def test_logs_of_training_as_json_are_refused(tmp_path):
     path.write_text(json.dumps({"epoch": 3.0, "log_history": records}))
     with pytest.raises(RefusedFileError, match="training curve"):
         read(path)
-
-
-def test_a_score_column_that_a_wide_table_cannot_use_is_refused(tmp_path):
-    path = write_table(tmp_path / "wide.csv", {"id": IDS, **SCORES, "f1": SCORES["a"]})
-    with pytest.raises(InputError, match=r"wide\.csv: columns"):
-        read(path, options=Options(columns={"score": "f1"}))

@@ -343,16 +343,10 @@ def test_auto_takes_it_for_what_it_is(case, tmp_path):
     assert detect([parse_source(str(path))], options=Options(metrics=(case[3],))) == case[0]
 
 
-@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline"])
+@pytest.mark.parametrize("kind", ENCODED)
 def test_encodings_and_line_ends_do_not_matter(case, tmp_path, kind):
     _, header, rows, metric = case
-    text = header + "".join(rows)
-    content = {
-        "crlf": text.replace("\n", "\r\n").encode(),
-        "bom": text.encode("utf-8-sig"),
-        "gz": gzip.compress(text.encode()),
-        "no last newline": text.rstrip("\n").encode(),
-    }[kind]
+    content = ENCODED[kind](header + "".join(rows))
     (tmp_path / "other.txt").write_bytes(content)
     assert compare_table(tmp_path / "other.txt", metric) == compare_plain(case, tmp_path)[1]
 

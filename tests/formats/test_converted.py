@@ -8,7 +8,6 @@ import pytest
 
 from sigdask.errors import RefusedFileError
 from sigdask.formats import Options, detect, parse_source, read
-from sigdask.nightly.plan import load_plan
 
 ROWS = [("id", "document", "a", "b"), *((f"s{k}", f"d{k // 4}", k / 20, (k * 7 % 20) / 20) for k in range(20))]
 LABELS = [("id", "label"), *((f"s{k}", ("yes", "no")[k * k % 7 % 2]) for k in range(20))]
@@ -94,15 +93,6 @@ def test_several_sheets_with_data_are_an_error(tmp_path):
         read(path, options=Options(own={"sheet": "Sheet2"}))
 
 
-def test_a_sheet_of_no_workbook_is_said_to_be_unused(tmp_path):
-    table, workbook = write_csv(tmp_path / "scores.csv"), write_workbook(tmp_path / "scores.xlsx", ROWS)
-    said = "sheet=Sheet: not used, as no file is an Excel workbook; leave it out"
-    chosen = Options(own={"sheet": "Sheet"})
-    assert said in read(table, options=chosen).warnings
-    assert said not in read(table).warnings
-    assert said not in read(workbook, options=chosen).warnings
-
-
 def test_gold_and_systems_can_be_sheets_of_one_workbook(tmp_path):
     tables = [[("id", "label"), *enumerate(labels)] for labels in ("aabb", "abbb", "abab")]
     write_workbook(tmp_path / "book.xlsx", *tables)
@@ -112,11 +102,6 @@ def test_gold_and_systems_can_be_sheets_of_one_workbook(tmp_path):
     counts = read(f"{book}1", f"x={book}2", gold=book)
     assert counts.systems == ("Sheet1", "x")
     assert counts.field("correct").tolist() == expected.field("correct").tolist() == [[1, 1], [0, 0], [1, 0], [1, 1]]
-    (tmp_path / "plan.toml").write_text(
-        '[[test_set]]\nname = "t"\nsystems = ["book.xlsx#Sheet1", "book.xlsx#Sheet2"]\ngold = "book.xlsx#Sheet"\n'
-    )
-    (test_set,) = load_plan(tmp_path / "plan.toml").test_sets
-    assert test_set.read().systems == ("Sheet1", "Sheet2")
     with pytest.raises(RefusedFileError, match=r"book.xlsx#Sheet3: no sheet 'Sheet3' with data"):
         read(f"{book}3", f"{book}2", gold=book)
 
@@ -155,17 +140,6 @@ def test_a_folder_of_splits_names_the_folder_to_give(tmp_path):
     (tmp_path / "data" / "dataset_dict.json").write_text('{"splits": ["test"]}')
     with pytest.raises(RefusedFileError, match=r"several splits \(test\); give the folder of one: .*data/test"):
         read(tmp_path / "data")
-
-
-def test_a_plan_takes_folders_of_datasets(tmp_path):
-    gold = write_csv(tmp_path / "gold.csv", LABELS)
-    for name in "ab":
-        write_dataset(tmp_path / name, LABELS[1:])
-    (tmp_path / "plan.toml").write_text(
-        f'[[test_set]]\nname = "t"\ngold = "{gold.name}"\nmetrics = ["accuracy"]\nsystems = {{ a = "a", b = "b" }}\n'
-    )
-    plan = load_plan(tmp_path / "plan.toml")
-    assert [source.path.name for source in plan.test_sets[0].sources] == ["a", "b"]
 
 
 def test_formulas_that_no_program_has_computed_are_an_error(tmp_path):

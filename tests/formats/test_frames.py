@@ -129,27 +129,18 @@ DATES = [dt.date(2026, 1, k) for k in (1, 2)]
         ([[1, 2], [3, 4]], {}, "list holds no scores: expected counts, a mapping"),
         (np.zeros(3), {}, r"an array of shape \(3,\): expected .*of shape \(n_items, n_systems\)"),
         (np.zeros((3, 1)), {}, "a comparison needs two systems or more, found only 'system 1'"),
-        (np.zeros((3, 2)), {"names": ["a"]}, "1 names for 2 columns"),
         ({"a": [1], "b": [2]}, {"names": ["x", "y"]}, "names are of an array's systems"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, "this data frame cannot be read: .*'a' 2 times"),
-        (pd.DataFrame([[1, 2]], columns=[1, "1"]), {}, "system name '1' occurs twice"),
         ({"a": [1, 2], "b": [2, 3], "who": ["x", "y"]}, {}, r"column 'who' holds texts, not scores.*columns="),
         ({"a": [1, 2], "b": [2, 3], "when": np.array(DATES, "M8[D]")}, {}, r"column 'when' holds values of type date"),
         ({"a": [1, 2], "b": [2, "x"]}, {}, "scores of 'b': could not convert string to float: 'x'"),
-        ({"a": [[1], [2]], "b": [1, 2]}, {}, "scores of 'a': 2 dimensions, expected one number per item"),
         ({"a": [1, 2], "b": [2, 3]}, {"ids": "nr"}, "no column 'nr'; columns: a, b"),
-        ({"id": [1, 2], "b": [2, 3]}, {}, "a comparison needs two systems or more, found only 'b'"),
         ({}, {}, "a comparison needs two systems or more, found none"),
     ],
 )  # fmt: skip
 def test_what_holds_no_scores_is_said(given, options, said):
     with pytest.raises(InputError, match=said):
         as_counts(given, **options)
-
-
-def test_an_error_about_a_frame_for_each_system_says_how_to_join_them():
-    with pytest.raises(InputError, match="'A': 2 dimensions.*put both systems into one data frame"):
-        compare(pd.DataFrame(SCORES), pd.DataFrame(SCORES))
 
 
 LIBRARIES = {"pandas": pd.DataFrame, "polars": polars.DataFrame, "pyarrow": pa.table}
@@ -217,16 +208,6 @@ def test_samples_in_a_column_of_a_metric_have_the_exact_p_of_all_swaps():
         [result] = compare_all(as_counts(frame.rename(columns={"correct": name})), trials=999)
         assert (result.exact.p_lo, result.exact.p_hi) == pytest.approx((p_value, p_value), rel=1e-12)
         assert result.difference == pytest.approx(-sum(differences) / 270)
-
-
-def test_several_samples_of_an_item_are_averaged_in_every_column_of_a_metric():
-    rows = [(s, k, k * (e + n) % 3, float((k + e) % 2)) for n, s in enumerate("ab") for k in range(9) for e in range(2)]
-    frame = pd.DataFrame(rows, columns=["system", "item", "grade", "right"])
-    results = compare_all(frame)
-    assert "2 replicates of each of 9 items" in results.warnings[0]
-    assert [(r.metric, r.score_a) for r in results] == [
-        (name, pytest.approx(frame[frame.system == "a"][name].mean())) for name in ("grade", "right")
-    ]
 
 
 def test_missing_scores_of_one_metric_are_handled_as_asked():

@@ -7,12 +7,6 @@ import pytest
 
 from sigdask.counts import Counts
 
-SHARES = (0.25, 0.5, 0.75, 1.0)
-
-
-def test_frames_and_arrays_are_asked_too() -> None:
-    assert Counts.from_scores({"A": SHARES, "B": 100 * np.array(SHARES)}).scope
-
 
 @pytest.mark.parametrize(
     ("low", "factor", "is_doubted"),

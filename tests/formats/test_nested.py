@@ -2,7 +2,6 @@
 
 import json
 
-import pandas as pd
 import pytest
 
 from sigdask.errors import InputError
@@ -15,30 +14,6 @@ def write_json_lines(tmp_path, name, records):
     path = tmp_path / name
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
-
-
-def write_table(tmp_path, name, kind, records):
-    path = tmp_path / f"{name}.{kind}"
-    if kind == "jsonl":
-        return write_json_lines(tmp_path, f"{name}.{kind}", records)
-    frame = pd.DataFrame(records)
-    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
-    return path
-
-
-@pytest.fixture(params=["jsonl", "csv", "parquet"])
-def files(request, tmp_path):
-    gold = write_table(tmp_path, "gold", request.param, [{"id": i, "label": label} for i, label in enumerate(GOLD)])
-    systems = [
-        write_table(
-            tmp_path,
-            name,
-            request.param,
-            [{"id": i, "prediction": {"label": label, "p": [0.1 * i, 0.5]}} for i, label in enumerate(labels)],
-        )
-        for name, labels in (("x", "AAAAAA"), ("y", "ABABAA"))
-    ]
-    return gold, systems
 
 
 def test_the_list_of_a_classification_pipeline_is_addressed_by_place(tmp_path):
@@ -79,17 +54,6 @@ def test_two_files_of_one_model_are_not_merged(tmp_path):
         read(first, second, third)
 
 
-def test_a_name_stands_before_each_of_several_systems_inside(tmp_path):
-    for name, shift in (("monday", 0), ("tuesday", 1)):
-        (tmp_path / name).write_text(f"system,item,score\nx,a,{shift}\ny,a,{shift + 2}\n")
-        (tmp_path / f"{name}.wide").write_text(f"item,x,y\na,{shift},{shift + 2}\n")
-    names = ("monday:x", "monday:y", "tuesday:x", "tuesday:y")
-    for suffix in ("", ".wide"):
-        counts = read(*(f"{name}={tmp_path / name}{suffix}" for name in ("monday", "tuesday")))
-        assert counts.systems == names
-        assert counts.field("score").tolist() == [[0, 2, 1, 3]]
-
-
 def write_ratings(tmp_path, name, score):
     path = tmp_path / name
     path.write_text("rater\tsystem\tseg_id\tscore\n" + "".join(f"r\tgpt\t{k}\t{score}\n" for k in range(3)))
@@ -105,18 +69,6 @@ def test_ratings_of_one_system_in_two_files_are_averaged_only_when_asked(tmp_pat
     third.write_text(first.read_text().replace("gpt", "bert"))
     averaged = read(first, second, third, format="ratings:raters=mean")
     assert (averaged.field("score") / averaged.field("items")).tolist() == [[65, 50]] * 3
-
-
-def write_labels(tmp_path, gold, **systems):
-    rows = zip(gold, *systems.values(), strict=True)
-    text = "".join(f"i{k}\t" + "\t".join(row) + "\n" for k, row in enumerate(rows))
-    (tmp_path / "t.tsv").write_text("\t".join(("pairID", "gold_label", *systems)) + "\n" + text)
-    return tmp_path / "t.tsv"
-
-
-def test_the_gold_minus_one_of_numbered_classes_is_no_label(tmp_path):
-    counts = read(write_labels(tmp_path, ["0", "1", "2", "-1", "0"], x=["0"] * 5, y=["1"] * 5))
-    assert counts.n_items == 4
 
 
 def test_a_list_beside_the_systems_is_left_out_as_the_error_says(tmp_path):
@@ -150,18 +102,6 @@ def test_scores_in_objects_of_each_item_are_columns(tmp_path, metric):
     assert counts.field(f"score[{metric}]").tolist() == [[k % 2, k % 3] for k in range(12)]
 
 
-@pytest.mark.parametrize(("metric", "has_labels"), [("macro-f1", True), ("metrics.acc", False), (None, False)])
-def test_gold_labels_beside_metrics_are_compared_if_a_metric_of_labels_is_requested(tmp_path, metric, has_labels):
-    for name, every in (("a", 2), ("b", 3)):
-        rows = [
-            {"id": k, "gold": "AB"[k % 2], "prediction": "AB"[k % every % 2], "metrics": {"acc": k % every, "time": 1}}
-            for k in range(12)
-        ]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=Options(metrics=(metric,) * bool(metric)))
-    assert ("correct" in counts.fields) == has_labels
-
-
 @pytest.mark.parametrize("name", ["input", "meta.item"])
 def test_ids_of_traces_that_no_other_file_has_name_the_column_of_items(tmp_path, name):
     for system in "ab":
@@ -174,10 +114,3 @@ def test_ids_of_traces_that_no_other_file_has_name_the_column_of_items(tmp_path,
         read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
     counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=Options(columns={"id": name}))
     assert counts.n_items == 12
-
-
-@pytest.mark.parametrize("name", ["prompt", "item"])
-def test_unique_names_of_responses_are_ids_where_prompts_repeat(tmp_path, name):
-    rows = [f"p{k // 4},r{k},{k % 2},{k % 3}\n" for k in range(12)]
-    (tmp_path / "t.csv").write_text(f"{name},response,x,y\n{''.join(rows)}")
-    assert read(tmp_path / "t.csv").ids == tuple(f"r{k}" for k in range(12))

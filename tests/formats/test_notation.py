@@ -35,12 +35,6 @@ def test_a_list_of_decimal_commas_is_read_where_it_is_no_two_columns(tmp_path):
     assert read_scores(first, second, own={"decimal": ","})[0] == [[0.25, 0.75], [0.5, 1.5]]
 
 
-def test_formats_without_columns_of_scores_take_no_decimal_mark(tmp_path):
-    table = write_text(tmp_path / "t.csv", "item,gold,a,b\nx,P,Q,P\ny,Q,Q,P\n")
-    with pytest.raises(InputError, match=r"decimal=,: format labels has no columns of scores"):
-        read(table, format="labels", options=Options(own={"decimal": ","}))
-
-
 def test_json_arrays_of_numbers_or_labels_are_lists(tmp_path):
     first, second = (
         write_text(tmp_path / "one.json", "[0.5, 1, null]"),

@@ -8,8 +8,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from sigdask.errors import InputError
-from sigdask.formats import read
 from sigdask.formats.reading.columns import NotANumberError, to_numbers
 from sigdask.formats.reading.files import format_cell
 from sigdask.formats.reading.tables import read_table
@@ -56,9 +54,3 @@ def test_each_type_is_read_as_its_values_are_written(tmp_path, kind):
             not isinstance(convert_or_describe_error(expected), tuple)
             or "finite" in convert_or_describe_error(expected)[1]
         )
-
-
-def test_a_number_that_is_none_is_refused_with_its_row(tmp_path):
-    parquet.write_table(pa.table({"a": [0.5, float("nan"), 1.0], "b": [1, 2, 3]}), tmp_path / "t")
-    with pytest.raises(InputError, match="line 2, column 'a': found nan, expected a finite number"):
-        read(tmp_path / "t", format="wide")

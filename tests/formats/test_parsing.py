@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from command import call_sigdask
 
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
@@ -410,13 +409,3 @@ def test_a_quotation_mark_whose_label_one_side_deletes_counts(tmp_path):
     assert counts.field("gold[tags]").tolist() == [[3]]
     assert compute_score(counts, "bracket-f1") == 1
     assert compute_score(counts, "tag-accuracy") == pytest.approx(2 / 3)
-
-
-def test_the_command_line_compares_parsers(tmp_path):
-    for name, text in {"gold.conllu": GOLD * 20, "a.conllu": GOLD * 20, "b.conllu": WORSE * 20}.items():
-        (tmp_path / name).write_text(text.replace("# sent_id = 1\n", "").replace("# sent_id = 2\n", ""))
-    arguments = ("a.conllu", "b.conllu", "--gold", "gold.conllu", "-m", "LAS", "-m", "LAS[nsubj]", "--json", "-", "-q")
-    results = json.loads(call_sigdask("compare", *arguments, cwd=tmp_path).stdout)["results"]
-    assert [(r["metric"], r["score_a"], r["score_b"]) for r in results] == [
-        ("LAS", 1, 0.75), ("LAS[nsubj]", 1, pytest.approx(2 / 3)),
-    ]  # fmt: skip

@@ -110,7 +110,6 @@ def test_errors_of_mqm_weigh_what_they_should(tmp_path):
         (MIXED.replace("x\tNone 2", ""), "line 4: found 0 fields, expected 3"),
         ("system seg_id mqm_score\nx 1 None\ny 1 None\n", "none of 1 item has a rating"),
         ("system seg_id mqm_score da_score\nx 1 1 1\n", "which column is the score, mqm_score or da_score"),
-        ("", "is empty"),
     ],
 )
 def test_bad_ratings_are_errors_that_name_the_place(tmp_path, text, message):

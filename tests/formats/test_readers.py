@@ -1,6 +1,5 @@
 """Peculiarities of formats: a file for each system, alignment, missing scores, label maps."""
 
-import numpy as np
 import pytest
 
 from sigdask.errors import InputError
@@ -78,19 +77,3 @@ def test_a_truth_that_is_none_is_named(files):
     files(t__csv="id,gold,x,y\na,1,1,0\nb,1,maybe,0\n")
     with pytest.raises(InputError, match="line 3, column 'x': found 'maybe', expected 1 or 0"):
         read("t.csv", format="responses")
-
-
-@pytest.mark.slow
-def test_a_million_scores_are_read_in_seconds(files, tmp_path):
-    rng = np.random.default_rng(0)
-    np.savetxt(tmp_path / "big.csv", rng.random((250_000, 4)), delimiter=",", header="a,b,c,d", comments="", fmt="%.4f")
-    assert read("big.csv").n_items == 250_000
-
-
-def test_scores_that_may_be_none_are_doubted(files):
-    files(a__txt="0\n1\n2\n1\n", b__txt="0\n1\n1\n1\n", c__txt="0\n0.5\n2\n1\n", d__txt="0\n1\n0\n1\n")
-    assert "are they class labels? Then give gold=FILE" in read("a.txt", "b.txt").notices[0]
-    assert not read("a.txt", "c.txt").notices
-    assert not read("b.txt", "d.txt").notices
-    files(board__csv=",win_rate,standard_error\ngpt,50.5,1.5\nllama,20,2\n")
-    assert "columns win_rate, standard_error look like a summary" in read("board.csv").notices[0]

@@ -11,7 +11,6 @@ from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 
-REGRESSION = Path(__file__).parents[3] / "shared" / "data" / "regression_wmtqe22" / "en-mr"
 N_ITEMS = 30
 
 
@@ -76,12 +75,6 @@ def test_whole_numbers_and_words_are_labels_however_many(tmp_path: Path, cell: s
     assert read(path).systems == ("a", "b")
 
 
-def test_ratings_in_halves_are_labels(tmp_path: Path) -> None:
-    rows = "".join(f"q{k},{k % 9 / 2},{k % 9 / 2},{k % 7 / 2}\n" for k in range(N_ITEMS))
-    (path := tmp_path / "t.csv").write_text(f"id,gold,a,b\n{rows}")
-    assert read(path).systems == ("a", "b")
-
-
 def _write_metricx(path: Path, factor: int, source: str = "Quelle") -> Path:
     records = (
         {
@@ -108,17 +101,6 @@ def test_scores_of_metricx_on_other_sources_are_refused(tmp_path: Path) -> None:
     a, b = _write_metricx(tmp_path / "a.jsonl", 37), _write_metricx(tmp_path / "b.jsonl", 41, "Satz")
     with pytest.raises(InputError, match="the texts in 'source' are not those of"):
         read(a, b)
-
-
-@pytest.mark.skipif(not REGRESSION.is_dir(), reason="needs ../shared/data")
-def test_quality_estimation_of_wmt22_is_refused_as_real_numbers(tmp_path: Path) -> None:
-    columns = []
-    for name in ("papago", "NKUA"):
-        lines = (REGRESSION / "systems" / f"{name}.txt").read_text().splitlines()[3:]
-        (path := tmp_path / f"{name}.txt").write_text("".join(f"{line.split(chr(9))[3]}\n" for line in lines))
-        columns.append(path)
-    with pytest.raises(InputError, match="real numbers"):
-        read(*columns, gold=REGRESSION / "gold.da_score")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import Options, read
+from sigdask.formats import read
 
 
 def compute_exact_p(differences):
@@ -35,25 +35,21 @@ def compute_differences(n_x=4, n_y=4):
     return [Fraction(sum(x[:n_x]), n_x) - Fraction(sum(y[:n_y]), n_y) for x, y in pairs]
 
 
-ID_COLUMNS = ["problem", "problem_id", "question", "question_id", "prompt", "prompt_id", "task", "task_id"]
-
-
 @pytest.mark.parametrize("ids", [[*"abcdefg"], [*"3456789"]])
-@pytest.mark.parametrize("name", ID_COLUMNS)
-def test_repeated_problems_questions_prompts_and_tasks_are_replicates(tmp_path, name, ids):
+def test_repeated_problems_are_replicates(tmp_path, ids):
     rows = [
         f"{item},{x},{y}\n"
         for item, *samples in zip(ids, PASSED["x"], PASSED["y"], strict=True)
         for x, y in zip(*samples, strict=True)
     ]
-    (tmp_path / "t.csv").write_text(f"{name},x,y\n" + "".join(rows))
+    (tmp_path / "t.csv").write_text("problem_id,x,y\n" + "".join(rows))
     counts = read(tmp_path / "t.csv")
     assert (counts.systems, counts.of_one.n_items) == (("x", "y"), 7)
     assert "4 replicates of each of 7 items" in counts.scope[0]
     assert compare_exactly(counts, "mean").p_value == pytest.approx(
         float(compute_exact_p(compute_differences())), rel=1e-12
     )
-    (tmp_path / "t.csv").write_text(f"{name},x,y\n" + "".join(rows[:-1]))
+    (tmp_path / "t.csv").write_text("problem_id,x,y\n" + "".join(rows[:-1]))
     with pytest.raises(InputError, match="and not all equally often"):
         read(tmp_path / "t.csv")
 
@@ -91,37 +87,9 @@ def test_ids_that_are_numbered_within_tasks_are_known_by_both(tmp_path):
     assert "items are known by task+id" in counts.notices[0]
 
 
-def test_several_columns_are_an_id_together(tmp_path):
-    (tmp_path / "t.csv").write_text(
-        "run_of,nr,x,y\n" + "".join(f"{t},{k},{k},{k + 1}\n" for t in "ab" for k in range(3))
-    )
-    counts = read(tmp_path / "t.csv", options=Options(columns={"id": "run_of+nr"}))
-    assert (counts.systems, list(counts.ids)[:2]) == (("x", "y"), ["a/0", "a/1"])
-
-
 @pytest.mark.parametrize("text", ['{"q": "a", "r": "b", "q": "c"}', '{"q": {"p": 1}, "q": {"p": 2}}'])
 def test_a_key_that_stands_twice_in_one_object_is_seen(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
     (tmp_path / "gold.json").write_text('{"q": "a", "r": "b"}')
     with pytest.raises(InputError, match=r"x.json: id 'q' is in the same JSON object already"):
         read(tmp_path / "x.json", gold=tmp_path / "gold.json", format="labels")
-
-
-def test_two_logs_in_one_file_are_an_error(tmp_path):
-    log = "T-0\ta b\nH-0\t-1\ta b\nT-1\tc\nH-1\t-1\tc\n"
-    (tmp_path / "x.log").write_text(log + log)
-    with pytest.raises(InputError, match="line 5: id T-0 is on line 1 already"):
-        read(tmp_path / "x.log", format="fairseq")
-
-
-@pytest.mark.parametrize(
-    ("names", "metrics"), [(("food", "service"), ["mean"]), (("accuracy",) * 2, ["mean"]), (("WER",) * 2, ["WER"])]
-)
-def test_a_column_with_one_value_for_each_item_names_no_metrics(tmp_path, names, metrics):
-    """Aspects of reviews are properties of items, and a single metric keeps the name mean unless lower is better."""
-    path = tmp_path / "long.csv"
-    rows = [f"{s},q{k},{0.1 * (k % 7):.1f},{names[k % 2]}\n" for s in "xy" for k in range(12)]
-    path.write_text("system,item,score,aspect\n" + "".join(rows))
-    results = compare_all(read(path))
-    assert ([result.metric for result in results], results[0].n_items) == (metrics, 12)
-    assert {*read(path, options=Options(metrics=names)).suggested} == {*names}

@@ -1,6 +1,5 @@
 """Runs, judgements and printed scores are read as trec_eval reads them; errors name the place."""
 
-import gzip
 import json
 from decimal import Decimal
 
@@ -163,15 +162,6 @@ def test_tar_scores_are_the_official_ones_of_all_52_runs(shared_data):
     assert "NCG@10" in misfits  # counted over all topics at once
 
 
-def test_identical_tar_runs_have_p_1_on_the_topics_all_have(shared_data):
-    folder = shared_data / "ir_cleftar2017_topic_scores"
-    files = [folder / f"{name}.results" for name in ("iiit.run1", "iiit.run2", "amc.run")]
-    counts = read(*files, format="trec:missing=intersect")
-    assert counts.n_items == 26
-    [r] = compare_all(counts, metrics=["ap"], pairs=[("iiit.run1", "iiit.run2")])
-    assert (r.difference, r.p_value) == (0, 1)
-
-
 def test_the_columns_that_trec_matrices_have_twice_are_those_named(shared_data):
     folder = shared_data / "matrix_trec_urbano"
     for name, official in json.loads((folder / "reference_scores.json").read_text())["sets"].items():
@@ -225,7 +215,6 @@ def test_judgements_of_beir_and_json_are_read(tmp_path, qrels):
     [
         ("1 a 1\n1 b 2\n1 b 3\n", "x, line 3: document 'b' of topic '1' is on line 2 already"),
         ("1 a 1\n1 b 2 5\n", r"x, line 2: found 4 fields, expected 3 \(topic document rank\)"),
-        ("1 a\n1 b\n", "x, line 1: found 2 fields, expected 6"),
         ('{"1": {"a": 1, "a": 2}}', "x, topic '1': document 'a' of topic '1' stands twice"),
         ('{"1": {"a": 1}, "2": 3}', "x, topic '2': found 3, expected an object of documents"),
         ('{"1": {"a": 1, "b": NaN}}', "x, topic '1': score 'nan' is not a finite number"),
@@ -257,15 +246,12 @@ def test_a_run_is_called_after_its_tag_where_its_file_is(tmp_path):
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("x", "", "x: is empty"),
         ("x", "\n\n# nothing\n", "x: is empty"),
         ("qrels", "", "qrels: is empty"),
         ("x", RUN_X + "1 Q0 b 9 0.5 x\n", "x, line 7: document 'b' of topic '1' is on line 2 already"),
         ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 two x"), "x, line 2: score 'two' is not a finite number"),
         ("x", "# c\n\n" + RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 NaN x"), "x, line 4: score 'NaN'"),
-        ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 inf x"), "x, line 2: score 'inf'"),
         ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2"), "x, line 2: found 4 fields, expected 6"),
-        ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 b 2"), "x, line 2: found 3 fields, expected 6"),
         ("x", QRELS, r"x, line 1: found 4 fields.*looks like judgements: give them with gold="),
         ("x", "7 Q0 a 1 1 x\n", r"x: none of its 1 topics is judged in .*qrels \(which has 1, 2, 3"),
         ("qrels", RUN_X, r"qrels, line 1: found 6 fields.*looks like a run: give runs as systems"),
@@ -273,8 +259,6 @@ def test_a_run_is_called_after_its_tag_where_its_file_is(tmp_path):
         ("qrels", QRELS.replace("1 0 b 0", "1 0 b no"), "qrels, line 2: relevance 'no' is not an integer"),
         ("qrels", QRELS.replace("1 0 b 0", "1 0 b 0.5"), "qrels, line 2: relevance '0.5' is not an integer"),
         ("qrels", QRELS.replace("1 0 b 0", "1 b 0"), "qrels, line 2: found 3 fields, expected 4"),
-        ("x", RUN_X.encode() + b"4 Q0 \xe9 1 1 x\n", "x, line 7: byte 0xe9"),
-        ("x", gzip.compress(RUN_X.encode() * 50, mtime=0)[:-12], "x: damaged gzip"),
     ],
 )
 def test_a_damaged_run_is_an_error_that_names_file_and_place(tmp_path, file, content, message):
@@ -317,11 +301,9 @@ def test_a_summary_over_other_topics_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "b: is empty"),
         (ALL, "b: has only averages, no scores of topics; print these with trec_eval -q"),
         (PRINTED + "map\t1\t0.5\n", "b, line 5: map of topic 1 is on line 1 already"),
         (PRINTED.replace("0.2500", "nan"), "b, line 3: map of topic 2 is 'nan', expected a number"),
-        (PRINTED.replace("0.2500", "NA"), "b, line 3: map of topic 2 is 'NA'"),
         (PRINTED + "map\t3\n", "b, line 5: found 'map | 3', expected measure, topic and value"),
         (PRINTED.replace("P_10                  \t2\t0.3000\n", ""), "topic '2' has no line of P_10"),
         (PRINTED.replace("\t2\t", "\t3\t"), "has no topic 3"),
