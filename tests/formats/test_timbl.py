@@ -7,7 +7,7 @@ from sklearn import metrics as sklearn_metrics
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import Options, read
+from sigdask.formats import Options, detect, parse_source, read
 
 ROWS = [("=,+", "T", "T"), ("},{", "E", "J"), ("@,|", "J", "J"), ("*,#", "T", "E"), ("#,)", "K", "K")]
 
@@ -61,6 +61,33 @@ def test_dimin_has_its_official_scores(dimin, official):
         assert (dimin.n_items, list(dimin.labels)) == (system_scores["n"], system_scores["labels"])
 
 
+def test_dimin_settings_differ_where_they_should(dimin, official):
+    indices = {name: k for k, name in enumerate(dimin.systems)}
+    for pair, number in official["n_pred_differ"].items():
+        a, b = (dimin.outputs.systems[indices[name]] for name in pair.split("|"))
+        assert (a != b).sum() == number
+    assert all(official["same_gold"].values())
+
+
+def test_dimin_settings_of_equal_classes_have_p_1(dimin):
+    pair = [("dimin.train.bug21.out2", "dimin.train.bug21.out3")]
+    assert [r.p_value for r in compare_all(dimin, metrics=["accuracy", "macro-f1"], pairs=pair, trials=64)] == [1, 1]
+
+
+def test_dimin_has_the_agreement_of_scikit_learn(dimin):
+    gold = dimin.outputs.gold.tolist()
+    for name, function in (("mcc", "matthews_corrcoef"), ("kappa", "cohen_kappa_score")):
+        results = compare_all(dimin, metrics=[name], trials=64, baseline="dimin.train.loo.M.nw.k1.out")
+        for r in results:
+            answers = dimin.outputs.systems[dimin.systems.index(r.a)].tolist()
+            assert r.score_a == pytest.approx(getattr(sklearn_metrics, function)(gold, answers), rel=1e-12)
+
+
+def test_dimin_is_recognised(shared_data, official):
+    for name in official["scores"]:
+        assert detect([parse_source(str(shared_data / "timbl_dimin" / name))]) == "timbl"
+
+
 def test_settings_called_alike_are_told_apart_by_their_endings(shared_data):
     names = ("dimin.train.bug21.out1", "dimin.train.bug21.out2")
     assert read(*(shared_data / "timbl_dimin" / name for name in names)).systems == names
@@ -82,11 +109,13 @@ def test_classes_may_be_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("spoilt", "message"),
     [
+        ("", "b.out: is empty"),
         ("word\n", r"b.out, line 1: found 'word', expected features, class and predicted class"),
         (format_instances() + "T,T\n", "b.out, line 6: found 'T,T', expected 2 features"),
         (format_instances().replace("#,),K,K", "#,),K"), r"b.out, line 5: found '#,\),K'"),
         (format_instances() + ROWS[0][0] + ",T,T\n", r"b.out: 6 rows, but .*a.out has 5"),
         (format_instances().replace("@,|,J", "@,|,T"), r"b.out, line 3: gold 'T', but 'J' in .*a.out, line 3"),
+        (format_instances().encode() + b"\xe9,x,T,T\n", r"b.out, line 6: byte 0xe9"),
     ],
 )
 def test_what_does_not_fit_is_an_error_that_names_the_place(tmp_path, spoilt, message):
@@ -109,11 +138,14 @@ def format_tagged(change=None, line="{}\t/\t{}\t{}\n", end="<utt>\n"):
 SHAPES = [
     ("{}\t/\t{}\t{}\n", "<utt>\n"),
     ("{}\t//\t{}\t{}\n", "\n"),
+    ("{}\t/\t{}\t{} 0.339083\n", "<utt>\n"),
     ("{}\t/\t{}\t{} [0.5] {{ Pron 5174.00, N 11.0000 }} 0.3\n", "<utt>\n"),
     ("{}\t/\t---\t{}\t{}\n", "\n<utt>\n"),
     ("{}\t{}\t{}\n", "\n"),
     ("{} / {} {}\n", "<utt>\n"),
+    ("{} {} {}\n", "<utt>\n\n\n"),
     ("{}//{}//{}\n", "<utt>\n"),
+    ("{}//{}//{} ", "<utt>\n"),
 ]
 MBT = ("accuracy", "macro-f1", "f1[N]", "mcc", "kappa")
 
@@ -148,6 +180,7 @@ def test_mbt_has_the_scores_of_scikit_learn(tmp_path):
 @pytest.mark.parametrize(
     ("spoilt", "message"),
     [
+        ("", "b.out: is empty"),
         (format_tagged().replace("is\t/\tV\t", "is\t/\tN\t"), r"b.out, line 2: gold 'N', but 'V' in .*a.out, line 2"),
         (
             format_tagged().replace("is\t/\tV\tV", "is\tV"),
