@@ -193,8 +193,11 @@ def _find_gold_name(table: FileTable, usual: Conventions) -> str:
         return lowered["gold"]
     likely = matching or [column for column, cells in table.columns.items() if _are_truth_values(cells)]
     hint = f"; {' or '.join(map(repr, likely[:6]))} may be it" if likely else ""
-    remedy = f"name it with {spell('columns', f'gold=COLUMN{hint}')}"
-    raise InputError(f"no column 'gold' that says which candidates are true; {remedy}", file=table.path)
+    raise InputError(
+        "no column 'gold' that says which candidates are true",
+        file=table.path,
+        remedy=f"name it with {spell('columns', 'gold=COLUMN')}{hint}",
+    )
 
 
 def _are_truth_values(cells: Sequence[str]) -> bool:

@@ -478,7 +478,7 @@ def test_language_pairs_of_a_folder_are_averaged(tmp_path):
 
 def test_several_human_scores_must_be_chosen(tmp_path):
     folder = write_wmt_folder(tmp_path, humans=("mqm", "esa"))
-    with pytest.raises(InputError, match="several human scores of en-de: esa, mqm; choose one with --human"):
+    with pytest.raises(InputError, match="several human scores of en-de: esa, mqm; choose one with columns="):
         read(folder, format="meta")
     assert read(folder, format="meta", options=Options(columns={"gold": "esa"})).n_items == 36
 

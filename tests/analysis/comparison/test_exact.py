@@ -102,7 +102,7 @@ def test_what_has_no_exact_p_ends_before_anything_is_counted():
     a, b = build_rng(1).integers(0, 9, (2, 40))
     with pytest.raises(
         InputError,
-        match="method exact: .* by middle: the p-value of a metric of whole outputs can only be enumerated or sampled, and .* --met",
+        match="method exact: .* by middle: the p-value of a metric of whole outputs can only be enumerated or sampled, and .* method=",
     ):
         compare_all({"a": a, "b": b}, metrics=[box], method="exact")
     result = compare_all({"a": a, "b": b}, metrics=[box, "mean"], method="both", trials=50)
@@ -130,7 +130,7 @@ def test_exact_without_an_adjustment_takes_holm_and_says_so():
     scores = {name: np.rint(rng.normal(k / 3, 1, 50) * 10) / 10 for k, name in enumerate("abcd")}
     results = compare_all(scores, method="exact")
     assert results.family.adjust == "holm"
-    assert any("Holm" in w and "--adjust" in w for w in results.warnings)
+    assert any("Holm" in w and "adjust=" in w for w in results.warnings)
     assert compare_all(scores, method="exact", adjust="none").family is None
 
 
@@ -231,12 +231,12 @@ def draw_reals(n, seed=3):
     return build_rng(seed).normal(0.2, 1, n), np.zeros(n)
 
 
-@pytest.mark.parametrize(("n", "limit", "names"), [(60, None, ["1 min 0 s", "--exact-limit"]), (70, 1e9, ["2.0 GB"])])
+@pytest.mark.parametrize(("n", "limit", "names"), [(60, None, ["1 min 0 s", "exact_limit="]), (70, 1e9, ["2.0 GB"])])
 def test_a_p_beyond_time_or_memory_is_refused_with_its_limit(n, limit, names):
     with pytest.raises(InputError) as refused:
         compare(*draw_reals(n), method="exact", **({} if limit is None else {"exact_limit": limit}))
     assert all(name in str(refused.value) for name in names)
-    assert ("--exact-limit" in str(refused.value)) == (limit is None)
+    assert ("exact_limit=" in str(refused.value)) == (limit is None)
 
 
 def draw_problem(n):
