@@ -67,7 +67,7 @@ def requires_certificate(host, port):
     """Whether a handshake fails for lack of a certificate; TLS 1.3 says so at the first read."""
     context = ssl._create_unverified_context()
     try:
-        with socket.create_connection((host, port), timeout=60) as raw, context.wrap_socket(raw) as encrypted:
+        with socket.create_connection((host, port), timeout=15) as raw, context.wrap_socket(raw) as encrypted:
             encrypted.recv(1)
     except (ssl.SSLError, TimeoutError) as error:
         return "certificate required" in str(error).lower()

@@ -438,7 +438,7 @@ def test_no_message_or_file_has_a_secret_from_the_query_of_a_store_url(server, t
     url = f"postgresql://sigdask@127.0.0.1:{server.port}/postgres?password={quote(PASSWORD, safe='')}"
     runs = [call_sigdask("--log-json", "run", path, "--store", url, cwd=tmp_path),
             call_sigdask("status", path, "--store", url, cwd=tmp_path),
-            call_sigdask("history", url, cwd=tmp_path),
+            call_sigdask("history", url, "--plan", path.stem, cwd=tmp_path),
             call_sigdask("run", path, "--store", f"{url}&options=-c%20a%3Dhush", cwd=tmp_path),
             call_sigdask("run", path, "--store", f"{url}&options=hushhush", cwd=tmp_path),
             call_sigdask("run", path, f"{url}&token=hush", cwd=tmp_path)]  # fmt: skip
