@@ -61,9 +61,14 @@ def repeat_lost_interrupts() -> None:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
             print_unraisable(unraisable)
             return
-        timer = threading.Timer(0.05, signal.pthread_kill, (main_thread, signal.SIGINT))
-        timer.daemon = True
-        timer.start()
+        while True:
+            try:
+                timer = threading.Timer(0.05, signal.pthread_kill, (main_thread, signal.SIGINT))
+                timer.daemon = True
+                timer.start()
+            except KeyboardInterrupt:  # it came while the busy main thread was still here, and would be lost again
+                continue
+            return
 
     if hasattr(signal, "pthread_kill"):
         sys.unraisablehook = repeat_interrupt
