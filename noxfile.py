@@ -33,7 +33,7 @@ def types(session):
 def tests(session):
     """Run the default tests; arguments after -- go to pytest."""
     session.install("-e", ".[test]")
-    session.run("pytest", "-n", "2", "--dist", "loadfile", *session.posargs)  # as README has it
+    session.run("pytest", "-n", "3", "--dist", "loadfile", *session.posargs)  # as README has it
 
 
 @nox.session

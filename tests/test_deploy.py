@@ -74,6 +74,7 @@ def test_a_cluster_that_is_stopped_takes_its_processes_with_it_and_no_others(tmp
             os.killpg(caller.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_night_leaves_a_table_and_a_json_and_excludes_a_second_one(tmp_path):
     scores = tmp_path / "scores.csv"
     scores.write_text("item,x,y\na,1,2\nb,2,1\n")

@@ -46,6 +46,7 @@ def list_counts(jobs, cluster):
     return [tally.counts.tolist() for tally in count_jobs(jobs, cluster=cluster)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.cluster)])
 def test_any_number_of_workers_counts_the_same_from_blocks(jobs, cut, workers):
     expected = list_counts(jobs, "none")

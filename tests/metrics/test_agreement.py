@@ -72,6 +72,7 @@ def test_system_agreement_equals_that_of_the_public_toolkit(name, data, recorded
         assert scores == pytest.approx({m: known[m][name] for m in counts.systems}, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_soft_pairwise_accuracy_equals_that_of_the_public_toolkit_within_its_random_signs(data, recorded):
     for part, counts in data.items():
         scores = get_scores(build_panel(counts, "meta-spa:signs=20000"))

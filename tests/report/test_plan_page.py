@@ -392,6 +392,7 @@ for night in range(3):
 """
 
 
+@pytest.mark.slow
 def test_two_processes_update_a_site_at_once_and_lose_nothing(tmp_path):
     folders = [tmp_path / name for name in ("first", "second")]
     for folder in folders:

@@ -112,6 +112,7 @@ def test_the_exact_p_is_the_largest_sum_over_all_tables(wins, losses, n, margin)
     assert p == pytest.approx(float(largest), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_finer_grid_of_the_nuisance_parameter_finds_no_larger_tail(monkeypatch):
     tables = [(2, 5, 200, 0.05), (0, 3, 200, 0.02), (30, 30, 200, 0.1), (1, 0, 60, 0.03), (12, 2, 150, -0.01)]
     p_values = [compute_exact_p(*table, 0.05) for table in tables]
@@ -165,6 +166,7 @@ def test_the_size_of_the_score_test_where_losses_are_few_and_one_sided():
     assert compute_size(is_shown, 300, 0.01) <= 0.06
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "margin"), [(12, 0.1), (12, 0.3), (24, 0.2)])
 def test_the_exact_test_never_exceeds_its_level(n, margin):
     is_shown = np.zeros((n + 1, n + 1), bool)

@@ -26,6 +26,7 @@ def found(folder):
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_eight_measures_of_5102_candidates_have_their_published_precision(folder, found):
     # reference_scores.json: scikit-learn's average precision, n-best precision by explicit handling of ties
     official = json.loads((folder / "reference_scores.json").read_text())["scores"]["is.colloc"]

@@ -66,6 +66,7 @@ def test_the_active_client_is_current_and_taken_by_default(running, client, coun
         assert count_transitions(running) > n_before
 
 
+@pytest.mark.slow
 def test_the_scheduler_of_dasks_settings_is_current_and_taken_by_default(running, counts):
     with pytest.raises(InputError, match="no current dask cluster: this process has no active"):
         list_n_extreme(counts, cluster="current")
@@ -100,6 +101,7 @@ def test_a_client_works_within_a_running_event_loop(client, counts):
     assert run_coroutine(cell()) == (list_n_extreme(counts, cluster="none"),) * 2
 
 
+@pytest.mark.slow
 def test_an_async_client_works_from_a_thread_and_its_own_loop_is_told_how(counts):
     from distributed import Client
 

@@ -124,6 +124,7 @@ def urls_with_a_secret(draw):
     return secret, draw(st.sampled_from([*PLACES.values()])).format(scheme=scheme, name=encoded, secret=secret)
 
 
+@pytest.mark.slow
 @given(urls_with_a_secret(), st.sampled_from(["{}", "cannot open {}: refused", "item '{}', line 3", '["{}"]', "({})"]))
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_a_secret_anywhere_in_a_url_is_in_no_text_message_or_log_line(secret_and_url, sentence):

@@ -70,6 +70,7 @@ def test_a_part_that_cannot_be_sent_is_an_error():
         list(ProcessExtraction(1)([_Unsendable()], 0.0))
 
 
+@pytest.mark.slow
 def test_in_one_go_in_parts_on_processes_and_from_what_is_kept_the_arrays_are_the_same(
     texts, rankings, tmp_path, monkeypatch
 ):

@@ -307,6 +307,7 @@ def wait_for_tallies(folder):
     wait_for_run(folder, "tallies")
 
 
+@pytest.mark.slow
 def test_a_run_is_followed_until_it_ends(tmp_path):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=3_000)

@@ -73,6 +73,7 @@ def test_a_night_adds_what_it_changed_alone(tmp_path):
     assert [len(c) for c in (status.list_runs(str(file)), status.build_report(str(file)).results["s"])] == [3, 4950]
 
 
+@pytest.mark.slow
 def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
     rng = np.random.default_rng(1)
     nights = []
