@@ -24,7 +24,6 @@ from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import count_with_options
 from sigdask.formats.frames import as_counts, move_index
 from sigdask.formats.reading.options import Source
-from sigdask.formats.tables.scores import describe_uncorrelated
 from sigdask.io import as_path
 from sigdask.metrics import takes_numbers, takes_texts
 from sigdask.options import (
@@ -313,7 +312,7 @@ def _fill_selection(arguments: Mapping[str, Any]) -> SelectionOptions:
 def _build_score_counts(
     given: Mapping[str, Any], ids: Sequence[str] | None, groups: Any, missing: Missing | None
 ) -> Counts:
-    """Return the counts of two sequences of scores, with a warning if their order seems to differ."""
+    """Return the counts of two sequences of scores."""
     systems = {name: list_values(column, repr(name)) for name, column in given.items()}
     check_indices(systems)
     for name, column in systems.items():
@@ -323,11 +322,7 @@ def _build_score_counts(
                 remedy="to compare labels give gold=, to compare texts with references give gold= and a metric "
                 "such as BLEU",
             )
-    counts = Counts.from_scores(systems, ids=ids, groups=groups, missing=missing or "error")
-    assert counts.outputs is not None
-    columns = {name: counts.outputs.systems[k].astype(float) for k, name in enumerate(systems)}
-    doubts = describe_uncorrelated(columns, by_position=ids is None)
-    return replace(counts, warnings=(*counts.warnings, *doubts))
+    return Counts.from_scores(systems, ids=ids, groups=groups, missing=missing or "error")
 
 
 def _build_gold_counts(

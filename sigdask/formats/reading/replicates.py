@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.checks import check_common_items, check_complete, describe_scales
+from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.counts.texts import ScopeNote, Texts
@@ -550,9 +550,6 @@ def build_score_counts(
         if item_values is not None or not has_score.all():
             n_parts = np.ones(n_items, np.int64) if item_values is None else item_values
             fields[f"items[{name}]"] = np.asarray(weight * n_parts[:, None] * has_score)
-    field_names = {name: f"score[{name}]" if name else "score" for name in matrices}
-    scores = {name or "score": fields[field_names[name]] / weight for name in matrices}
-    is_held = {name or "score": held[field_names[name]] for name in matrices}
     fields["items"] = np.full((n_items, 1), weight, np.int64)
     return Counts(
         systems=tuple(systems),
@@ -564,5 +561,5 @@ def build_score_counts(
         held={name: has_item for name, has_item in held.items() if not (has_item == present).all()},
         outputs=Outputs(tuple((fields["score"] / weight).T.astype(object))) if "" in matrices else None,
         suggested=tuple(name or "mean" for name in matrices),
-        warnings=(*warnings, *describe_scales(scores, systems, is_held)),
+        warnings=tuple(warnings),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import compress
@@ -120,33 +120,6 @@ def find_summary_keys(
     columns = [np.array([np.mean(values.get(key, math.nan)) for key in names]) for values in cells]
     dropped, notes = find_summary_items(list(names.values()), columns)
     return {key for k, key in enumerate(names) if k in dropped}, notes
-
-
-def has_mean_row(scores: Collection[Array]) -> bool:
-    """Return whether the last row holds means or totals of the others, with a value no other row has.
-
-    Columns may be computed on access. Only one of them is held at a time, unless the row is near means or totals.
-    """
-    n_rows = len(next(iter(scores)))
-    if n_rows <= MIN_ROWS or all(column[-1] in column[:-1] for column in scores) or not _may_have_mean_row(scores):
-        return False
-    return find_sums({n_rows - 1: "mean"}, [_format_scores(column) for column in scores], n_rows).get(n_rows - 1, False)
-
-
-def _may_have_mean_row(scores: Iterable[Array]) -> bool:
-    """Return whether the last row is near the means or totals of the others, as a quick test without rounding."""
-    spread, gaps = 0.0, []
-    for column in scores:
-        cell, base = column[-1], column[:-1]
-        if np.isnan(base).all():
-            return True
-        spread = max(spread, np.nanmax(base) - np.nanmin(base))
-        statistics, n_summed, scales = zip(*_list_statistics("mean", len(base)), strict=True)
-        expected = np.array([statistic(base) for statistic in statistics])
-        gap = np.abs(cell / np.array(scales) - expected) - 2 * _bound_error(base, expected)
-        gaps.append(gap / n_summed)
-    is_far = np.array(gaps) > MAX_ROUNDING * spread  # not where the cell is missing
-    return bool((~is_far.any(axis=0)).any())
 
 
 def _format_scores(column: Array) -> list[str]:

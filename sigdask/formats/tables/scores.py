@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import CLEAR_ITEMS, LARGE_SCORE, MAX_CORRELATED, MAX_ROWS, find_uncorrelated
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, Floats, LazyColumns
 from sigdask.counts.precision import ScoreMatrix
@@ -45,12 +44,12 @@ from sigdask.formats.reading.tables import (
     build_header_error,
     read_table,
 )
-from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, MIN_ROWS, find_item_column, select_systems
+from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, find_item_column, select_systems
 from sigdask.formats.tables.labels import GOLD_NAMES, PREDICTION_NAMES
 from sigdask.formats.tables.notation import convert_scores, find_row_score, read_score_table
 from sigdask.interface import spell
 from sigdask.metrics import is_lower_better
-from sigdask.text import describe_items, format_list
+from sigdask.text import describe_items
 
 Integers = NDArray[np.intp]
 
@@ -71,19 +70,12 @@ DOUBTFUL_ROWS = frozenset({"p", "p-value", "p_value", "pvalue", "p value", "t-te
                            "diff", "difference", "delta", "significance"})  # fmt: skip
 """Names of last rows that rarely name an item."""
 
-MAX_SUMMARIES, MAX_DERIVED = 4, 8
-"""Number of last rows that are searched for summaries, and maximum number of columns searched for derived ones."""
+MAX_SUMMARIES = 4
+"""Number of last rows that are searched for summaries."""
 
-ROUNDED_TOTAL = 0.005
-"""Largest difference from 1 of a sum of rounded probabilities."""
-
-ROUNDED_SUM = 1e-9
-"""Largest rounding error of sums, relative to scores."""
 
 SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var", " std", " sd", " se")
 """Endings of columns that describe the scores of a system, and are not systems themselves."""
-
-MAX_CLASSES = 20
 
 
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -203,12 +195,7 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
         return None
     scores = np.array([[*map(float, cells[k :: len(names)])] for k in range(1, len(names))])
     steps = np.diff(scores)
-    if (
-        len(scores) > scores.shape[1]
-        or (steps == steps[:, :1]).all(axis=1).any()
-        or np.abs(scores).max() >= MAX_SCORE
-        or any(_describe_values("", dict(zip(names[1:], scores, strict=True))))
-    ):
+    if len(scores) > scores.shape[1] or (steps == steps[:, :1]).all(axis=1).any() or np.abs(scores).max() >= MAX_SCORE:
         return None
     return Counts.from_scores(
         dict(zip(names[1:], scores, strict=True)),
@@ -289,19 +276,8 @@ def _describe_doubts(tables: Sequence[FileTable], scores: Mapping[str, Floats], 
     if all(map(is_metric_name, scores)) and (len(tables) == 1 or len(scores) > len(tables)):
         hint = "if they are metrics, add a column `system` that names the system of each row"
         yield f"{path}: the columns are called like metrics, but are taken for systems; {hint}"
-    n_items = tables[0].n_rows
-    yield from describe_uncorrelated(scores, by_position=ids is None and len(tables) > 1)
-    most_systems = n_items if n_items < CLEAR_ITEMS else 3 * n_items  # tables of TREC have 129 runs on 50 topics
-    if len(scores) > most_systems > 1 and len(tables) == 1:
-        yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
-    yield from _describe_values(path, scores, has_ids=ids is not None)
-    if all(list(table.columns) == [""] for table in tables):
-        values = np.unique(np.concatenate(list(scores.values())))
-        if values[-1] > 1 and len(values) <= MAX_CLASSES and (values == np.arange(len(values)) + values[0]).all():
-            yield (
-                f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give "
-                f"{spell('gold', 'FILE')}"
-            )
+    if any(np.fmax.reduce(np.abs(column), initial=0) > MAX_EXACT for column in scores.values()):
+        yield f"{path}: scores exceed 2^53, so that their last digits are lost: subtract a number from all of them"
 
 
 def _describe_doubtful_names(path: object, names: Sequence[str], last_ids: Sequence[str]) -> Iterator[str]:
@@ -311,100 +287,6 @@ def _describe_doubtful_names(path: object, names: Sequence[str], last_ids: Seque
     for name in last_ids:
         if name.lower() in DOUBTFUL_ROWS:
             yield f"{path}: row {name!r} is taken for an item; remove it if it is none"
-
-
-def _describe_values(path: object, scores: Mapping[str, Floats], *, has_ids: bool = False) -> Iterator[str]:
-    """Yield notes on numbers that may not be scores of systems: a row of means, ranks, and columns made of others."""
-    names = [*scores][:MAX_CORRELATED]
-    columns = [scores[name] for name in names]
-    if len(scores) > 1 and len(columns[0]) >= MIN_ROWS * has_ids and summaries.has_mean_row(scores.values()):
-        yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
-    if len(scores) > 1 and len(columns[0]) >= MIN_ROWS and summaries.has_mean_row([column[::-1] for column in columns]):
-        yield f"{path}: the first row holds the means or totals of the others; remove it if it is no item"
-    values = np.column_stack([column[:MAX_ROWS] for column in columns]).astype(np.float64)
-    values = values[~np.isnan(values).any(axis=1)]
-    if len(values) < MIN_ROWS or len(names) < 2:
-        return
-    if np.abs(values).max() > MAX_EXACT:
-        yield f"{path}: scores exceed 2^53, so that their last digits are lost: subtract a number from all of them"
-    top, is_whole = values.max(axis=0), (values == np.rint(values)).all(axis=0)
-    if (~is_whole & (top <= 1)).any() and values.min() >= 0:
-        for k in np.flatnonzero(is_whole & (top > 1) & (top <= LARGE_SCORE)):
-            yield (
-                f"{path}: {names[k]!r} holds whole numbers up to {top[k]:g}, others shares: is it a system? If not, "
-                f"{spell('ignore', names[k])}"
-            )
-    yield from _describe_rows(path, values)
-    if len(names) <= MAX_DERIVED:
-        yield from _describe_derived(path, names, values)
-
-
-def _describe_rows(path: object, values: Floats) -> Iterator[str]:
-    """Yield a note on rows that hold ranks, codes of right and wrong, or probabilities of classes."""
-    n_systems = values.shape[1]
-    if (np.sort(values, axis=1) == np.arange(1, n_systems + 1)).all():
-        hint = f"If rank 1 is best, write {n_systems + 1} minus the rank"
-        yield f"{path}: each row holds the ranks 1 to {n_systems}, and higher is taken as better. {hint}"
-    elif {*values.ravel().tolist()} == {1, 2}:
-        yield f"{path}: every score is 1 or 2, and 2 is taken as better. If 1 is better, -m mean:better=lower"
-    elif values.min() >= 0 and (np.abs(values.sum(axis=1) - 1) < ROUNDED_TOTAL).all() and len(np.unique(values)) > 3:
-        yield f"{path}: scores of each row add up to 1. If columns are classes and no systems, give one file per system"
-
-
-def _describe_derived(path: object, names: Sequence[str], values: Floats) -> Iterator[str]:
-    """Yield a note on a column that is a difference, sum or maximum of others in every row."""
-    kept, largest = np.flatnonzero(np.ptp(values, axis=0) > 0), np.abs(values).max(axis=0)
-    head = values[:MIN_ROWS, kept]  # rules out nearly all
-    gaps = np.abs(head[:, :, None, None] + head[:, None, :, None] - head[:, None, None]).max(axis=0)
-    for part, other, whole in kept[np.argwhere(gaps <= ROUNDED_SUM * largest.max())].tolist():
-        columns = sorted({part, other, whole})
-        gap = np.abs(values[:, part] + values[:, other] - values[:, whole]).max()
-        if len(columns) == 3 and gap <= ROUNDED_SUM * largest[columns].min():
-            listed = format_list([repr(names[k]) for k in columns])
-            yield (
-                f"{path}: of columns {listed}, one is the difference or sum of the others in every row: leave out "
-                f"the one that is no system with {spell('ignore')}"
-            )
-            return
-    is_top = values == values.max(axis=1, keepdims=True)
-    for k in kept[is_top[:, kept].all(axis=0)].tolist() if len(names) > 2 else ():
-        others = np.delete(values, k, axis=1)
-        is_best = others == values[:, [k]]
-        if is_best.any(axis=1).all() and not is_best.all(axis=0).any():
-            yield (
-                f"{path}: {names[k]!r} is the largest score of every row: if it is no system, "
-                f"{spell('ignore', names[k])}"
-            )
-
-
-def describe_uncorrelated(scores: Mapping[str, Floats], *, by_position: bool) -> Iterator[str]:
-    """Yield a note on systems whose scores are uncorrelated with all others: in columns without ids, or if sorted."""
-    names = [*scores][:MAX_CORRELATED]
-    columns = np.column_stack([scores[name][:MAX_ROWS] for name in names])
-    columns = columns[~np.isnan(columns).any(axis=1)]
-    are_sorted = [_is_sorted(column) for column in columns.T]
-    odd = find_uncorrelated(columns) if len(columns) >= CLEAR_ITEMS and (by_position or any(are_sorted)) else []
-    if odd and by_position:
-        yield (
-            f"rows are matched by position, but scores of {format_list([names[k] for k in odd])} are not correlated "
-            "with other systems': are the items of all systems in the same order? Files with ids are matched by id"
-        )
-    elif by_position and len(columns) >= MIN_ROWS and len(names) > 1 and all(are_sorted):
-        yield (
-            "scores of all systems are sorted, and rows are matched by position: was each file sorted by itself? Then "
-            "the comparison means nothing"
-        )
-    elif alone := [names[k] for k in odd if are_sorted[k]]:
-        yield (
-            f"scores of {format_list(alone)} are sorted, and not correlated with other systems': was this column "
-            "sorted without its row? Then the comparison means nothing"
-        )
-
-
-def _is_sorted(column: Floats) -> bool:
-    """Return whether scores of three values or more rise or fall from row to row."""
-    before, after = column[:-1], column[1:]
-    return len(np.unique(column)) > 2 and bool((after >= before).all() or (after <= before).all())
 
 
 DOCUMENT_NAMES = frozenset({"doc", "document", "docid", "doc_id", "document_id"})

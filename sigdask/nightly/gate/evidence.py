@@ -16,7 +16,6 @@ from sigdask import metrics as metric_registry
 from sigdask.analysis import power
 from sigdask.analysis.comparison.pairs import CompareSpec, ComparisonSettings, bind_metric, list_comparisons
 from sigdask.counts import Counts
-from sigdask.counts.checks import are_other_scales
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.nightly.gate.margin_tests import Count, MarginTests
@@ -103,13 +102,7 @@ def gather_evidence(
     losses = {}
     if any(isinstance(rule, NotWorse) and rule.detectable == "simulated" for rule in rules):
         losses[counts.name] = LossDetection(counts, metrics, by, seed, count, interruptible)
-    suspects = {r.metric for r in covered_results if are_other_scales(r.score_a, r.score_b)}
-    negative = {(counts.name, name): _has_negative_items(counts, metrics[name]) for name in suspects}
-    return Evidence(baselines, spreads, margin_results, losses=losses, negative_items=negative)
-
-
-def _has_negative_items(counts: Counts, metric: AnyBound) -> bool:
-    return isinstance(metric, BoundMetric) and any((metric.get_field(f, counts) < 0).any() for f in metric.fields)
+    return Evidence(baselines, spreads, margin_results, losses=losses)
 
 
 def _iter_spreads(

@@ -160,8 +160,6 @@ class Evidence:
         Comparisons that could not be made, because one of the systems lacks the items.
     losses : mapping of str to LossDetection
         Simulations of the smallest detectable losses, by test set.
-    negative_items : mapping of (str, str) to bool
-        By test set and metric, whether some items have negative scores, so that the metric is no share.
     """
 
     baselines: Mapping[str, str | None] = field(default_factory=dict)
@@ -173,7 +171,6 @@ class Evidence:
     n_runs: int = 0
     absent: tuple[ComparisonKey, ...] = ()
     losses: Mapping[str, Any] = field(default_factory=dict)
-    negative_items: Mapping[tuple[str, str], bool] = field(default_factory=dict)
 
     def __add__(self, other: Evidence) -> Evidence:
         names = [f.name for f in fields(self) if f.name not in {"n_runs", "absent"}]
