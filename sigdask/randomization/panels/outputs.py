@@ -15,6 +15,7 @@ from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox
+from sigdask.metrics.user import check_repeatable
 from sigdask.randomization.kernels.scored import count_scores
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.digests import Digests, digest_values, hash_outputs
@@ -111,8 +112,10 @@ class OutputsPanel(ComparedPanel):
 
     @cached_property
     def scores(self) -> Floats:
-        """Observed scores, shape (2, 1)."""
-        return np.array([[s] for s in self.score(np.zeros(len(self.a), np.bool_))])
+        """Observed scores, shape (2, 1). They are computed twice, as random metrics cannot be tested."""
+        scores, again = (self.score(np.zeros(len(self.a), np.bool_)) for _ in range(2))
+        check_repeatable(self.metric.name, scores, again)
+        return np.array([[s] for s in scores])
 
     def score(self, swapped: Bools) -> tuple[float, float]:
         """Return the scores of both systems after the items marked in `swapped`, shape (n_items,), are swapped."""
