@@ -887,7 +887,7 @@ def _parse_cell(text: Any, current: Any) -> Any:
 
 
 FAMILY_FIELDS = (
-    "p_adjusted", "p_adjusted_interval", "p_adjusted_by", "interval_simultaneous", "assumptions", "notes", "warnings",
+    "p_adjusted", "p_adjusted_interval", "p_adjusted_by", "interval_simultaneous", "notes", "warnings",
     "p_adjusted_low", "p_adjusted_high", "p_tukey", "equal_scores", "p_equal_scores_adjusted", "verdict", "checks",
 )  # fmt: skip
 """Fields of a result that depend on the other comparisons of its family."""

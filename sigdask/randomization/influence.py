@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.precision import INTEGER_LATTICE
 from sigdask.metrics.forms import Form, Ratios, compute_scores_or_nan, find_undefined
 from sigdask.randomization.families.deviations import (
     MAX_NUMBERS,
@@ -146,9 +145,6 @@ FEW = 5
 MARGIN = 1.25
 """The verdict may change if an approximate p without some units passes the level by this factor."""
 
-PROBED = 64
-"""Number of units in which most pairs have differences of both signs."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Influence:
@@ -167,15 +163,12 @@ class Influence:
         units are few. Otherwise 0.
     reverses : bool
         Whether the sign changes without them; else the verdict does.
-    has_one_sign : bool
-        Whether all units that differ favour one system, 0/1 scores left out.
     """
 
     skewness: Floats
     is_skewed: Bools
     n_deciding: Integers
     reverses: Bools
-    has_one_sign: Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,7 +230,7 @@ def compute_influence(panel: ScoredSums, metric: int, rows: Integers, verdicts: 
             n_deciding[
                 batch[~_confirm_reversals(panel, metric, rows[batch], d, n_deciding[batch], reverses[batch])]
             ] = 0
-    return Influence(skewness, is_skewed, n_deciding, reverses, _has_one_sign(panel, metric, rows, has_one_size))
+    return Influence(skewness, is_skewed, n_deciding, reverses)
 
 
 def _iter_batches(panel: ScoredSums, rows: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
@@ -297,38 +290,3 @@ def _approximate_p(moments: Floats, n_left: Integers, side: NDArray[np.int8]) ->
     tail = scipy.special.ndtr(-z) + density * kurtosis / 24 * (z**3 - 3 * z)
     sides = np.where(side == 0, 2.0, 1.0)
     return np.asarray(np.clip(sides * tail, sides * 2.0 ** -np.maximum(n_left, 0), 1.0))
-
-
-def _has_one_sign(panel: ScoredSums, metric: int, rows: Integers, has_one_size: Bools) -> Bools:
-    """Return for which pairs all discordant units favour the same system, other than for 0/1 scores."""
-    is_one_sided = np.zeros(len(rows), np.bool_)
-    signs = panel.sign_counts[rows, metric]
-    is_sign_constant = has_one_size & ((signs[:, 0] == 0) != (signs[:, 1] == 0))
-    if is_sign_constant.any() and not _is_binary(panel, metric):
-        is_one_sided |= is_sign_constant
-    candidates = np.flatnonzero(~has_one_size & (panel.n_discordant[rows, metric] > 0))
-    if panel.linear[metric] and len(panel.addresses) > PROBED:
-        probe = replace(panel, values=panel.values[:PROBED], addresses=panel.addresses[:PROBED])
-        candidates = candidates[_is_one_sided(probe, metric, rows[candidates])]
-    is_one_sided[candidates] = _is_one_sided(panel, metric, rows[candidates])
-    return is_one_sided
-
-
-def _is_one_sided(panel: ScoredSums, metric: int, rows: Integers) -> Bools:
-    result = np.zeros(len(rows), np.bool_)
-    for batch in _iter_batches(panel, np.arange(len(rows))):
-        d = compute_contributions(panel, metric, rows[batch].tolist())
-        result[batch] = (d >= 0).all(axis=1) | (d <= 0).all(axis=1)
-    return result
-
-
-def _is_binary(panel: ScoredSums, metric: int) -> bool:
-    """Return whether all item scores of a mean are 0 and 1 (or 0 and 100)."""
-    above = panel.compute_numerators(metric, panel.values)
-    sizes = np.abs(above)
-    largest = int(sizes.max(initial=0))
-    if not bool(((sizes == 0) | (sizes == largest)).all()):
-        return False
-    is_count = all(panel.lattices[f] == INTEGER_LATTICE for f in panel.list_compared_fields(metric))
-    score = largest * panel.compute_step_value(metric) * panel.n_items
-    return (is_count and largest == 1) or any(math.isclose(score, maximum, rel_tol=1e-9) for maximum in (1.0, 100.0))

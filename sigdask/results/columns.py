@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Generic, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -331,50 +331,9 @@ class EqualScores(ColumnGroup):
     cause: CodedColumn[str]
 
 
-AssumptionKind = Literal["skewed-differences", "few-units-decide", "one-sign"]
-Severity = Literal["warning", "note"]
-
-CONFIDENCE = 0.95
-"""Confidence of the bound on the rate of unseen units."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """A doubt about the assumptions of one comparison's test, based on its units.
-
-    Attributes
-    ----------
-    kind : {"skewed-differences", "few-units-decide", "one-sign"}
-        Kind of the doubt.
-    severity : {"warning", "note"}
-        Whether the verdict should not be read without it.
-    detail : str
-        The finding as a sentence.
-    skewness : float or None
-        Skewness of the units' differences.
-    n_deciding : int or None
-        The fewest units without which the sign or the verdict changes.
-    changes : {"sign", "verdict"} or None
-        What changes without these units.
-    unseen_rate : float or None
-        If no unit favours the other system, the 95 % upper bound of the rate of such units.
-    cancelling_size : float or None
-        Loss on each of them that would cancel the difference, at that rate.
-    """
-
-    kind: AssumptionKind
-    severity: Severity
-    detail: str
-    skewness: float | None = None
-    n_deciding: int | None = None
-    changes: Literal["sign", "verdict"] | None = None
-    unseen_rate: float | None = None
-    cancelling_size: float | None = None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Assumptions(ColumnGroup):
-    """Doubts about the assumptions of comparisons, as columns: arrays of shape (n,).
+    """Skewness of the units' differences, and the few units that decide comparisons: arrays of shape (n,).
 
     Attributes
     ----------
@@ -386,34 +345,12 @@ class Assumptions(ColumnGroup):
         The fewest units without which the sign or the verdict changes; 0 where these are not few.
     reverses : bool
         Whether the sign changes without them; else the verdict does.
-    unseen_rate : float64
-        If all differing units favour one system, the 95 % upper bound of the rate of others. Otherwise NaN.
-    cancelling_size : float64
-        Loss on each unit that would cancel the difference. NaN if scores are no means.
     """
 
     skewness: Floats
     is_skewed: Bools
     n_deciding: Integers
     reverses: Bools
-    unseen_rate: Floats
-    cancelling_size: Floats
-
-
-def compute_unseen_rate(n_units: int) -> float:
-    """Return the 95 % upper bound on the rate of a kind of unit, if none occurs among `n_units`.
-
-    Examples
-    --------
-    >>> round(compute_unseen_rate(20), 3)
-    0.139
-    """
-    return float(1 - (1 - CONFIDENCE) ** (1 / max(n_units, 1)))
-
-
-def format_kinds(kinds: Iterable[str]) -> str:
-    """Join kinds of doubts for one table cell, empty if there is none."""
-    return ", ".join(kinds)
 
 
 def format_deciding(n_deciding: int, n_units: int, unit: str) -> str:
@@ -427,35 +364,10 @@ def format_deciding(n_deciding: int, n_units: int, unit: str) -> str:
     return f"{n_deciding:,} of {n_units:,} {pluralize(unit, n_units)} decide{'s' if n_deciding == 1 else ''}"
 
 
-def format_short_doubt(doubts: Iterable[Assumption], n_units: int, unit: str) -> str:
-    """Return a short phrase for the most important doubt to show with a verdict, empty if there is no warning."""
-    kinds = {doubt.kind: doubt for doubt in doubts if doubt.severity == "warning"}
-    if (few_units := kinds.get("few-units-decide")) is not None and few_units.n_deciding:
-        return f"{format_deciding(few_units.n_deciding, n_units, unit)} it"
-    return "skewed differences" if kinds else ""
-
-
 def pluralize(unit: str, n: int = 2) -> str:
     """Return a unit's name, plural unless `n` is 1; names that are no words become "unit" or "units"."""
     name = unit if unit.isalpha() and not unit.endswith("s") else "unit"
     return name if n == 1 else f"{name}s"
-
-
-def build_assumptions(doubts: Sequence[Iterable[Assumption]]) -> Assumptions | None:
-    """Return columns with the doubts of each row, or None if no row has any."""
-    doubts_by_kind = [{doubt.kind: doubt for doubt in row_doubts} for row_doubts in doubts]
-    if not any(doubts_by_kind):
-        return None
-    columns = Assumptions.build_empty(len(doubts_by_kind))
-    for row, row_doubts in enumerate(doubts_by_kind):
-        if (skewed := row_doubts.get("skewed-differences")) is not None:
-            columns.is_skewed[row], columns.skewness[row] = True, skewed.skewness
-        if (few_units := row_doubts.get("few-units-decide")) is not None:
-            columns.n_deciding[row], columns.reverses[row] = few_units.n_deciding or 0, few_units.changes == "sign"
-        if (one_sign := row_doubts.get("one-sign")) is not None:
-            columns.unseen_rate[row] = one_sign.unseen_rate
-            columns.cancelling_size[row] = np.nan if one_sign.cancelling_size is None else one_sign.cancelling_size
-    return columns
 
 
 Hashes = NDArray[np.uint64]

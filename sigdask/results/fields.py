@@ -19,7 +19,7 @@ import numpy as np
 from sigdask.counts.fields import Bools
 from sigdask.options import INDEPENDENT_TESTS
 from sigdask.results import messages
-from sigdask.results.columns import CodedColumn, EqualScores, Intervals, format_kinds
+from sigdask.results.columns import CodedColumn, EqualScores, Intervals
 from sigdask.results.notes import list_dicts, list_texts
 from sigdask.results.record import (
     ClassicalTest,
@@ -54,7 +54,7 @@ CHUNK_ROWS = 4096
 VERDICTS = ("not applicable", "agrees", "disagrees")
 """Words for the outcomes of a cross-check, by code."""
 
-DECISIONS = ("not significant", "significant", "undecided", "contested")
+DECISIONS = ("not significant", "significant", "contested", "undecided")
 """Words for verdicts."""
 
 METHODS = ("approximate", "exact")
@@ -152,7 +152,7 @@ def _read_equal_scores(table: Table) -> Values:
 
 def _read_verdicts(table: Table) -> Values:
     """Return the verdict of each row, in the words of `Result.verdict` without the level."""
-    return CodedColumn(np.where(table.is_contested, 3, table.decision).astype(np.int32) % 4, DECISIONS)
+    return CodedColumn(table.outcome.astype(np.int32) % 4, DECISIONS)
 
 
 def _read_dependence(table: Table) -> Values:
@@ -245,7 +245,6 @@ FIELDS = (
     ResultField("paired_d", lambda t: build_optional(_get_intervals(t).paired_d)),
     ResultField("warnings"),  # the texts of the notes
     ResultField("test_signature", format_signatures),
-    ResultField("assumptions", lambda t: SparseLists(messages.list_assumptions(t), len(t), list)),
     ResultField("p_adjusted_by", _read_adjusted_by),
     ResultField("interval_simultaneous", lambda t: build_optional_pairs(get_details(t).low, get_details(t).high)),
     ResultField("equal_scores", _read_equal_scores),
@@ -334,12 +333,6 @@ def _read_disagreements(table: Table) -> Values:
     return list(names)
 
 
-def _read_doubts(table: Table) -> Values:
-    """Return for each row the kinds of doubts about the test's assumptions."""
-    doubts = messages.list_assumptions(table)
-    return [format_kinds(doubt.kind for doubt in doubts.get(row, ())) for row in range(len(table))]
-
-
 def _read_interval_column(name: str) -> Callable[[Table], Values]:
     return lambda table: build_optional(getattr(_get_intervals(table), name))
 
@@ -378,7 +371,6 @@ FRAME_COLUMNS: dict[str, Callable[[Table], Values] | None] = {
     "interval_method": lambda t: _get_intervals(t).method.map(lambda method: method or None),
     **{name: _read_interval_column(column) for name, column in INTERVAL_COLUMNS.items()},
     **dict.fromkeys(("paired_d", "test_signature")),
-    "assumptions": _read_doubts,
     "p_tukey": _read_method_p("tukey"),
     "interval_simultaneous_low": lambda t: build_optional(get_details(t).low),
     "interval_simultaneous_high": lambda t: build_optional(get_details(t).high),
@@ -391,8 +383,7 @@ stands for the statistic and p-value of each classical test. New columns are app
 """
 
 CSV_UNDETERMINED = dict.fromkeys(
-    ("interval_method", *INTERVAL_COLUMNS, "paired_d", "interval_simultaneous_low", "interval_simultaneous_high",
-     "assumptions"),
+    ("interval_method", *INTERVAL_COLUMNS, "paired_d", "interval_simultaneous_low", "interval_simultaneous_high"),
     "CSV and Parquet do not say the number of resamples and the level",
 )  # fmt: skip
 """Columns that CSV and Parquet files alone do not determine. `sigdask reproduce` does not compare them."""

@@ -12,6 +12,7 @@ import numpy as np
 from sigdask.results import fields
 from sigdask.results.columns import (
     AdjustmentDetails,
+    Assumptions,
     CodedColumn,
     Column,
     EqualScores,
@@ -20,10 +21,8 @@ from sigdask.results.columns import (
     Intervals,
     ScoredMetric,
     Subset,
-    build_assumptions,
     get_filling,
 )
-from sigdask.results.messages import SECOND_RUN
 from sigdask.results.record import Result
 from sigdask.results.signature import Signature
 from sigdask.results.table import (
@@ -34,7 +33,14 @@ from sigdask.results.table import (
     UnitCorrelation,
     merge_orders,
 )
-from sigdask.statistics.bounds import CHECKS, EQUAL_SCORES, EXACT_VALUE, Check, compute_fit_p_within
+from sigdask.statistics.bounds import (
+    CHECKS,
+    EQUAL_SCORES,
+    EXACT_VALUE,
+    SECOND_RUN,
+    Check,
+    compute_fit_p_within,
+)
 from sigdask.statistics.classical import sort_tests
 
 PATHS = {
@@ -115,7 +121,7 @@ def results_to_table(results: Sequence[Result], alpha: float) -> Table:
         tests=_build_tests(results),
         intervals=_build_intervals(results),
         origins=_build_digests(results),
-        assumptions=build_assumptions([r.assumptions for r in results]),
+        assumptions=_build_assumptions(results),
         adjusted=_build_adjusted(results),
         equal_scores=_build_equal_scores(results),
         added=_build_registered_columns(results),
@@ -127,6 +133,16 @@ def _find_note_number(result: Result, kind: str, number: str, system: str | None
     """Return a number in the first note of a result with the given kind and system, or None."""
     note_numbers = (note.numbers for note in result.notes if note.kind == kind)
     return next((numbers.get(number) for numbers in note_numbers if numbers.get("system") == system), None)
+
+
+def _build_assumptions(results: Sequence[Result]) -> Assumptions | None:
+    """Return the columns of units that decide, from the notes on them, or None if there are none."""
+    n_deciding = [_find_note_number(r, "few-units-decide", "n_deciding") or 0 for r in results]
+    changes = [_find_note_number(r, "few-units-decide", "changes") for r in results]
+    reverses = np.array([change == "sign" for change in changes])
+    if not any(n_deciding):
+        return None
+    return Assumptions.build_empty(len(results), n_deciding=np.array(n_deciding), reverses=reverses)
 
 
 def _build_checks(results: Sequence[Result]) -> dict[str, CheckResults]:

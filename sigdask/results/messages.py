@@ -20,18 +20,14 @@ from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
 from sigdask.options import Option
 from sigdask.results.columns import (
     BCA,
-    CONFIDENCE,
     INVERSION,
     NORMAL,
     PERCENTILE,
     TANGO,
     AdjustmentDetails,
-    Assumption,
-    Assumptions,
     CodedColumn,
     Intervals,
     format_deciding,
-    pluralize,
 )
 from sigdask.results.notes import Note
 from sigdask.results.table import ClassicalColumn, Table, get_details
@@ -40,6 +36,7 @@ from sigdask.statistics.bounds import (
     ARRANGEMENTS_TEXT,
     KNOWN_DIGITS,
     RUNS_TEXT,
+    SECOND_RUN,
     TRIALS_TEXT,
     compute_level,
     estimate_trials_to_decide,
@@ -195,8 +192,6 @@ MAX_NAMED = 3
 """Maximum number of comparisons that a note names."""
 
 
-SECOND_RUN = "second run"
-
 DROPPED_PLACEHOLDER = "{dropped}"
 """Placeholder for the number of dropped observations in the description of a test."""
 
@@ -283,6 +278,7 @@ def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:
         _note_not_reached,
         _note_undecided,
         _note_second_look,
+        _note_deciding_units,
         iter_interval_notes,
     ):
         for row, note in iter_notes(table):
@@ -353,45 +349,14 @@ def _note_second_look(table: Table) -> RowNotes:
         yield row, Note("second-look", text, {"n_trials": n_seen})
 
 
-def list_assumptions(table: Table) -> dict[int, tuple[Assumption, ...]]:
-    """Return the doubts about the test's assumptions for each row that has any."""
+def _note_deciding_units(table: Table) -> RowNotes:
+    """Yield a note for each row whose verdict, or whose significant lead, rests on few units."""
     columns = table.assumptions
     if columns is None:
-        return {}
-    doubts: dict[int, tuple[Assumption, ...]] = {}
-    for row in np.flatnonzero(columns.is_skewed | ~np.isnan(columns.unseen_rate)).tolist():
-        n_units, unit = int(table.n_units[row]), table.unit[row]
-        doubts[row] = (
-            *([_describe_skewed(columns, row)] if columns.is_skewed[row] else ()),
-            *([_describe_few(columns, row, n_units, unit)] if columns.n_deciding[row] else ()),
-            *([] if np.isnan(columns.unseen_rate[row]) else [_describe_one_sign(columns, row, n_units, unit)]),
-        )
-    return doubts
-
-
-def _describe_skewed(columns: Assumptions, row: int) -> Assumption:
-    skewness = float(columns.skewness[row])
-    detail = (
-        f"the differences of units are skewed (skewness {skewness:+.1f}): the test and the interval assume symmetric "
-        "differences if the systems are equal, and are wrong if rare large ones are not in the sample"
-    )
-    return Assumption("skewed-differences", "warning", detail, skewness=skewness)
-
-
-def _describe_few(columns: Assumptions, row: int, n_units: int, unit: str) -> Assumption:
-    n, reverses = int(columns.n_deciding[row]), bool(columns.reverses[row])
-    consequence = "the other system would be ahead" if reverses else "the verdict would change"
-    detail = f"{format_deciding(n, n_units, unit)} the result: without {'it' if n == 1 else 'them'} {consequence}"
-    skewness, changes = float(columns.skewness[row]), "sign" if reverses else "verdict"
-    return Assumption("few-units-decide", "warning", detail, skewness, n, changes)  # type: ignore[arg-type]
-
-
-def _describe_one_sign(columns: Assumptions, row: int, n_units: int, unit: str) -> Assumption:
-    rate, size = float(columns.unseen_rate[row]), float(columns.cancelling_size[row])
-    size_text = "" if np.isnan(size) else f", and {size:.3g} lost on each of them would cancel the difference"
-    detail = (
-        f"none of {n_units:,} {pluralize(unit, n_units)} favours the other system; up to {100 * rate:.3g} % of all may "
-        f"({100 * CONFIDENCE:g} % bound){size_text}"
-    )
-    known_size = None if np.isnan(size) else size
-    return Assumption("one-sign", "note", detail, unseen_rate=rate, cancelling_size=known_size)
+        return
+    for row in np.flatnonzero((columns.n_deciding > 0) & ((table.decision == 1) | ~columns.reverses)).tolist():
+        n, reverses = int(columns.n_deciding[row]), bool(columns.reverses[row])
+        consequence = "the other system would be ahead" if reverses else "the verdict would change"
+        decide = format_deciding(n, int(table.n_units[row]), table.unit[row])
+        text = f"{decide} it: without {'it' if n == 1 else 'them'} {consequence}"
+        yield row, Note("few-units-decide", text, {"n_deciding": n, "changes": "sign" if reverses else "verdict"})

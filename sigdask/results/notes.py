@@ -17,6 +17,7 @@ NoteKind = Literal[
     "undecided",  # the interval of p contains alpha
     "unadjusted-undecided",  # as "undecided", for the unadjusted p of a verdict by adjusted p
     "second-look",  # p was computed before with fewer trials
+    "few-units-decide",  # without a few units the other system would be ahead, or the verdict would change
     "interval",  # a remark on an interval, or why there is none
     "interval-differs",  # it contains 0 although p is small, or the reverse
     "interval-coverage",  # the measured coverage of such intervals is below their level
@@ -45,7 +46,7 @@ CHANGES_VERDICTS: frozenset[NoteKind] = frozenset(
 )  # fmt: skip
 LIMITS_CONCLUSIONS: frozenset[NoteKind] = frozenset(
     {"second-look", "interval", "interval-differs", "interval-coverage", "simultaneous-differs", "intervals-alone",
-     "missing"}
+     "missing", "few-units-decide"}
 )  # fmt: skip
 NOTE_WEIGHTS: Mapping[str, tuple[str, frozenset[NoteKind]]] = {
     "Could change a verdict": (

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sigdask.results.columns import Assumption, format_short_doubt
 from sigdask.results.notes import Note, list_texts
 from sigdask.statistics.bounds import Check
 from sigdask.statistics.dependence import Dependence
@@ -230,8 +229,6 @@ class Result:
     test_signature : str or None
         One line that names everything that p depends on, so that p can be cited and reproduced. None without
         digests.
-    assumptions : tuple of Assumption
-        Assumptions of the test that the units make doubtful: skewed differences, few deciding units.
     p_adjusted_by : dict of str to float, or None
         The p-values of the two methods of which the adjusted p is the larger, by the methods' names. None if one
         method gives it.
@@ -286,7 +283,6 @@ class Result:
     score_b_interval: tuple[float, float] | None = None
     paired_d: float | None = None
     test_signature: str | None = None
-    assumptions: tuple[Assumption, ...] = ()
     p_adjusted_by: dict[str, float] | None = None
     interval_simultaneous: tuple[float, float] | None = None
     equal_scores: EqualScoreResult | None = None
@@ -316,6 +312,16 @@ class Result:
         if self.difference == 0:
             return None
         return self.a if (self.difference > 0) == self.higher_is_better else self.b
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether p is the smallest value that the trials allow: none of them was extreme."""
+        return self.method != "exact" and 0 == self.p_interval[0] < self.p_value
+
+    @property
+    def is_adjusted_bound(self) -> bool:
+        """Whether the adjusted p is the smallest value that the trials allow."""
+        return self.method != "exact" and 0 == (self.p_adjusted_interval or (1.0,))[0] < (self.p_adjusted or 0)
 
     def is_undecided(self, alpha: float) -> bool:
         """Return whether the interval of p contains alpha, so that more trials could change the verdict."""
@@ -407,18 +413,16 @@ def format_line(r: Result) -> str:
         The comparison.
     """
     location = [_escape_text(part) for part in (r.test_set, _get_subset(r)) if part]
-    p = format_p_equals(r.p_value)
-    adjusted = [] if r.p_adjusted is None or math.isnan(r.p_adjusted) else [f"adjusted {format_p_equals(r.p_adjusted)}"]
+    p = format_p_equals(r.p_value, is_bound=r.is_bound)
+    adjusted = []
+    if r.p_adjusted is not None and not math.isnan(r.p_adjusted):
+        adjusted = [f"adjusted {format_p_equals(r.p_adjusted, is_bound=r.is_adjusted_bound)}"]
     scores = (
         f"{_escape_text(r.metric)} {format_score(r.score_a)} - {format_score(r.score_b)} = "
         f"{format_signed(r.difference)}"
     )
-    parts = [*location, f"{_escape_text(r.a)} - {_escape_text(r.b)}", scores, p, *adjusted, _format_doubt(r)]
-    return f"Result({', '.join(filter(None, parts))})"
-
-
-def _format_doubt(r: Result) -> str:
-    return _escape_text(format_short_doubt(r.assumptions, r.n_units, r.unit))
+    parts = [*location, f"{_escape_text(r.a)} - {_escape_text(r.b)}", scores, p, *adjusted]
+    return f"Result({', '.join(parts)})"
 
 
 def _build_columns(results: Sequence[Result], alpha: float) -> dict[str, list[str]]:
@@ -432,14 +436,14 @@ def _build_columns(results: Sequence[Result], alpha: float) -> dict[str, list[st
         "score A": [format_score(r.score_a) for r in results],
         "score B": [format_score(r.score_b) for r in results],
         "A - B": [format_signed(r.difference) for r in results],
-        "unadjusted p" if adjusted else "p": [_format_p(r.p_value, alpha) for r in results],
-        "adjusted p": [_format_p(r.p_adjusted, alpha) for r in results],
-        "": [", but ".join(filter(None, [r.verdict(alpha), _format_doubt(r)])) for r in results],
+        "unadjusted p" if adjusted else "p": [_format_p(r.p_value, alpha, is_bound=r.is_bound) for r in results],
+        "adjusted p": [_format_p(r.p_adjusted, alpha, is_bound=r.is_adjusted_bound) for r in results],
+        "": [r.verdict(alpha) for r in results],
     }
 
 
-def _format_p(p: float | None, alpha: float) -> str:
-    return "" if p is None or math.isnan(p) else format_p(p, alpha)
+def _format_p(p: float | None, alpha: float, *, is_bound: bool) -> str:
+    return "" if p is None or math.isnan(p) else format_p(p, alpha, is_bound=is_bound)
 
 
 def _get_subset(r: Result) -> str:

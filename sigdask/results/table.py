@@ -40,11 +40,15 @@ from sigdask.results.columns import (
     take_rows,
 )
 from sigdask.results.notes import Note
+from sigdask.statistics.bounds import EXACT_VALUE, SECOND_RUN, SIGN_TEST
 from sigdask.statistics.classical import sort_tests
 from sigdask.statistics.exact import CLOSE_SHARE
 
 NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
 """Codes of a cross-check's outcome."""
+
+CONTESTED = 2
+"""Code of a verdict on which the test and the equal-score test differ."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -335,18 +339,21 @@ class Table(ColumnGroup):
         return np.where(np.isnan(self.p_adjusted), single, self.p_adjusted <= self.alpha).astype(np.int8)
 
     @property
+    def equal_score_p(self) -> Floats:
+        """The p of the equal-score test with which each row's verdict is compared: adjusted if that of the row is."""
+        test = get_equal_scores(self)
+        return np.where(np.isnan(self.p_adjusted) | np.isnan(test.p_adjusted), test.p_value, test.p_adjusted)
+
+    @property
     def is_contested(self) -> Bools:
         """Whether exactly one of the test and the equal-score test rejects at alpha, by adjusted p if there are any."""
-        if self.equal_scores is None:
-            return np.zeros(len(self), np.bool_)
-        own, joint = self.equal_scores.p_value, self.equal_scores.p_adjusted
-        p = np.where(np.isnan(self.p_adjusted) | np.isnan(joint), own, joint)
+        p = self.equal_score_p
         return np.asarray(~np.isnan(p) & (self.decision >= 0) & ((p <= self.alpha) != (self.decision == 1)))
 
     @property
-    def is_skewed(self) -> Bools:
-        """Whether the differences between units are skewed, for each row."""
-        return np.zeros(len(self), np.bool_) if self.assumptions is None else self.assumptions.is_skewed
+    def outcome(self) -> NDArray[np.int8]:
+        """Verdict on each row: as `decision`, but CONTESTED where only one of the two tests rejects."""
+        return np.where(self.is_contested, CONTESTED, self.decision).astype(np.int8)
 
     @property
     def has_disagreement(self) -> Bools:
@@ -526,9 +533,36 @@ def use_exact_p(table: Table) -> Table:
     is_only_exact = (table.n_trials == 0) & ~np.isnan(table.exact_high)
     p = np.where(is_known | is_only_exact, table.exact_high, table.p_value)
     low = np.where(is_only_exact, np.where(is_known, p, table.exact_low), table.p_low)
+    exact = table.exact | is_known
     return replace(
-        table, exact=table.exact | is_known, p_value=p, p_low=low, p_high=np.where(is_only_exact, p, table.p_high)
+        table,
+        exact=exact,
+        p_value=p,
+        p_low=low,
+        p_high=np.where(is_only_exact, p, table.p_high),
+        checks=_remove_repeated_checks(table, exact),
     )
+
+
+def _remove_repeated_checks(table: Table, exact: Bools) -> dict[str, CheckResults]:
+    """Return the checks, of which those that compute an exact p again, or have no part in it, are not applicable."""
+    checks = dict(table.checks)
+    sign_p, exact_check = checks[SIGN_TEST].p_value, checks[EXACT_VALUE]
+    is_same = exact & (exact_check.verdict > 0) & np.isclose(sign_p, table.exact_high, rtol=1e-9, atol=0)
+    for name, is_repeated, why in (
+        (SECOND_RUN, exact, "p is exact, so a second run checks nothing"),
+        (SIGN_TEST, is_same, "the exact p is that of the sign test, and the trials are compared with it"),
+    ):
+        check = checks[name]
+        rows = is_repeated & (check.verdict > 0)
+        reasons = np.where(rows, len(check.why.values), check.why.codes).astype(np.int32)
+        checks[name] = replace(
+            check,
+            verdict=np.where(rows, NOT_APPLICABLE, check.verdict).astype(np.int8),
+            p_value=np.where(rows, np.nan, check.p_value),
+            why=CodedColumn(reasons, (*check.why.values, why)),
+        )
+    return checks
 
 
 def select_intervals(table: Table) -> tuple[Intervals | None, str]:

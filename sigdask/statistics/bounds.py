@@ -153,8 +153,7 @@ KNOWN_DIGITS = 6
 Verdict = Literal["agrees", "disagrees", "not applicable", "contested"]
 
 
-EXACT_VALUE = "exact value"
-CHECKS = ("second run", "sign test", EXACT_VALUE)
+SECOND_RUN, SIGN_TEST, EXACT_VALUE = CHECKS = "second run", "sign test", "exact value"
 """Names of all checks, in the order in which they are printed."""
 
 EQUAL_SCORES = "equal scores"

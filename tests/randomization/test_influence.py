@@ -59,22 +59,7 @@ def test_scores_of_0_and_1_are_exempt():
     influence = diagnose(d)
     assert not influence.is_skewed.any()
     assert not influence.n_deciding.any()
-    assert not influence.has_one_sign.any()
     assert np.isnan(influence.skewness).all()
-
-
-def test_gains_of_one_size_that_are_no_0_and_1_are_of_one_sign():
-    scores = np.stack([np.full(20, 4), np.full(20, 3)], axis=1)  # ratings, all a step better
-    panel = build_panel(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
-    verdicts = ComparisonVerdicts(np.ones(1, np.int8), np.full(1, 0.05), np.zeros(1, np.int8))
-    assert compute_influence(panel, 0, np.arange(1), verdicts).has_one_sign.tolist() == [True]
-
-
-def test_one_sign_is_found_beyond_the_units_that_are_looked_at_first():
-    d = np.tile(np.arange(1, 201)[:, None], (1, 3))
-    d[150, 1] = -1
-    d[:, 2] *= -1
-    assert diagnose(d).has_one_sign.tolist() == [True, False, True]
 
 
 def enumerate_p(d, side):

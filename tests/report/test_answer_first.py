@@ -55,23 +55,25 @@ def test_metrics_by_which_different_systems_are_best_are_said_to_disagree(system
     assert "disagree" not in headline.build_verdict(single).headline
 
 
-def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_calls_and_a_count_of_the_rest(many):
+def test_of_many_systems_the_ranking_stands_below_the_answer_then_contested_results_and_a_count_of_the_rest(many):
     text = render(many)
     summary = headline.build_verdict(many)
     assert text.startswith(summary.headline)
-    n, n_close = len(many), len(summary.close)
-    assert n_close > MAX_CLOSEST
+    n, n_contested = len(many), summary.n_contested
+    n_not = n - summary.n_significant - n_contested
+    contested = f", {n_contested} contested" * bool(n_contested)
     find_positions(
         text,
         "ranking by mean; ",
-        "borderline results (",
-        f"{n} comparisons: {summary.n_significant} significant at 0.05, {n - summary.n_significant} not significant (p "
-        f"adjusted by max-t); {n_close} borderline results, the {MAX_CLOSEST} closest shown (",
-        "checks: second run ",
-        "sigdask ",
+        f"{n} comparisons: {summary.n_significant} significant at 0.05{contested}, {n_not} not significant (",
+        "test: stratified shuffling by item, two-sided; p adjusted by step-down max-T ",
     )
-    assert len(ROW_PATTERN.findall(text)) == MAX_CLOSEST
-    assert len(ROW_PATTERN.findall(render(many, verbose=True))) == min(n_close, 40)
+    assert len(ROW_PATTERN.findall(text)) == min(n_contested, MAX_CLOSEST)
+    for detail in ("checks: second run ", "borderline results (", "\nsigdask ", "signature: "):
+        assert (detail in text, detail in render(many, verbose=True)) == (
+            False,
+            detail != "signature: " or n_contested > 0,
+        )
     assert len(ROW_PATTERN.findall(render(many, everything=True))) == n
     assert "discriminative power" in render(many, verbose=True)
     assert "discriminative power" not in text
@@ -84,8 +86,10 @@ def test_notes_that_explain_are_details_and_those_that_warn_are_not():
     assert [note.kind for note in results.notes] == ["exact-by-holm"]
     assert select_warnings(results) == []
     assert [note.kind for note in select_warnings(results, verbose=True)] == ["exact-by-holm"]
-    few_units = compare_all({"a": [1, 2, 3], "b": [2, 1, 2]}, interval="none")
-    assert [note.kind for note in select_warnings(few_units)] == ["few-units"]
+    for n, kinds in ((3, ["few-units"]), (9, [])):  # of 3 items no p is as small as 0.05
+        few_units = compare_all({"a": [*range(n)], "b": [2] * n}, interval="none")
+        assert [note.kind for note in few_units.notes] == ["few-units"]
+        assert [note.kind for note in select_warnings(few_units)] == kinds
 
 
 def write_table(tmp_path, n_systems, n_items=12):

@@ -17,7 +17,7 @@ from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.influence import ComparisonVerdicts, compute_influence
 from sigdask.randomization.panels.sums import SUMS, Panel
-from sigdask.results.columns import Assumptions, compute_unseen_rate
+from sigdask.results.columns import Assumptions
 from sigdask.results.notes import Note, NoteValue
 from sigdask.results.table import Table, get_details
 from sigdask.statistics.bounds import MAX_TRIALS, estimate_trials_to_decide
@@ -224,11 +224,6 @@ def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assu
             for name in ("is_skewed", "n_deciding", "reverses"):
                 values = getattr(influence, name)
                 enter(name, table_rows, values, values != 0)
-            one_sign, rate = influence.has_one_sign, compute_unseen_rate(panel.n_units)
-            enter("unseen_rate", table_rows, np.full(len(rows), rate), one_sign)
-            if panel.linear[metric] and one_sign.any():
-                size = np.abs(panel.differences[pairs, metric]) * (1 - rate) / rate
-                enter("cancelling_size", table_rows, size, one_sign)
         start += len(comparisons)
     return Assumptions(**columns)
 

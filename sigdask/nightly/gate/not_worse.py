@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import scipy
 
@@ -24,7 +23,6 @@ from sigdask.nightly.gate.rules import (
     get_key,
     sort_findings,
 )
-from sigdask.report.summary.sentences import describe_doubt
 from sigdask.results.columns import ScoredMetric
 from sigdask.results.record import Result
 from sigdask.statistics.multiplicity import holm
@@ -176,20 +174,13 @@ def _build_finding(
         detectable=smallest,
         text=f"{c.system} is {_describe_standing(c, failed=failed)} {c.baseline} by {describe_scope(c)}: "
         f"{c.gain:+.4g}, {format_p_equals(p, level)}{'' if rule.adjust == 'none' else ' adjusted'}, "
-        f"{'at most' if p <= level else 'above'} the level {format_lower_limit(level)}"
-        f"{_describe_doubt(c.result, p, level) if failed else ''}; "
+        f"{'at most' if p <= level else 'above'} the level {format_lower_limit(level)}; "
         f"{_describe_detectable(smallest)}"
         f"{' (simulated)' if is_simulated else ''}{_describe_plan_verdict(c, basis.alpha, failed=failed)}"
         f"{describe_since(since)}",
         level=level,
         since=since,
     )
-
-
-def _describe_doubt(result: Result, p: float, level: float) -> str:
-    """Return a clause on doubts about a failure; which units decide is known only for the plan's verdict."""
-    kept = tuple(a for a in result.assumptions if a.kind != "few-units-decide")
-    return describe_doubt(replace(result, p_adjusted=p, assumptions=kept), level, points=False)
 
 
 def _describe_standing(c: CoveredComparison, *, failed: bool) -> str:

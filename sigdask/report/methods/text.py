@@ -84,8 +84,6 @@ class Facts:
         How the p-values of these verdicts were computed and adjusted, in words. Empty for a single exact p.
     alpha : float or None
         Level of the verdicts.
-    n_skewed : int
-        Comparisons that few units decide, or whose units' differences are skewed.
     """
 
     metrics: tuple[tuple[str, str], ...]
@@ -114,7 +112,6 @@ class Facts:
     has_sets: bool = False
     across_sets: str = ""
     alpha: float | None = None
-    n_skewed: int = 0
 
     @staticmethod
     def from_signatures(signatures: Sequence[Signature]) -> Facts:
@@ -163,12 +160,11 @@ class Facts:
             n_resamples=(family.n_resamples or 0) if family else 0,
             has_simultaneous=bool(get_details(table).has_interval.any()),
             tests=tuple(entry.name for entry in table.tests),
-            has_second_run=bool((table.second_trials > 0).any()),
+            has_second_run=bool(((table.second_trials > 0) & ~table.exact).any()),
             groupings=_drop_duplicates(ranking.grouping for ranking in build_rankings(table)),
             has_sets=bool(results.together),
             across_sets=_describe_p_across_sets(results),
             alpha=results.alpha,
-            n_skewed=int(np.count_nonzero(table.is_skewed)),
         )
 
 
@@ -281,9 +277,6 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
             f"{format_count(facts.n_checked, 'comparison')} only one of the two tests rejects; these are called "
             "contested."
         )
-    if facts.n_skewed:
-        subject = f"{facts.n_skewed:,} of {facts.n_comparisons:,} comparisons" if facts.n_comparisons > 1 else "it"
-        yield f"In {subject}, few units decide the result, or the differences of units are skewed."
     yield from _describe_groupings(facts)
     if facts.has_sets:
         procedure = f", with p-values {facts.across_sets}" if facts.across_sets else ""
@@ -468,6 +461,9 @@ def describe_test(results: ComparisonResults, *, intervals: bool = True, across_
     family = results.family_across_sets if across_sets else results.family
     yield _count_p_values(exact, n_trials, "unadjusted p" if family is not None and family.n_trials else "p")
     yield f"Significant means {_describe_significance(results, family, len(exact))}."
+    if table.is_contested.any() and not across_sets:
+        n_resamples = _format_range(get_equal_scores(table).n_resamples[table.is_contested])
+        yield f"Equal-score p: {CITATION_PATTERN.sub('', EQUAL_SCORE_TEST)}, {n_resamples} resamples."
     yield from _note_intervals(table) if intervals else ()
     scorers = {score.name: score.signature for score in list_used(table.metric) if score.signature}
     yield from (f"{metric} is {signature}." for metric, signature in scorers.items())
@@ -506,6 +502,8 @@ def list_sources(results: ComparisonResults, *, intervals: bool = True, across_s
     if (family := results.family_across_sets if across_sets else results.family) is not None:
         keys += find_citations(ADJUSTMENTS[family.adjust].sentence)
         keys += ["efron1993"] if family.n_resamples else []
+    if table.is_contested.any() and not across_sets:
+        keys += find_citations(EQUAL_SCORE_TEST)
     if intervals and table.intervals is not None:
         for name in sorted(list_used(table.intervals.method)):
             keys += find_citations(INTERVAL_METHODS[name].sentence) if name else ()

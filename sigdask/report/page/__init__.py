@@ -23,7 +23,7 @@ from sigdask.report.page.rankings import (
     build_forests,
     build_sections,
 )
-from sigdask.report.summary.sentences import describe_settings, is_adjusted
+from sigdask.report.summary.sentences import describe_settings, describe_test, is_adjusted
 from sigdask.report.terminal import MAX_ALARMS
 from sigdask.report.terminal.overview import MAX_NAMED
 from sigdask.results.comparisons import ComparisonResults
@@ -130,7 +130,7 @@ def render_page(
         "most_in_matrix": MAX_IN_MATRIX,
         "most_open": MAX_OPEN,
         "drawing": WIDTH,
-        "citations": list(dict.fromkeys(describe_settings(results) for results in nonempty.values())),
+        "citations": list(dict.fromkeys(f"{describe_settings(r)}; {describe_test(r)}" for r in nonempty.values())),
         "curve": page_data.build_curve(table),
     }
     data: dict[str, Any] = {grid.name: grid.build_script_data() for grid in grids if grid is not None}

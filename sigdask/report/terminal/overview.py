@@ -12,7 +12,7 @@ from sigdask.report.summary.checks import describe_checks, find_borderline
 from sigdask.report.summary.standings import BASELINE, SOME, GroupKey, Standings, get_group_key, join_phrases
 from sigdask.report.terminal.remarks import select_warnings
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.table import Table
+from sigdask.results.table import CONTESTED, Table
 from sigdask.statistics.rounding import format_p
 from sigdask.text import format_count, format_list, make_printable
 
@@ -90,7 +90,7 @@ def _describe_group(table: Table) -> tuple[str, str, str]:
     if c.design == BASELINE:
         return _describe_baseline(table, c)
     if c.design == SOME:
-        n = int(np.count_nonzero(c.decision == 1))
+        n = int(np.count_nonzero(c.outcome == 1))
         return "", f"{n:,} of {len(table):,} significant", ""
     top, row = int(c.top[0]), c.find_rival(0)
     others = [c.get_opponent(k, top) for k in c.near_top_rows.tolist()]
@@ -106,7 +106,7 @@ def _describe_baseline(table: Table, c: Standings) -> tuple[str, str, str]:
     row = int(np.nanargmax(np.where(np.isnan(c.ahead), -np.inf, c.ahead)))
     base = c.names[int(c.b[row])]
     kinds = (("better than", c.ahead > 0), ("worse than", c.ahead < 0))
-    counts = [(name, int(np.count_nonzero((c.decision == 1) & side))) for name, side in kinds]
+    counts = [(name, int(np.count_nonzero((c.outcome == 1) & side))) for name, side in kinds]
     parts = [f"{n:,} of {len(table):,} {name} {base}" for name, n in counts if n]
     best = c.names[int((c.a if c.ahead[row] > 0 else c.b)[row])]
     return best, join_phrases(parts) if parts else f"none differs from {base}", _format_p(table, row)
@@ -124,17 +124,18 @@ def _format_p(table: Table, row: int) -> str:
 def _describe_totals(table: Table, n_borderline: int) -> str:
     """Return lines on the number of comparisons by verdict and on the checks of all of them."""
     n_sets = len(np.unique(table.test_set.codes))
-    n_significant, n_undecided = (int(np.count_nonzero(table.decision == k)) for k in (1, -1))
+    n_significant, n_undecided, n_contested = (int(np.count_nonzero(table.outcome == k)) for k in (1, -1, CONTESTED))
     counts = [
         f"{n_significant:,} significant at {table.alpha:g}",
         *([f"{n_undecided:,} undecided"] if n_undecided else []),
-        f"{len(table) - n_significant - n_undecided:,} not significant",
+        *([f"{n_contested:,} contested"] if n_contested else []),
+        f"{len(table) - n_significant - n_undecided - n_contested:,} not significant",
         *([f"{n_borderline:,} borderline (another seed or two more units could change the verdict)"]
           if n_borderline else []),
     ]  # fmt: skip
     return (
-        f"{format_count(n_sets, 'test set')}, {format_count(len(table), 'comparison')}: {', '.join(counts)}\n"
-        f"checks: {describe_checks(table)}"
+        f"{format_count(n_sets, 'test set')}, {format_count(len(table), 'comparison')}: {', '.join(counts)}"
+        + f"\nchecks: {describe_checks(table)}" * bool(table.has_disagreement.any())
     )
 
 

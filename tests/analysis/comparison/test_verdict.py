@@ -15,8 +15,9 @@ from sigdask.report.summary import headline as verdict
 from sigdask.report.summary.checks import FEW_UNITS, estimate_units_to_turn, find_borderline
 from sigdask.report.summary.sentences import find_metrics_in_points, format_amount
 from sigdask.results.from_records import results_to_table
-from sigdask.results.record import Result
+from sigdask.results.record import EqualScoreResult, Result
 from sigdask.results.table import DISAGREES
+from sigdask.statistics.bounds import EQUAL_SCORES, Check
 
 
 def build_result(**changes):
@@ -41,13 +42,14 @@ def build_headline(*results):
 WEAK = {"p_value": 0.3, "p_interval": (0.3, 0.3)}
 SAMPLED = {"method": "approximate", "n_trials": 999, "n_extreme": 29, "p_value": 0.03, "p_interval": (0.018, 0.046)}
 OPEN = {"method": "approximate", "n_trials": 999, "n_extreme": 49, "p_value": 0.05, "p_interval": (0.034, 0.07)}
+FLOOR = {**SAMPLED, "n_extreme": 0, "p_value": 0.001, "p_interval": (0.0, 0.0053)}
 REVERSED = {"score_a": 0.3521, "score_b": 0.4747, "difference": -0.1226}
 
 
 def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
     answer = verdict.build_verdict(compare_all(yeh, metrics=["f1"], trials=9999))
     assert answer.headline == "I is better than II on f1 by 12.3 points [1.9, 23.4]; p = 0.0296 (exact)."
-    assert answer.checks == "second run and exact p agree"
+    assert answer.checks == "exact p agrees"  # a second run checks nothing then
     assert answer.is_checked
     assert (answer.n_significant, answer.n_undecided, answer.n_comparisons, answer.sentences) == (1, 0, 1, ())
     assert answer.best == (verdict.BestSystems("", None, "f1", ("I",)),)
@@ -60,6 +62,14 @@ def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
         (REVERSED, "II is better than I on f1 by 12.3 points; p = 0.0296 (exact)."),
         (WEAK, "I and II are not significantly different on f1: I is ahead by 12.3 points; p = 0.3 (exact)."),
         (OPEN, "Whether I is better than II on f1 is undecided at 0.05: I is ahead by 12.3 points; p = 0.05 (999 trials)."),
+        (
+            {
+                "equal_scores": EqualScoreResult(0.06, None, 9999, "", "x"),
+                "checks": (Check(EQUAL_SCORES, "contested", 0.06, "x"),),
+            },
+            "Whether I is better than II on f1 is contested: I is ahead by 12.3 points; p = 0.0296 (exact), but p = 0.06 in the equal-score test (x).",
+        ),
+        (FLOOR, "I is better than II on f1 by 12.3 points; p at most 0.001 (999 trials)."),
         ({"p_adjusted": 0.2}, "I and II are not significantly different on f1: I is ahead by 12.3 points; adjusted p = 0.2."),
         ({"p_adjusted": math.nan}, "I is better than II on f1 by 12.3 points; p = 0.0296 (exact)."),
         (
@@ -95,9 +105,9 @@ def test_one_comparison_reads_well_and_claims_no_more_than_is_known(changes, sai
 
 def test_the_interval_is_of_the_better_systems_lead(yeh):
     answer = verdict.build_verdict(compare_all(yeh, metrics=["precision"], trials=999))
-    assert "II is better than I on precision by 14.6 points [-0.5, 29.1]" in answer.headline
+    assert "precision is contested: II is ahead by 14.6 points [-0.5, 29.1]; p = 0.04 (exact), but" in answer.headline
     other_order = verdict.build_verdict(compare_all(yeh, metrics=["precision"], pairs=[("II", "I")], trials=999))
-    assert re.search(r"II is better than I on precision by 14\.6 points \[-0\.\d, 29\.\d\]", other_order.headline)
+    assert re.search(r"II is ahead by 14\.6 points \[-0\.\d, 29\.\d\]", other_order.headline)
 
 
 def test_metrics_that_disagree_on_the_best_are_told_apart_in_one_sentence():
@@ -133,7 +143,7 @@ def test_the_best_of_many_is_named_with_those_that_are_not_significantly_differe
     assert best.names == ("s5", "s4")
     far = verdict.build_verdict(compare_all(draw_counts(step=1), trials=999, interval="none"))
     assert re.fullmatch(
-        r"s5 is best on mean, significantly better than all 5 others: ahead of the runner-up, s4, by 1\.1; adjusted p = 0\.0\d*\.",
+        r"s5 is best on mean, significantly better than all 5 others: ahead of the runner-up, s4, by 1\.1; adjusted p at most 0\.001\.",
         far.headline,
     )
 
@@ -141,7 +151,7 @@ def test_the_best_of_many_is_named_with_those_that_are_not_significantly_differe
 def test_against_a_baseline_those_are_counted_that_beat_it():
     answer = verdict.build_verdict(compare_all(draw_counts(), trials=999, baseline="s2"))
     assert re.fullmatch(
-        r"2 of 5 systems are significantly better than s2 on mean: s5 by 0\.47 \[.*\], adjusted p = 0\.00\d*; also s4; 3 are not "
+        r"2 of 5 systems are significantly better than s2 on mean: s5 by 0\.47 \[.*\], adjusted p at most 0\.001; also s4; 3 are not "
         r"significantly different\.",
         answer.headline,
     )
