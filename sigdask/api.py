@@ -841,7 +841,7 @@ def compare_opened(
     """Compare systems as `compare_sets` does, and return the results with the details of single comparisons.
 
     With few comparisons, all have details. With many, these have: the ones of `open_pairs`, the best system against its
-    runner-up, and borderline results. Details are the null distribution, p against the number of trials, and the units
+    runner-up, and doubtful results. Details are the null distribution, p against the number of trials, and the units
     that decide.
 
     Parameters
@@ -874,7 +874,7 @@ def compare_opened(
     results = _compute_results(study, all_options)
     chosen = find_pair_rows(results.table, open_pairs)
     leading = Standings.from_table(results.table).list_leading_rows()
-    rows = select_rows(len(results), headline.build_verdict(results).close, leading=leading, chosen=chosen)
+    rows = select_rows(len(results), headline.build_verdict(results).doubtful, leading=leading, chosen=chosen)
     return results, compute_details(study, results.table, rows)
 
 

@@ -1,11 +1,10 @@
 """Texts made from the columns of a table: notes, details of checks and tests, remarks on intervals, and doubts.
 
-Notes on intervals say that one is missing and why, that it disagrees with p, or that its coverage may be too low.
+Notes on intervals say that one is missing and why, or that its coverage may be too low.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any
@@ -20,17 +19,14 @@ from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
 from sigdask.options import Option
 from sigdask.results.columns import (
     BCA,
-    INVERSION,
     NORMAL,
     PERCENTILE,
-    TANGO,
-    AdjustmentDetails,
     CodedColumn,
     Intervals,
     format_deciding,
 )
 from sigdask.results.notes import Note
-from sigdask.results.table import ClassicalColumn, Table, get_details
+from sigdask.results.table import ClassicalColumn, Table
 from sigdask.results.values import REMEMBERED_ROWS, Sentences, Values
 from sigdask.statistics.bounds import (
     ARRANGEMENTS_TEXT,
@@ -38,7 +34,6 @@ from sigdask.statistics.bounds import (
     RUNS_TEXT,
     SECOND_RUN,
     TRIALS_TEXT,
-    compute_level,
     estimate_trials_to_decide,
 )
 from sigdask.statistics.rounding import format_limits, format_p_equals, round_up
@@ -86,41 +81,7 @@ def iter_interval_notes(table: Table) -> RowNotes:
         method = intervals.method[row]
         head = "interval" if method else "no interval"
         yield row, Note("interval", f"{head}: {intervals.why[row]}", {"method": method or None})
-    yield from _note_differing(table, intervals)
     yield from _note_shortfalls(table, intervals)
-
-
-def _note_differing(table: Table, intervals: Intervals) -> RowNotes:
-    """Yield a note for each row whose interval and p disagree on whether the difference is 0, with the reason."""
-    level = np.array([math.nan if math.isnan(c) else compute_level(c) for c in intervals.confidence.tolist()])
-    contains_zero = (intervals.low <= 0) & (intervals.high >= 0)
-    is_small = table.p_value <= level
-    is_known = ~np.isnan(table.p_value) & ~np.isnan(intervals.low) & (table.n_trials > 0)
-    for row in np.flatnonzero(is_known & (contains_zero == is_small)).tolist():
-        relation = "contains 0 although" if contains_zero[row] else "excludes 0 although"
-        p, method = format_p_equals(float(table.p_value[row])), intervals.method[row]
-        percent = f"{100 * intervals.confidence[row]:.4g} %"
-        text = f"the {percent} interval {relation} {p}: {_explain_difference(table.alternative[row], method)}"
-        numbers = {"confidence": float(intervals.confidence[row]), "p_value": float(table.p_value[row])}
-        yield row, Note("interval-differs", text, numbers)
-
-
-def _explain_difference(alternative: str, method: str) -> str:
-    if alternative != "two-sided":
-        return "p is one-sided, but the interval is two-sided"
-    return {
-        INVERSION: (
-            "both are of the same test, computed from different trials or arrangements; more trials would bring "
-            "them together"
-        ),
-        NORMAL: "the interval uses a normal approximation, because there are many units",
-        TANGO: "the test counts arrangements of the discordant items, and the interval uses a normal approximation",
-    }.get(
-        method,
-        "the test swaps systems on these units and needs no approximation, but the bootstrap estimates what other "
-        "units would give; rely on the test for whether there is a difference, and on the interval for "
-        "its size",
-    )
 
 
 def _note_shortfalls(table: Table, intervals: Intervals) -> RowNotes:
@@ -146,50 +107,6 @@ def note_unused(option: Option, reason: str) -> Note:
     """Return a note on an option that has no effect, and why."""
     written = spell(option.name, False if option.default is True else None)  # who turns it off writes `--no-…`
     return Note("unused-option", f"{written} has no effect {reason}; leave it out", {"option": option.name})
-
-
-def note_adjusted(table: Table) -> list[Note]:
-    """Return notes on how many intervals seem to contradict the adjusted p-values."""
-    intervals = table.intervals
-    if intervals is None:
-        return []
-    details = get_details(table)
-    if details.has_interval.any():
-        return _note_simultaneous(table, details)
-    is_contrary = (
-        ~np.isnan(intervals.low) & ((intervals.low > 0) | (intervals.high < 0)) & (table.p_adjusted > table.alpha)
-    )
-    if not (n := int(np.count_nonzero(is_contrary))):
-        return []
-    text = (
-        f"intervals are not adjusted: {n:,} of {len(table):,} {'excludes' if n == 1 else 'exclude'} 0 where "
-        f"the adjusted p is above {table.alpha:g}"
-    )
-    return [Note("intervals-alone", text, {"n_comparisons": n, "of": len(table), "alpha": table.alpha})]
-
-
-def _note_simultaneous(table: Table, details: AdjustmentDetails) -> list[Note]:
-    """Return a note in a list if some simultaneous intervals contradict the verdicts, else an empty list."""
-    rejected = table.p_adjusted <= table.alpha
-    is_contrary = details.has_interval & (((details.low > 0) | (details.high < 0)) != rejected)
-    if not (rows := np.flatnonzero(is_contrary)).size:
-        return []
-    has_metrics = len({score.name for score in table.metric.values}) > 1
-    pairs = [
-        f"{table.a[row]} and {table.b[row]}" + (f" by {table.metric[row].name}" if has_metrics else "")
-        for row in rows[:MAX_NAMED].tolist()
-    ]
-    remainder = f" and {len(rows) - len(pairs):,} more" if len(rows) > len(pairs) else ""
-    text = (
-        f"{', '.join(pairs)}{remainder}: the simultaneous interval and the adjusted p disagree on whether there is a "
-        "difference. They are two methods, which can disagree near the limit of significance: the interval resamples "
-        "units, and p comes from the test. Report both"
-    )
-    return [Note("simultaneous-differs", text, {"n_comparisons": len(rows), "of": len(table), "alpha": table.alpha})]
-
-
-MAX_NAMED = 3
-"""Maximum number of comparisons that a note names."""
 
 
 DROPPED_PLACEHOLDER = "{dropped}"

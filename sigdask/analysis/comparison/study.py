@@ -45,7 +45,7 @@ from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns import AdjustmentDetails, EqualScores, Intervals
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
-from sigdask.results.messages import note_adjusted, note_unused
+from sigdask.results.messages import note_unused
 from sigdask.results.notes import Note, NoteValue, drop_duplicates
 from sigdask.results.signature import add_families
 from sigdask.results.table import AlternativeUnit, ClassicalColumn, Table, UnitCorrelation, use_exact_p
@@ -304,7 +304,7 @@ class Study:
             table=table,
             seed=self.seed,
             alpha=self.alpha,
-            notes=drop_duplicates([*notes, *note_adjusted(table)]),
+            notes=drop_duplicates(notes),
             family=None if largest is None else largest[0].build_note(len(largest[1])),
             together=self._combine_sets(tallies, table),
         )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.page.grids import PageColumn, PageTable, encode_names, encode_rows, encode_values
-from sigdask.report.summary.checks import explain_checks, merge_causes
+from sigdask.report.summary.checks import explain_checks
 from sigdask.report.summary.headline import Verdict, build_verdict
 from sigdask.report.summary.sentences import is_adjusted
 from sigdask.report.tables.cells import (
@@ -52,15 +52,13 @@ MAX_ROWS = 20_000
 """Maximum number of comparisons listed, those with the smallest p."""
 
 
-def build_grid(table: Table, borderline_rows: Sequence[int]) -> tuple[PageTable, NDArray[np.int64]]:
+def build_grid(table: Table) -> tuple[PageTable, NDArray[np.int64]]:
     """Return the grid of comparisons, and the table rows that it lists.
 
     Parameters
     ----------
     table : Table
         All comparisons.
-    borderline_rows : sequence of int
-        Rows of borderline results.
     """
     rows = select_listed(table)
     shown_table = table.take(rows)
@@ -79,7 +77,7 @@ def build_grid(table: Table, borderline_rows: Sequence[int]) -> tuple[PageTable,
     }
     if shown_table.intervals is not None:
         extra["plot"] = _list_interval_ends(shown_table)
-    columns = [*_iter_columns(shown_table, np.isin(rows, borderline_rows))]
+    columns = [*_iter_columns(shown_table)]
     return PageTable("comparisons", "Comparisons of systems", columns, left_out, extra), rows
 
 
@@ -92,7 +90,7 @@ def select_listed(table: Table) -> NDArray[np.int64]:
     return order[:MAX_ROWS]
 
 
-def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[PageColumn]:
+def _iter_columns(table: Table) -> Iterator[PageColumn]:
     test_set, subset = encode_names(table.test_set), encode_names(table.subset, lambda s: s.value if s else "")
     yield PageColumn("test set", test_set, is_filter=True, is_hidden=len(np.unique(test_set.codes)) < 2)
     yield PageColumn("subset", subset, is_filter=True, is_hidden=not any(subset.values))
@@ -119,8 +117,6 @@ def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[Pa
         yield PageColumn("equal-score p", p_texts, is_number=True, is_aside=not table.is_contested.any())
     verdicts = encode_values(table.outcome, VERDICTS.__getitem__)
     yield PageColumn("verdict", verdicts, is_filter=True, is_pinned=True, hints=VERDICT_HINTS)
-    borderline = encode_values(is_borderline, lambda is_close: "yes" if is_close else "")
-    yield PageColumn("borderline", borderline, is_filter=True, is_hidden=True)
     has_alarm = bool(table.has_disagreement.any())
     yield PageColumn("checks", _encode_checks(table), is_filter=True, is_aside=not has_alarm, hints=CHECK_HINTS)
     method_columns = (table.exact, table.n_trials, table.p_low, table.p_high)
@@ -229,7 +225,7 @@ class AnswerCard:
     n_sets : int
         Number of all test sets.
     counts : sequence of (str, str)
-        Numbers of comparisons by verdict, and of borderline results, each with what it means.
+        Numbers of comparisons by verdict, each with what it means.
     check_meanings : sequence of str
         What each check compares the p-values with.
     """
@@ -262,25 +258,14 @@ class AnswerCard:
 def build_card(sets: Mapping[str, ComparisonResults], table: Table) -> AnswerCard:
     """Return the card of all test sets, given one table of their comparisons."""
     verdicts = {name: build_verdict(results) for name, results in islice(sets.items(), MAX_SETS)}
-    causes = [cause for verdict in verdicts.values() for cause in verdict.causes]
-    return AnswerCard(verdicts, len(sets), [*_describe_counts(table, causes)], explain_checks(table))
-
-
-def list_borderline(sets: Mapping[str, ComparisonResults], verdicts: Mapping[str, Verdict]) -> Sequence[int]:
-    """Return the rows of borderline results in the joined table of all test sets."""
-    rows, offset = [], 0
-    for name, results in sets.items():
-        if name in verdicts:
-            rows.append(offset + verdicts[name].close)
-        offset += len(results)
-    return np.concatenate(rows).tolist() if rows else []
+    return AnswerCard(verdicts, len(sets), [*_describe_counts(table)], explain_checks(table))
 
 
 VERDICTS = {1: "significant", CONTESTED: "contested", 0: "not significant", -1: "undecided"}
 
 
-def _describe_counts(table: Table, causes: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield numbers of comparisons by verdict and of borderline results, each with what it means."""
+def _describe_counts(table: Table) -> Iterator[tuple[str, str]]:
+    """Yield numbers of comparisons by verdict, each with what it means."""
     n = len(table)
     if not n:
         yield "0 comparisons", "nothing was compared"
@@ -289,8 +274,3 @@ def _describe_counts(table: Table, causes: Sequence[str]) -> Iterator[tuple[str,
             total = f"{n_verdict:,} of {format_count(n, 'comparison')}" if n > 1 else "1 comparison"
             words = name.replace("significant", "significantly different")
             yield f"{total} {words} at {table.alpha:g}", VERDICT_HINTS[name]
-    if causes:
-        yield (
-            f"{len(causes):,} borderline result{'' if len(causes) == 1 else 's'}",
-            f"{merge_causes(causes)} could change the verdict",
-        )

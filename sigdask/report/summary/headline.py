@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.summary import checks as check_texts
-from sigdask.report.summary.checks import find_borderline, list_causes
+from sigdask.report.summary.checks import find_doubtful
 from sigdask.report.summary.standings import (
     ALL,
     BASELINE,
@@ -307,10 +307,8 @@ class Verdict:
         Checks and their outcomes, in a line.
     is_checked : bool
         Whether no check disagrees.
-    close : int64 array
-        Rows of the table whose verdict a different seed, or a few more or fewer units, could change; the closest first.
-    causes : tuple of str
-        Which of these, of each of them.
+    doubtful : int64 array
+        Rows of the table that are contested or whose verdict a different seed could change, the smallest p first.
     n_significant, n_undecided, n_contested, n_comparisons : int
         Comparisons that are significant, undecided, contested, and all.
     is_ranking : bool
@@ -324,8 +322,7 @@ class Verdict:
     sentences: tuple[str, ...]
     checks: str
     is_checked: bool
-    close: NDArray[np.int64]
-    causes: tuple[str, ...]
+    doubtful: NDArray[np.int64]
     n_significant: int
     n_undecided: int
     n_contested: int
@@ -348,15 +345,13 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     answer, sentences = _build_answer(results)
     caveats = [*_describe_disagreement(results), *_describe_correlation(results)]
     standings = Standings.from_table(table)
-    borderline = find_borderline(table)
     return Verdict(
         scope=tuple(_add_full_stop(note.text) for note in results.notes if note.kind == "scope"),
         headline=" ".join([_add_full_stop(answer if is_checked else DOUBT + answer), *caveats]),
         sentences=(*map(_add_full_stop, sentences), *(caveats if sentences else ())),
         checks=check_texts.describe_checks(table),
         is_checked=is_checked,
-        close=borderline,
-        causes=tuple(list_causes(table, borderline)),
+        doubtful=find_doubtful(table),
         n_significant=int(np.count_nonzero(outcome == 1)),
         n_undecided=int(np.count_nonzero(outcome == -1)),
         n_contested=int(np.count_nonzero(outcome == CONTESTED)),

@@ -96,10 +96,10 @@ def _select_rows(results: ComparisonResults, summary: Verdict, *, everything: bo
     n_most = MAX_DETAILED if summary.is_ranking else MAX_SHOWN
     if everything or len(table) <= n_most:
         return np.arange(len(table))
-    order = np.lexsort((-np.abs(table.difference), table.p_value, np.nan_to_num(table.p_adjusted, nan=0.0)))
-    if not summary.is_ranking:
-        return order[:MAX_SHOWN]
-    return order[~np.isin(table.outcome[order], (0, 1))][: MAX_SHOWN if verbose else MAX_CLOSEST]
+    if summary.is_ranking:
+        return summary.doubtful[: MAX_SHOWN if verbose else MAX_CLOSEST]
+    sort_keys = (-np.abs(table.difference), table.p_value, np.nan_to_num(table.p_adjusted, nan=0.0))
+    return np.lexsort(sort_keys)[:MAX_SHOWN]
 
 
 def _describe_rest(results: ComparisonResults, summary: Verdict, n_shown: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Table of many test sets: the best system of each by each metric, its verdict, and how many results are borderline."""
+"""Table of many test sets: the best system of each by each metric, its verdict, and how many results are doubtful."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.layout import format_table
-from sigdask.report.summary.checks import describe_checks, find_borderline
+from sigdask.report.summary.checks import describe_checks, find_doubtful
 from sigdask.report.summary.standings import BASELINE, SOME, GroupKey, Standings, get_group_key, join_phrases
 from sigdask.report.terminal.remarks import select_warnings
 from sigdask.results.comparisons import ComparisonResults
@@ -31,7 +31,7 @@ def format_overview(
 ) -> str:
     """Return a table with one row for each test set, subset and metric, and a line of totals below it.
 
-    If rows are omitted, changed rows are kept first, then those with a failed check, then those with most borderline
+    If rows are omitted, changed rows are kept first, then those with a failed check, then those with most doubtful
     results. Rows are in the order of the plan.
 
     Parameters
@@ -47,31 +47,30 @@ def format_overview(
     """
     standings = Standings.from_table(table)
     keys = _list_keys(table, standings.first_rows)
-    borderline = find_borderline(table)
-    n_borderline = np.bincount(standings.group[borderline], minlength=standings.n_groups)
+    n_doubtful = np.bincount(standings.group[find_doubtful(table)], minlength=standings.n_groups)
     is_doubtful = np.bincount(standings.group[table.has_disagreement], minlength=standings.n_groups) > 0
     is_changed = np.array([key in changed for key in keys], np.bool_)
-    order = np.lexsort((-n_borderline, ~is_doubtful, ~is_changed))
+    order = np.lexsort((-n_doubtful, ~is_doubtful, ~is_changed))
     shown = range(len(keys)) if everything else sorted(order[:MAX_LISTED].tolist())
     rows = [
         [
             *keys[g],
             *_describe_group(table.take(np.flatnonzero(standings.group == g))),
-            f"{n_borderline[g] or ''}",
+            f"{n_doubtful[g] or ''}",
             "yes" if is_changed[g] else "",
         ]
         for g in shown
     ]
-    names = ["test set", "subset", "metric", "best system", "verdict", "p", "borderline", "changed"]
+    names = ["test set", "subset", "metric", "best system", "verdict", "p", "doubtful", "changed"]
     optional = {"subset": any(key[1] for key in keys), "metric": len({key[2] for key in keys}) > 1, "changed": changed}
     kept = [k for k, name in enumerate(names) if optional.get(name, True)]
     parts = [format_table([names[k] for k in kept], [[row[k] for k in kept] for row in rows], width)]
     if len(rows) < len(keys):
         parts.append(
-            f"{len(rows)} of {len(keys):,} rows, chosen by changes, failed checks and number of borderline results "
+            f"{len(rows)} of {len(keys):,} rows, chosen by changes, failed checks and number of doubtful results "
             "(--all lists all)"
         )
-    return "\n".join([*parts, "", _describe_totals(table, len(borderline))])
+    return "\n".join([*parts, "", _describe_totals(table)])
 
 
 def _list_keys(table: Table, rows: NDArray[np.int64]) -> list[GroupKey]:
@@ -121,7 +120,7 @@ def _format_p(table: Table, row: int) -> str:
     return "" if np.isnan(p) else format_p(float(p), table.alpha)
 
 
-def _describe_totals(table: Table, n_borderline: int) -> str:
+def _describe_totals(table: Table) -> str:
     """Return lines on the number of comparisons by verdict and on the checks of all of them."""
     n_sets = len(np.unique(table.test_set.codes))
     n_significant, n_undecided, n_contested = (int(np.count_nonzero(table.outcome == k)) for k in (1, -1, CONTESTED))
@@ -130,8 +129,6 @@ def _describe_totals(table: Table, n_borderline: int) -> str:
         *([f"{n_undecided:,} undecided"] if n_undecided else []),
         *([f"{n_contested:,} contested"] if n_contested else []),
         f"{len(table) - n_significant - n_undecided - n_contested:,} not significant",
-        *([f"{n_borderline:,} borderline (another seed or two more units could change the verdict)"]
-          if n_borderline else []),
     ]  # fmt: skip
     return (
         f"{format_count(n_sets, 'test set')}, {format_count(len(table), 'comparison')}: {', '.join(counts)}"

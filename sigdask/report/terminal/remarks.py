@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sigdask.report.summary.checks import merge_causes
 from sigdask.report.summary.headline import Verdict
-from sigdask.report.summary.sentences import format_verdict_p
 from sigdask.results.columns import take_column
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
@@ -28,12 +26,7 @@ MAX_ALARMS = 100
 MAX_NOTES = 5
 """Maximum number of notes on single comparisons that are printed."""
 
-MAX_BORDERLINE = 3
-"""Maximum number of borderline results named in a line."""
-
-EXPLANATORY_KINDS: frozenset[NoteKind] = frozenset(
-    {"exact-by-holm", "intervals-alone", "interval", "simultaneous-differs", "larger-of-two"}
-)
+EXPLANATORY_KINDS: frozenset[NoteKind] = frozenset({"exact-by-holm", "interval", "larger-of-two"})
 """Kinds of notes on all results that change no verdict. They are printed among the details."""
 
 ESSENTIAL_KINDS: frozenset[NoteKind] = frozenset(
@@ -79,7 +72,7 @@ def iter_remarks(
 ) -> Iterator[str]:
     """Yield lines on checks that disagree, on contested results, and the notes that the answer depends on.
 
-    Details are the checks that agree, and borderline results.
+    Checks that agree are details.
     """
     if verbose or not summary.is_checked:
         yield f"checks: {summary.checks}"
@@ -91,8 +84,6 @@ def iter_remarks(
         yield "!!! Do not use these p-values; run `sigdask verify` and report this."
     if len(results) > 1:
         yield from _describe_causes(results.table)
-    if verbose and len(summary.close):
-        yield make_printable(f"{describe_borderline(summary.causes)}: {_name_borderline(results, summary)}")
     notes = [] if verbose else _collect_notes(shown)
     yield from (make_printable(f"note: {text}") for text in notes[:MAX_NOTES])
     if len(notes) > MAX_NOTES:
@@ -104,23 +95,6 @@ def _describe_causes(table: Table) -> Iterator[str]:
     causes = take_column(get_equal_scores(table).cause, np.flatnonzero(table.is_contested))
     if named := [f"{cause} ({n:,})" for cause, n in Counter(causes.to_list()).most_common() if cause]:
         yield make_printable(f"contested because of: {', '.join(named)}")
-
-
-def describe_borderline(causes: Sequence[str]) -> str:
-    """Return a label for borderline results, with what could change their verdicts."""
-    return f"borderline result{'' if len(causes) == 1 else 's'} ({merge_causes(causes)} could change the verdict)"
-
-
-def _name_borderline(results: ComparisonResults, summary: Verdict) -> str:
-    with_metric = len({score.name for score in results.table.metric.values}) > 1 or len(results) == 1
-    names = []
-    for r in iter_results(results.table.take(summary.close[:MAX_BORDERLINE])):
-        scope = (f" on {r.metric}" if with_metric else "") + (f" ({r.subset['value']})" if r.subset else "")
-        names.append(f"{r.a} and {r.b}{scope}, {format_verdict_p(r, results.alpha)}")
-    if len({*summary.causes}) > 1:
-        names = [f"{text} [{cause}]" for text, cause in zip(names, summary.causes, strict=False)]
-    n_more = len(summary.close) - len(names)
-    return ", ".join(names) + (f" and {n_more:,} more" if n_more else "")
 
 
 def _collect_notes(shown: Sequence[Result]) -> list[str]:
