@@ -8,22 +8,28 @@ the hypothesis of equal scores. Where only one of the two tests rejects, the res
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sigdask.analysis.comparison.jobs import FamilyComparisons
-from sigdask.analysis.comparison.pairs import build_full_panels
+from sigdask.analysis.comparison.pairs import Comparisons, build_full_panels
 from sigdask.counts.factors import group_rows, number_rows, take_cells
-from sigdask.counts.fields import Floats, Integers
+from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.metrics.forms import Ratios
 from sigdask.options import Adjust, Alternative
 from sigdask.randomization.families.bootstrap_t import OWN, STEP_DOWN, StudentisedBootstrap
+from sigdask.randomization.families.deviations import compute_skewness
 from sigdask.randomization.families.max_t import MaxTFamily
+from sigdask.randomization.influence import ComparisonVerdicts, find_deciding
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.build import SIDES, FamilyMember
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.slabs import Job, Tallies
-from sigdask.results.columns import CodedColumn, EqualScores
+from sigdask.results.columns import Assumptions, CodedColumn, EqualScores
+from sigdask.results.table import Table
 from sigdask.statistics.bounds import compute_bound
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, enforce_step_down
 
@@ -127,6 +133,67 @@ def _find_reasons(comparisons: FamilyComparisons) -> Integers:
             has_one_size = take_cells(shared.sign_counts[..., 0], row[rows], column[rows]) >= 0
             reason[rows] = np.where(has_one_size, IS_ONE_SIZE, MADE)
     return reason
+
+
+ANSWERS, SKEWED, FEW = "unequal numbers of answers", "skewed differences", "few units"
+
+UNEQUAL, LARGE, CHANCE, FEW_UNITS = 1.5, 1.0, 1.96, 20
+"""Least ratio of the denominators of two scores, least skewness (and its least value in standard errors), and number of
+differing units below which there are few, to name these as causes.
+"""
+
+
+def explain_contested(table: Table, set_comparisons: Sequence[Comparisons]) -> Table:
+    """Return the table with the causes of contested results, and how few units decide these.
+
+    Parameters
+    ----------
+    table : Table
+        All comparisons of some test sets, with equal-score tests.
+    set_comparisons : sequence of Comparisons
+        The comparisons of each test set, in the row order of the table.
+    """
+    n, start, contested = len(table), 0, table.is_contested
+    if table.equal_scores is None or not contested.any():
+        return table
+    cause, found = np.full(n, "", object), Assumptions.build_empty(n)
+    verdicts = _extract_verdicts(table)
+    for comparisons in set_comparisons:
+        for panel, metric, every_row in comparisons.iter_panels():
+            rows = every_row[contested[start + every_row]]
+            cause[start + rows] = [FEW if k < FEW_UNITS else "" for k in comparisons.n_discordant[rows].tolist()]
+            if not len(rows) or not isinstance(panel, Panel) or panel.kind != SUMS:
+                continue
+            pairs, table_rows = comparisons.row[rows].astype(np.int64), start + rows
+            found.skewness[table_rows] = compute_skewness(panel, metric, pairs.tolist())
+            limit = max(LARGE, CHANCE * math.sqrt(6 / max(panel.n_units, 1)))
+            found.is_skewed[table_rows] = np.abs(found.skewness[table_rows]) > limit
+            for name, is_cause in ((SKEWED, found.is_skewed[table_rows]), (ANSWERS, _is_unequal(panel, metric, pairs))):
+                for row in table_rows[is_cause].tolist():
+                    cause[row] = f"{name}, {cause[row]}" if cause[row] else name
+            deciding = find_deciding(panel, metric, pairs, verdicts.take(table_rows))
+            found.n_deciding[table_rows], found.reverses[table_rows] = deciding
+        start += len(comparisons)
+    tests = replace(table.equal_scores, cause=CodedColumn.from_values(cause.tolist()))
+    return replace(table, equal_scores=tests, assumptions=found)
+
+
+def _is_unequal(panel: Panel, metric: int, pairs: Integers) -> Bools:
+    """Return which pairs have scores whose denominators, such as numbers of answers, are very unequal."""
+    form = panel.metrics[metric].form
+    if not isinstance(form, Ratios) or panel.linear[metric]:
+        return np.zeros(len(pairs), np.bool_)
+    below = np.asarray(panel.to_arguments(metric, panel.totals), np.float64) @ np.array(form.denominators, np.float64).T
+    a, b = below[panel.pairs[pairs, 0]], below[panel.pairs[pairs, 1]]
+    return np.asarray((np.maximum(a, b) >= UNEQUAL * np.minimum(a, b)).any(axis=1))
+
+
+def _extract_verdicts(table: Table) -> ComparisonVerdicts:
+    """Return, for each comparison, the decision, the level that its unadjusted p has to reach, and the tested side."""
+    side = np.array([SIDES[value] for value in table.alternative.values], np.int8)[table.alternative.codes]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(np.isnan(table.p_adjusted) | (table.p_adjusted == 0), 1.0, table.p_value / table.p_adjusted)
+    return ComparisonVerdicts(table.decision, np.nan_to_num(table.alpha * share, nan=table.alpha), side)
 
 
 def build_bootstrap(

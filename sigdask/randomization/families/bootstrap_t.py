@@ -62,10 +62,10 @@ FLOOR = 1 / 4
 """Least share of the observed variance that divides a statistic which raises the maximum of a family.
 
 Pairs of which few units differ have resamples almost without variation, whose statistics would rule the maximum of all
-pairs. Without a floor, 96 % of the pairs that max-T finds in TREC's adhoc5_ap were contested, and all in web2010_ndcg20;
-with it 41 and 56 %. The rate of families of 8 equal systems in which both tests reject is then .065 for mirrored
-lognormals (100 units; .12 for 30) and .045 for gamma of skewness 3. A comparison's own p has no floor, and the joint p
-is at least as large.
+pairs. Without a floor, 96 % of the pairs that max-T finds in TREC's adhoc5_ap were contested, and all in
+web2010_ndcg20; with it 41 and 56 %. The rate of families of 8 equal systems in which both tests reject is then .065
+for mirrored lognormals (100 units; .12 for 30) and .045 for gamma of skewness 3. A comparison's own p has no floor, and
+the joint p is at least as large.
 """
 
 TIE = 1e-9
