@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -20,12 +21,16 @@ from sigdask.counts.factors import group_rows, number_rows, take_cells
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Adjust, Alternative
-from sigdask.randomization.families.bootstrap_t import OWN, STEP_DOWN, StudentisedBootstrap
+from sigdask.randomization.families.bootstrap_t import OWN, STEP_DOWN, StudentisedBootstrap, find_unknown
 from sigdask.randomization.families.deviations import compute_skewness
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.influence import ComparisonVerdicts, find_deciding
 from sigdask.randomization.panels import ComparedPanel
+from sigdask.randomization.panels.agreement import AgreementPanel, DecisionPanel
 from sigdask.randomization.panels.build import SIDES, FamilyMember
+from sigdask.randomization.panels.jackknife import JackknifePanel
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.results.columns import Assumptions, CodedColumn, EqualScores
@@ -42,10 +47,13 @@ MAX_DRAWN, MAX_PRODUCTS = 2 * 10**8, 2**33
 """Maximum units drawn, and units times comparisons, with more than the least number of resamples: seconds of a core."""
 
 ONE_SIZE = "all differences have one size, so equal scores mean equal chances of a win and a loss, which p tests"
-NO_SUMS = "the score is not computed from sums over units"
+SETS = "resamples of units leave out terms, so that scores of sets of distinct terms fall"
+DEPENDENT = "decisions on pairs that share a cell depend on each other, so that they cannot be resampled"
+SLOW = "the score is computed from random signs, which would be too slow to repeat without each unit"
+NO_ERROR = "the score without some units is not defined or does not vary, so that there is no standard error"
 STOPPED = "the resamples were not all counted"
-REASONS = ("", ONE_SIZE, NO_SUMS, STOPPED)
-MADE, IS_ONE_SIZE, IS_NO_SUM, IS_STOPPED = range(len(REASONS))
+REASONS = ("", ONE_SIZE, SETS, DEPENDENT, SLOW, NO_ERROR, STOPPED)
+MADE, IS_ONE_SIZE, IS_OF_SETS, IS_DEPENDENT, IS_SLOW, HAS_NO_ERROR, IS_STOPPED = range(len(REASONS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +83,7 @@ class EqualScoreTest:
     ) -> EqualScoreTest:
         """Return the test of comparisons, whose resamples also give simultaneous intervals if these are wanted."""
         reason = _find_reasons(comparisons)
-        rows = np.flatnonzero(reason != IS_NO_SUM)
+        rows = np.flatnonzero((reason == MADE) | (reason == IS_ONE_SIZE))
         if not (reason == MADE).any() and not with_intervals:
             return EqualScoreTest(method, reason, rows[:0])
         selected = comparisons.select(rows)
@@ -99,8 +107,10 @@ class EqualScoreTest:
             if tally.n_trials < self.job.n_trials:  # p is of a fixed number of resamples
                 reason[is_made] = IS_STOPPED
             else:
-                p, adjusted = self._compute_p_values(tally.counts[: len(self.rows), 0], tally.n_trials)
-                shown = is_made[self.rows]
+                counts = tally.counts[: len(self.rows), 0]
+                p, adjusted = self._compute_p_values(counts, tally.n_trials)
+                reason[self.rows[find_unknown(counts)]] = HAS_NO_ERROR
+                shown = reason[self.rows] == MADE
                 rows = self.rows[shown]
                 columns.p_value[rows], columns.p_adjusted[rows] = p[shown], adjusted[shown]
                 columns.n_resamples[rows] = tally.n_trials
@@ -125,13 +135,18 @@ class EqualScoreTest:
 def _find_reasons(comparisons: FamilyComparisons) -> Integers:
     """Return why each comparison needs or has no test, as an index in `REASONS`."""
     panel, row, column = comparisons.panel, comparisons.get_column("row"), comparisons.get_column("column")
-    reason = np.full(len(comparisons), IS_NO_SUM)
-    panels = comparisons.panels
+    reason, panels = np.full(len(comparisons), MADE), comparisons.panels
     for rows in group_rows(number_rows(panel)):
         shared = panels[panel[rows[0]]]
         if isinstance(shared, Panel) and shared.kind == SUMS:
             has_one_size = take_cells(shared.sign_counts[..., 0], row[rows], column[rows]) >= 0
             reason[rows] = np.where(has_one_size, IS_ONE_SIZE, MADE)
+        elif isinstance(shared, PresencePanel):
+            reason[rows] = IS_OF_SETS
+        elif isinstance(shared, DecisionPanel):
+            reason[rows] = IS_DEPENDENT
+        elif isinstance(shared, AgreementPanel) and shared.metric.statistic == "spa":
+            reason[rows] = IS_SLOW
     return reason
 
 
@@ -212,7 +227,7 @@ def build_bootstrap(
         panels, n_before = panels + set_panels, n_before + len(set_panels)
     member_index = number_rows(panel, column)
     first_rows = [set_panels[0] for set_panels in group_rows(member_index)]
-    members = tuple(FamilyMember(as_sums_panel(panels[panel[k]]), int(column[k])) for k in first_rows)
+    members = tuple(FamilyMember(_get_contributions(panels[panel[k]]), int(column[k])) for k in first_rows)
     n_units = tuple(comparisons.comparison_jobs[comparisons.set_index[k]].spec.units.n_units for k in first_rows)
     family = MaxTFamily(members, np.column_stack([member_index, row])[:, None, :], SIDES[alternative], studentised=True)
     return StudentisedBootstrap(family, n_units, has_cells)
@@ -222,6 +237,15 @@ def count_resamples(family: StudentisedBootstrap, wanted: int) -> int:
     """Return the number of resamples: the wanted number, or fewer if these would take too long."""
     n_affordable = min(MAX_DRAWN // family.n_drawn, MAX_PRODUCTS // (family.n_drawn * family.n_hypotheses))
     return min(wanted, max(MIN_RESAMPLES, n_affordable))
+
+
+def _get_contributions(panel: ComparedPanel) -> Panel:
+    """Return a panel to whose scores units contribute: one of sums, or of scores without some units."""
+    return (
+        cast("Panel", JackknifePanel(panel))
+        if isinstance(panel, OutputsPanel | AgreementPanel)
+        else as_sums_panel(panel)
+    )
 
 
 def as_sums_panel(panel: ComparedPanel) -> Panel:
