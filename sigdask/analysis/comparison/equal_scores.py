@@ -34,7 +34,9 @@ from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.results.columns import Assumptions, CodedColumn, EqualScores
+from sigdask.results.record import EqualScoreResult
 from sigdask.results.table import Table
+from sigdask.results.values import build_optional
 from sigdask.statistics.bounds import compute_bound
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, enforce_step_down
 
@@ -91,6 +93,14 @@ class EqualScoreTest:
         n = count_resamples(family, BH_RESAMPLES if method == "bh" and len(rows) > 1 else RESAMPLES)
         return EqualScoreTest(method, reason, rows, Job(family, n, label=f"resamples of {len(rows)} comparisons"))
 
+    @staticmethod
+    def build_across(comparisons: FamilyComparisons, members: Integers, alternative: Alternative) -> EqualScoreTest:
+        """Return the test of mean differences over several test sets, from the comparisons of each hypothesis."""
+        family = build_bootstrap(comparisons, alternative, members)
+        n, rows = len(members), np.arange(len(members))
+        job = Job(family, count_resamples(family, RESAMPLES), label=f"resamples of {n} comparisons over all sets")
+        return EqualScoreTest("max-t" if n > 1 else "none", np.full(n, MADE), rows, job)
+
     @property
     def family(self) -> StudentisedBootstrap:
         """The family that the job counts."""
@@ -121,6 +131,20 @@ class EqualScoreTest:
             CodedColumn(reason.astype(np.int32), REASONS),
             columns.cause,
         )
+
+    def compute_records(self, tallies: Tallies) -> list[EqualScoreResult]:
+        """Return the test of each comparison as a record."""
+        columns = self.compute_columns(tallies)
+        p_values = (build_optional(p).to_list() for p in (columns.p_value, columns.p_adjusted))
+        return [
+            *map(
+                EqualScoreResult,
+                *p_values,
+                columns.n_resamples.tolist(),
+                columns.why.to_list(),
+                columns.cause.to_list(),
+            )
+        ]
 
     def _compute_p_values(self, counts: Integers, n_resamples: int) -> tuple[Floats, Floats]:
         """Return p of each comparison in the bootstrap, and the adjusted p."""
@@ -212,9 +236,22 @@ def _extract_verdicts(table: Table) -> ComparisonVerdicts:
 
 
 def build_bootstrap(
-    comparisons: FamilyComparisons, alternative: Alternative, *, has_cells: bool = False
+    comparisons: FamilyComparisons, alternative: Alternative, parts: Integers | None = None, *, has_cells: bool = False
 ) -> StudentisedBootstrap:
-    """Return the studentised bootstrap of comparisons, on panels that include concordant units."""
+    """Return the studentised bootstrap of comparisons, on panels that include concordant units.
+
+    Parameters
+    ----------
+    comparisons : FamilyComparisons
+        The comparisons.
+    alternative : str
+        Alternative of all comparisons.
+    parts : int64 array, shape (n_hypotheses, n_sets), optional
+        The comparisons of whose mean difference each hypothesis is; by default each is of one comparison.
+    has_cells : bool
+        As in `StudentisedBootstrap`.
+    """
+    parts = np.arange(len(comparisons))[:, None] if parts is None else parts
     n, n_before = len(comparisons), 0
     panel, row, column = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
     panels: list[ComparedPanel] = []
@@ -227,9 +264,11 @@ def build_bootstrap(
         panels, n_before = panels + set_panels, n_before + len(set_panels)
     member_index = number_rows(panel, column)
     first_rows = [set_panels[0] for set_panels in group_rows(member_index)]
-    members = tuple(FamilyMember(_get_contributions(panels[panel[k]]), int(column[k])) for k in first_rows)
+    weight = 1 / parts.shape[1]
+    members = tuple(FamilyMember(_get_contributions(panels[panel[k]]), int(column[k]), weight) for k in first_rows)
     n_units = tuple(comparisons.comparison_jobs[comparisons.set_index[k]].spec.units.n_units for k in first_rows)
-    family = MaxTFamily(members, np.column_stack([member_index, row])[:, None, :], SIDES[alternative], studentised=True)
+    places = np.column_stack([member_index, row])[parts]
+    family = MaxTFamily(members, places, SIDES[alternative], studentised=True)
     return StudentisedBootstrap(family, n_units, has_cells)
 
 
