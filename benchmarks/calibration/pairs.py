@@ -127,6 +127,7 @@ def measure_diagnosis(scenario: Scenario, n_units: int, shift: float, rng: Rng, 
     return {
         "noted as skewed": Outcome(assumptions.is_skewed[is_seen], *limit),
         "few units decide": Outcome(assumptions.n_deciding[is_seen] > 0, should="nothing"),
+        "all units on one side": Outcome(~np.isnan(assumptions.unseen_rate), should="nothing"),
     }
 
 

@@ -332,23 +332,17 @@ class EqualScores(ColumnGroup):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assumptions(ColumnGroup):
-    """Skewness of the units' differences, and the few units that decide comparisons: arrays of shape (n,).
+class DecidingUnits(ColumnGroup):
+    """The few units that decide contested results: arrays of shape (n,).
 
     Attributes
     ----------
-    skewness : float64
-        Skewness of the units' differences, if it is larger than chance explains. Otherwise NaN.
-    is_skewed : bool
-        Whether the differences are skewed.
     n_deciding : int64
         The fewest units without which the sign or the verdict changes; 0 where these are not few.
     reverses : bool
         Whether the sign changes without them; else the verdict does.
     """
 
-    skewness: Floats
-    is_skewed: Bools
     n_deciding: Integers
     reverses: Bools
 

@@ -12,9 +12,9 @@ import numpy as np
 from sigdask.results import fields
 from sigdask.results.columns import (
     AdjustmentDetails,
-    Assumptions,
     CodedColumn,
     Column,
+    DecidingUnits,
     EqualScores,
     Group,
     InputDigests,
@@ -121,7 +121,7 @@ def results_to_table(results: Sequence[Result], alpha: float) -> Table:
         tests=_build_tests(results),
         intervals=_build_intervals(results),
         origins=_build_digests(results),
-        assumptions=_build_assumptions(results),
+        deciding=_build_deciding(results),
         adjusted=_build_adjusted(results),
         equal_scores=_build_equal_scores(results),
         added=_build_registered_columns(results),
@@ -135,14 +135,14 @@ def _find_note_number(result: Result, kind: str, number: str, system: str | None
     return next((numbers.get(number) for numbers in note_numbers if numbers.get("system") == system), None)
 
 
-def _build_assumptions(results: Sequence[Result]) -> Assumptions | None:
+def _build_deciding(results: Sequence[Result]) -> DecidingUnits | None:
     """Return the columns of units that decide, from the notes on them, or None if there are none."""
     n_deciding = [_find_note_number(r, "few-units-decide", "n_deciding") or 0 for r in results]
     changes = [_find_note_number(r, "few-units-decide", "changes") for r in results]
     reverses = np.array([change == "sign" for change in changes])
     if not any(n_deciding):
         return None
-    return Assumptions.build_empty(len(results), n_deciding=np.array(n_deciding), reverses=reverses)
+    return DecidingUnits(np.array(n_deciding), reverses)
 
 
 def _build_checks(results: Sequence[Result]) -> dict[str, CheckResults]:

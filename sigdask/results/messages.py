@@ -268,7 +268,7 @@ def _note_second_look(table: Table) -> RowNotes:
 
 def _note_deciding_units(table: Table) -> RowNotes:
     """Yield a note for each row whose verdict, or whose significant lead, rests on few units."""
-    columns = table.assumptions
+    columns = table.deciding
     if columns is None:
         return
     for row in np.flatnonzero((columns.n_deciding > 0) & ((table.decision == 1) | ~columns.reverses)).tolist():

@@ -21,10 +21,10 @@ from sigdask.results.columns import (
     SIMULTANEOUS,
     UNADJUSTED,
     AdjustmentDetails,
-    Assumptions,
     CodedColumn,
     Column,
     ColumnGroup,
+    DecidingUnits,
     EqualScores,
     InputDigests,
     Intervals,
@@ -199,8 +199,8 @@ class Table(ColumnGroup):
         None if not requested.
     origins : InputDigests or None
         None for results without digests.
-    assumptions : Assumptions or None
-        Diagnosis of units. None if there was none.
+    deciding : DecidingUnits or None
+        The few units that decide contested results. None without contested results.
     adjusted : AdjustmentDetails or None
         Details of the adjusted p-values, or None.
     equal_scores : EqualScores or None
@@ -251,7 +251,7 @@ class Table(ColumnGroup):
     tests: tuple[ClassicalColumn, ...] = ()
     intervals: Intervals | None = None
     origins: InputDigests | None = None
-    assumptions: Assumptions | None = None
+    deciding: DecidingUnits | None = None
     adjusted: AdjustmentDetails | None = None
     equal_scores: EqualScores | None = None
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
@@ -366,7 +366,7 @@ class Table(ColumnGroup):
 
 GROUPS: dict[str, type[ColumnGroup]] = {
     "checks": CheckResults, "dependence": UnitCorrelation, "beside": AlternativeUnit,
-    "tests": ClassicalColumn, "intervals": Intervals, "origins": InputDigests, "assumptions": Assumptions,
+    "tests": ClassicalColumn, "intervals": Intervals, "origins": InputDigests, "deciding": DecidingUnits,
     "adjusted": AdjustmentDetails, "equal_scores": EqualScores,
 }  # fmt: skip
 """Fields of a table that are groups of columns."""
@@ -411,7 +411,7 @@ def _build_groups(kind: str, columns_by_key: Mapping[str, Mapping[str, Column]])
     group = GROUPS[kind]
     if kind == "checks":
         return {key: group.from_columns(columns) for key, columns in columns_by_key.items()}
-    if kind in {"intervals", "origins", "assumptions", "adjusted", "equal_scores"}:
+    if kind in {"intervals", "origins", "deciding", "adjusted", "equal_scores"}:
         return next((group.from_columns(columns) for columns in columns_by_key.values()), None)
     keys = sort_tests(columns_by_key) if kind == "tests" else columns_by_key
     values = [[key] if len(group.KEYS) == 1 else json.loads(key) if group.KEYS else [] for key in keys]

@@ -33,7 +33,7 @@ from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.slabs import Job, Tallies
-from sigdask.results.columns import Assumptions, CodedColumn, EqualScores
+from sigdask.results.columns import CodedColumn, DecidingUnits, EqualScores
 from sigdask.results.record import EqualScoreResult
 from sigdask.results.table import Table
 from sigdask.results.values import build_optional
@@ -195,7 +195,7 @@ def explain_contested(table: Table, set_comparisons: Sequence[Comparisons]) -> T
     n, start, contested = len(table), 0, table.is_contested
     if table.equal_scores is None or not contested.any():
         return table
-    cause, found = np.full(n, "", object), Assumptions.build_empty(n)
+    cause, found = np.full(n, "", object), DecidingUnits.build_empty(n)
     verdicts = _extract_verdicts(table)
     for comparisons in set_comparisons:
         for panel, metric, every_row in comparisons.iter_panels():
@@ -204,17 +204,16 @@ def explain_contested(table: Table, set_comparisons: Sequence[Comparisons]) -> T
             if not len(rows) or not isinstance(panel, Panel) or panel.kind != SUMS:
                 continue
             pairs, table_rows = comparisons.row[rows].astype(np.int64), start + rows
-            found.skewness[table_rows] = compute_skewness(panel, metric, pairs.tolist())
             limit = max(LARGE, CHANCE * math.sqrt(6 / max(panel.n_units, 1)))
-            found.is_skewed[table_rows] = np.abs(found.skewness[table_rows]) > limit
-            for name, is_cause in ((SKEWED, found.is_skewed[table_rows]), (ANSWERS, _is_unequal(panel, metric, pairs))):
+            is_skewed = np.abs(compute_skewness(panel, metric, pairs.tolist())) > limit
+            for name, is_cause in ((SKEWED, is_skewed), (ANSWERS, _is_unequal(panel, metric, pairs))):
                 for row in table_rows[is_cause].tolist():
                     cause[row] = f"{name}, {cause[row]}" if cause[row] else name
             deciding = find_deciding(panel, metric, pairs, verdicts.take(table_rows))
             found.n_deciding[table_rows], found.reverses[table_rows] = deciding
         start += len(comparisons)
     tests = replace(table.equal_scores, cause=CodedColumn.from_values(cause.tolist()))
-    return replace(table, equal_scores=tests, assumptions=found)
+    return replace(table, equal_scores=tests, deciding=found)
 
 
 def _is_unequal(panel: Panel, metric: int, pairs: Integers) -> Bools:
