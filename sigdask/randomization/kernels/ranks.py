@@ -153,7 +153,11 @@ def score_kendall(words, codes, starts, gold, n_gold, n_gold_ties, out):  # noqa
     """
     n_items, (_, n_trials) = codes.shape[0] // 2, out.shape
     tree, passed = np.empty((n_gold + 1, LANES), np.int32), np.empty(n_gold + 1, np.int32)
-    side, number, below = np.zeros(LANES, np.int32), np.empty(LANES, np.int32), np.empty(LANES, np.int32)
+    largest = 1
+    for g in range(starts.shape[0] - 1):
+        largest = max(largest, starts[g + 1] - starts[g])
+    sides = np.zeros((largest, LANES), np.int32)  # of a group of equal predictions
+    number, below = np.empty(LANES, np.int32), np.empty(LANES, np.int32)
     lower, up_to = np.empty(LANES, np.int32), np.empty(LANES, np.int32)
     balance, ties = np.empty((2, LANES), np.int64), np.empty((2, LANES), np.int64)
     n_pairs = n_items * (n_items - 1) // 2
@@ -168,6 +172,7 @@ def score_kendall(words, codes, starts, gold, n_gold, n_gold_ties, out):  # noqa
             start, end = starts[g], starts[g + 1]
             number[:] = 0
             for e in range(start, end):
+                side = sides[e - start]
                 _read_sides(words, codes[e], block, width, side)
                 lower[:] = 0
                 all_lower = _add_counts(tree, passed, gold[e], lower)
@@ -184,8 +189,7 @@ def score_kendall(words, codes, starts, gold, n_gold, n_gold_ties, out):  # noqa
                     balance[0, t] += np.int32(np.int32(every - second) & ~mask)
                     number[t] += side[t]
             for e in range(start, end):
-                if end - start > 1:
-                    _read_sides(words, codes[e], block, width, side)
+                side = sides[e - start]
                 k = gold[e] + 1
                 while k <= n_gold:
                     passed[k] += 1
@@ -197,8 +201,8 @@ def score_kendall(words, codes, starts, gold, n_gold, n_gold_ties, out):  # noqa
             if end - start > 1:
                 for t in range(LANES):
                     n_first = end - start - number[t]
-                    ties[0, t] += n_first * (n_first - 1) // 2
-                    ties[1, t] += np.int64(number[t]) * (number[t] - 1) // 2
+                    ties[0, t] += n_first * (n_first - 1) >> 1
+                    ties[1, t] += np.int64(number[t]) * (number[t] - 1) >> 1
         for s in range(2):
             for t in range(width):
                 unequal = math.sqrt(n_pairs - ties[s, t]) * math.sqrt(n_pairs - n_gold_ties)
