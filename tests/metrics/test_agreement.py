@@ -190,12 +190,13 @@ def score_slowly(counts, statistic, level, group, zero, x):
     return np.mean(means)
 
 
-def standardise(counts, statistic_level, unit):
+def standardise(counts, statistic="", level="segment"):
+    by_rank = statistic in {"spearman", "kendall"} and level == "segment"
     sets, scores = np.array(counts.group("language-pair")), counts.field("score")
     result = np.empty_like(scores)
     for lp in np.unique(sets):
         here = sets == lp
-        result[here] = stats.zscore(scores[here])
+        result[here] = stats.rankdata(scores[here], axis=0) if by_rank else stats.zscore(scores[here]).round(12)
     return result
 
 
@@ -219,7 +220,7 @@ def test_scores_after_swaps_are_those_that_scipy_gives(statistic, level, group, 
     counts = make_data(9, 12, 1) if large else make_data(5, 6) if by_threshold else make_data()
     zero = ",undefined=zero" if statistic == "pearson" and group == "item" else ""
     panel = build_panel(counts, f"meta-{statistic}:level={level},group={group}{zero}", unit)
-    z = np.round(standardise(counts, level, unit), 12)
+    z = standardise(counts, statistic, level)
     trials = panel.compute_trial_scores(run=0, first=5, n_trials=n_trials)
     swaps = draw_swaps_by_item(counts, panel, unit, first=5, n_trials=n_trials)
     for p, (i, j) in enumerate(panel.pairs):
@@ -245,7 +246,7 @@ def test_thresholds_over_groups_whose_weights_have_no_small_common_denominator()
         by_threshold = [np.where(abs(d) <= e + 1e-9, 0, np.sign(d)) for e in (0.0, *np.unique(abs(d)))]
         return max(weights[right].sum() for right in by_threshold == np.sign(human[first] - human[second]))
 
-    z = np.round(standardise(counts, "segment", "item"), 12)
+    z = standardise(counts)
     swaps = draw_swaps_by_item(counts, panel, "item", first=5, n_trials=3)
     expected = [[score(np.where(swap, z[:, 1 - k], z[:, k])) for swap in swaps] for k in (0, 1)]
     assert panel.compute_trial_scores(run=0, first=5, n_trials=3)[0] == pytest.approx(np.array(expected), abs=1e-9)
@@ -267,7 +268,8 @@ def test_system_scores_are_standardised_and_swapped_and_all_arrangements_counted
     names = np.unique(systems)
     h = np.array([human[systems == s].mean() for s in names])
     means = np.array([counts.field("score")[systems == s, :2].mean(axis=0) for s in names])
-    z = np.round(stats.zscore(means), 12)
+    by_rank = statistic in {"spearman", "kendall"}
+    z = stats.rankdata(means.round(12), axis=0) if by_rank else stats.zscore(means).round(12)
     observed = SCIPY[statistic](z[:, 0], h) - SCIPY[statistic](z[:, 1], h)
     assert result.difference == pytest.approx(observed)
     n = 0
@@ -283,7 +285,7 @@ def test_system_scores_are_standardised_and_swapped_and_all_arrangements_counted
 def test_soft_accuracy_after_swaps_is_that_of_the_formula(unit):
     counts = make_data(5, 8, 1, share=1.0)
     panel = build_panel(counts, "meta-spa:signs=50", unit)
-    z, signs = standardise(counts, "segment", unit), draw_signs(50, 8).astype(float)
+    z, signs = standardise(counts), draw_signs(50, 8).astype(float)
     swaps = draw_swaps_by_item(counts, panel, unit, first=0, n_trials=5)
     trials = panel.compute_trial_scores(run=0, first=0, n_trials=5)
     human = counts.field("human").reshape(5, 8)

@@ -475,7 +475,7 @@ def _build_agreement_panels(
         n_items = counts.n_items if mask is None else int(mask.sum())
         yield AgreementPanel.from_cells(cells, spec.units, metric, spec.pairs, n_items), np.arange(len(spec.pairs))
         return
-    if metric.level == "system" and len(cells.sets) > cells.n_sets:
+    if cells.has_means(metric):
         cells = cells.average()
     decisions, weights = build_decisions(cells, metric)
     fields = {"decisions": decisions, "pairs": weights}

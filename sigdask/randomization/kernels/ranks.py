@@ -37,8 +37,8 @@ def _sum_group(words, codes, weights, start, end, number, total):
 
 
 @cached_njit()
-def score_spearman(words, codes, starts, weights, square, out):
-    """Write Spearman's correlations: those of the mean ranks of tied predictions and gold values.
+def sum_ranks(words, codes, starts, weights, sums, squares):
+    """Write sums over items of weight times rank, and of squared ranks; here ranks are doubled, minus n_items + 1.
 
     Parameters
     ----------
@@ -47,60 +47,46 @@ def score_spearman(words, codes, starts, weights, square, out):
     codes : int64 array, shape (2 * n_items,)
         Twice the unit of each entry, plus 1 if it is of the second system; sorted by the predictions.
     starts : int64 array, shape (n_groups + 1,)
-        First entry of each group of equal predictions, and the number of entries.
+        First entry of each group of equal predictions, and the number of entries. They share the mean of their ranks.
     weights : int64 array, shape (2 * n_items,)
-        For each entry, twice the rank of its gold value minus n_items + 1.
-    square : int
-        The sum of the items' squared weights.
-    out : float64 array, shape (2, n_trials)
-        Written; 0 where a correlation is 0/0.
+        Weight of each entry's item.
+    sums, squares : float64 array, shape (2, n_trials)
+        Written.
     """
-    n, (_, n_trials) = codes.shape[0] // 2, out.shape
+    n, (_, n_trials) = codes.shape[0] // 2, sums.shape
     number, total, below = np.empty(n_trials), np.empty(n_trials), np.zeros(n_trials)
-    ties = np.zeros((2, n_trials))
-    out[:] = 0.0
+    sums[:] = 0.0
+    squares[:] = (np.float64(n) * n - 1.0) * n / 3.0
     for g in range(starts.shape[0] - 1):
         start, size = starts[g], np.float64(starts[g + 1] - starts[g])
         every = np.float64(_sum_group(words, codes, weights, start, starts[g + 1], number, total))
         for t in range(n_trials):
             second = number[t]
             first = size - second
-            out[0, t] += (every - total[t]) * (2.0 * (start - below[t]) + first - n)
-            out[1, t] += total[t] * (2.0 * below[t] + second - n)
+            sums[0, t] += (every - total[t]) * (2.0 * (start - below[t]) + first - n)
+            sums[1, t] += total[t] * (2.0 * below[t] + second - n)
             below[t] += second
-        if size > 1.0:
-            for t in range(n_trials):
-                first = size - number[t]
-                ties[0, t] += (first * first - 1.0) * first
-                ties[1, t] += (number[t] * number[t] - 1.0) * number[t]
-    for s in range(2):
-        for t in range(n_trials):
-            squares = ((np.float64(n) * n - 1.0) * n - ties[s, t]) / 3.0
-            below_line = math.sqrt(squares) * math.sqrt(np.float64(square))
-            out[s, t] = out[s, t] / below_line if below_line > 0.0 else 0.0
+            if size > 1.0:
+                squares[0, t] -= (first * first - 1.0) * first / 3.0
+                squares[1, t] -= (second * second - 1.0) * second / 3.0
 
 
-@cached_njit()
+def score_spearman(words, codes, starts, weights, square, out):
+    """Write Spearman's correlations; 0 where one is 0/0.
+
+    Weights are the ranks of the gold values, doubled and centred as above, and `square` is the sum of their squares.
+    """
+    squares = np.empty_like(out)
+    sum_ranks(words, codes, starts, weights, out, squares)
+    below = np.sqrt(squares) * math.sqrt(square)
+    np.divide(out, below, out=out, where=below > 0)
+
+
 def score_auc(words, codes, starts, positive, n_positive, out):
-    """Write areas under the ROC curve; a tie of a positive and a negative item counts half. Arguments as above."""
-    n_negative, (_, n_trials) = codes.shape[0] // 2 - n_positive, out.shape
-    number, hits, negative = np.empty(n_trials), np.empty(n_trials), np.zeros(n_trials)
-    n_below = 0.0
-    out[:] = 0.0
-    for g in range(starts.shape[0] - 1):
-        size = np.float64(starts[g + 1] - starts[g])
-        every = np.float64(_sum_group(words, codes, positive, starts[g], starts[g + 1], number, hits))
-        for t in range(n_trials):
-            second = number[t] - hits[t]
-            first = size - every - second
-            out[0, t] += (every - hits[t]) * (2.0 * (n_below - negative[t]) + first)
-            out[1, t] += hits[t] * (2.0 * negative[t] + second)
-            negative[t] += second
-        n_below += size - every
-    n_pairs = 2.0 * n_positive * n_negative
-    for s in range(2):
-        for t in range(n_trials):
-            out[s, t] = out[s, t] / n_pairs if n_pairs else 0.0
+    """Write areas under the ROC curve; a tie of a positive and a negative item counts half. 0 where one is 0/0."""
+    sum_ranks(words, codes, starts, positive, out, np.empty_like(out))
+    n_pairs = n_positive * (codes.shape[0] // 2 - n_positive)
+    out[:] = (out + n_pairs) / (2 * n_pairs) if n_pairs else 0.0
 
 
 @cached_njit(error_model="numpy")
@@ -153,7 +139,11 @@ def score_kendall(words, codes, starts, gold, n_gold, n_gold_ties, out):  # noqa
     """
     n_items, (_, n_trials) = codes.shape[0] // 2, out.shape
     tree, passed = np.empty((n_gold + 1, LANES), np.int32), np.empty(n_gold + 1, np.int32)
-    side, number, below = np.zeros(LANES, np.int32), np.empty(LANES, np.int32), np.empty(LANES, np.int32)
+    largest = 1
+    for g in range(starts.shape[0] - 1):
+        largest = max(largest, starts[g + 1] - starts[g])
+    sides = np.zeros((largest, LANES), np.int32)  # of a group of equal predictions
+    number, below = np.empty(LANES, np.int32), np.empty(LANES, np.int32)
     lower, up_to = np.empty(LANES, np.int32), np.empty(LANES, np.int32)
     balance, ties = np.empty((2, LANES), np.int64), np.empty((2, LANES), np.int64)
     n_pairs = n_items * (n_items - 1) // 2
@@ -168,6 +158,7 @@ def score_kendall(words, codes, starts, gold, n_gold, n_gold_ties, out):  # noqa
             start, end = starts[g], starts[g + 1]
             number[:] = 0
             for e in range(start, end):
+                side = sides[e - start]
                 _read_sides(words, codes[e], block, width, side)
                 lower[:] = 0
                 all_lower = _add_counts(tree, passed, gold[e], lower)
@@ -184,8 +175,7 @@ def score_kendall(words, codes, starts, gold, n_gold, n_gold_ties, out):  # noqa
                     balance[0, t] += np.int32(np.int32(every - second) & ~mask)
                     number[t] += side[t]
             for e in range(start, end):
-                if end - start > 1:
-                    _read_sides(words, codes[e], block, width, side)
+                side = sides[e - start]
                 k = gold[e] + 1
                 while k <= n_gold:
                     passed[k] += 1
@@ -197,8 +187,8 @@ def score_kendall(words, codes, starts, gold, n_gold, n_gold_ties, out):  # noqa
             if end - start > 1:
                 for t in range(LANES):
                     n_first = end - start - number[t]
-                    ties[0, t] += n_first * (n_first - 1) // 2
-                    ties[1, t] += np.int64(number[t]) * (number[t] - 1) // 2
+                    ties[0, t] += n_first * (n_first - 1) >> 1
+                    ties[1, t] += np.int64(number[t]) * (number[t] - 1) >> 1
         for s in range(2):
             for t in range(width):
                 unequal = math.sqrt(n_pairs - ties[s, t]) * math.sqrt(n_pairs - n_gold_ties)

@@ -40,7 +40,7 @@ def build_counter(metric: BoundAgreement, cells: AgreementCells) -> Counter:
         return SoftAccuracyCounter(cells, metric.signs)
     if metric.statistic == "acc-eq":
         return CalibratedCounter(cells)
-    if metric.level == "system" and len(cells.sets) > cells.n_sets:
+    if cells.has_means(metric):
         return SystemCounter(cells, STATISTIC_CODES[metric.statistic])
     is_zero = metric.undefined == "zero"
     if metric.statistic == "pearson":

@@ -1,4 +1,4 @@
-"""Panels of two systems' predicted numbers under a metric of their order."""
+"""Panels of the ranks of two systems' predicted numbers, under a metric of their order."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.precision import rank_numbers
 from sigdask.metrics.base import BoundRanks
 from sigdask.metrics.regression import CORRELATIONS, read_predictions
 from sigdask.randomization.kernels.ranks import score_auc, score_average_precision, score_kendall, score_spearman
@@ -37,7 +38,7 @@ FIXED = COLUMN // 4
 
 @dataclass(frozen=True, eq=False)
 class RankPanel(OutputsPanel):
-    """Two systems' predicted numbers under one metric of their order; arrays as in `OutputsPanel`, of float64."""
+    """Ranks of two systems' predicted numbers under one metric of their order; arrays as in `OutputsPanel`."""
 
     metric: BoundRanks  # type: ignore[assignment]
     gold: Floats
@@ -50,10 +51,13 @@ class RankPanel(OutputsPanel):
     def from_counts(
         counts: Counts, units: SwapUnits, metric: Any, pair: Pair, subset: Bools | None = None
     ) -> RankPanel:
-        """Return the panel of one pair of systems in `counts`, on the items that both have."""
+        """Return the panel of one pair of systems in `counts`, of their ranks on the items that both have.
+
+        Ranks are swapped instead of predictions, so that the scale of a system's predictions does not matter.
+        """
         mask = counts.in_common(pair, subset)
         gold, predictions = read_predictions(metric.name, counts)
-        a, b = (predictions[k][mask] + 0.0 for k in pair)  # a negative zero becomes a positive one
+        a, b = (rank_numbers(predictions[k][mask]) for k in pair)
         return RankPanel(units.key, metric, a, b, gold[mask] + 0.0, units.index[mask], units.n_units)
 
     @cached_property
