@@ -41,7 +41,6 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
     adjusted = _adjust_p_values(rule, covered, basis)
     losses = [p for c, p in zip(covered, adjusted, strict=True) if c.is_worse]
     n_levels = _count_levels(rule, covered, basis)
-    name = format_rule_name(rule)
     level = compute_run_level(rule, len(covered), basis.n_shared, basis.runs_per_year)
     family_level = level if rule.false_alarms_per_year is None else level / n_levels
     simulated = _simulate_losses(rule, covered, family_level, basis)
@@ -51,7 +50,7 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
     ]
     return RuleVerdict(
         rule=rule,
-        name=name,
+        name=format_rule_name(rule),
         passed=all(f.passed for f in findings),
         p_value=min(1.0, n_levels * min(losses, default=1.0)),
         level=level,
@@ -59,8 +58,6 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
         alarms_per_year=basis.runs_per_year
         * min(1.0, family_level * (len(covered) if basis.limits_share(rule) else n_levels)),
         notes=tuple(_list_notes(rule, basis, level, findings)),
-        least_level={"holm": family_level / len(covered), "none": family_level}.get(rule.adjust),
-        repeats=basis.evidence.repeats.get(name),
         n_blind=sum(f.detectable is not None and math.isinf(f.detectable) for f in findings),
     )
 
@@ -243,8 +240,6 @@ def _describe_detectable(smallest: float | None) -> str:
 
 def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:
     n_blind = sum(f.detectable is not None and math.isinf(f.detectable) for f in findings)
-    if (repeated := basis.evidence.repeats.get(format_rule_name(rule))) is not None:
-        yield f"the outputs are the same as in run {repeated}: the two runs count as one"
     if rule.false_alarms_per_year is not None:
         budget = f"{rule.false_alarms_per_year:g} false alarms a year over {basis.runs_per_year:g} runs"
         if rule.alpha <= rule.false_alarms_per_year / basis.runs_per_year:

@@ -147,15 +147,12 @@ class Evidence:
         Swap standard deviation of each comparison.
     margin_results : mapping of (NonInferior or Equivalent, Key) to MarginResult
         Tests of non-inferiority and equivalence.
-    repeats : mapping of str to int
-        For each rule (`format_rule_name`), the earlier run with the same outputs in all of its comparisons. The two are
-        one observation.
     first_failures : mapping of (str, Key) to int
         For each rule and comparison, the first run that failed and whose outputs have not changed since.
     dropped : mapping of str to sequence of Key
         Comparisons of each rule that the run before judged, and that this run lacks.
     n_runs : int
-        Number of runs with new inputs in the last 365 days, including this one.
+        Number of runs in the last 365 days, including this one. Runs with the same inputs one after another are one.
     absent : tuple of Key
         Comparisons that could not be made, because one of the systems lacks the items.
     losses : mapping of str to LossDetection
@@ -167,7 +164,6 @@ class Evidence:
     baselines: Mapping[str, str | None] = field(default_factory=dict)
     spreads: Mapping[ComparisonKey, float] = field(default_factory=dict)
     margin_results: Mapping[tuple[WithinMargin, ComparisonKey], MarginResult] = field(default_factory=dict)
-    repeats: Mapping[str, int] = field(default_factory=dict)
     first_failures: Mapping[tuple[str, ComparisonKey], int] = field(default_factory=dict)
     dropped: Mapping[str, Sequence[ComparisonKey]] = field(default_factory=dict)
     n_runs: int = 0
@@ -239,7 +235,7 @@ class RuleVerdict:
     rule : NotWorse, NonInferior or Equivalent
         The rule in the plan.
     name : str
-        Name of the rule's p-values in the store.
+        Name of the rule.
     passed : bool
         Whether the rule holds. A rule without comparisons does not.
     p_value : float
@@ -252,10 +248,6 @@ class RuleVerdict:
         Expected number of runs a year that fail though no system is worse (at most, for NotWorse).
     notes : tuple of str
         Notes on the whole gate.
-    least_level : float or None
-        Maximum of the smallest unadjusted p of all comparisons. None if the plan adjusts.
-    repeats : int or None
-        The earlier run whose observation this one repeats.
     n_blind : int
         Number of comparisons that could not fail for lack of data, or that could not be computed.
     n_gone : int
@@ -272,8 +264,6 @@ class RuleVerdict:
     findings: tuple[RuleFinding, ...]
     alarms_per_year: float
     notes: tuple[str, ...]
-    least_level: float | None = None
-    repeats: int | None = None
     n_blind: int = 0
     n_gone: int = 0
     n_doubtful: int = 0
@@ -331,7 +321,7 @@ def get_key(result: Result) -> ComparisonKey:
 
 
 def format_rule_name(rule: Rule) -> str:
-    """Return the text that identifies a rule in the history; a different level or margin changes it.
+    """Return the text that identifies a rule in a run's record; a different level or margin changes it.
 
     Examples
     --------

@@ -27,10 +27,7 @@ MAX_PASSED = 5
 MAX_KEPT = 50
 """Maximum number of comparisons of a rule whose texts are in a run's record, failures first."""
 
-RULE_KEYS = (
-    "name", "passed", "p_value", "level", "least_level", "repeats", "n_blind", "n_gone", "n_doubtful",
-    "alarms_per_year",
-)  # fmt: skip
+RULE_KEYS = ("name", "passed", "p_value", "level", "n_blind", "n_gone", "n_doubtful", "alarms_per_year")
 FINDING_KEYS = ("system", "baseline", "gain", "p_value", "level", "passed", "since", "text")
 """Keys of each comparison in a run's record."""
 
@@ -51,9 +48,7 @@ def _describe_limits(verdict: GateVerdict) -> str:
         (sum(rule.n_doubtful for rule in verdict.rules), "p of {} may be too small"),
     )
     doubts = [text.format(format_count(n, "comparison")) for n, text in clauses if n]
-    repeats = {rule.repeats for rule in verdict.rules} - {None}
-    repeat_text = f", on the same outputs as run {min(filter(None, repeats))}" if len(repeats) == 1 else ""
-    return repeat_text + (f", but {', and '.join(doubts)} (see the notes)" if doubts else "")
+    return f", but {', and '.join(doubts)} (see the notes)" if doubts else ""
 
 
 def _clean(text: str) -> str:
@@ -106,15 +101,12 @@ def format_record(verdict_record: Mapping[str, Any]) -> str:
     """
     lines = [f"gate: {'passed' if verdict_record['passed'] else 'FAILED'}"]
     for rule in verdict_record["rules"]:
-        if rule["passed"] and "level" in rule:
-            lines += [f"  passed  {shorten_rule_name(rule['name'])}, level {format_lower_limit(rule['level'])}"]
+        name = f"{shorten_rule_name(rule['name'])}, level {format_lower_limit(rule['level'])}"
+        lines += [f"  {'passed' if rule['passed'] else 'FAILED'}  {name}"]
         if not rule["passed"]:
             failed = [finding["text"] for finding in _list_failures(rule)]
             n_more = rule["n_failed"] - len(failed)
-            name = rule["name"]
-            if "level" in rule:
-                name = f"{shorten_rule_name(name)}, level {format_lower_limit(rule['level'])}"
-            lines += [f"  FAILED  {name}", *(f"      ! {text}" for text in failed)]
+            lines += [f"      ! {text}" for text in failed]
             lines += [f"      and {n_more:,} more that failed"] if n_more else []
             lines += [f"      note: {note}" for note in rule["notes"]]
     return _clean("\n".join(lines))
@@ -139,8 +131,8 @@ def _build_finding_record(finding: RuleFinding, names: Sequence[str]) -> dict[st
 
 
 def format_levels(verdict: Mapping[str, Any]) -> str:
-    """Return the levels of a night's rules as text, or "" where its record has none."""
-    return ", ".join(dict.fromkeys(format_lower_limit(rule["level"]) for rule in verdict["rules"] if "level" in rule))
+    """Return the levels of a night's rules as text."""
+    return ", ".join(dict.fromkeys(format_lower_limit(rule["level"]) for rule in verdict["rules"]))
 
 
 def is_alarm(verdict: Mapping[str, Any]) -> bool:

@@ -131,7 +131,7 @@ def build_part(report: PlanReport) -> PagePart:
             "when": format_time(report.run.started),
             "before": report.before,
             "gate": verdict and _build_gate(verdict),
-            "is_unjudged": verdict is None and any("gate" in run.details for run in history.runs),
+            "is_unjudged": verdict is None and any("verdict" in run.details for run in history.runs),
             "levels": _format_level_spans(history),
             "most_reasons": MAX_REASONS,
             "changed": count_changes(report.changes),

@@ -214,11 +214,6 @@ def test_rules_that_share_the_false_alarms_of_a_year_divide_them_by_their_compar
     assert compute_run_level(NotWorse(0.05), 3, 12, 365) == 0.05
 
 
-@pytest.mark.parametrize(("adjust", "least"), [("holm", 0.01 / 4), ("none", 0.01)])
-def test_the_least_level_of_a_comparison_is_that_of_holms_first_step(adjust, least):
-    assert judge_losses(NotWorse(0.01, adjust=adjust), [0.0] * 4).rules[0].least_level == pytest.approx(least)
-
-
 def test_a_loss_whose_p_is_the_level_itself_fails():
     _, [result] = compare_losses([0.1], n=12)
     for p, is_passed in ((0.05, False), (math.nextafter(0.05, 1), True)):

@@ -155,7 +155,6 @@ def test_outputs_that_failed_before_are_one_observation_and_no_new_alarm(tmp_pat
         assert status == (lost > 3), text
     assert len((tmp_path / "told").read_text().splitlines()) == 2
     rules = [night_run.details["verdict"]["rules"][0] for night_run in read_runs(tmp_path)]
-    assert [rule["repeats"] for rule in rules] == [None, None, 2, 2, None]
     assert [rule["findings"][0]["since"] for rule in rules] == [None, None, 2, 2, None]
     history_text = run_command("history", tmp_path / "plan.toml")
     assert "the gate failed in 4 of these 5 runs, 2 of them for outputs that had not failed before" in history_text
@@ -185,12 +184,9 @@ def test_a_comparison_that_the_run_before_judged_is_missed(tmp_path):
     assert "gate: passed\n" in run_night(tmp_path, rules)[1]
     write_scores(tmp_path, 3, 3)
     _, text = run_night(tmp_path)
-    assert (
-        "gate: passed, on the same outputs as run 1, but 1 comparison of the previous run is gone (see the notes)"
-        in text
-    )
+    assert "gate: passed, but 1 comparison of the previous run is gone (see the notes)" in text
     assert "note: judged in the previous run, but not in this one: other and base by mean on night" in text
-    assert "gate: passed, on the same outputs as run 1\n" in run_night(tmp_path)[1]
+    assert "gate: passed\n" in run_night(tmp_path)[1]
 
 
 def test_a_margin_of_the_whole_range_shows_nothing():

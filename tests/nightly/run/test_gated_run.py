@@ -91,9 +91,6 @@ def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
     assert run_night(folder)[0] == 0
     assert read_tallies(folder / "plan.sqlite") == before
     second = json.loads((folder / "gate.json").read_text())
-    assert [rule.pop("repeats") for rule in first["rules"] + second["rules"]] == [None, None, 1, None]
-    assert second["rules"][0].pop("notes") == ["the outputs are the same as in run 1: the two runs count as one"]
-    assert first["rules"][0].pop("notes") == []
     assert second == first
 
 
