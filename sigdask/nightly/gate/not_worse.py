@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import scipy
 
@@ -24,7 +23,6 @@ from sigdask.nightly.gate.rules import (
     get_key,
     sort_findings,
 )
-from sigdask.report.summary.sentences import describe_doubt
 from sigdask.results.columns import ScoredMetric
 from sigdask.results.record import Result
 from sigdask.statistics.multiplicity import holm
@@ -39,14 +37,19 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
         metric = ScoredMetric(c.result.metric, c.result.higher_is_better)
         check_direction(c.result.a, c.result.b, c.baseline, c.result.alternative, metric)
     adjusted = _adjust_p_values(rule, covered, basis)
-    losses = [p for c, p in zip(covered, adjusted, strict=True) if c.is_worse]
     n_levels = _count_levels(rule, covered, basis)
     level = compute_run_level(rule, len(covered), basis.n_shared, basis.runs_per_year)
     family_level = level if rule.false_alarms_per_year is None else level / n_levels
+    equal_scores = _adjust_equal_scores(rule, covered, family_level, basis)
+    losses = [
+        p if p_equal is None else max(p, p_equal)
+        for c, p, p_equal in zip(covered, adjusted, equal_scores, strict=True)
+        if c.is_worse
+    ]
     simulated = _simulate_losses(rule, covered, family_level, basis)
     findings = [
-        _build_finding(rule, c, p, family_level, len(covered), basis, simulated.get(get_key(c.result)))
-        for c, p in zip(covered, adjusted, strict=True)
+        _build_finding(rule, c, p, p_equal, family_level, len(covered), basis, simulated.get(get_key(c.result)))
+        for c, p, p_equal in zip(covered, adjusted, equal_scores, strict=True)
     ]
     return RuleVerdict(
         rule=rule,
@@ -128,6 +131,35 @@ def _adjust_p_values(rule: NotWorse, covered: Sequence[CoveredComparison], basis
     return p_values
 
 
+def _adjust_equal_scores(
+    rule: NotWorse, covered: Sequence[CoveredComparison], level: float, basis: GateContext
+) -> list[float | None]:
+    """Return p of each comparison's equal-score test, adjusted for the same comparisons as p of the swap test.
+
+    Step-down p of the plan's families have no floor that grows with the number of comparisons. So Holm's procedure is
+    used only where there are none, and where the plan limits the share of false differences. None where there is no
+    test, or where not even its smallest possible p would reach the level: then the swap test decides.
+    """
+    tests = [c.result.equal_scores for c in covered]
+    own = [
+        c.result.p_value if t is None or t.p_value is None else t.p_value for c, t in zip(covered, tests, strict=True)
+    ]
+    joint = [p if t is None or t.p_adjusted is None else t.p_adjusted for p, t in zip(own, tests, strict=True)]
+    has_joint = all(t is None or t.p_value is None or t.p_adjusted is not None for t in tests)
+    p_values = adjusted = own
+    if rule.adjust == "plan":
+        p_values = adjusted = joint
+    elif rule.adjust == "holm" and has_joint and basis.adjust != "bh":
+        n_families = len({basis.get_family(c.result) for c in covered})
+        p_values, adjusted = joint, [min(1.0, n_families * p) for p in joint]
+    elif rule.adjust == "holm":
+        adjusted = [float(p) for p in holm(own)]
+    return [
+        None if t is None or t.p_value is None or (p <= 1 / (t.n_resamples + 1) and p_adjusted > level) else p_adjusted
+        for t, p, p_adjusted in zip(tests, p_values, adjusted, strict=True)
+    ]
+
+
 def _simulate_losses(
     rule: NotWorse, covered: Sequence[CoveredComparison], level: float, basis: GateContext
 ) -> dict[ComparisonKey, float]:
@@ -148,12 +180,15 @@ def _build_finding(
     rule: NotWorse,
     c: CoveredComparison,
     p: float,
+    p_equal: float | None,
     level: float,
     n_covered: int,
     basis: GateContext,
     simulated: float | None,
 ) -> RuleFinding:
-    failed = c.is_worse and p <= level
+    rejects = c.is_worse and p <= level
+    rejects_equal = rejects if p_equal is None else c.is_worse and p_equal <= level
+    failed = rejects and rejects_equal
     smallest_level = level / _count_adjusted(rule, c, n_covered, basis)
     # with max-T, the largest difference may be tested at the whole level
     smallest = compute_detectable_loss(
@@ -174,19 +209,26 @@ def _build_finding(
         text=f"{c.system} is {_describe_standing(c, failed=failed)} {c.baseline} by {describe_scope(c)}: "
         f"{c.gain:+.4g}, {format_p_equals(p, level)}{'' if rule.adjust == 'none' else ' adjusted'}, "
         f"{'at most' if p <= level else 'above'} the level {format_lower_limit(level)}"
-        f"{_describe_doubt(c.result, p, level) if failed else ''}; "
+        f"{_describe_equal_scores(c.result, p_equal, level, rejects=rejects, rejects_equal=rejects_equal)}; "
         f"{_describe_detectable(smallest)}"
         f"{' (simulated)' if is_simulated else ''}{_describe_plan_verdict(c, basis.alpha, failed=failed)}"
         f"{describe_since(since)}",
         level=level,
+        p_equal_scores=p_equal,
+        is_contested=rejects != rejects_equal,
         since=since,
     )
 
 
-def _describe_doubt(result: Result, p: float, level: float) -> str:
-    """Return a clause on doubts about a failure; which units decide is known only for the plan's verdict."""
-    kept = tuple(a for a in result.assumptions if a.kind != "few-units-decide")
-    return describe_doubt(replace(result, p_adjusted=p, assumptions=kept), level, points=False)
+def _describe_equal_scores(result: Result, p: float | None, level: float, *, rejects: bool, rejects_equal: bool) -> str:
+    """Return a clause on the equal-score test if it confirms or contests a loss, or if a failure lacks it."""
+    test = result.equal_scores
+    if p is None:
+        return f", without an equal-score test: {test.why}" if rejects and test and test.why else ""
+    if rejects != rejects_equal:
+        cause = f" ({test.cause})" if test and test.cause else ""
+        return f", but {format_p_equals(p, level)} of the equal-score test: contested{cause}, no failure"
+    return f", as is {format_p_equals(p, level)} of the equal-score test" if rejects else ""
 
 
 def _describe_standing(c: CoveredComparison, *, failed: bool) -> str:

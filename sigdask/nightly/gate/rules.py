@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -33,7 +32,8 @@ ComparisonKey = tuple[str, str | None, str, str, str]
 class NotWorse:
     """The rule that no system is significantly worse than the baseline.
 
-    It also passes if a test set is too small to show a difference. So the smallest detectable difference is stated.
+    A system fails if both the swap test and the equal-score test reject. The rule also passes if a test set is too
+    small to show a difference, so the smallest detectable difference is stated.
 
     Attributes
     ----------
@@ -206,6 +206,10 @@ class RuleFinding:
         Numbers of items that only the system, and only the baseline, has right, for 0/1 scores.
     level : float or None
         Level with which p was compared.
+    p_equal_scores : float or None
+        P-value of the equal-score test, adjusted if the rule adjusts. None if the rule or the scores have no such test.
+    is_contested : bool
+        Whether only one of the two tests shows a loss, so that the system does not fail.
     since : int or None
         The first run with this alarm, if the outputs have not changed since. Then it is not a new alarm.
     """
@@ -223,6 +227,8 @@ class RuleFinding:
     n_better: int | None = None
     n_worse: int | None = None
     level: float | None = None
+    p_equal_scores: float | None = None
+    is_contested: bool = False
     since: int | None = None
 
 
@@ -273,6 +279,11 @@ class RuleVerdict:
         """The comparisons that fail."""
         return tuple(finding for finding in self.findings if not finding.passed)
 
+    @property
+    def n_contested(self) -> int:
+        """Number of comparisons in which only one of two tests shows a loss."""
+        return sum(finding.is_contested for finding in self.findings)
+
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
@@ -321,32 +332,19 @@ def get_key(result: Result) -> ComparisonKey:
 
 
 def format_rule_name(rule: Rule) -> str:
-    """Return the text that identifies a rule in a run's record; a different level or margin changes it.
+    """Return the text that identifies a rule; the level is stated beside it.
 
     Examples
     --------
-    >>> format_rule_name(NotWorse(0.01))
-    'not-worse(alpha=0.01, adjust=holm)'
     >>> format_rule_name(NotWorse(0.05, false_alarms_per_year=4.0))
-    'not-worse(alpha=0.05, adjust=holm, false_alarms_per_year=4)'
+    'not-worse (adjust=holm, false_alarms_per_year=4)'
     """
     kind = {NotWorse: "not-worse", NonInferior: "non-inferior", Equivalent: "equivalent"}[type(rule)]
-    settings = {k: v for k, v in asdict(rule).items() if v and k != "detectable"}
+    settings = {k: v for k, v in asdict(rule).items() if v and k not in {"alpha", "detectable"}}
     if "false_alarms_per_year" in settings:
         settings["false_alarms_per_year"] = f"{settings['false_alarms_per_year']:g}"
     setting_texts = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in settings.items()]
-    return f"{kind}({', '.join(setting_texts)})"
-
-
-def shorten_rule_name(name: str) -> str:
-    """Return a rule's name without its `alpha`, for texts that state the level at which the rule is judged.
-
-    Examples
-    --------
-    >>> shorten_rule_name("not-worse(alpha=0.05, adjust=holm)"), shorten_rule_name("equivalent(alpha=0.05)")
-    ('not-worse (adjust=holm)', 'equivalent')
-    """
-    return re.sub(r"\(alpha=[^,)]*(?:, )?", " (", name).removesuffix(" ()")
+    return f"{kind} ({', '.join(setting_texts)})"
 
 
 MAX_METRICS = 6
@@ -485,8 +483,8 @@ def describe_scope(c: CoveredComparison) -> str:
 
 
 def sort_findings(findings: Sequence[RuleFinding]) -> tuple[RuleFinding, ...]:
-    """Return the findings with those that failed before those that passed."""
-    return tuple(sorted(findings, key=lambda f: f.passed))
+    """Return the findings: those that failed, those that are contested, and those that passed."""
+    return tuple(sorted(findings, key=lambda f: (f.passed, not f.is_contested)))
 
 
 def find_largest_losses(findings: Sequence[RuleFinding]) -> dict[str, float]:

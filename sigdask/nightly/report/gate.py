@@ -16,7 +16,6 @@ from sigdask.nightly.gate.rules import (
     find_largest_losses,
     format_losses,
     is_new_failure,
-    shorten_rule_name,
 )
 from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
 from sigdask.text import format_count, format_list, make_printable
@@ -27,8 +26,10 @@ MAX_PASSED = 5
 MAX_KEPT = 50
 """Maximum number of comparisons of a rule whose texts are in a run's record, failures first."""
 
-RULE_KEYS = ("name", "passed", "p_value", "level", "n_blind", "n_gone", "n_doubtful", "alarms_per_year")
-FINDING_KEYS = ("system", "baseline", "gain", "p_value", "level", "passed", "since", "text")
+RULE_KEYS = ("name", "passed", "p_value", "level", "n_blind", "n_contested", "n_gone", "n_doubtful", "alarms_per_year")
+FINDING_KEYS = (
+    "system", "baseline", "gain", "p_value", "p_equal_scores", "level", "passed", "is_contested", "since", "text",
+)  # fmt: skip
 """Keys of each comparison in a run's record."""
 
 
@@ -43,6 +44,7 @@ def _describe_limits(verdict: GateVerdict) -> str:
     """Return a clause on what limits the meaning of a passed gate, such as comparisons that could not fail."""
     n_gone = sum(rule.n_gone for rule in verdict.rules)
     clauses = (
+        (sum(rule.n_contested for rule in verdict.rules), "{} contested: one of two tests shows a loss"),
         (sum(rule.n_blind for rule in verdict.rules), "{} could not fail, for lack of data"),
         (n_gone, f"{{}} of the previous run {'is' if n_gone == 1 else 'are'} gone"),
         (sum(rule.n_doubtful for rule in verdict.rules), "p of {} may be too small"),
@@ -72,9 +74,8 @@ def _describe_comparison(finding: RuleFinding) -> str:
 
 def _describe_rule(rule: RuleVerdict) -> Iterator[str]:
     passed = [f for f in rule.findings if f.passed]
-    n_shown = MAX_PASSED if rule.passed else 0
-    name = f"{shorten_rule_name(rule.name)}, level {format_lower_limit(rule.level)}"
-    yield f"  {'passed' if rule.passed else 'FAILED'}  {name}"
+    n_shown = max(MAX_PASSED if rule.passed else 0, rule.n_contested)
+    yield f"  {'passed' if rule.passed else 'FAILED'}  {_format_title(rule.name, rule.level)}"
     for finding in [*rule.failures, *passed[:n_shown]]:
         yield f"      {'' if finding.passed else '! '}{finding.text}"
     if len(passed) > n_shown:
@@ -84,6 +85,10 @@ def _describe_rule(rule: RuleVerdict) -> Iterator[str]:
     for note in rule.notes:
         yield f"      note: {note}"
     yield f"      false alarms expected a year: {format_alarms(rule)}"
+
+
+def _format_title(name: str, level: float) -> str:
+    return f"{name}, level {format_lower_limit(level)}"
 
 
 def build_record(verdict: GateVerdict) -> dict[str, Any]:
@@ -101,8 +106,7 @@ def format_record(verdict_record: Mapping[str, Any]) -> str:
     """
     lines = [f"gate: {'passed' if verdict_record['passed'] else 'FAILED'}"]
     for rule in verdict_record["rules"]:
-        name = f"{shorten_rule_name(rule['name'])}, level {format_lower_limit(rule['level'])}"
-        lines += [f"  {'passed' if rule['passed'] else 'FAILED'}  {name}"]
+        lines += [f"  {'passed' if rule['passed'] else 'FAILED'}  {_format_title(rule['name'], rule['level'])}"]
         if not rule["passed"]:
             failed = [finding["text"] for finding in _list_failures(rule)]
             n_more = rule["n_failed"] - len(failed)
@@ -204,7 +208,7 @@ def render_junit(verdict: GateVerdict, name: str) -> str:
     """
     root = ET.Element("testsuites", _count_cases(verdict.rules, name))
     for rule in verdict.rules:
-        suite = ET.SubElement(root, "testsuite", _count_cases([rule], rule.name))
+        suite = ET.SubElement(root, "testsuite", _count_cases([rule], _format_title(rule.name, rule.level)))
         for finding in rule.findings:
             test_set, subset, _, _, metric = finding.key
             scope = test_set + (f".{subset}" if subset is not None else "")
