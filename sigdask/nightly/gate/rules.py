@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,27 +38,19 @@ class NotWorse:
     ----------
     alpha : float
         Level of the rule as a whole, or its maximum with `false_alarms_per_year`.
-    adjust : {"holm", "plan", "none"}
-        How p-values of its comparisons are adjusted: by Holm over all of them, as in the plan (within each of its
-        families), or not at all.
     baseline : str or None
         None uses the baseline of each test set.
     test_sets, metrics : tuple of str
         Test sets and metrics of the rule. Empty for all.
-    detectable : {"normal", "simulated"}
-        How the smallest detectable loss is computed: by the normal approximation, or by testing samples of the observed
-        units. No verdict depends on it.
     false_alarms_per_year : float or None
         The level of each run is this number divided by the runs per year. Rules share it in proportion to their numbers
         of comparisons, so that every comparison has the same share. The level does not depend on earlier runs.
     """
 
     alpha: float
-    adjust: Literal["holm", "plan", "none"] = "holm"
     baseline: str | None = None
     test_sets: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
-    detectable: Literal["normal", "simulated"] = "normal"
     false_alarms_per_year: float | None = None
 
 
@@ -155,8 +146,6 @@ class Evidence:
         Number of runs in the last 365 days, including this one. Runs with the same inputs one after another are one.
     absent : tuple of Key
         Comparisons that could not be made, because one of the systems lacks the items.
-    losses : mapping of str to LossDetection
-        Simulations of the smallest detectable losses, by test set.
     negative_items : mapping of (str, str) to bool
         By test set and metric, whether some items have negative scores, so that the metric is no share.
     """
@@ -168,7 +157,6 @@ class Evidence:
     dropped: Mapping[str, Sequence[ComparisonKey]] = field(default_factory=dict)
     n_runs: int = 0
     absent: tuple[ComparisonKey, ...] = ()
-    losses: Mapping[str, Any] = field(default_factory=dict)
     negative_items: Mapping[tuple[str, str], bool] = field(default_factory=dict)
 
     def __add__(self, other: Evidence) -> Evidence:
@@ -337,14 +325,14 @@ def format_rule_name(rule: Rule) -> str:
     Examples
     --------
     >>> format_rule_name(NotWorse(0.05, false_alarms_per_year=4.0))
-    'not-worse (adjust=holm, false_alarms_per_year=4)'
+    'not-worse (false_alarms_per_year=4)'
     """
     kind = {NotWorse: "not-worse", NonInferior: "non-inferior", Equivalent: "equivalent"}[type(rule)]
-    settings = {k: v for k, v in asdict(rule).items() if v and k not in {"alpha", "detectable"}}
+    settings = {k: v for k, v in asdict(rule).items() if v and k != "alpha"}
     if "false_alarms_per_year" in settings:
         settings["false_alarms_per_year"] = f"{settings['false_alarms_per_year']:g}"
     setting_texts = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in settings.items()]
-    return f"{kind} ({', '.join(setting_texts)})"
+    return f"{kind} ({', '.join(setting_texts)})" if setting_texts else kind
 
 
 MAX_METRICS = 6
@@ -361,62 +349,33 @@ class GateContext:
         The results.
     evidence : Evidence
         Further data that rules need.
-    family : {"metric", "test-set", "plan"}
-        Scope within which the plan adjusted p-values.
     runs_per_year : float
         Runs per year, for the expected number of false alarms.
-    sizes : mapping of tuple of str to int
-        Comparisons of each family.
     n_shared : int
         Comparisons of all rules that share the false alarms of a year.
     alpha : float or None
         The level of the plan's tables, which may differ from the gate's.
-    adjust : str or None
-        The plan's adjustment.
     """
 
     table: Table
     evidence: Evidence
-    family: str
     runs_per_year: float
-    sizes: Mapping[tuple[str, ...], int]
     n_shared: int = 0
     alpha: float | None = None
-    adjust: str | None = None
-
-    def limits_share(self, rule: NotWorse) -> bool:
-        """Return whether a rule's p-values limit the share of false differences, not the probability of one."""
-        is_rate = rule.adjust == "plan" and self.adjust in {"bh", "by"}
-        return is_rate and max(self.sizes.values(), default=0) > 1
 
     @staticmethod
-    def from_rules(
-        rules: Sequence[Rule], table: Table, evidence: Evidence, family: str, runs_per_year: float
-    ) -> GateContext:
-        """Return the context for some rules, with the numbers of comparisons that their levels depend on."""
-        codes = np.column_stack([table.test_set.codes, table.metric.codes])
-        distinct, n_rows = np.unique(codes, axis=0, return_counts=True)
-        sizes = Counter[tuple[str, ...]]()
-        for (test_set, metric), n in zip(distinct.tolist(), n_rows.tolist(), strict=True):
-            sizes[_build_family_key(family, table.test_set.values[test_set], table.metric.values[metric].name)] += n
+    def from_rules(rules: Sequence[Rule], table: Table, evidence: Evidence, runs_per_year: float) -> GateContext:
+        """Return the context for some rules, with the number of comparisons that their levels depend on."""
         n_shared = sum(
             len(select_rows(rule, table, evidence.baselines))
             for rule in rules
             if isinstance(rule, NotWorse) and rule.false_alarms_per_year is not None
         )
-        return GateContext(table, evidence, family, runs_per_year, sizes, n_shared, table.alpha)
-
-    def get_family(self, result: Result) -> tuple[str, ...]:
-        """Return the key of the family of comparisons in which the plan adjusted a result's p-value."""
-        return _build_family_key(self.family, result.test_set, result.metric)
+        return GateContext(table, evidence, runs_per_year, n_shared, table.alpha)
 
     def get_spread(self, result: Result) -> float | None:
         """Return the standard deviation of a comparison's difference over trials, or None where it is unknown."""
         return self.evidence.spreads.get(get_key(result))
-
-
-def _build_family_key(family: str, test_set: str, metric: str) -> tuple[str, ...]:
-    return {"metric": (test_set, metric), "test-set": (test_set,)}.get(family, ())
 
 
 @dataclass(frozen=True, slots=True)

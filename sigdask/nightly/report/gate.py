@@ -50,7 +50,7 @@ def _describe_limits(verdict: GateVerdict) -> str:
         (sum(rule.n_doubtful for rule in verdict.rules), "p of {} may be too small"),
     )
     doubts = [text.format(format_count(n, "comparison")) for n, text in clauses if n]
-    return f", but {', and '.join(doubts)} (see the notes)" if doubts else ""
+    return f", but {', and '.join(doubts)} (see below)" if doubts else ""
 
 
 def _clean(text: str) -> str:
