@@ -88,6 +88,19 @@ def test_differences_of_one_size_need_no_equal_score_test_and_intervals_change_n
     assert [r.equal_scores for r in with_intervals] == [r.equal_scores for r in results]
 
 
+def test_contested_results_name_their_causes():
+    [skewed] = {r.equal_scores.cause for r in compare_all(draw_skewed(), **OPTIONS) if r.verdict(0.05) == "contested"}
+    assert skewed == "skewed differences"
+    # 500 of 1,000 answers of a are right, and 59 of 100 of b, on other items: chi-square gives 0.086
+    predicted = np.repeat([[1, 0], [0, 1]], [1000, 100], axis=0)
+    right = predicted * np.repeat([1, 0, 1, 0], [500, 500, 59, 41])[:, None]
+    counts = Counts(("a", "b"), {"tp": right, "predicted": predicted, "gold": np.ones_like(right)}, 1100)
+    [r] = compare_all(counts, metrics=["precision"], second_run=False)
+    assert r.p_value < 0.01
+    assert r.equal_scores.p_value == pytest.approx(0.083, abs=0.01)
+    assert (r.verdict(0.05), r.equal_scores.cause) == ("contested", "unequal numbers of answers")
+
+
 def test_tukeys_published_p_stands_beside_the_one_that_the_verdict_takes():
     # c lies in the middle of a and b on every unit: relabelled, a and b are half as far apart as swapped
     base, half = build_rng(4).standard_normal((2, 40))
