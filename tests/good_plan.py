@@ -96,7 +96,7 @@ def build_good_plan():
             "when": "failed",
             "timeout": 5,
             "rules": [
-                {"rule": "not-worse", "alpha": 0.01, "adjust": "holm", "baseline": "base", "test_sets": ["one"]},
+                {"rule": "not-worse", "alpha": 0.01, "baseline": "base", "test_sets": ["one"]},
                 {"rule": "non-inferior", "margin": 0.5, "alpha": 0.05, "metrics": ["mean"], "baseline": "base"},
             ],
         },

@@ -10,6 +10,7 @@ import zlib
 from functools import partial
 
 import numpy as np
+from sigdask.randomization.families.skewness import SHARE, find_skewed
 
 from benchmarks.calibration.compared import MEAN
 from benchmarks.calibration.measuring import Case, Outcome
@@ -18,7 +19,6 @@ from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, find_critical_value
 from sigdask.randomization.families.max_t import MaxTFamily
-from sigdask.randomization.families.skewness import SHARE, find_skewed
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.panels.build import FamilyMember, PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits

@@ -119,9 +119,9 @@ def test_a_failed_gate_is_the_first_thing_that_a_run_says(tmp_path):
     assert terminal.status == 1
     lines = [line for line in terminal.screen if line and not line.startswith("sigdask: ")]
     assert lines[0].startswith("gate: FAILED: s0 against s2 by mean on set0; s1 against s2 by mean on set0; ")
-    assert next(line for line in lines if "FAILED  " in line).startswith("  FAILED  non-inferior(margin=0.01")
+    assert next(line for line in lines if "FAILED  " in line).startswith("  FAILED  non-inferior (margin=0.01")
     report = call_sigdask("report", "night.toml", columns=120, cwd=tmp_path).stdout.splitlines()
-    assert report[:2] == ["gate: FAILED", "  FAILED  non-inferior(margin=0.01, alpha=0.01), level 0.01"]
+    assert report[:2] == ["gate: FAILED", "  FAILED  non-inferior (margin=0.01), level 0.01"]
     assert report[2].startswith("      ! s0 is not shown non-inferior to s2 within 0.01 by mean on set0: -0.205, p = ")
     find_positions(terminal.text, "gate: FAILED", "plan night, run 1 of ", "== set0 ==", "== set1 ==")
     assert terminal.text.count("systems is significantly better than s2 on mean") == 2  # once for each test set

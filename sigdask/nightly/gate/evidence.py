@@ -1,26 +1,20 @@
-"""Evidence that a gate needs from one test set besides results: standard deviations, margin tests, loss simulations.
-
-The smallest losses that a test would detect are found by simulation: it is run on reweighted samples of the units.
-"""
+"""Evidence that a gate needs from one test set besides results: standard deviations and margin tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from sigdask import metrics as metric_registry
-from sigdask.analysis import power
 from sigdask.analysis.comparison.pairs import CompareSpec, ComparisonSettings, bind_metric, list_comparisons
 from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
-from sigdask.metrics.base import AnyBound, BoundMetric
+from sigdask.metrics.base import AnyBound
 from sigdask.nightly.gate.margin_tests import Count, MarginTests
 from sigdask.nightly.gate.rules import (
-    POWER,
     ComparisonKey,
     Evidence,
     MarginResult,
@@ -30,10 +24,7 @@ from sigdask.nightly.gate.rules import (
     get_key,
     select_rows,
 )
-from sigdask.options import Alternative
-from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.power import SystemPairs, can_decide
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
@@ -51,7 +42,7 @@ def gather_evidence(
     count: Count = count_jobs,
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Evidence:
-    """Return evidence beyond a test set's results: standard deviations, margin tests, simulations.
+    """Return evidence beyond a test set's results: standard deviations and margin tests.
 
     Non-inferiority and equivalence are tested as `sigdask.nightly.gate.margin_tests` says.
 
@@ -99,10 +90,7 @@ def gather_evidence(
                 tests = MarginTests(counts, rule, metrics[name], str(rule.baseline or baseline), spec, count)
                 metric_results = tests.compute([r for r in rule_results if r.metric == name], spreads)
                 margin_results |= {(rule, key): margin_result for key, margin_result in metric_results}
-    losses = {}
-    if any(isinstance(rule, NotWorse) and rule.detectable == "simulated" for rule in rules):
-        losses[counts.name] = LossDetection(counts, metrics, by, seed, count, interruptible)
-    return Evidence(baselines, spreads, margin_results, losses=losses)
+    return Evidence(baselines, spreads, margin_results)
 
 
 def _iter_spreads(
@@ -122,86 +110,3 @@ def _iter_spreads(
             if panel not in deviations:
                 deviations[panel] = c.panels[panel].estimate_swap_deviations()
             yield key, float(deviations[panel][c.row[k], c.column[k]])
-
-
-SAMPLES = 2_000
-"""Samples of each accurate estimate of power."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LossDetection:
-    """Simulation of the smallest losses that the comparisons of one test set would detect.
-
-    Attributes
-    ----------
-    counts : Counts
-        The test set, with its unit.
-    metrics : mapping of str to BoundMetric, BoundSets or BlackBox
-        Metrics by name.
-    by : str or None
-        Column of subsets.
-    seed : int
-        Seed of the random stream.
-    count : callable
-        Counts jobs.
-    interruptible : callable
-        Context manager for work that may be interrupted.
-    """
-
-    counts: Counts
-    metrics: Mapping[str, AnyBound]
-    by: str | None
-    seed: int
-    count: Count
-    interruptible: Callable[[], AbstractContextManager[None]]
-
-    def find_losses(
-        self, results: Sequence[Result], systems: Sequence[str], level: float
-    ) -> dict[ComparisonKey, float]:
-        """Return the smallest loss that the test detects with power 0.8, for each comparison that samples can judge.
-
-        Parameters
-        ----------
-        results : sequence of Result
-            The comparisons, all of one alternative.
-        systems : sequence of str
-            The system in each comparison that would be worse.
-        level : float
-            Level with which p is compared.
-        """
-        if not results or not can_decide(level):
-            return {}
-        rejection = power.RejectionRule(cast("Alternative", results[0].alternative), level, SAMPLES)
-        searches: dict[ComparisonKey, power.PowerSearch] = {}
-        groups: dict[tuple[str, str | None], list[int]] = {}
-        for k, result in enumerate(results):
-            groups.setdefault((result.metric, get_key(result)[1]), []).append(k)
-        for (metric, subset), members in groups.items():
-            bound = self.metrics[metric]
-            if isinstance(bound, BoundMetric):
-                better = 1 if bound.higher_is_better else -1
-                locations = self._locate_units(bound, subset, [results[k] for k in members])
-                for k, (pairs, row) in zip(members, locations, strict=True):
-                    side = -better if systems[k] == results[k].a else better
-                    searches[get_key(results[k])] = power.PowerSearch(
-                        power.PowerTarget(pairs, row, side), power.PowerQuestion(POWER), rejection
-                    )
-        with self.interruptible():
-            power.run_searches([*searches.values()], rejection, self.count, with_first=False)
-        return {key: loss for key, search in searches.items() if (loss := search.detectable_difference) is not None}
-
-    def _locate_units(
-        self, metric: BoundMetric, subset: str | None, results: Sequence[Result]
-    ) -> list[tuple[SystemPairs, int]]:
-        """Return, for each comparison under one metric, the panel with its units and its row in that panel."""
-        system_index = {name: k for k, name in enumerate(self.counts.systems)}
-        pairs = np.array([(system_index[r.a], system_index[r.b]) for r in results], np.int64)
-        mask = None
-        if subset is not None and self.by is not None:
-            mask = np.array([value == subset for value in self.counts.group(self.by)])
-        locations: dict[int, tuple[SystemPairs, int]] = {}
-        units = SwapUnits.from_counts(self.counts, self.seed)
-        for placed in PanelGroups.from_metrics(self.counts, [metric], pairs).build(units, mask, every_unit=True):
-            system_pairs = SystemPairs(placed.panel)
-            locations |= {k: (system_pairs, row) for row, k in enumerate(placed.pair_indices.tolist())}
-        return [locations[k] for k in range(len(results))]

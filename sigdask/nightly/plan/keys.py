@@ -257,20 +257,7 @@ RULE_SCOPE = (
 """Keys that choose the comparisons of a rule of the gate."""
 
 
-NOT_WORSE_OPTIONS = (
-    Option(
-        "Adjust p by Holm over all comparisons of the rule, like the plan, or not at all. By default like the plan if "
-        "it sets an adjustment, else by Holm.", name="adjust", choices=("holm", "plan", "none")
-    ),
-    *RULE_SCOPE,
-    Option(
-        "How the smallest loss that would be detected is found: by the normal approximation, or by samples of the "
-        "observed units, each judged by the test.", "normal", name="detectable", choices=("normal", "simulated")
-    ),
-)  # fmt: skip
-
-
-@plan_table(NOT_WORSE_OPTIONS, after="alpha")
+@plan_table(RULE_SCOPE, after="alpha")
 class NotWorseKeys:
     """No system is significantly worse than the baseline."""
 

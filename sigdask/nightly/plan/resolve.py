@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from sigdask.analysis.candidate_rankings.spec import RankingSpec, convert_cutoffs
@@ -334,13 +334,10 @@ def _build_rule(rule: Any, shared_options: GivenOptions, gate: Any) -> Rule:
         return NonInferior(margin=rule.margin, **shared)
     if isinstance(rule, tables.EquivalentKeys):
         return Equivalent(margin=rule.margin, **shared)
-    adjust: Literal["holm", "plan", "none"] = "holm" if shared_options.get("adjust", "none") == "none" else "plan"
     false_alarms = gate.false_alarms_per_year
     if false_alarms is None and rule.alpha is None:
         false_alarms = FALSE_ALARMS_PER_YEAR
-    return NotWorse(
-        adjust=rule.adjust or adjust, detectable=rule.detectable, false_alarms_per_year=false_alarms, **shared
-    )
+    return NotWorse(false_alarms_per_year=false_alarms, **shared)
 
 
 def _find_command(command: tuple[str, ...], location: _PlanLocation) -> tuple[str, ...]:

@@ -186,7 +186,7 @@ def is_progress(row: Any) -> bool:
     return isinstance(row["test_set"], str) and all(type(number) is int and number >= 0 for number in numbers)
 
 
-DETAILS = ("versions", "settings", "inputs", "second_looks", "frames", "file_states", "gate", "verdict", "rankings",
+DETAILS = ("versions", "settings", "inputs", "second_looks", "frames", "file_states", "verdict", "rankings",
            "independence", "families")  # fmt: skip
 """Details of a run that are objects."""
 

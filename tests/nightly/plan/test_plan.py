@@ -61,7 +61,7 @@ def test_a_plan_with_every_key_is_what_it_says(folder):
         folder / "text" / f"{n}.txt" for n in ("base", "new", "gold", "gold2", "documents")
     }
     assert plan.gate.rules == (
-        NotWorse(0.01, "holm", "base", ("one",)), NonInferior(0.5, 0.05, "base", (), ("mean",)),
+        NotWorse(0.01, "base", ("one",)), NonInferior(0.5, 0.05, "base", (), ("mean",)),
     )  # fmt: skip
     assert plan.gate.notify.command[0].endswith("/true")
 
@@ -123,12 +123,10 @@ def test_a_cluster_is_a_word_a_file_or_a_table(folder):
     assert (slurm.kind, slurm.options) == ("slurm", {"queue": "night"})
 
 
-def test_the_gates_rules_take_the_plans_level_and_adjustment(folder):
+def test_the_gates_rules_take_the_plans_level(folder):
     gate = '[gate]\nrules = [{ rule = "not-worse" }]\n'
     head = 'alpha = 0.02\npairs = { baseline = "base" }\n'
-    assert load_text(folder, head + SMALLEST + gate).gate.rules == (NotWorse(0.02, "holm", false_alarms_per_year=4),)
-    [rule] = load_text(folder, 'adjust = "max-t"\n' + head + SMALLEST + gate).gate.rules
-    assert rule == NotWorse(0.02, "plan", false_alarms_per_year=4)
+    assert load_text(folder, head + SMALLEST + gate).gate.rules == (NotWorse(0.02, false_alarms_per_year=4),)
 
 
 def test_no_module_is_imported_until_it_is_used(folder, monkeypatch):

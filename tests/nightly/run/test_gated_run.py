@@ -84,16 +84,13 @@ def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
     write_scores(folder, 0.0)
     run_night(folder)
     before = read_tallies(folder / "plan.sqlite")
-    # the comparison, the one with the margin, those about the smallest margin: each with its exact value
-    assert len(before) == 2 * (2 + len(MARGIN_STEPS))
+    # the comparison, the one with the margin, those about the smallest margin: each with its exact value; resamples
+    assert len(before) == 2 * (2 + len(MARGIN_STEPS)) + 2
     first = json.loads((folder / "gate.json").read_text())
     monkeypatch.setattr(count, "run_tasks", None)
     assert run_night(folder)[0] == 0
     assert read_tallies(folder / "plan.sqlite") == before
     second = json.loads((folder / "gate.json").read_text())
-    assert [rule.pop("repeats") for rule in first["rules"] + second["rules"]] == [None, None, 1, None]
-    assert second["rules"][0].pop("notes") == ["the outputs are the same as in run 1: the two runs count as one"]
-    assert first["rules"][0].pop("notes") == []
     assert second == first
 
 
