@@ -5,8 +5,6 @@ seeded by their own counters, so their number and place, and repetitions, cannot
 `sigdask.execution` imports dask.
 
 Panels are pickled once for workers and never unpickled by the scheduler. They are sent to other machines without code.
-A large panel is sent in blocks of systems, which are spread over the workers. Tasks need only sums of these, which
-workers compute where the blocks are and fetch from each other.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import operator
 import pickle
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,22 +28,12 @@ from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterLike, settings
 from sigdask.execution.task_window import TaskWindow
+from sigdask.interface import spell
 from sigdask.io import addresses
 from sigdask.metrics.transport import can_send_by_name, iter_functions
-from sigdask.randomization.blocks import (
-    SystemBlock,
-    build_frame,
-    build_from_sums,
-    compute_max_trials,
-    is_large,
-    list_panels,
-    measure_seconds_by_blocks,
-    split_panel,
-)
-from sigdask.randomization.kernels.sums import MovedSums
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.exact import ExactPanel
-from sigdask.randomization.panels.sums import ENUMERATION_SECONDS, PAIRS_AT_ONCE, EnumeratedPairs, Panel
+from sigdask.randomization.panels.sums import ENUMERATION_SECONDS, PAIRS_AT_ONCE, EnumeratedPairs
 from sigdask.randomization.resampling.bootstrap import Bootstrap, BootstrapOutputs
 from sigdask.randomization.resampling.shifts import ShiftPanel
 from sigdask.randomization.slabs import Job, sum_trials
@@ -116,7 +104,6 @@ def split_jobs(
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
         grain = job.panel.manner.grain
         size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
-        size = min(size, compute_max_trials(job.panel) or size)
         end = job.first + job.n_trials
         for first in range(job.first, end, size):
             n_trials = min(size, end - first)
@@ -151,8 +138,6 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: in
     if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
         return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
     philox.build()  # otherwise it would be loaded while trials are timed
-    if is_large(panel):
-        return measure_seconds_by_blocks(panel)
     n_timed = int(min(panel.manner.timed, max(n_trials // share, 1)))
     timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
@@ -165,36 +150,8 @@ WAITING_SHARE = 0.05
 MAX_TIMINGS = 3
 """Maximum timings of a short call that seems to wait, because another program may have had the core."""
 
-N_RETIMED = 8
-RETIMING_SECONDS = 0.1
-RETIMING_SHARE = 0.01
-"""Share of the whole time, up to a maximum in seconds, that is spent on timing the costliest panels again. A single
-short block is unreliable if other programs run, so the fastest time counts.
-"""
-
-
-def retime_trials(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
-    """Return the seconds per trial of each job, after the panels with most work are timed again.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-        Jobs to count.
-    costs : sequence of float
-        Seconds per trial of each job, from `measure_trial_seconds`.
-    """
-    panels = {id(job.panel): job.panel for job in jobs}
-    rates = dict(zip((id(job.panel) for job in jobs), costs, strict=True))
-    trials = Counter[int]()
-    for job in jobs:
-        trials[id(job.panel)] += job.n_trials
-    duration = min(RETIMING_SECONDS, RETIMING_SHARE * sum(rates[key] * trials[key] for key in panels))
-    for key in sorted(panels, key=lambda key: -rates[key] * trials[key])[:N_RETIMED]:
-        panel, n_trials = panels[key], int(duration / rates[key])
-        if panel.manner.timed < n_trials < trials[key] and not is_large(panel):
-            count = partial(panel.tally, run=0, first=0, n_trials=n_trials)
-            rates[key] = min(rates[key], *(_time_call(panel, count) / n_trials for _ in range(2)))
-    return [rates[id(job.panel)] for job in jobs]
+CLEAR_SECONDS = 0.1
+"""A call that takes longer is timed once."""
 
 
 def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
@@ -211,7 +168,7 @@ def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
         if panel.manner.vectorised and cpu > WAITING_SHARE * wall:
             return cpu
         shortest = min(shortest, wall)
-        if wall > RETIMING_SECONDS:
+        if wall > CLEAR_SECONDS:
             break
     return shortest
 
@@ -247,72 +204,47 @@ class TransientBytes:
         return content
 
 
-GetArgument = Callable[[TrialRange], Any]
-"""Function that returns what the task of some trials receives in place of a panel."""
+QUARTER = 4
+"""A panel may take a quarter of a worker's memory: its packed bytes, the panel, its sums and a reserve."""
+
+MIN_CHECKED_BYTES = 2**24
+"""Panels that fit into any worker, so that its memory is not looked up."""
 
 
-def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, GetArgument]:
+def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Any]:
     """Send the panels of all jobs to workers, and return, by panel id, what tasks receive in place of the panel.
 
-    Small panels are sent as packed bytes, larger ones as futures that tasks share. Large panels, or families of them,
-    are held by workers in blocks of systems, which compute the sums of a task's trials. Blocks that families share are
-    sent once.
+    Small panels are sent as packed bytes, larger ones as futures that tasks share: dask computes them again if the last
+    worker that has one is lost.
+
+    Raises
+    ------
+    InputError
+        A panel takes more than a quarter of a worker's memory.
     """
-    panels: dict[int, GetArgument] = {}
-    blocks: dict[int, list[Any]] = {}
-    for panel in {id(job.panel): job.panel for job in jobs}.values():
-        if is_large(panel):
-            for member in list_panels(panel):
-                if id(member) not in blocks:
-                    blocks[id(member)] = _send_blocks(cluster, split_panel(member))
-            frame = _submit_panel(cluster, unpack_panel, build_frame(panel))
-            member_blocks = [blocks[id(member)] for member in list_panels(panel)]
-            panels[id(panel)] = partial(_submit_sums, cluster.client, frame, member_blocks)
-            continue
-        packed: Any = _pack_panel(panel, code=not cluster.remote)
+    panels: dict[int, Any] = {}
+    for job in {id(job.panel): job for job in jobs}.values():
+        packed: Any = _pack_panel(job.panel, code=not cluster.remote)
+        if len(packed) > MIN_CHECKED_BYTES:
+            _check_fits_workers(cluster, job.label, len(packed))
         if len(packed) > MAX_INLINE_BYTES:
             packed = cluster.client.submit(unpack_panel, TransientBytes(packed), pure=False)
-        panels[id(panel)] = partial(_get_whole, packed)
+        panels[id(job.panel)] = packed
     return panels
 
 
-def _get_whole(packed: Any, _: TrialRange) -> Any:
-    """Return a panel that is sent as a whole: its bytes or its future."""
-    return packed
+def _check_fits_workers(cluster: Cluster, label: str, n_bytes: int) -> None:
+    """Raise an error for a panel that takes more than a quarter of the memory of the smallest worker."""
+    from dask.utils import format_bytes
 
-
-def _submit_sums(client: Any, frame: Any, blocks: list[list[Any]], trials: TrialRange) -> list[Any]:
-    """Return the frame of a large panel or family, and futures of all blocks' sums in some trials."""
-    return [frame, [[client.submit(sum_block, block, trials, pure=False) for block in part] for part in blocks]]
-
-
-def _send_blocks(cluster: Cluster, parts: Iterable[Panel]) -> list[Any]:
-    """Send a panel's blocks to workers, and return their futures; few are in transit at once, to save memory."""
-    from distributed import wait
-
-    futures: list[Any] = []
-    for part in parts:
-        if len(futures) >= cluster.n_threads:
-            wait(futures[-max(cluster.n_threads, 1)])
-        futures.append(_submit_panel(cluster, build_block, part))
-    return futures
-
-
-def _submit_panel(cluster: Cluster, function: Callable[[TransientBytes], Any], panel: AnyPanel) -> Any:
-    """Return the future of a function applied to a panel; dask repeats the task if its result is lost."""
-    return cluster.client.submit(function, TransientBytes(_pack_panel(panel, code=not cluster.remote)), pure=False)
-
-
-def build_block(packed: TransientBytes) -> SystemBlock:
-    """Return the block of systems that a packed part of a panel describes."""
-    part = unpack_panel(packed)
-    assert isinstance(part, Panel)
-    return SystemBlock.from_panel(part)
-
-
-def sum_block(block: SystemBlock, trials: TrialRange) -> MovedSums:
-    """Return the sums of a block's systems in the trials of a task."""
-    return block.compute_sums(run=trials.run, first=trials.first, n_trials=trials.n_trials)
+    workers = cluster.client.scheduler_info(n_workers=-1)["workers"].values()
+    limit = min((worker["memory_limit"] for worker in workers if worker["memory_limit"]), default=None)
+    if limit is not None and QUARTER * n_bytes > limit:
+        raise InputError(
+            f"{label} needs workers with {format_bytes(QUARTER * n_bytes)} of memory; the smallest has "
+            f"{format_bytes(limit)}",
+            remedy=f"give workers more memory, or count on threads with {spell('cluster', 'threads')}",
+        )
 
 
 def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
@@ -337,9 +269,7 @@ def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
 
 
 def unpack_panel(panel: Any) -> AnyPanel:
-    """Return the panel that a task receives: unpickled from bytes, or built from the sums of its blocks."""
-    if isinstance(panel, list):
-        return build_from_sums(*panel)
+    """Return the panel that a task receives, unpickled if it is packed."""
     if isinstance(panel, TransientBytes):
         panel = panel.take()
     if not isinstance(panel, bytes):
@@ -511,7 +441,7 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
     sent_panels = send_panels(cluster, jobs)
 
     def submit(task: Task) -> Any:
-        panels = [sent_panels[id(jobs[trials.job].panel)](trials) for trials in task]
+        panels = [sent_panels[id(jobs[trials.job].panel)] for trials in task]
         return cluster.client.submit(count_on_worker, task, *panels, pure=False)
 
     flight = TaskWindow(cluster, tasks, submit)
@@ -529,9 +459,6 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
 
 
 LONG_SECONDS = 60.0
-
-ROUGH_SECONDS = 1.0
-"""Up to this estimate, the time of one block is accurate enough."""
 
 MIN_TRIALS = 1000
 """Minimum number of trials of a comparison that is recommended."""
@@ -660,17 +587,9 @@ class CountingPace:
         return max(self._total - self._done, 0.0) * slowdown
 
 
-def estimate_work(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
-    """Return the estimate for jobs; if it is not short, the costliest panels are timed again first."""
-    estimate = WorkEstimate.from_jobs(jobs, costs, n_threads)
-    if estimate.seconds < ROUGH_SECONDS:
-        return estimate
-    return WorkEstimate.from_jobs(jobs, retime_trials(jobs, costs), n_threads)
-
-
 def start_pace(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> CountingPace:
     """Estimate the work, report the estimate to `progress` if it accepts one, and return the pace at the start."""
-    estimate = estimate_work(jobs, costs, n_threads)
+    estimate = WorkEstimate.from_jobs(jobs, costs, n_threads)
     show_estimate = getattr(progress, "show_estimate", None)
     if show_estimate is not None:
         show_estimate(estimate)

@@ -6,9 +6,7 @@ import re
 import threading
 from fractions import Fraction
 
-import numpy as np
 import pytest
-from builders import build_panel
 from command import call_sigdask
 from conftest import YEH
 from terminals import run_in_terminal
@@ -19,7 +17,6 @@ from sigdask.cli.progress import ProgressLines, ProgressStep, ProgressSteps, des
 from sigdask.execution import run
 from sigdask.execution.run import CountingPace, WorkEstimate
 from sigdask.metrics.extraction.parts import ExtractionProgress
-from sigdask.metrics.forms import Ratios
 from sigdask.randomization.slabs import Job
 
 
@@ -176,15 +173,3 @@ def test_a_long_comparison_is_announced_before_it_is_counted(monkeypatch, tmp_pa
     assert re.search(
         r"counting [\d,]+ trials takes [\w ]+ on 1 thread; [\d,]+ trials a comparison instead of", result.stderr
     )
-
-
-def test_what_one_block_tells_little_of_is_timed_again_for_longer(monkeypatch):
-    """Neither short counts nor slow timings are timed again: a trial of a black box may take minutes."""
-    monkeypatch.setattr(run, "RETIMING_SECONDS", 5.0)
-    panel, small, slow = (
-        build_panel(np.arange(20).reshape(10, 2, 1), [Ratios(((1,),), ((1,),))], seed=k) for k in range(3)
-    )
-    jobs = [Job(panel, 10**6), Job(panel, 10**6, 1), Job(small, 1000), Job(slow, 10**6)]
-    retimed, retimed_rest, *untouched = run.retime_trials(jobs, [1e-3, 1e-3, 1e-3, 60.0])
-    assert retimed == retimed_rest < 1e-3
-    assert untouched == [1e-3, 60.0]

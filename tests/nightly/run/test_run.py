@@ -255,7 +255,9 @@ def run_as_nobody(folder, tmp_path, *arguments):
     )
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", pytest.param("deadline", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "how", ["SIGTERM", *(pytest.param(how, marks=pytest.mark.slow) for how in ("SIGINT", "deadline"))]
+)
 @pytest.mark.parametrize(
     "cluster",
     ["none", pytest.param("threads", marks=pytest.mark.slow), pytest.param("local", marks=pytest.mark.cluster)],
