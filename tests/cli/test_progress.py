@@ -109,6 +109,7 @@ def test_a_terminal_that_moves_no_cursor_gets_lines(monkeypatch):
     assert "\x1b" not in terminal.written
 
 
+@pytest.mark.slow
 def test_lines_for_machines_are_whole_on_a_terminal_too():
     terminal = run_in_terminal("--log-json", "compare", str(YEH), "--trials", "100", "--cluster", "none", columns=60)
     lines = [json.loads(line) for line in terminal.written.splitlines() if line.startswith("{")]

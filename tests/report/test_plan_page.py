@@ -257,6 +257,7 @@ def test_report_opens_nothing_that_the_run_did_not_see(folder, tmp_path):
     assert not page.exists()
 
 
+@pytest.mark.slow
 def test_a_plan_draws_its_figures_into_a_folder_it_names(tmp_path):
     text = PLAN.replace('html = "night.html"', 'figures = "figs/{date}"\nfigure_format = ["svg"]')
     (tmp_path / "plan.toml").write_text(text)

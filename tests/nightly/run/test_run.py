@@ -70,7 +70,7 @@ def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_p
     }
 
 
-@pytest.mark.parametrize("adjust", ["max-t", "none"])
+@pytest.mark.parametrize("adjust", [pytest.param("max-t", marks=pytest.mark.slow), "none"])
 def test_lowered_trials_count_as_if_no_more_had_been_asked_for(tmp_path, adjust):
     def count_trials(folder, trials):
         text = (path := write_plan(folder, sets=1, systems=3, trials=trials)).read_text()

@@ -201,7 +201,7 @@ def test_a_damaged_store_is_refused_or_harmless_and_a_new_one_counts_the_same(ki
     check_commands(copy, night)
 
 
-N_SPOILED, N_QUICK = 40, 4
+N_SPOILED, N_QUICK = 40, 2
 
 
 @pytest.mark.parametrize(
