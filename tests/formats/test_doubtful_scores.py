@@ -43,7 +43,7 @@ def test_columns_that_may_be_no_scores_of_systems_are_noted(tmp_path, kind):
     assert len(read(_write(tmp_path, columns)).scope) > len(read(_write(tmp_path, {"x": A, "y": B})).scope)
 
 
-@pytest.mark.parametrize("row", ["Mittelwert,0.4717,0.4917", "p-value,0.03,0.04"])
+@pytest.mark.parametrize("row", ["mean,0.4717,0.4917", "p-value,0.03,0.04"])
 def test_a_last_row_that_may_be_no_item_is_noted(tmp_path, row):
     path = _write(tmp_path, {"x": A, "y": B})
     n_notes = len(read(path).scope)

@@ -23,7 +23,6 @@ from sigdask.formats.reading.columns import MISSING, is_number, is_percent
 from sigdask.formats.reading.files import format_cell
 from sigdask.formats.reading.json_records import parse_nested_columns
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.summaries import is_summary_name
 from sigdask.formats.reading.tables import ID_NAMES, SAMPLE_NAMES, FileTable
 from sigdask.interface import spell
 from sigdask.text import describe_items
@@ -205,7 +204,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
         if is_system:
             raise averages_only.build_leaderboard_error(table.path, name, hint)
         others = [name for name in metrics if name not in benchmarks]
-        are_metrics = all(averages_only.is_metric_name(name) or is_summary_name(name) for name in others)
+        are_metrics = all(averages_only.is_metric_name(name) or averages_only.is_summary_name(name) for name in others)
         are_metrics |= len(benchmarks) > max(1, len(others))
         is_index &= not benchmarks
         if name.lower() == "id" and not benchmarks:

@@ -22,7 +22,6 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.columns import MISSING, find_numbers, is_number
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_rows, list_unnamed_scores, remove_bookkeeping, select_scores
 from sigdask.interface import spell
@@ -203,10 +202,10 @@ def find_row_score(table: FileTable, options: Options) -> str | None:
 
 
 def read_score_table(source: Source, options: Options, *, costs: bool = True) -> FileTable:
-    """Read a score table as numbers, without bookkeeping columns and summary rows."""
+    """Read a score table as numbers, without bookkeeping columns."""
     table = read_table(source.path, options.ignore, options.decimal)
     check_rows(table, options)
-    return remove_summary_rows(convert_scores(remove_bookkeeping(table, options, costs=costs), options), options)
+    return convert_scores(remove_bookkeeping(table, options, costs=costs), options)
 
 
 def convert_scores(table: FileTable, options: Options, columns: Sequence[str] | None = None) -> FileTable:
