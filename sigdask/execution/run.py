@@ -21,9 +21,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterLike, settings
@@ -34,8 +31,6 @@ from sigdask.metrics.transport import can_send_by_name, iter_functions
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.randomization.panels.sums import ENUMERATION_SECONDS, PAIRS_AT_ONCE, EnumeratedPairs
-from sigdask.randomization.resampling.bootstrap import Bootstrap, BootstrapOutputs
-from sigdask.randomization.resampling.shifts import ShiftPanel
 from sigdask.randomization.slabs import Job, sum_trials
 from sigdask.randomization.stream import BLOCK, philox
 from sigdask.randomization.tallies import Tally
@@ -313,9 +308,9 @@ def count_jobs(
     workers : int, optional
         Worker threads or processes to start; by default one per core.
     progress : callable, optional
-        Called with trials done and trials in all, summed over comparisons. If it has a method `show_estimate`, this
-        receives the estimate of the work. If it has `show_trials`, this is called instead, with the completed share of
-        the work and the seconds left.
+        Called with trials done and trials in all, summed over comparisons. If it has a method `show_start`, this
+        receives the number of trials, the expected seconds and the number of threads. If it has `show_trials`, this is
+        called instead, with the completed share of the work and the seconds left.
     blocks_per_task : int, optional
         Size of tasks in blocks of 4,096 trials, instead of by measured speed.
 
@@ -458,99 +453,8 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
         )
 
 
-LONG_SECONDS = 60.0
-
-MIN_TRIALS = 1000
-"""Minimum number of trials of a comparison that is recommended."""
-
-RESAMPLING = (Bootstrap, BootstrapOutputs, ShiftPanel)
-"""Panels of intervals, whose number of trials is set by `resamples` instead of `trials`."""
-
 WARM_UP = 0.05, 2.0
 """Share of the predicted work, and seconds, after which the measured rate weighs as much as the predicted one."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WorkEstimate:
-    """The trials that jobs have to count, and how many seconds they are expected to take.
-
-    Attributes
-    ----------
-    total : int
-        Trials of all jobs, summed over comparisons, including parts of exact p-values.
-    n_exact : int
-        Parts of exact p-values.
-    first, stop : int64 array, shape (n_jobs,)
-        First and last position of each job's trials.
-    seconds_each : float64 array, shape (n_jobs,)
-        Seconds of a trial of each job if all threads work.
-    is_sampled : bool array, shape (n_jobs,)
-        Whether `max_trials` limits their number, unlike arrangements, exact p-values and resamples.
-    n_threads : int
-        Number of threads that share the work.
-    has_resamples : bool
-        Whether some jobs draw resamples.
-    """
-
-    total: int
-    n_exact: int
-    first: Integers
-    stop: Integers
-    seconds_each: Floats
-    is_sampled: Bools
-    n_threads: int
-    has_resamples: bool
-
-    @staticmethod
-    def from_jobs(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
-        """Return the estimate for jobs, from the seconds that a trial of each job takes."""
-        first = np.array([job.first for job in jobs], np.int64)
-        n = np.array([job.n_trials for job in jobs], np.int64)
-        panels = [job.panel for job in jobs]
-        is_sampled = np.array([not (panel.enumerated or isinstance(panel, RESAMPLING)) for panel in panels], np.bool_)
-        n_exact = sum(job.n_trials for job in jobs if isinstance(job.panel, ExactPanel))
-        seconds = np.array(costs, np.float64) / n_threads
-        resampled = any(isinstance(panel, RESAMPLING) for panel in panels)
-        return WorkEstimate(sum_trials(jobs), n_exact, first, first + n, seconds, is_sampled, n_threads, resampled)
-
-    @property
-    def unit(self) -> str:
-        """The word for what is counted: trials, or what replaces them (such as arrangements)."""
-        if self.max_trials:
-            return "trials and resamples" if self.has_resamples else "trials"
-        if self.n_exact == self.total:
-            return "parts of exact p-values"
-        return f"{'parts of exact p-values, ' if self.n_exact else ''}arrangements and resamples"
-
-    @property
-    def max_trials(self) -> int:
-        """Largest number of random trials of any comparison; 0 if none has random trials."""
-        return int(self.stop[self.is_sampled].max(initial=0))
-
-    @property
-    def seconds(self) -> float:
-        """Expected seconds of all the work."""
-        return self.compute_seconds(self.max_trials)
-
-    def compute_seconds(self, trials: int) -> float:
-        """Return the expected seconds if no comparison has more than this many random trials."""
-        stop = np.where(self.is_sampled, np.minimum(self.stop, trials), self.stop)
-        return float(np.maximum(stop - self.first, 0) @ self.seconds_each)
-
-    @property
-    def is_long(self) -> bool:
-        """Whether the work takes long enough to be announced."""
-        return self.seconds > LONG_SECONDS
-
-    @property
-    def fewer_trials(self) -> int | None:
-        """Largest power of ten of trials that is counted quickly, or else the fewest; None if it saves too little."""
-        trials = MIN_TRIALS
-        if trials >= self.max_trials:
-            return None
-        while 10 * trials < self.max_trials and self.compute_seconds(10 * trials) <= LONG_SECONDS:
-            trials *= 10
-        return trials if self.compute_seconds(trials) <= self.seconds / 2 else None
 
 
 class CountingPace:
@@ -561,17 +465,22 @@ class CountingPace:
 
     Parameters
     ----------
-    ahead : WorkEstimate
-        The prediction.
+    jobs : sequence of Job
+        Jobs to count.
+    costs : sequence of float
+        Seconds per trial of each job.
+    n_threads : int
+        Number of threads that share the work.
     """
 
-    def __init__(self, ahead: WorkEstimate) -> None:
-        self._seconds_each, self._total, self._done = ahead.seconds_each, ahead.seconds, 0.0
-        self._start = time.monotonic()
+    def __init__(self, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> None:
+        self._seconds_each = [cost / n_threads for cost in costs]
+        self._total = sum(cost * job.n_trials for cost, job in zip(self._seconds_each, jobs, strict=True))
+        self._done, self._start = 0.0, time.monotonic()
 
     def add_trials(self, job: int, n_trials: int) -> None:
         """Record that trials of a job were counted."""
-        self._done += n_trials * float(self._seconds_each[job])
+        self._done += n_trials * self._seconds_each[job]
 
     @property
     def share(self) -> float:
@@ -588,12 +497,12 @@ class CountingPace:
 
 
 def start_pace(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> CountingPace:
-    """Estimate the work, report the estimate to `progress` if it accepts one, and return the pace at the start."""
-    estimate = WorkEstimate.from_jobs(jobs, costs, n_threads)
-    show_estimate = getattr(progress, "show_estimate", None)
-    if show_estimate is not None:
-        show_estimate(estimate)
-    return CountingPace(estimate)
+    """Return the pace at the start, and report it to `progress` if it accepts one."""
+    pace = CountingPace(jobs, costs, n_threads)
+    show_start = getattr(progress, "show_start", None)
+    if show_start is not None:
+        show_start(sum_trials(jobs), pace.seconds_left, n_threads)
+    return pace
 
 
 def report_progress(progress: Any, n_done: int, total: int, pace: CountingPace | None) -> None:
