@@ -22,17 +22,11 @@ def _write(folder, columns, ids=None, name="t.csv"):
 
 
 DOUBTFUL = {
-    "difference": {"x": A, "y": B, "gain": [round(a - b, 2) for a, b in zip(A, B, strict=True)]},
-    "largest": {"x": A, "y": B, "both": [max(a, b) for a, b in zip(A, B, strict=True)]},
-    "whole numbers": {"x": A, "y": B, "level": [1 + k % 5 for k in range(12)]},
     "human": {"x": A, "y": B, "human": [round(0.9 * a, 3) for a in A]},
     "codes of failure": {"x": A, "bert": [-1, *B[1:]]},
     "large codes": {"x": A, "bert": [999, *B[1:-1], 999]},
     "another scale": {"x": A, "bert": [*B[1:], 53.4]},
-    "ranks": {name: [1 + (k + shift) % 3 for k in range(12)] for shift, name in enumerate("xyz")},
     "too large": {"x": [2**53 + 1 + k * k for k in range(12)], "y": [2**53 + 200 - k * k for k in range(12)]},
-    "probabilities": {"pos": A, "neg": [round(1 - a, 3) for a in A]},
-    "1 and 2": {name: [1 + (k % every > 0) for k in range(12)] for name, every in (("x", 3), ("y", 4))},
 }
 """Columns of which one at least may be no scores of a system."""
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import CLEAR_ITEMS, LARGE_SCORE, MAX_CORRELATED, MAX_ROWS, find_uncorrelated
+from sigdask.counts.checks import CLEAR_ITEMS, MAX_CORRELATED, MAX_ROWS, find_uncorrelated
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, Floats, LazyColumns
 from sigdask.counts.precision import ScoreMatrix
@@ -71,15 +71,6 @@ DOUBTFUL_NAMES = frozenset({*GOLD_LIKE_NAMES, "y_true", "actual", "expected", "c
                             "difference", "change", "gain", "improvement", "p", "p_value", "pvalue", "p-value",
                             "difficulty", "year", "age", "weight"})  # fmt: skip
 """Names of columns that rarely name a system."""
-
-MAX_DERIVED = 8
-"""Maximum number of columns searched for derived ones."""
-
-ROUNDED_TOTAL = 0.005
-"""Largest difference from 1 of a sum of rounded probabilities."""
-
-ROUNDED_SUM = 1e-9
-"""Largest rounding error of sums, relative to scores."""
 
 SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var", " std", " sd", " se")
 """Endings of columns that describe the scores of a system, and are not systems themselves."""
@@ -202,12 +193,7 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
         return None
     scores = np.array([[*map(float, cells[k :: len(names)])] for k in range(1, len(names))])
     steps = np.diff(scores)
-    if (
-        len(scores) > scores.shape[1]
-        or (steps == steps[:, :1]).all(axis=1).any()
-        or np.abs(scores).max() >= MAX_SCORE
-        or any(_describe_values("", dict(zip(names[1:], scores, strict=True))))
-    ):
+    if len(scores) > scores.shape[1] or (steps == steps[:, :1]).all(axis=1).any() or np.abs(scores).max() >= MAX_SCORE:
         return None
     return Counts.from_scores(
         dict(zip(names[1:], scores, strict=True)),
@@ -309,7 +295,7 @@ def _describe_doubtful_names(path: object, names: Sequence[str], ids: Sequence[s
 
 
 def _describe_values(path: object, scores: Mapping[str, Floats]) -> Iterator[str]:
-    """Yield notes on numbers that may not be scores of systems: ranks, and columns made of others."""
+    """Yield a note on scores that floats do not hold with all digits."""
     names = [*scores][:MAX_CORRELATED]
     columns = [scores[name] for name in names]
     values = np.column_stack([column[:MAX_ROWS] for column in columns]).astype(np.float64)
@@ -318,54 +304,6 @@ def _describe_values(path: object, scores: Mapping[str, Floats]) -> Iterator[str
         return
     if np.abs(values).max() > MAX_EXACT:
         yield f"{path}: scores exceed 2^53, so that their last digits are lost: subtract a number from all of them"
-    top, is_whole = values.max(axis=0), (values == np.rint(values)).all(axis=0)
-    if (~is_whole & (top <= 1)).any() and values.min() >= 0:
-        for k in np.flatnonzero(is_whole & (top > 1) & (top <= LARGE_SCORE)):
-            yield (
-                f"{path}: {names[k]!r} holds whole numbers up to {top[k]:g}, others shares: is it a system? If not, "
-                f"{spell('ignore', names[k])}"
-            )
-    yield from _describe_rows(path, values)
-    if len(names) <= MAX_DERIVED:
-        yield from _describe_derived(path, names, values)
-
-
-def _describe_rows(path: object, values: Floats) -> Iterator[str]:
-    """Yield a note on rows that hold ranks, codes of right and wrong, or probabilities of classes."""
-    n_systems = values.shape[1]
-    if (np.sort(values, axis=1) == np.arange(1, n_systems + 1)).all():
-        hint = f"If rank 1 is best, write {n_systems + 1} minus the rank"
-        yield f"{path}: each row holds the ranks 1 to {n_systems}, and higher is taken as better. {hint}"
-    elif {*values.ravel().tolist()} == {1, 2}:
-        yield f"{path}: every score is 1 or 2, and 2 is taken as better. If 1 is better, -m mean:better=lower"
-    elif values.min() >= 0 and (np.abs(values.sum(axis=1) - 1) < ROUNDED_TOTAL).all() and len(np.unique(values)) > 3:
-        yield f"{path}: scores of each row add up to 1. If columns are classes and no systems, give one file per system"
-
-
-def _describe_derived(path: object, names: Sequence[str], values: Floats) -> Iterator[str]:
-    """Yield a note on a column that is a difference, sum or maximum of others in every row."""
-    kept, largest = np.flatnonzero(np.ptp(values, axis=0) > 0), np.abs(values).max(axis=0)
-    head = values[:MIN_ROWS, kept]  # rules out nearly all
-    gaps = np.abs(head[:, :, None, None] + head[:, None, :, None] - head[:, None, None]).max(axis=0)
-    for part, other, whole in kept[np.argwhere(gaps <= ROUNDED_SUM * largest.max())].tolist():
-        columns = sorted({part, other, whole})
-        gap = np.abs(values[:, part] + values[:, other] - values[:, whole]).max()
-        if len(columns) == 3 and gap <= ROUNDED_SUM * largest[columns].min():
-            listed = format_list([repr(names[k]) for k in columns])
-            yield (
-                f"{path}: of columns {listed}, one is the difference or sum of the others in every row: leave out "
-                f"the one that is no system with {spell('ignore')}"
-            )
-            return
-    is_top = values == values.max(axis=1, keepdims=True)
-    for k in kept[is_top[:, kept].all(axis=0)].tolist() if len(names) > 2 else ():
-        others = np.delete(values, k, axis=1)
-        is_best = others == values[:, [k]]
-        if is_best.any(axis=1).all() and not is_best.all(axis=0).any():
-            yield (
-                f"{path}: {names[k]!r} is the largest score of every row: if it is no system, "
-                f"{spell('ignore', names[k])}"
-            )
 
 
 def describe_uncorrelated(scores: Mapping[str, Floats], *, by_position: bool) -> Iterator[str]:
