@@ -379,7 +379,7 @@ NIGHTS = """
 import sys, time
 from pathlib import Path
 import sigdask
-from sigdask.nightly.report.site import write_site
+from sigdask.nightly.report.site import write_stored_nights
 
 folder, other, site = map(Path, sys.argv[1:])
 (folder / "ready").touch()
@@ -389,7 +389,7 @@ plan = sigdask.load_plan(folder / "plan.toml")
 for night in range(3):
     outcome = sigdask.run_plan(plan, cluster="none")
     assert not outcome.unwritten, outcome.unwritten
-    write_site(site, plan)
+    write_stored_nights(site, plan.store, plan.name)
 """
 
 
