@@ -40,12 +40,6 @@ from sigdask.results.signature import ATTRIBUTES, EXACT, TRIALS, Signature, spli
 from sigdask.results.table import Table
 from sigdask.text import format_list
 
-REQUIRED_FIELDS = (
-    "n_items", "n_units", "n_discordant", "n_trials", "n_extreme", "score_a", "score_b", "difference", "p_value",
-    "p_adjusted",
-)  # fmt: skip
-"""Fields that are compared even where a record lacks them."""
-
 MAX_JSON_DEPTH = 50
 """Maximum nesting of a file of results, which has five levels."""
 
@@ -269,12 +263,10 @@ def check_signatures(path: Path, document: Mapping[str, Any]) -> None:
     Parameters
     ----------
     document : mapping of str to value
-        The file's JSON, or only its `results`. Rows without a signature are not checked.
+        The file's JSON, or only its `results`.
     """
     names: set[tuple[Any, ...]] = set()
     for number, row in enumerate(document["results"], 1):
-        if not row.get("test_signature"):
-            continue
         signature = _build_result(path, number, row).signature
         if (name := (row["test_signature"], row.get("a"), row.get("b"))) in names:
             raise InputError(f"{path}, result {number}: occurs twice", remedy="remove one of them")
@@ -778,8 +770,8 @@ class FieldComparison:
             name = f"{path}.{key}" if path else key
             if key in ("detail", "text") and not self.has_same_words:
                 self.skip(name, OTHER_WORDS)
-            elif key in current and (key in recorded or name in REQUIRED_FIELDS):
-                self.compare(name, recorded.get(key), current[key])
+            elif key in current and key in recorded:
+                self.compare(name, recorded[key], current[key])
             else:
                 self.skip(name, FILE_LACKS if key in current else "not known to this version of sigdask")
 

@@ -21,7 +21,7 @@ def _write(folder, columns, ids=None, name="t.csv"):
     return path
 
 
-@pytest.mark.parametrize("row", ["p-value,0.03,0.04"])
+@pytest.mark.parametrize("row", ["mean,0.4717,0.4917", "p-value,0.03,0.04"])
 def test_a_last_row_that_may_be_no_item_is_noted(tmp_path, row):
     path = _write(tmp_path, {"x": A, "y": B})
     n_notes = len(read(path).scope)

@@ -87,6 +87,7 @@ def test_counts_are_those_of_plain_shuffling(labelled, metric, apart):
     assert placed.panel.tally(n_trials=1000).counts[0, 0, 2] == (abs(a - b) >= abs(t) - 1e-11).sum()
 
 
+@pytest.mark.slow
 def test_units_and_subsets_hold_all_replicates(labelled):
     gold, seeds = labelled
     groups = {"topic": [str(k % 4) for k in range(N_ITEMS)]}

@@ -69,6 +69,7 @@ def compute_margin_result(counts, rule, metric, **options):
     return evidence.margin_results[rule, get_key(results[0])]
 
 
+@pytest.mark.slow
 def test_a_shift_to_exact_symmetry_is_an_exact_test():
     """Every arrangement of d about -margin in turn: #{p <= k / 2^n} <= k (the orbit test)."""
     margin, sizes = 0.5, [0.1, 0.2, 0.4, 0.7, 0.8, 1.6]

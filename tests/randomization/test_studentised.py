@@ -289,7 +289,7 @@ def test_of_all_arrangements_of_one_orbit_no_more_than_k_have_a_p_of_k_in_2_to_t
 # ---- intervals ----
 
 
-@pytest.mark.parametrize("adjust", ["max-t", "tukey", "holm", "bh"])
+@pytest.mark.parametrize("adjust", ["max-t", pytest.param("tukey", marks=pytest.mark.slow), "holm", "bh"])
 def test_an_interval_of_each_adjusted_p_rises_with_it_and_holds_what_more_trials_find(adjust):
     rng = build_rng(21)
     data = Counts.from_scores({f"s{k}": np.round(rng.standard_normal(40) + 0.15 * k, 1) for k in range(6)})

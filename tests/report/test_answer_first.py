@@ -96,7 +96,7 @@ def write_table(tmp_path, n_systems, n_items=12):
     (tmp_path / "scores.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
 
 
-@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("columns", [pytest.param(40, marks=pytest.mark.slow), 80, 200])
 def test_no_line_of_many_systems_is_wider_than_the_terminal(tmp_path, columns):
     write_table(tmp_path, 9)
     command = ("compare", "scores.csv", "--trials", "99", "--cluster", "none", "-v")

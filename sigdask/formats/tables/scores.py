@@ -24,9 +24,14 @@ from sigdask.counts.fields import Array, Floats, LazyColumns
 from sigdask.counts.precision import ScoreMatrix
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
 from sigdask.errors import InputError, MissingColumnError
-from sigdask.formats.reading import summaries
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
-from sigdask.formats.reading.averages_only import STEP, is_metric_name
+from sigdask.formats.reading.averages_only import (
+    STEP,
+    SUMMARY_WORDS,
+    describe_summary_items,
+    is_metric_name,
+    is_summary_name,
+)
 from sigdask.formats.reading.columns import MAX_EXACT, MISSING, TypedColumn, has_numbers
 from sigdask.formats.reading.files import find_delimiter
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
@@ -66,14 +71,6 @@ DOUBTFUL_NAMES = frozenset({*GOLD_LIKE_NAMES, "y_true", "actual", "expected", "c
                             "difficulty", "year", "age", "weight"})  # fmt: skip
 """Names of columns that rarely name a system."""
 
-DOUBTFUL_ROWS = frozenset({"p", "p-value", "p_value", "pvalue", "p value", "t-test", "rank", "ranks", "ranking", "wins",
-                           "diff", "difference", "delta", "significance"})  # fmt: skip
-"""Names of last rows that rarely name an item."""
-
-MAX_SUMMARIES = 4
-"""Number of last rows that are searched for summaries."""
-
-
 SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var", " std", " sd", " se")
 """Endings of columns that describe the scores of a system, and are not systems themselves."""
 
@@ -104,8 +101,6 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
                 else f"; or say {spell('format', 'table:decimal=,')} where commas part decimals"
             )
             raise build_header_error(table.path, table.lines[0], commas)
-        columns, notes = summaries.remove_summary_columns(table, columns)
-        warnings += notes
         if not columns:
             raise InputError(f"no column of scores besides ids; columns: {', '.join(table.columns)}", file=table.path)
         for column in columns:
@@ -190,8 +185,8 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
             return None
     cells = body.replace("\n", delimiter).split(delimiter)
     lowered = body.lower()
-    may_sum_up = any(word in lowered for word in summaries.SUMMARY_WORDS)
-    if may_sum_up and any(map(summaries.is_summary_name, cells[:: len(names)])):
+    may_sum_up = any(word in lowered for word in SUMMARY_WORDS)
+    if may_sum_up and any(map(is_summary_name, cells[:: len(names)])):
         return None
     scores = np.array([[*map(float, cells[k :: len(names)])] for k in range(1, len(names))])
     steps = np.diff(scores)
@@ -227,9 +222,7 @@ def _have_plain_roles(names: tuple[str, ...]) -> bool:
         len(systems) > 1
         and id_name in ITEM_NAMES
         and ROLE_NAMES.isdisjoint(systems)
-        and not any(
-            summaries.is_summary_name(name) or STEP.fullmatch(name) or ROW_NAMES.fullmatch(name) for name in systems
-        )
+        and not any(is_summary_name(name) or STEP.fullmatch(name) or ROW_NAMES.fullmatch(name) for name in systems)
     )
 
 
@@ -268,7 +261,7 @@ def _describe_doubts(tables: Sequence[FileTable], scores: Mapping[str, Floats], 
         examples = ", ".join(summary[:3])
         yield f"{path}: columns {examples} look like a summary with one row per system; rows are taken for items"
         return
-    yield from _describe_doubtful_names(path, [*scores], (ids or ())[-MAX_SUMMARIES:])
+    yield from _describe_doubtful_names(path, [*scores], ids or ())
     named_by = {"file's name says": [table.path.name for table in tables], "systems' names say": [*scores]}
     lower = next((says for says, names in named_by.items() if all(map(is_lower_better, names))), None)
     if lower:
@@ -280,13 +273,11 @@ def _describe_doubts(tables: Sequence[FileTable], scores: Mapping[str, Floats], 
         yield f"{path}: scores exceed 2^53, so that their last digits are lost: subtract a number from all of them"
 
 
-def _describe_doubtful_names(path: object, names: Sequence[str], last_ids: Sequence[str]) -> Iterator[str]:
+def _describe_doubtful_names(path: object, names: Sequence[str], ids: Sequence[str]) -> Iterator[str]:
     for name in names:
-        if name.lower() in DOUBTFUL_NAMES or name.lower().endswith(SPREAD_ENDINGS):
+        if name.lower() in DOUBTFUL_NAMES or name.lower().endswith(SPREAD_ENDINGS) or is_summary_name(name):
             yield f"{path}: column {name!r} is taken for a system's scores; if it is none, {spell('ignore', name)}"
-    for name in last_ids:
-        if name.lower() in DOUBTFUL_ROWS:
-            yield f"{path}: row {name!r} is taken for an item; remove it if it is none"
+    yield from (f"{path}: {note}" for note in describe_summary_items(ids))
 
 
 DOCUMENT_NAMES = frozenset({"doc", "document", "docid", "doc_id", "document_id"})
@@ -344,7 +335,7 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
     if len(sources) > 1:
         remedy = f"give {spell('gold', 'FILE')} (the right ids), or one table with a column per system"
         raise InputError(f"format responses: several files and no gold list; {remedy}")
-    table = summaries.remove_summary_rows(read_table(sources[0].path, options.ignore), options)
+    table = read_table(sources[0].path, options.ignore)
     names = ("gold", "of_interest", "correct")
     name = table.require_column(options.gold_column, names, "column 'gold'", f"{spell('columns', 'gold=COLUMN')}")
     table = select_one_sample(table, table.find_id_column(options), options, gold=name)
@@ -389,26 +380,22 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     _check_long_rows(files, systems * len(metrics), codes, items, groups)
     columns = [f"{metric}\0{system}" if metric else system for metric in metrics for system in systems]
     scores = _build_long_scores(columns, codes, items, [file.scores for file in files])
-    names = items.levels[item_order]
-    dropped, notes = summaries.find_summary_items(names, scores.values())
-    is_kept = np.ones(len(names), np.bool_)
-    is_kept[list(dropped)] = False
-    ids = names[is_kept] if dropped else names
-    rows = first_rows[item_order][is_kept]
+    ids = items.levels[item_order]
+    rows = first_rows[item_order]
     item_groups = {name: column[rows] for name, column in zip(options.groups, groups, strict=True)}
     warnings = [
         *(note for file in files for note in file.table.notes),
-        *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes),
+        *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in describe_summary_items(ids)),
     ]
     score_names = {file.score for file in files}
     if metrics == [""] and len(score_names) == 1 and is_lower_better(*score_names):
         metrics = [*score_names]
     if metrics != [""]:
-        matrix = np.column_stack([column[is_kept] for column in scores.values()]).astype(np.float64)
+        matrix = np.column_stack([*scores.values()]).astype(np.float64)
         matrices = dict(zip(metrics, np.split(matrix, len(metrics), axis=1), strict=True))
         return build_score_counts(matrices, systems, ids, groups=item_groups, options=options, warnings=warnings)
     return Counts.from_scores(
-        {name: column[is_kept] for name, column in scores.items()} if dropped else scores,
+        scores,
         ids=ids,
         groups=item_groups,
         missing=options.missing_policy,

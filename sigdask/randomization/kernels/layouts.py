@@ -48,11 +48,6 @@ def get_layout(panel: ScoredSums) -> SumLayout:
     return cached
 
 
-def set_layout(panel: ScoredSums, arranged: SumLayout) -> None:
-    """Cache a given layout as the layout of a panel."""
-    _layouts[panel] = arranged
-
-
 def _build_layout(panel: ScoredSums) -> SumLayout:
     _, n_systems, n_fields = panel.values.shape
     column_of = np.full((n_systems, n_fields), -1, np.int64)

@@ -92,8 +92,6 @@ class SumLayout:
         The columns, by columns of 128 units.
     dense : DistinctColumns, or None
         The columns themselves, if a matrix product is faster than `pieces`.
-    block_sums : tuple of MovedSums, or None
-        Sums that were computed elsewhere, one for each block of systems, if this process does not have the panel.
     """
 
     n_columns: int
@@ -102,7 +100,6 @@ class SumLayout:
     largest: int
     pieces: ContributionPieces | None = None
     dense: DistinctColumns | None = None
-    block_sums: tuple[MovedSums, ...] | None = None
 
     @property
     def dtype(self) -> Any:
@@ -135,25 +132,6 @@ class SumLayout:
         return 16 + self.n_columns * int(np.dtype(self.dtype).itemsize)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MovedSums:
-    """Sums over the units swapped in each trial of a range, for some of a panel's systems.
-
-    Attributes
-    ----------
-    arranged : SumLayout
-        Columns of these systems. The first system is the first of the whole panel.
-    first : int
-        The first trial.
-    sums : int array, shape (n_columns, n_trials)
-        In the smallest type that holds them.
-    """
-
-    arranged: SumLayout
-    first: int
-    sums: NDArray[Any]
-
-
 def compute_moved_sums(
     panel: ScoredSums, arranged: SumLayout, *, run: int, first: int, n_trials: int, room: SlabMemory | None = None
 ) -> NDArray[Any]:
@@ -161,9 +139,6 @@ def compute_moved_sums(
     room = room or SlabMemory.from_layout(arranged, n_trials)
     words = room.words.ravel()[: 4 * n_trials].reshape(4, n_trials)  # without gaps between rows
     out = room.sums.ravel()[: len(room.sums) * n_trials].reshape(len(room.sums), n_trials)
-    if arranged.block_sums is not None:
-        sums = [block.sums[:, first - block.first :][:, :n_trials] for block in arranged.block_sums]
-        return np.concatenate(sums, out=out, casting="unsafe")
     out[:] = 0
     if panel.enumerated:
         fill_counting_words(first, words)

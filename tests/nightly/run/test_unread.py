@@ -90,6 +90,7 @@ def swap_first_scores(text):
     return "".join([header, *(",".join(pair) for pair in cells)])
 
 
+@pytest.mark.slow
 def test_files_that_changed_just_now_other_settings_and_pages_are_read(tmp_path, read_names, monkeypatch):
     path = write_plan(tmp_path / "night")
     text = path.read_text()
