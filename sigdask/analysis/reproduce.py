@@ -654,8 +654,6 @@ def _find_trials(recorded: RecordedResults) -> int | None:
     numbers = [item.get("n_trials") for item in contrasts if isinstance(item, dict) and item.get("method") != "exact"]
     if not recorded.get_family("exact"):
         numbers.append(recorded.get_family("n_trials"))
-    elif any(recorded.find_values("p_adjusted_by")):  # a family has as many resamples as it would have trials
-        numbers.append(recorded.get_family("n_resamples"))
     return next((number for number in numbers if type(number) is int and number > 0), None)
 
 
@@ -890,7 +888,7 @@ def _parse_cell(text: Any, current: Any) -> Any:
 
 FAMILY_FIELDS = (
     "p_adjusted", "p_adjusted_interval", "p_adjusted_by", "interval_simultaneous", "assumptions", "notes", "warnings",
-    "p_adjusted_low", "p_adjusted_high", "p_max_t", "p_bootstrap_t", "p_tukey",
+    "p_adjusted_low", "p_adjusted_high", "p_tukey", "equal_scores", "p_equal_scores_adjusted", "verdict", "checks",
 )  # fmt: skip
 """Fields of a result that depend on the other comparisons of its family."""
 

@@ -306,6 +306,31 @@ class AdjustmentDetails(ColumnGroup):
         return ~np.isnan(self.low)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EqualScores(ColumnGroup):
+    """The equal-score test of each comparison: arrays of shape (n,).
+
+    Attributes
+    ----------
+    p_value : float64
+        p of the symmetric studentised bootstrap of the comparison alone. NaN if there is none.
+    p_adjusted : float64
+        p adjusted over the same comparisons as the table's. NaN if that is not adjusted, or there is none.
+    n_resamples : int64
+        Number of resamples, 0 if there were none.
+    why : CodedColumn of str
+        Why there is no such p; empty if there is.
+    cause : CodedColumn of str
+        For contested results, why the two tests differ, if this is known; otherwise empty.
+    """
+
+    p_value: Floats
+    p_adjusted: Floats
+    n_resamples: Integers
+    why: CodedColumn[str]
+    cause: CodedColumn[str]
+
+
 AssumptionKind = Literal["skewed-differences", "few-units-decide", "one-sign"]
 Severity = Literal["warning", "note"]
 

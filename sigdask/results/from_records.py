@@ -14,6 +14,7 @@ from sigdask.results.columns import (
     AdjustmentDetails,
     CodedColumn,
     Column,
+    EqualScores,
     Group,
     InputDigests,
     Intervals,
@@ -33,7 +34,7 @@ from sigdask.results.table import (
     UnitCorrelation,
     merge_orders,
 )
-from sigdask.statistics.bounds import CHECKS, EXACT_VALUE, Check, compute_fit_p_within
+from sigdask.statistics.bounds import CHECKS, EQUAL_SCORES, EXACT_VALUE, Check, compute_fit_p_within
 from sigdask.statistics.classical import sort_tests
 
 PATHS = {
@@ -116,6 +117,7 @@ def results_to_table(results: Sequence[Result], alpha: float) -> Table:
         origins=_build_digests(results),
         assumptions=build_assumptions([r.assumptions for r in results]),
         adjusted=_build_adjusted(results),
+        equal_scores=_build_equal_scores(results),
         added=_build_registered_columns(results),
     )
     return _add_kept_texts(table, results)
@@ -128,7 +130,7 @@ def _find_note_number(result: Result, kind: str, number: str, system: str | None
 
 
 def _build_checks(results: Sequence[Result]) -> dict[str, CheckResults]:
-    checks_by_result = [{check.name: check for check in r.checks} for r in results]
+    checks_by_result = [{check.name: check for check in r.checks if check.name != EQUAL_SCORES} for r in results]
     standard_names = tuple(name for name in CHECKS if any(name in result_checks for result_checks in checks_by_result))
     names = merge_orders([standard_names, *map(tuple, checks_by_result)])
     return {
@@ -204,6 +206,12 @@ def _build_adjusted(results: Sequence[Result]) -> AdjustmentDetails | None:
     return _fill_group(AdjustmentDetails, results, ADJUSTMENT_PATHS, **by_method)
 
 
+def _build_equal_scores(results: Sequence[Result]) -> EqualScores | None:
+    """Return the columns of equal-score tests, or None if no result has one."""
+    tests = [r.equal_scores for r in results]
+    return _fill_group(EqualScores, tests) if any(tests) else None
+
+
 def _build_digests(results: Sequence[Result]) -> InputDigests | None:
     """Return the columns of inputs from the signatures of results, or None if no result has a signature."""
     if all(r.test_signature is None for r in results):
@@ -232,7 +240,7 @@ def _add_kept_texts(table: Table, results: Sequence[Result]) -> Table:
         if original.notes != rebuilt.notes:
             notes[row] = original.notes
         for original_check, rebuilt_check in zip(original.checks, rebuilt.checks, strict=True):
-            if original_check.detail != rebuilt_check.detail:
+            if original_check.name != EQUAL_SCORES and original_check.detail != rebuilt_check.detail:
                 kept_texts[original_check.name][row] = original_check.detail
     checks: Mapping[str, CheckResults] = {name: replace(c, kept=kept_texts[name]) for name, c in table.checks.items()}
     return replace(table, checks=checks, notes=notes)

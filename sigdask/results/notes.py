@@ -29,7 +29,6 @@ NoteKind = Literal[
     "family-undecided",  # intervals of adjusted p contain alpha
     "caveat",  # a known limitation of the adjustment
     "exact-by-holm",  # exact p are adjusted by Holm, the default for them
-    "skewed",  # differences of units are too skewed for studentised max-T
     "larger-of-two",  # an adjusted p is the larger of two methods'
     "simultaneous-differs",  # a simultaneous interval contains 0 although the adjusted p is small, or the reverse
     "intervals-alone",  # intervals are not adjusted, but p-values are
@@ -42,7 +41,7 @@ NoteKind = Literal[
 
 CHANGES_VERDICTS: frozenset[NoteKind] = frozenset(
     {"upper-bound", "zero-division", "not-reached", "undecided", "few-trials", "few-units",
-     "family-undecided", "caveat", "skewed", "dependence", "permutation"}
+     "family-undecided", "caveat", "dependence", "permutation"}
 )  # fmt: skip
 LIMITS_CONCLUSIONS: frozenset[NoteKind] = frozenset(
     {"second-look", "interval", "interval-differs", "interval-coverage", "simultaneous-differs", "intervals-alone",

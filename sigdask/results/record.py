@@ -56,6 +56,31 @@ class Exact:
 
 
 @dataclass(frozen=True, slots=True)
+class EqualScoreResult:
+    """The equal-score test of one comparison: the symmetric studentised bootstrap of units.
+
+    Attributes
+    ----------
+    p_value : float or None
+        p of the comparison alone. None if the test was not made.
+    p_adjusted : float or None
+        p adjusted over the same comparisons as `Result.p_adjusted`. None without adjustment.
+    n_resamples : int
+        Number of resamples.
+    why : str
+        Why the test was not made; empty if it was.
+    cause : str
+        If the result is contested, why the two tests differ, as far as it is known. Otherwise empty.
+    """
+
+    p_value: float | None
+    p_adjusted: float | None
+    n_resamples: int
+    why: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class OtherUnitResult:
     """The same comparison with another swapped unit, for contrast.
 
@@ -213,6 +238,8 @@ class Result:
     interval_simultaneous : tuple of float, or None
         Simultaneous interval of the difference. With confidence 1 - alpha all such intervals of the family contain
         their differences. Infinite on the open side of a one-sided test.
+    equal_scores : EqualScoreResult or None
+        The equal-score test. None for results of other sources.
     added : mapping of str to value
         Registered fields (`sigdask.results.fields`) that have no attribute here.
 
@@ -262,6 +289,7 @@ class Result:
     assumptions: tuple[Assumption, ...] = ()
     p_adjusted_by: dict[str, float] | None = None
     interval_simultaneous: tuple[float, float] | None = None
+    equal_scores: EqualScoreResult | None = None
     added: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __repr__(self) -> str:
@@ -299,7 +327,8 @@ class Result:
         Returns
         -------
         str
-            "significant", "not significant", or "undecided at ALPHA" if more trials could change the verdict.
+            "significant", "not significant", "contested" if only one of the test and the equal-score test rejects,
+            or "undecided at ALPHA" if more trials could change the verdict.
 
         Examples
         --------
@@ -307,10 +336,20 @@ class Result:
         >>> compare([1] * 8, [0] * 8).verdict(0.05)
         'significant'
         """
+        if self.is_contested(alpha):
+            return "contested"
         return {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}[self.decision(alpha)]
 
+    def is_contested(self, alpha: float) -> bool:
+        """Return whether exactly one of the test and the equal-score test rejects, by adjusted p if there are any."""
+        decision, test = self.decision(alpha), self.equal_scores
+        if decision is None or test is None or test.p_value is None:
+            return False
+        p = test.p_value if self.p_adjusted is None or test.p_adjusted is None else test.p_adjusted
+        return (p <= alpha) != decision
+
     def decision(self, alpha: float) -> bool | None:
-        """Return whether the difference is significant at the level alpha, by the p of `verdict`. None if undecided.
+        """Return whether the test rejects at the level alpha, by the adjusted p if there is one. None if undecided.
 
         Examples
         --------

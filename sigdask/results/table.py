@@ -25,6 +25,7 @@ from sigdask.results.columns import (
     CodedColumn,
     Column,
     ColumnGroup,
+    EqualScores,
     InputDigests,
     Intervals,
     Rows,
@@ -198,6 +199,8 @@ class Table(ColumnGroup):
         Diagnosis of units. None if there was none.
     adjusted : AdjustmentDetails or None
         Details of the adjusted p-values, or None.
+    equal_scores : EqualScores or None
+        The equal-score test of each row, or None.
     notes : mapping of int to tuple of Note
         Notes of rows that the columns do not reproduce. Such rows get no other notes.
     added : mapping of str to column
@@ -246,6 +249,7 @@ class Table(ColumnGroup):
     origins: InputDigests | None = None
     assumptions: Assumptions | None = None
     adjusted: AdjustmentDetails | None = None
+    equal_scores: EqualScores | None = None
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
     added: Mapping[str, Column] = field(default_factory=dict)
     grouping: Grouping = "auto"
@@ -331,6 +335,15 @@ class Table(ColumnGroup):
         return np.where(np.isnan(self.p_adjusted), single, self.p_adjusted <= self.alpha).astype(np.int8)
 
     @property
+    def is_contested(self) -> Bools:
+        """Whether exactly one of the test and the equal-score test rejects at alpha, by adjusted p if there are any."""
+        if self.equal_scores is None:
+            return np.zeros(len(self), np.bool_)
+        own, joint = self.equal_scores.p_value, self.equal_scores.p_adjusted
+        p = np.where(np.isnan(self.p_adjusted) | np.isnan(joint), own, joint)
+        return np.asarray(~np.isnan(p) & (self.decision >= 0) & ((p <= self.alpha) != (self.decision == 1)))
+
+    @property
     def is_skewed(self) -> Bools:
         """Whether the differences between units are skewed, for each row."""
         return np.zeros(len(self), np.bool_) if self.assumptions is None else self.assumptions.is_skewed
@@ -347,7 +360,7 @@ class Table(ColumnGroup):
 GROUPS: dict[str, type[ColumnGroup]] = {
     "checks": CheckResults, "dependence": UnitCorrelation, "beside": AlternativeUnit,
     "tests": ClassicalColumn, "intervals": Intervals, "origins": InputDigests, "assumptions": Assumptions,
-    "adjusted": AdjustmentDetails,
+    "adjusted": AdjustmentDetails, "equal_scores": EqualScores,
 }  # fmt: skip
 """Fields of a table that are groups of columns."""
 
@@ -391,7 +404,7 @@ def _build_groups(kind: str, columns_by_key: Mapping[str, Mapping[str, Column]])
     group = GROUPS[kind]
     if kind == "checks":
         return {key: group.from_columns(columns) for key, columns in columns_by_key.items()}
-    if kind in {"intervals", "origins", "assumptions", "adjusted"}:
+    if kind in {"intervals", "origins", "assumptions", "adjusted", "equal_scores"}:
         return next((group.from_columns(columns) for columns in columns_by_key.values()), None)
     keys = sort_tests(columns_by_key) if kind == "tests" else columns_by_key
     values = [[key] if len(group.KEYS) == 1 else json.loads(key) if group.KEYS else [] for key in keys]
@@ -455,6 +468,11 @@ def merge_orders(orders: Iterable[tuple[Value, ...]]) -> list[Value]:
 def get_details(table: Table) -> AdjustmentDetails:
     """Return the details of adjusted p-values of a table's rows; NaN if the table has none."""
     return AdjustmentDetails.build_empty(len(table)) if table.adjusted is None else table.adjusted
+
+
+def get_equal_scores(table: Table) -> EqualScores:
+    """Return the equal-score test of a table's rows; NaN if the table has none."""
+    return EqualScores.build_empty(len(table)) if table.equal_scores is None else table.equal_scores
 
 
 ExactMethod = tuple[str, str]

@@ -1,4 +1,4 @@
-"""What weakens verdicts: too few trials or units, undecided adjusted p, skewed differences, few deciding units."""
+"""What weakens verdicts: too few trials or units, undecided adjusted p, few deciding units."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from sigdask.counts.factors import scatter_rows
 from sigdask.counts.fields import Bools, Integers
 from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import BoundAgreement
-from sigdask.randomization.families.skewness import SHARE
 from sigdask.randomization.influence import ComparisonVerdicts, compute_influence
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.results.columns import Assumptions, compute_unseen_rate
@@ -35,18 +34,6 @@ TUKEY_CAVEAT = (
 EXACT_BY_HOLM = (
     "p is exact, and adjusted by Holm. {adjust=max-t} uses random trials instead, and has more power if comparisons "
     "are correlated"
-)
-SKEWED = (
-    "in {n:,} of {of:,} comparisons the scores of the two systems are strongly skewed in opposite directions. For such "
-    "systems the adjustment {adjust} alone can report false differences several times as often as its level allows. "
-)
-LARGER = (
-    "So their adjusted p is the larger of two: that of {adjust}, and that of the studentised bootstrap of units. "
-    "{turned} (error rates: docs/error-rates.md)"
-)
-RESAMPLE = (
-    "Use more units, or {adjust=max-t}, which also resamples the units of such comparisons (error rates: "
-    "docs/error-rates.md)"
 )
 TUKEY_P = (
     "the verdict uses the larger of Tukey's p (the published method) and the unadjusted p; in {n:,} of {of:,} "
@@ -168,7 +155,7 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         needed = sorted(estimate_trials_to_decide(p, alpha) or MAX_TRIALS for p in middle)[n // 2]
         remedy = f"; about {format_count(needed, 'trial')} would decide {'it' if n == 1 else 'half of them'}"
         has_remedy = adjustment.family is not None and needed < MAX_TRIALS
-        is_more = has_remedy and needed > adjustment.n_trials  # p of fewer resamples may be the larger one
+        is_more = has_remedy and needed > adjustment.n_trials
         text = (
             f"{n:,} of {len(table):,} adjusted p {'lies' if n == 1 else 'lie'} within Monte Carlo error (99 %) "
             f"of {alpha:g}: another seed could change the verdict{remedy if is_more else ''}"
@@ -183,12 +170,6 @@ def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     if adjustment.method == "tukey":
         yield Note("caveat", spell_in(TUKEY_CAVEAT), {"adjust": adjustment.method})
         yield from _check_tukey_p(table)
-    if adjustment.takes_larger:
-        details = get_details(table)
-        is_turned = details.has_two_methods & (details.p_first <= table.alpha) & (table.p_adjusted > table.alpha)
-        yield _build_skewed_note(adjustment, LARGER, int(np.count_nonzero(is_turned)))
-    elif adjustment.n_skewed >= max(SHARE * len(table), 1):
-        yield _build_skewed_note(adjustment, spell_in(RESAMPLE))
 
 
 def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
@@ -204,19 +185,6 @@ def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
         if n := int(np.count_nonzero(table.intervals.why.find(reason.__eq__))):
             text = f"{words}{_format_share(n, len(table))}: {reason}; {remedy}"
             yield Note("interval", text, {"n_comparisons": n, "of": len(table)})
-
-
-def _build_skewed_note(adjustment: Adjustment, remedy: str, turned: int = 0) -> Note:
-    """Return a note on how many comparisons have differences too skewed for the adjusted p-values, with the remedy."""
-    assert adjustment.skewed is not None
-    n, total = adjustment.n_skewed, len(adjustment.skewed)
-    lost = (
-        "This changes no verdict"
-        if not turned
-        else f"Because of this, {turned:,} of them {'is' if turned == 1 else 'are'} not significant"
-    )
-    text = f"{SKEWED}{remedy}".format(n=n, of=total, adjust=adjustment.method, turned=lost)
-    return Note("skewed", text, {"n_comparisons": n, "of": total, "adjust": adjustment.method})
 
 
 def _check_tukey_p(table: Table) -> Iterable[Note]:

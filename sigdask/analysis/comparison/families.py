@@ -12,25 +12,24 @@ from typing import get_args
 
 import numpy as np
 
+from sigdask.analysis.comparison.equal_scores import EqualScoreTest, as_sums_panel
 from sigdask.analysis.comparison.jobs import FamilyComparisons
-from sigdask.analysis.comparison.pairs import IntervalSpec, build_full_panels
 from sigdask.counts.factors import group_rows, number_rows
-from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
-from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, find_critical_value
+from sigdask.randomization.families.bootstrap_t import find_critical_value
 from sigdask.randomization.families.deviations import (
     compute_relabel_deviation,
     compute_root_mean_square,
 )
 from sigdask.randomization.families.max_t import MaxTFamily
-from sigdask.randomization.families.skewness import find_skewed
 from sigdask.randomization.families.tukey import Relabelling
-from sigdask.randomization.panels import ComparedPanel, build
+from sigdask.randomization.panels import build
 from sigdask.randomization.panels.build import SIDES, FamilyMember
-from sigdask.randomization.panels.sums import SUMS, Panel
+from sigdask.randomization.panels.sums import SUMS
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS, Tally
 from sigdask.results.columns import UNADJUSTED, AdjustmentDetails, CodedColumn
@@ -42,19 +41,10 @@ from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, count_replicate
 Adjusted = tuple[Floats, Floats, Floats]
 """Adjusted p-values, and the lower and upper ends of their Monte Carlo intervals."""
 
-AnyFamily = MaxTFamily | Relabelling | StudentisedBootstrap
+AnyFamily = MaxTFamily | Relabelling
 
 SHARED_TRIALS: tuple[Adjust, ...] = ("max-t", "tukey")
 """Adjustments that use the largest difference of each trial, so that all comparisons need the same trials."""
-
-MAX_RESAMPLES, MIN_RESAMPLES = 2**17, 10_000
-"""Largest number of resamples of a family, and the number used however long they take."""
-
-MAX_DRAWN, MAX_PRODUCTS = 2 * 10**8, 2**33
-"""Maximum units drawn, and units times comparisons, with all resamples: a few seconds of a core."""
-
-MIN_INTERVAL_RESAMPLES = 2_000
-"""Minimum number of resamples if only intervals are computed from them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +63,10 @@ class Adjustment:
         The family's job to count.
     for_exact : bool
         Whether it is used only because p-values are exact and no adjustment was requested.
-    skewed : bool array, shape (n_comparisons,), or None
-        Whether the unit differences of each comparison are too skewed. None if this was not checked.
-    resampling : Job or None
-        The studentised bootstrap of the family, if p-values or simultaneous intervals need it.
+    equal_scores : EqualScoreTest or None
+        The equal-score test of the comparisons. None for no comparisons.
     with_intervals : bool
-        Whether simultaneous intervals are wanted.
+        Whether simultaneous intervals are wanted, which are computed from the resamples of the equal-score test.
     """
 
     method: Adjust
@@ -86,30 +74,20 @@ class Adjustment:
     n_trials: int = 0
     job: Job | None = None
     for_exact: bool = False
-    skewed: Bools | None = None
-    resampling: Job | None = None
+    equal_scores: EqualScoreTest | None = None
     with_intervals: bool = False
 
     @staticmethod
     def from_family(method: Adjust, family: AnyFamily, n_trials: int) -> Adjustment:
         """Return an adjustment that counts `n_trials` trials of a family."""
-        n = family.n_hypotheses if isinstance(family, StudentisedBootstrap) else family.shape[0]
-        return Adjustment(method, family, n_trials, Job(family, n_trials, label=f"the family of {n} comparisons"))
+        label = f"the family of {family.shape[0]} comparisons"
+        return Adjustment(method, family, n_trials, Job(family, n_trials, label=label))
 
     @property
-    def trial_counts(self) -> tuple[int, ...]:
-        """Number of trials of the family, followed by the number of resamples if p-values also use a bootstrap."""
-        return (self.n_trials, self.resampling.n_trials) if self.takes_larger and self.resampling else (self.n_trials,)
-
-    @property
-    def takes_larger(self) -> bool:
-        """Whether the adjusted p of some comparison is the larger of two methods' p-values."""
-        return self.method == "max-t" and self.resampling is not None and self.n_skewed > 0
-
-    @property
-    def n_skewed(self) -> int:
-        """Number of comparisons whose differences between units are too skewed for the adjustment alone."""
-        return 0 if self.skewed is None else int(np.count_nonzero(self.skewed))
+    def jobs(self) -> list[Job]:
+        """The jobs to count: trials of the family, and resamples."""
+        resamples = None if self.equal_scores is None else self.equal_scores.job
+        return [job for job in (self.job, resamples) if job is not None]
 
     def compute_p_values(self, p: Floats, low: Floats, high: Floats, tallies: Tallies) -> Adjusted | None:
         """Return adjusted p-values and their Monte Carlo intervals, each at least as large as before adjustment.
@@ -125,11 +103,6 @@ class Adjustment:
             return None
         unadjusted = p, low, high
         adjusted: Iterable[Floats] = self._compute_joint(tallies) or map(P_VALUE_ADJUSTMENTS[self.method], unadjusted)
-        if self.takes_larger:
-            assert self.skewed is not None
-            bootstrap, tally = self._read_resampling(tallies)
-            pairs = zip(adjusted, compute_joint_p_values(bootstrap, tally), strict=True)
-            adjusted = tuple(np.where(self.skewed, np.maximum(own, resampled), own) for own, resampled in pairs)
         adjusted_p, adjusted_low, adjusted_high = map(np.maximum, adjusted, unadjusted)  # one after the other
         return adjusted_p, adjusted_low, adjusted_high
 
@@ -139,44 +112,31 @@ class Adjustment:
             return None
         return compute_joint_p_values(self.family, tallies[self.job])
 
-    def _read_resampling(self, tallies: Tallies) -> tuple[StudentisedBootstrap, Tally]:
-        """Return the studentised bootstrap with its tally."""
-        assert self.resampling is not None
-        panel = self.resampling.panel
-        assert isinstance(panel, StudentisedBootstrap)
-        return panel, tallies[self.resampling]
-
     def compute_details(self, p: Floats, difference: Floats, tallies: Tallies, alpha: float) -> AdjustmentDetails:
-        """Return the p-values of max-T and the bootstrap if the larger is reported, and simultaneous intervals.
+        """Return Tukey's p with the unadjusted p, of which the larger is reported, and simultaneous intervals.
 
         Parameters
         ----------
         p, difference : float64 array, shape (n_comparisons,)
             The p-values of the comparisons, and the differences.
         tallies : mapping of Job to Tally
-            Tallies, among them those of `job` and `resampling`.
+            Tallies, among them those of `jobs`.
         alpha : float
             1 minus the confidence of the intervals.
         """
         n = len(p)
         found = AdjustmentDetails.build_empty(n)
-        if (joint := self._compute_joint(tallies)) is None:
+        if self.method == "tukey" and (joint := self._compute_joint(tallies)):
+            names = (CodedColumn.from_constant(name, n) for name in ("tukey", UNADJUSTED))
+            first, second = names
+            found = replace(found, first=first, second=second, p_first=joint[0], p_second=p)
+        test = self.equal_scores
+        if not self.with_intervals or test is None or test.job is None:
             return found
-        if self.method == "tukey":
-            found = _set_two_p_values(found, "tukey", joint[0], UNADJUSTED, p, np.ones(n, np.bool_))
-        elif self.takes_larger:
-            assert self.skewed is not None
-            bootstrap, tally = self._read_resampling(tallies)
-            resampled = np.maximum(compute_joint_p_values(bootstrap, tally)[0], p)
-            own = np.maximum(joint[0], p)
-            found = _set_two_p_values(found, self.method, own, "bootstrap-t", resampled, self.skewed)
-        if not self.with_intervals or self.resampling is None:
-            return found
-        panel, tally = self._read_resampling(tallies)
-        reach = find_critical_value(tally, alpha) * panel.errors
-        has = np.isfinite(reach) & (panel.errors > 0)
+        family, side = test.family, test.family.family.side
+        reach = find_critical_value(tallies[test.job], alpha) * family.errors
+        has = np.isfinite(reach) & (family.errors > 0)
         low, high = difference - reach, difference + reach
-        side = panel.family.side
         low, high = (np.full(n, -np.inf) if side < 0 else low), (np.full(n, np.inf) if side > 0 else high)
         return replace(found, low=np.where(has, low, np.nan), high=np.where(has, high, np.nan))
 
@@ -188,22 +148,9 @@ class Adjustment:
         """Return a note on the adjustment method, with the numbers of comparisons, trials and resamples."""
         family = self.family
         exact = family is not None and family.enumerated and self.n_trials == family.n_arrangements
-        n_resamples = None if self.resampling is None else self.resampling.n_trials
+        resamples = self.equal_scores.job if self.with_intervals and self.equal_scores else None
+        n_resamples = None if resamples is None else resamples.n_trials
         return FamilyNote(self.method, n_comparisons, self.n_trials or None, exact, n_resamples)
-
-
-def _set_two_p_values(
-    details: AdjustmentDetails, first: str, p_first: Floats, second: str, p_second: Floats, rows: Bools
-) -> AdjustmentDetails:
-    """Return a copy of the details with the names and p-values of two methods in the given rows."""
-    codes = rows.astype(np.int32)
-    return replace(
-        details,
-        first=CodedColumn(codes, ("", first)),
-        second=CodedColumn(codes, ("", second)),
-        p_first=np.where(rows, p_first, np.nan),
-        p_second=np.where(rows, p_second, np.nan),
-    )
 
 
 def compute_joint_p_values(family: AnyFamily, tally: Tally) -> Adjusted:
@@ -220,8 +167,7 @@ def compute_rates(family: AnyFamily, tally: Tally, tail: int) -> Adjusted:
 
     All p are 1 while an enumeration is incomplete.
     """
-    n_hypotheses = family.n_hypotheses if isinstance(family, StudentisedBootstrap) else len(tally.counts)
-    extreme, n = tally.counts[:n_hypotheses, 0, tail], tally.n_trials
+    extreme, n = tally.counts[:, 0, tail], tally.n_trials
     if family.enumerated and n < family.n_arrangements:
         return np.ones(len(extreme)), np.zeros(len(extreme)), np.ones(len(extreme))
     p = compute_p_value(extreme, n, exact=family.enumerated)
@@ -244,9 +190,9 @@ def choose_adjustment(adjust: Adjust | None, comparisons: FamilyComparisons) -> 
 
 
 def build_adjustment(
-    method: Adjust, comparisons: FamilyComparisons, alternative: Alternative, interval_spec: IntervalSpec | None = None
+    method: Adjust, comparisons: FamilyComparisons, alternative: Alternative, *, with_intervals: bool = False
 ) -> Adjustment:
-    """Build the adjustment of comparisons that are judged together.
+    """Build the adjustment of comparisons that are judged together, with their equal-score test.
 
     Parameters
     ----------
@@ -256,80 +202,26 @@ def build_adjustment(
         Pairs x metrics x test sets x subsets, all judged together.
     alternative : str
         Alternative of all comparisons.
-    interval_spec : IntervalSpec, optional
-        Requested intervals; none by default.
+    with_intervals : bool
+        Whether intervals are wanted: those of comparisons that share their trials are simultaneous.
     """
-    if method == "none" or not len(comparisons):
+    if not len(comparisons):
         return Adjustment(method)
-    if method in P_VALUE_ADJUSTMENTS:
-        return Adjustment(method, skewed=_find_skewed(comparisons))
-    if (misfit := describe_non_sums(comparisons)) is not None:
+    is_shared = method in SHARED_TRIALS
+    if is_shared and (misfit := describe_non_sums(comparisons)) is not None:
         raise InputError(
             f"adjust {method}: {misfit}, which cannot be adjusted with the others by shared trials",
             remedy=f"use {spell('adjust', 'holm')}",
         )
+    adjustment = Adjustment(method)
     if method == "tukey":
-        result = add_trials(method, _build_relabelling(comparisons, alternative), comparisons)
-        return _add_companion(result, comparisons, alternative, interval_spec)
-    members, rows = build_members(comparisons)
-    result = add_trials(method, build_family(members, rows[:, None, :], alternative), comparisons)
-    return _add_companion(result, comparisons, alternative, interval_spec)
-
-
-def _add_companion(
-    base: Adjustment, comparisons: FamilyComparisons, alternative: Alternative, interval_spec: IntervalSpec | None
-) -> Adjustment:
-    """Return the adjustment with the studentised bootstrap added, if p-values or simultaneous intervals need it."""
-    result = replace(base, skewed=_find_skewed(comparisons), with_intervals=interval_spec is not None)
-    is_judging = result.n_skewed > 0 and base.method == "max-t"
-    if len(comparisons) < 2 or not (is_judging or interval_spec is not None):
-        return result
-    family = build_bootstrap(comparisons, alternative)
-    n = count_resamples(comparisons, family)
-    if not is_judging:
-        n_affordable = MAX_DRAWN // family.n_drawn
-        n = (interval_spec and interval_spec.resamples) or max(MIN_INTERVAL_RESAMPLES, min(MIN_RESAMPLES, n_affordable))
-    return replace(result, resampling=Job(family, n, label=f"resamples of {len(comparisons)} comparisons"))
-
-
-def _find_skewed(comparisons: FamilyComparisons) -> Bools | None:
-    """Return which comparisons have differences between units that are too skewed; None if scores are not sums."""
-    if len(comparisons) < 2:
-        return None
-    if all(panel.kind == SUMS and (panel.sign_counts >= 0).all() for panel in comparisons.panels):
-        return np.zeros(len(comparisons), np.bool_)  # all differences have one size, as those of 0/1 scores
-    if describe_non_sums(comparisons) is not None:
-        return None
-    members, rows = build_members(comparisons)
-    return find_skewed(MaxTFamily(tuple(members), rows[:, None, :], studentised=True))
-
-
-def build_bootstrap(comparisons: FamilyComparisons, alternative: Alternative) -> StudentisedBootstrap:
-    """Return the studentised bootstrap of comparisons, on panels that include concordant units."""
-    n, n_before = len(comparisons), 0
-    panel, row, column = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
-    panels: list[ComparedPanel] = []
-    for k in np.unique(comparisons.set_index).tolist():
-        jobs, in_set = comparisons.comparison_jobs[k], comparisons.set_index == k
-        set_panels, *positions = build_full_panels(jobs.spec, jobs.comparisons)
-        for target, values in zip((panel, row, column), positions, strict=True):
-            target[in_set] = values[comparisons.row[in_set]]
-        panel[in_set] += n_before
-        panels, n_before = panels + set_panels, n_before + len(set_panels)
-    member_index = number_rows(panel, column)
-    first_rows = [set_panels[0] for set_panels in group_rows(member_index)]
-    members = tuple(FamilyMember(as_sums_panel(panels[panel[k]]), int(column[k])) for k in first_rows)
-    n_units = tuple(comparisons.comparison_jobs[comparisons.set_index[k]].spec.units.n_units for k in first_rows)
-    family = MaxTFamily(members, np.column_stack([member_index, row])[:, None, :], SIDES[alternative], studentised=True)
-    return StudentisedBootstrap(family, n_units)
-
-
-def count_resamples(comparisons: FamilyComparisons, family: StudentisedBootstrap) -> int:
-    """Return the number of resamples for p-values: the number of trials, or fewer if these would take too long."""
-    n_affordable = min(
-        MAX_RESAMPLES, MAX_DRAWN // family.n_drawn, MAX_PRODUCTS // (family.n_drawn * family.n_hypotheses)
-    )
-    return min(int(comparisons.get_column("n_trials").max()), max(MIN_RESAMPLES, n_affordable))
+        adjustment = add_trials(method, _build_relabelling(comparisons, alternative), comparisons)
+    elif is_shared:
+        members, rows = build_members(comparisons)
+        adjustment = add_trials(method, build_family(members, rows[:, None, :], alternative), comparisons)
+    with_intervals = with_intervals and is_shared and len(comparisons) > 1
+    test = EqualScoreTest.build(method, comparisons, alternative, with_intervals=with_intervals)
+    return replace(adjustment, equal_scores=test, with_intervals=with_intervals)
 
 
 def build_family(members: Sequence[FamilyMember], parts: Integers, alternative: Alternative) -> MaxTFamily:
@@ -362,12 +254,6 @@ def build_members(comparisons: FamilyComparisons) -> tuple[list[FamilyMember], I
         FamilyMember(as_sums_panel(panels[panel[rows[0]]]), int(column[rows[0]])) for rows in group_rows(member_index)
     ]
     return members, np.column_stack([member_index, comparisons.get_column("row")])
-
-
-def as_sums_panel(panel: ComparedPanel) -> Panel:
-    """Return the panel, asserting that it is a panel of sums."""
-    assert isinstance(panel, Panel)
-    return panel
 
 
 def _number_scales(comparisons: FamilyComparisons) -> Integers:

@@ -43,7 +43,7 @@ from sigdask.interface import spell, spell_in
 from sigdask.options import Adjust, Alternative, Option, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
-from sigdask.results.columns import AdjustmentDetails, Intervals
+from sigdask.results.columns import AdjustmentDetails, EqualScores, Intervals
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.messages import note_adjusted, note_unused
 from sigdask.results.notes import Note, NoteValue, drop_duplicates
@@ -248,12 +248,11 @@ class Study:
     @property
     def cells(self) -> list[CountedCells]:
         """The comparisons' counts, in the order of the jobs."""
-        families = [(adjustment.job, rows) for adjustment, rows in self.families]
-        families += [(adjustment.resampling, rows) for adjustment, rows in self.families]
+        families = [(job, rows) for adjustment, rows in self.families for job in adjustment.jobs]
         families += [(self.across.job, np.zeros(0, np.int64))] if self.across else []
         return [
             *join_cells((analysis.cells for analysis in self.analyses), self._sizes),
-            *(CountedCells.from_whole(job, rows) for job, rows in families if job is not None),
+            *(CountedCells.from_whole(job, rows) for job, rows in families),
             *join_cells((entry.intervals.cells if entry.intervals else [] for entry in self.analyses), self._sizes),
         ]
 
@@ -349,9 +348,11 @@ def judge_studies(
     ]
     table = _add_adjusted_p(use_exact_p(table), all_families, tallies)
     if adjusted := _select_adjusted(table, all_families):
-        table = add_families(table, [(entry.method, entry.trial_counts, indices) for entry, indices in adjusted])
+        table = add_families(table, [(entry.method, (entry.n_trials,), indices) for entry, indices in adjusted])
     comparisons = [analysis.main.comparisons for study in studies for analysis in study.analyses]
-    table = replace(table, assumptions=diagnose_units(comparisons, table))
+    table = replace(
+        table, assumptions=diagnose_units(comparisons, table), equal_scores=_compute_equal_scores(all_families, tallies)
+    )
     parts = [table] if len(studies) == 1 else map(_drop_empty_details, table.divide(sizes))
     return table, [
         study._build_results(part, study_families, tallies)  # noqa: SLF001
@@ -412,6 +413,14 @@ def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table
     return replace(table, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high, adjusted=details)
 
 
+def _compute_equal_scores(families: Families, tallies: Tallies) -> EqualScores | None:
+    """Return the equal-score tests of all comparisons in row order; None without comparisons."""
+    tests = [(adjustment.equal_scores, rows) for adjustment, rows in families]
+    columns = [test.compute_columns(tallies) for test, _ in tests if test is not None]
+    rows = np.concatenate([family_rows for _, family_rows in tests])
+    return EqualScores.join(columns).take(np.argsort(rows, kind="stable")) if columns else None
+
+
 def _select_adjusted(table: Table, families: Families) -> Families:
     """Return the families that have adjusted p-values."""
     return [family for family in families if not np.isnan(table.p_adjusted[family[1]]).all()]
@@ -419,7 +428,7 @@ def _select_adjusted(table: Table, families: Families) -> Families:
 
 def _compute_details(table: Table, families: Families, tallies: Tallies) -> AdjustmentDetails | None:
     """Return the details of adjusted p-values in row order; None if no family has any."""
-    if all(adjustment.job is None for adjustment, _ in families):
+    if all(not adjustment.jobs for adjustment, _ in families):
         return None
     details = [
         entry.compute_details(table.p_value[indices], table.difference[indices], tallies, table.alpha)
@@ -465,9 +474,11 @@ def prepare_study(
     ]
     for indices in group_rows(number_rows(comparisons.metric) if by_metric else np.zeros(n, np.int64)):
         members = comparisons.select(indices)
-        interval_spec = next((w for k in np.unique(members.set_index) if (w := interval_specs[k])), None)
         family_adjustment = build_adjustment(
-            choose_adjustment(adjust, members), members, analyses[members.set_index[0]].alternative, interval_spec
+            choose_adjustment(adjust, members),
+            members,
+            analyses[members.set_index[0]].alternative,
+            with_intervals=any(interval_specs[k] for k in np.unique(members.set_index)),
         )
         families.append((replace(family_adjustment, for_exact=adjust is None and "exact" in members.methods), indices))
     across = build_across_sets(comparisons, specs[0][2]) if together else None

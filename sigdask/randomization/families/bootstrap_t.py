@@ -39,10 +39,12 @@ from sigdask.randomization.resampling.sums import find_kinds
 from sigdask.randomization.stream import Key, draw_kind_counts
 from sigdask.randomization.tallies import CountingMethod, Tally
 
-TAILS = "single-step", "step-down"
-"""The last axis of the counts: resamples whose largest statistic is at least that of the hypothesis."""
+TAILS = "own", "step-down"
+"""The last axis of the counts: resamples in which the hypothesis's own statistic is at least the observed one, and
+those in which the largest statistic of all hypotheses that are no more extreme is.
+"""
 
-SINGLE_STEP, STEP_DOWN = range(len(TAILS))
+OWN, STEP_DOWN = range(len(TAILS))
 
 PARTS, OCTAVES = 512, 16
 """Cells of a histogram of the largest statistic: so many in each octave of 1 + statistic, which gives quantiles to 0.2
@@ -135,22 +137,25 @@ class StudentisedBootstrap(ResampledPanel):
         The hypotheses. Its panels have all their units, concordant ones included.
     n_units : tuple of int
         Units of each member's test set, including units without items in its panel.
+    has_cells : bool
+        Whether a histogram of the largest statistic is counted, which simultaneous intervals need.
     """
 
     family: MaxTFamily
     n_units: tuple[int, ...]
+    has_cells: bool = False
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(TAILS), timed=64)
     can_enumerate: ClassVar[bool] = False
 
     def digest_parts(self) -> tuple[Any, ...]:
         """Return what its digest is made of."""
-        return "studentised bootstrap", self.family, self.n_units
+        return "studentised bootstrap", self.family, self.n_units, self.has_cells
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows of the counts (hypotheses, then histogram of largest statistics), and 1 for the metric."""
-        return self.n_hypotheses + CELL_ROWS, 1
+        return self.n_hypotheses + CELL_ROWS * self.has_cells, 1
 
     @property
     def members(self) -> tuple[FamilyMember, ...]:
@@ -200,7 +205,7 @@ class StudentisedBootstrap(ResampledPanel):
         return sort_statistics(self.statistics)
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count, for each hypothesis, the resamples of a range whose largest statistic is at least its observed one."""
+        """Count, for each hypothesis, the resamples of a range with a statistic of at least its observed one."""
         counts = np.zeros((self.n_hypotheses, len(TAILS)), np.int64)
         cells = np.zeros(N_CELLS, np.int64)
         varies, slack = self.errors > 0, self._errors_and_slack[1]
@@ -208,14 +213,14 @@ class StudentisedBootstrap(ResampledPanel):
         thresholds = np.where(varies, extreme - slack * np.abs(extreme), np.inf)  # which no statistic reaches
         for largest, moments in self._iter_blocks(run, first, n_trials):
             for batch, num, var in moments:
-                n_step_down = np.zeros(len(batch), np.int64)
-                raise_largest(num, var, thresholds[batch], self.family.side, largest, n_step_down)
-                counts[batch, STEP_DOWN] += n_step_down
-            largest.sort()
-            counts[:, SINGLE_STEP] += len(largest) - np.searchsorted(largest, thresholds, side="left")
-            cells += np.bincount(find_cells(largest), minlength=N_CELLS)
+                reached = np.zeros((len(batch), len(TAILS)), np.int64)
+                raise_largest(num, var, thresholds[batch], self.family.side, largest, reached)
+                counts[batch] += reached
+            if self.has_cells:
+                cells += np.bincount(find_cells(largest), minlength=N_CELLS)
         counts[~varies] = n_trials  # p = 1
-        return Tally(n_trials, np.concatenate([counts, cells.reshape(CELL_ROWS, len(TAILS))])[:, None, :])
+        rows = [counts, cells.reshape(CELL_ROWS, len(TAILS))] if self.has_cells else [counts]
+        return Tally(n_trials, np.concatenate(rows)[:, None, :])
 
     joint_tail: ClassVar[int] = STEP_DOWN
     """Tail of the exceedances that give the adjusted p-values."""
@@ -468,12 +473,13 @@ def add_moments(rows, above, square, base, n_units, num, var):  # type: ignore[n
 
 @cached_njit()
 def raise_largest(num, var, thresholds, side, largest, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Raise each resample's largest statistic by hypotheses in turn, and count how often it reaches each threshold.
+    """Raise each resample's largest statistic by hypotheses in turn, and count how often each threshold is reached.
 
-    Resamples without variation between units have no statistic.
+    The hypothesis's own statistic and the largest so far are counted (`TAILS`). Resamples without variation between
+    units have no statistic.
     """
     for h in range(num.shape[0]):
-        reached = 0
+        own, reached = 0, 0
         threshold = thresholds[h]
         is_varying = not np.isinf(threshold)
         for t in range(num.shape[1]):
@@ -481,7 +487,9 @@ def raise_largest(num, var, thresholds, side, largest, counts):  # type: ignore[
             if is_varying and var[h, t] > 0.0:
                 x = num[h, t] / np.sqrt(var[h, t])
                 x = abs(x) if side == 0 else side * x
+                own += 1 if x >= threshold else 0
                 top = max(top, x)
                 largest[t] = top
             reached += 1 if top >= threshold else 0
-        counts[h] = reached
+        counts[h, 0] = own
+        counts[h, 1] = reached

@@ -120,8 +120,8 @@ def _describe_family(results: ComparisonResults) -> str:
 
 
 def name_trials(note: FamilyNote) -> str:
-    """Return the word for what a family's p-values count: resamples, arrangements or trials."""
-    return "resamples" if note.adjust == "bootstrap-t" else "arrangements" if note.exact else "trials"
+    """Return the word for what a family's p-values count: arrangements or trials."""
+    return "arrangements" if note.exact else "trials"
 
 
 def is_adjusted(table: Table) -> bool:
