@@ -58,6 +58,16 @@ CELL_ROWS = N_CELLS // len(TAILS)
 CONSTANT = 1e-9
 """Units do not vary if their variance is below this share of the mean square."""
 
+FLOOR = 1 / 4
+"""Least share of the observed variance that divides a statistic which raises the maximum of a family.
+
+Pairs of which few units differ have resamples almost without variation, whose statistics would rule the maximum of all
+pairs. Without a floor, 96 % of the pairs that max-T finds in TREC's adhoc5_ap were contested, and all in web2010_ndcg20;
+with it 41 and 56 %. The rate of families of 8 equal systems in which both tests reject is then .065 for mirrored
+lognormals (100 units; .12 for 30) and .045 for gamma of skewness 3. A comparison's own p has no floor, and the joint p
+is at least as large.
+"""
+
 TIE = 1e-9
 """Relative difference within which two statistics of exact sums are tied."""
 
@@ -189,7 +199,12 @@ class StudentisedBootstrap(ResampledPanel):
     @cached_property
     def errors(self) -> Floats:
         """Standard error of each difference in score units, shape (n_hypotheses,); 0 if units do not vary."""
-        return self._errors_and_slack[0]
+        return self._errors_and_variances[0]
+
+    @property
+    def slack(self) -> float:
+        """Relative distance within which statistics tie."""
+        return TIE if self._is_integral else 2.0 ** (3 - self._n_bits)
 
     @cached_property
     def statistics(self) -> Floats:
@@ -208,13 +223,13 @@ class StudentisedBootstrap(ResampledPanel):
         """Count, for each hypothesis, the resamples of a range with a statistic of at least its observed one."""
         counts = np.zeros((self.n_hypotheses, len(TAILS)), np.int64)
         cells = np.zeros(N_CELLS, np.int64)
-        varies, slack = self.errors > 0, self._errors_and_slack[1]
+        varies, floors = self.errors > 0, FLOOR * self._errors_and_variances[1]
         extreme = np.where(varies, self.statistics, 0.0)
-        thresholds = np.where(varies, extreme - slack * np.abs(extreme), np.inf)  # which no statistic reaches
+        thresholds = np.where(varies, extreme - self.slack * np.abs(extreme), np.inf)  # which no statistic reaches
         for largest, moments in self._iter_blocks(run, first, n_trials):
             for batch, num, var in moments:
                 reached = np.zeros((len(batch), len(TAILS)), np.int64)
-                raise_largest(num, var, thresholds[batch], self.family.side, largest, reached)
+                raise_largest(num, var, thresholds[batch], floors[batch], self.family.side, largest, reached)
                 counts[batch] += reached
             if self.has_cells:
                 cells += np.bincount(find_cells(largest), minlength=N_CELLS)
@@ -332,9 +347,9 @@ class StudentisedBootstrap(ResampledPanel):
         return moments, step
 
     @cached_property
-    def _errors_and_slack(self) -> tuple[Floats, float]:
-        """Standard errors, shape (n_hypotheses,), and the relative distance within which statistics tie."""
-        errors = np.empty(self.n_hypotheses)
+    def _errors_and_variances(self) -> tuple[Floats, Floats]:
+        """Standard errors in score units, and variances in squared steps of the integers, shape (n_hypotheses,)."""
+        errors, variances = np.empty((2, self.n_hypotheses))
         for batch in iter_chunks(np.arange(self.n_hypotheses), self._chunk_size):
             moments, step = self._compute_moments(batch)
             var = np.zeros(len(batch))
@@ -342,8 +357,8 @@ class StudentisedBootstrap(ResampledPanel):
                 square = moment.second @ resampled.multiplicity
                 set_var = square - moment.base * (moment.base / resampled.n_units)
                 var[moment.rows] += np.where(set_var > CONSTANT * square, set_var, 0.0)
-            errors[batch] = step * np.sqrt(var)
-        return errors, TIE if self._is_integral else 2.0 ** (3 - self._n_bits)
+            errors[batch], variances[batch] = step * np.sqrt(var), var
+        return errors, variances
 
     @property
     def _chunk_size(self) -> int:
@@ -472,24 +487,27 @@ def add_moments(rows, above, square, base, n_units, num, var):  # type: ignore[n
 
 
 @cached_njit()
-def raise_largest(num, var, thresholds, side, largest, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def raise_largest(num, var, thresholds, floors, side, largest, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Raise each resample's largest statistic by hypotheses in turn, and count how often each threshold is reached.
 
     The hypothesis's own statistic and the largest so far are counted (`TAILS`). Resamples without variation between
-    units have no statistic.
+    units have an infinite statistic of their own, and do not raise the largest.
     """
     for h in range(num.shape[0]):
         own, reached = 0, 0
-        threshold = thresholds[h]
+        threshold, floor = thresholds[h], floors[h]
         is_varying = not np.isinf(threshold)
         for t in range(num.shape[1]):
             top = largest[t]
-            if is_varying and var[h, t] > 0.0:
-                x = num[h, t] / np.sqrt(var[h, t])
-                x = abs(x) if side == 0 else side * x
-                own += 1 if x >= threshold else 0
-                top = max(top, x)
-                largest[t] = top
-            reached += 1 if top >= threshold else 0
+            is_reached = False
+            if is_varying:
+                x = abs(num[h, t]) if side == 0 else side * num[h, t]
+                v = var[h, t]
+                is_reached = x / np.sqrt(v) >= threshold if v > 0.0 else x > 0.0
+                if v > 0.0:
+                    top = max(top, x / np.sqrt(max(v, floor)))
+                    largest[t] = top
+            own += 1 if is_reached else 0
+            reached += 1 if is_reached or top >= threshold else 0
         counts[h, 0] = own
         counts[h, 1] = reached
