@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.families import Adjustment
 from sigdask.analysis.comparison.intervals import NO_MEAN, NOT_BINARY, UNBOUNDED
-from sigdask.analysis.comparison.pairs import Comparisons
-from sigdask.counts.factors import scatter_rows
-from sigdask.counts.fields import Bools, Integers
 from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import BoundAgreement
-from sigdask.randomization.influence import ComparisonVerdicts, compute_influence
-from sigdask.randomization.panels.sums import SUMS, Panel
-from sigdask.results.columns import Assumptions, compute_unseen_rate
 from sigdask.results.notes import Note, NoteValue
 from sigdask.results.table import Table, get_details
 from sigdask.statistics.bounds import MAX_TRIALS, estimate_trials_to_decide
@@ -197,58 +189,3 @@ def _check_tukey_p(table: Table) -> Iterable[Note]:
         values = {"a": table.a[row], "b": table.b[row], "tukey": p_tukey, "alone": p_alone}
         text = TUKEY_P.format(n=len(smaller), of=len(table), **values)
         yield Note("larger-of-two", text, {"n_comparisons": len(smaller), "of": len(table), "adjust": "tukey"})
-
-
-BLOCK_ROWS = 2**15
-"""Number of comparisons whose units are checked at a time."""
-
-
-def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assumptions:
-    """Return the diagnosis of the units of all comparisons of some test sets, in the row order of their table."""
-    empty: dict[str, Any] = Assumptions.build_empty(1).columns
-    columns = {name: np.broadcast_to(value, len(table)) for name, value in empty.items()}
-    verdicts, start = extract_verdicts(table), 0
-
-    def enter(name: str, rows: Integers, values: NDArray[Any], mask: Bools) -> None:
-        if mask.any():
-            columns[name] = scatter_rows(columns[name], rows[mask], values[mask])
-
-    for comparisons in set_comparisons:
-        for panel, metric, rows in _iter_panel_rows(comparisons):
-            table_rows, pairs = start + rows, comparisons.row[rows].astype(np.int64)
-            selected = ComparisonVerdicts(
-                verdicts.decision[table_rows], verdicts.level[table_rows], verdicts.side[table_rows]
-            )
-            influence = compute_influence(panel, metric, pairs, selected)
-            enter("skewness", table_rows, influence.skewness, influence.is_skewed)
-            for name in ("is_skewed", "n_deciding", "reverses"):
-                values = getattr(influence, name)
-                enter(name, table_rows, values, values != 0)
-            one_sign, rate = influence.has_one_sign, compute_unseen_rate(panel.n_units)
-            enter("unseen_rate", table_rows, np.full(len(rows), rate), one_sign)
-            if panel.linear[metric] and one_sign.any():
-                size = np.abs(panel.differences[pairs, metric]) * (1 - rate) / rate
-                enter("cancelling_size", table_rows, size, one_sign)
-        start += len(comparisons)
-    return Assumptions(**columns)
-
-
-def _iter_panel_rows(comparisons: Comparisons) -> Iterator[tuple[Panel, int, Integers]]:
-    """Yield panels of sums and metrics with their comparisons, in blocks if all their differences have the same size.
-
-    The diagnosis of other differences looks at all pairs of a panel together.
-    """
-    for panel, metric, rows in comparisons.iter_panels():
-        if isinstance(panel, Panel) and panel.kind == SUMS:
-            has_one_size = len(rows) > BLOCK_ROWS and (panel.sign_counts[:, metric, 0] >= 0).all()
-            step = BLOCK_ROWS if has_one_size else len(rows)
-            yield from ((panel, metric, rows[first : first + step]) for first in range(0, len(rows), step))
-
-
-def extract_verdicts(table: Table) -> ComparisonVerdicts:
-    """Return, for each comparison, the decision, the level that its unadjusted p has to reach, and the tested side."""
-    sides = {"two-sided": 0, "greater": 1, "less": -1}
-    side = np.array([sides[value] for value in table.alternative.values], np.int8)[table.alternative.codes]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(np.isnan(table.p_adjusted) | (table.p_adjusted == 0), 1.0, table.p_value / table.p_adjusted)
-    return ComparisonVerdicts(table.decision, np.nan_to_num(table.alpha * share, nan=table.alpha), side)

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.analysis.comparison.caveats import diagnose_units, list_caveats, note_permutation
+from sigdask.analysis.comparison.caveats import list_caveats, note_permutation
 from sigdask.analysis.comparison.classical import run_tests
+from sigdask.analysis.comparison.equal_scores import explain_contested
 from sigdask.analysis.comparison.families import (
     AcrossSets,
     Adjustment,
@@ -249,7 +250,8 @@ class Study:
     def cells(self) -> list[CountedCells]:
         """The comparisons' counts, in the order of the jobs."""
         families = [(job, rows) for adjustment, rows in self.families for job in adjustment.jobs]
-        families += [(self.across.job, np.zeros(0, np.int64))] if self.across else []
+        across = [self.across.job, self.across.equal_scores.job] if self.across else []
+        families += [(job, np.zeros(0, np.int64)) for job in across if job is not None]
         return [
             *join_cells((analysis.cells for analysis in self.analyses), self._sizes),
             *(CountedCells.from_whole(job, rows) for job, rows in families),
@@ -350,9 +352,7 @@ def judge_studies(
     if adjusted := _select_adjusted(table, all_families):
         table = add_families(table, [(entry.method, (entry.n_trials,), indices) for entry, indices in adjusted])
     comparisons = [analysis.main.comparisons for study in studies for analysis in study.analyses]
-    table = replace(
-        table, assumptions=diagnose_units(comparisons, table), equal_scores=_compute_equal_scores(all_families, tallies)
-    )
+    table = explain_contested(replace(table, equal_scores=_compute_equal_scores(all_families, tallies)), comparisons)
     parts = [table] if len(studies) == 1 else map(_drop_empty_details, table.divide(sizes))
     return table, [
         study._build_results(part, study_families, tallies)  # noqa: SLF001

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.fields import Floats, Integers
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import Formula, compute_gradients, compute_scores_or_nan
 from sigdask.randomization.families.deviations import get_contribution_step
@@ -34,6 +34,7 @@ from sigdask.randomization.families.max_t import MaxTFamily, sort_statistics
 from sigdask.randomization.kernels.dense import limit_blas_threads
 from sigdask.randomization.panels.build import FamilyMember, iter_chunks
 from sigdask.randomization.panels.digests import ResampledPanel
+from sigdask.randomization.panels.jackknife import JackknifePanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.sums import find_kinds
 from sigdask.randomization.stream import Key, draw_kind_counts
@@ -62,10 +63,10 @@ FLOOR = 1 / 4
 """Least share of the observed variance that divides a statistic which raises the maximum of a family.
 
 Pairs of which few units differ have resamples almost without variation, whose statistics would rule the maximum of all
-pairs. Without a floor, 96 % of the pairs that max-T finds in TREC's adhoc5_ap were contested, and all in web2010_ndcg20;
-with it 41 and 56 %. The rate of families of 8 equal systems in which both tests reject is then .065 for mirrored
-lognormals (100 units; .12 for 30) and .045 for gamma of skewness 3. A comparison's own p has no floor, and the joint p
-is at least as large.
+pairs. Without a floor, 96 % of the pairs that max-T finds in TREC's adhoc5_ap were contested, and all in
+web2010_ndcg20; with it 41 and 56 %. The rate of families of 8 equal systems in which both tests reject is then .065
+for mirrored lognormals (100 units; .12 for 30) and .045 for gamma of skewness 3. A comparison's own p has no floor, and
+the joint p is at least as large.
 """
 
 TIE = 1e-9
@@ -234,6 +235,7 @@ class StudentisedBootstrap(ResampledPanel):
             if self.has_cells:
                 cells += np.bincount(find_cells(largest), minlength=N_CELLS)
         counts[~varies] = n_trials  # p = 1
+        counts[~varies & (self.family.observed != 0), STEP_DOWN] = 0  # `find_unknown`
         rows = [counts, cells.reshape(CELL_ROWS, len(TAILS))] if self.has_cells else [counts]
         return Tally(n_trials, np.concatenate(rows)[:, None, :])
 
@@ -253,9 +255,8 @@ class StudentisedBootstrap(ResampledPanel):
         """Return one test set with its units grouped into kinds, and the contributions of each kind to its members."""
         n_units, set_members = self.n_units[members[0]], [self.family.members[k] for k in members]
         panels = {id(member.panel): member.panel for member in set_members}
-        kinds, first_units = find_kinds(
-            n_units, [column for panel in panels.values() for column in _iter_columns(panel, n_units)]
-        )
+        columns = [column for panel in panels.values() for column in _iter_columns(panel, n_units)]
+        kinds, first_units = find_kinds(n_units, columns)
         added = [compute_system_contributions(member.panel, member.metric, n_units) for member in set_members]
         multiplicity = np.bincount(kinds, minlength=len(first_units)).astype(np.float64)
         systems, below = (tuple(score_and_share[side][first_units] for score_and_share in added) for side in range(2))
@@ -394,8 +395,11 @@ class StudentisedBootstrap(ResampledPanel):
             yield batch, num, var
 
 
-def _iter_columns(panel: Panel, n_units: int) -> Iterator[NDArray[Any]]:
+def _iter_columns(panel: Panel | JackknifePanel, n_units: int) -> Iterator[NDArray[Any]]:
     """Yield, for each system and field of a panel, the values of all units of the test set, shape (n_units,)."""
+    if isinstance(panel, JackknifePanel):
+        yield from compute_system_contributions(panel, 0, n_units)[0].T.copy().view(np.int64)
+        return
     for s in range(panel.values.shape[1]):
         for f in range(panel.values.shape[2]):
             yield _expand_to_all_units(panel.values[:, s, f], panel, n_units)
@@ -410,13 +414,13 @@ def _expand_to_all_units(values: NDArray[Any], panel: Panel, n_units: int) -> ND
     return expanded
 
 
-def compute_system_contributions(panel: Panel, metric: int, n_units: int) -> tuple[Floats, Floats]:
+def compute_system_contributions(panel: Panel | JackknifePanel, metric: int, n_units: int) -> tuple[Floats, Floats]:
     """Return the contributions of each unit to each system's score (linearised) and to a mean's denominator.
 
     Parameters
     ----------
     panel : Panel
-        With all its units.
+        With all its units, or of scores that are no sums.
     metric : int
         Index of the metric in the panel.
     n_units : int
@@ -428,6 +432,10 @@ def compute_system_contributions(panel: Panel, metric: int, n_units: int) -> tup
         Of shapes (n_units, n_systems), in steps of `get_contribution_step`, and (n_units,). The second is a share of
         the whole denominator. It is zero if it is equal for all units, and for scores that are not means.
     """
+    if isinstance(panel, JackknifePanel):
+        added = np.zeros((n_units, panel.contributions.shape[1]))
+        added[: len(panel.contributions)] = panel.contributions
+        return added, np.zeros(n_units)
     form, values = panel.metrics[metric].form, panel.values
     share = np.zeros(len(values))
     if panel.linear[metric]:
@@ -448,6 +456,11 @@ def compute_system_contributions(panel: Panel, metric: int, n_units: int) -> tup
         for f in range(slopes.shape[1]):
             added += arguments[..., f] * slopes[:, f]
     return _expand_to_all_units(added, panel, n_units), _expand_to_all_units(share, panel, n_units)
+
+
+def find_unknown(counts: Integers) -> Bools:
+    """Return which hypotheses have no standard error although they differ, from counts of shape (n_hypotheses, 2)."""
+    return np.asarray(counts[:, OWN] > counts[:, STEP_DOWN])
 
 
 def find_cells(largest: Floats) -> Integers:

@@ -9,8 +9,8 @@ from builders import build_rng
 from command import call_sigdask
 from nights import read_tallies, write_plan
 
-from sigdask import Counts, compare_all, run_plan
-from sigdask.analysis.comparison.equal_scores import build_bootstrap
+from sigdask import Counts, compare_all, compare_sets, run_plan
+from sigdask.analysis.comparison.equal_scores import EqualScoreTest, build_bootstrap
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.nightly.plan import load_plan
@@ -86,6 +86,44 @@ def test_differences_of_one_size_need_no_equal_score_test_and_intervals_change_n
     results, with_intervals = (compare_all(data, interval=kind, **OPTIONS) for kind in ("none", "auto"))
     assert results.family.n_resamples is None
     assert [r.equal_scores for r in with_intervals] == [r.equal_scores for r in results]
+
+
+def test_contested_results_name_their_causes():
+    [skewed] = {r.equal_scores.cause for r in compare_all(draw_skewed(), **OPTIONS) if r.verdict(0.05) == "contested"}
+    assert skewed == "skewed differences"
+    # 500 of 1,000 answers of a are right, and 59 of 100 of b, on other items: chi-square gives 0.086
+    predicted = np.repeat([[1, 0], [0, 1]], [1000, 100], axis=0)
+    right = predicted * np.repeat([1, 0, 1, 0], [500, 500, 59, 41])[:, None]
+    counts = Counts(("a", "b"), {"tp": right, "predicted": predicted, "gold": np.ones_like(right)}, 1100)
+    [r] = compare_all(counts, metrics=["precision"], second_run=False)
+    assert r.p_value < 0.01
+    assert r.equal_scores.p_value == pytest.approx(0.083, abs=0.01)
+    assert (r.verdict(0.05), r.equal_scores.cause) == ("contested", "unequal numbers of answers")
+
+
+def test_mean_differences_over_test_sets_have_an_equal_score_test():
+    # oracle: plain NumPy, other random numbers
+    x = [build_rng(n).standard_normal((n, 2)) + [0, 0.4] for n in (20, 30, 25)]
+    counts = [Counts.from_scores(dict(zip("ab", s.T, strict=True)), name=f"t{len(s)}") for s in x]
+    [r] = compare_sets(counts, together=True, **OPTIONS).together
+    num = den = 0
+    for s in x:
+        d = s[:, 0] - s[:, 1]
+        drawn = d[build_rng(1).integers(0, len(d), (20_000, len(d)))]
+        num, den = num + drawn.mean(axis=1) - d.mean(), den + drawn.var(axis=1) / len(d)
+    t = abs(3 * r.difference) / np.sqrt(sum((s[:, 0] - s[:, 1]).var() / len(s) for s in x))
+    assert r.equal_scores.p_value == pytest.approx((np.abs(num) / np.sqrt(den) >= t).mean(), abs=0.008)
+    assert r.is_contested(r.p_value) == (r.equal_scores.p_value > r.p_value)
+
+
+def test_resamples_that_a_deadline_stops_give_no_p():
+    data = draw_normal()
+    spec = CompareSpec(metrics=["mean"]).bind_metrics(data)
+    comparisons = FamilyComparisons.from_jobs(ComparisonJobs.from_spec(data, spec, second_run=False))
+    test = EqualScoreTest.build("max-t", comparisons, "two-sided", with_intervals=False)
+    columns = test.compute_columns({test.job: test.job.panel.tally(run=0, first=0, n_trials=4096)})
+    assert np.isnan(columns.p_value).all()
+    assert {columns.why[row] for row in range(6)} == {"the resamples were not all counted"}
 
 
 def test_tukeys_published_p_stands_beside_the_one_that_the_verdict_takes():
