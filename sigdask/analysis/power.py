@@ -99,11 +99,9 @@ class Power:
     at_wanted : PowerAt or None
         Power of the present units for this difference.
     n_asked : int
-        Number of units for `detectable` and `at_observed`.
+        Number of units for `detectable`.
     detectable : Estimate or None
         Smallest difference that they detect with the power you set. Infinite if no reachable difference is detected.
-    at_observed : PowerAt or None
-        Power of `n_asked` units for the observed difference.
     curve : tuple of PowerAt
         Points of the search: the power for numbers of units and differences.
     method : str
@@ -135,7 +133,6 @@ class Power:
     at_wanted: PowerAt | None
     n_asked: int
     detectable: Estimate | None
-    at_observed: PowerAt | None
     curve: tuple[PowerAt, ...]
     method: str
     n_samples: int
@@ -479,19 +476,14 @@ class PowerSearch:
         """Number of units that the question asks about, by default the number of observed units."""
         return self.question.n_units or self.target.observed.n_units
 
-    @property
-    def observed_difference(self) -> float:
-        """The observed difference, positive if it is on the tested side."""
-        return self.target.side * self.target.observed.difference
-
     def iter_first_points(self) -> Iterator[tuple[int, float, float]]:
-        """Yield the units, difference and tilt strength of the points that the question itself asks for."""
-        observed = self.target.observed
-        if self.reachable is None:
-            return
-        yield self.n_requested, self.observed_difference, 0.0
-        if self.strength is not None and self.question.difference is not None:
-            yield observed.n_units, self.question.difference, self.strength
+        """Yield the units, difference and tilt strength of the point that the question itself asks for.
+
+        The power at the observed difference is no such point: it restates p (Hoenig & Heisey 2001, "The abuse of
+        power").
+        """
+        if self.reachable is not None and self.strength is not None and self.question.difference is not None:
+            yield self.target.observed.n_units, self.question.difference, self.strength
 
     def iter_next_points(self) -> Iterator[tuple[PowerCrossing, int, float, float]]:
         """Yield each unfinished search with the units, difference and tilt strength of its next point."""
@@ -530,7 +522,6 @@ class PowerSearch:
             at_wanted=self.curve.get((observed.n_units, question.difference or 0.0)),
             n_asked=self.n_requested,
             detectable=detectable,
-            at_observed=self.curve.get((self.n_requested, self.observed_difference)),
             curve=tuple(self.curve[key] for key in sorted(self.curve)),
             method=self._choose_method(),
             n_samples=self.rule.n_samples if is_simulated else 0,

@@ -500,6 +500,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     counts = replace(counts, name=options.name, format=name, warnings=warnings)
     if not samples.sizes:
         return counts
+    notes = samples.first_lines
     if swap_separately and not samples.is_uniform:
         raise InputError(
             f"{', '.join(map(str, samples.sizes))}: items have different numbers of samples, but replicates=each "
@@ -510,7 +511,8 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         numbers = samples.count_samples(counts, [source.path for source in replicated[0]])
         fields = {**counts.fields, "samples": numbers if len(replicated) == 1 else np.full_like(numbers, -1)}
         counts = replace(counts, fields=fields)
-    return replace(counts, warnings=(*samples.first_lines, *counts.warnings[1:]))
+        notes += replicates.describe_imbalance(dict(zip(counts.systems, numbers.mean(axis=0).tolist(), strict=True)))
+    return replace(counts, warnings=(*notes, *counts.warnings[1:]))
 
 
 def _iter_input_warnings(
