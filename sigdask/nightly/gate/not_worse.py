@@ -107,11 +107,13 @@ def _adjust_equal_scores(covered: Sequence[CoveredComparison], level: float) -> 
     None if there is no such test, or if no resample is as extreme and even so its p is above the level. Then the swap
     test decides alone.
     """
-    tests = [None if (t := c.result.equal_scores) is None or t.p_value is None else t for c in covered]
-    p_values = [c.result.p_value if t is None else t.p_value for c, t in zip(covered, tests, strict=True)]
+    tests = [c.result.equal_scores for c in covered]
+    own = [None if test is None else test.p_value for test in tests]
+    floors = [0.0 if test is None else 1 / (test.n_resamples + 1) for test in tests]
+    adjusted = holm([c.result.p_value if p is None else p for c, p in zip(covered, own, strict=True)]).tolist()
     return [
-        None if test is None or (test.p_value <= 1 / (test.n_resamples + 1) and p > level) else p
-        for test, p in zip(tests, map(float, holm(p_values)), strict=True)
+        None if p is None or (p <= floor and p_adjusted > level) else p_adjusted
+        for p, floor, p_adjusted in zip(own, floors, adjusted, strict=True)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -142,7 +143,7 @@ class RankPanel(OutputsPanel):
         return np.array([[hash_terms(mix_bits(gold ^ x.view(np.uint64)), self.index) for x in (self.a, self.b)]])
 
 
-KERNELS = {
+KERNELS: dict[str, Callable[..., None]] = {
     "spearman": score_spearman,
     "kendall": score_kendall,
     "AUC": score_auc,

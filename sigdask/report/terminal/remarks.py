@@ -92,8 +92,9 @@ def iter_remarks(
 
 def _describe_causes(table: Table) -> Iterator[str]:
     """Yield a line with the known causes of contested results, each with their number."""
-    causes = take_column(get_equal_scores(table).cause, np.flatnonzero(table.is_contested))
-    if named := [f"{cause} ({n:,})" for cause, n in Counter(causes.to_list()).most_common() if cause]:
+    cause = get_equal_scores(table).cause
+    causes = Counter(cause[row] for row in np.flatnonzero(table.is_contested).tolist())
+    if named := [f"{name} ({n:,})" for name, n in causes.most_common() if name]:
         yield make_printable(f"contested because of: {', '.join(named)}")
 
 
