@@ -107,11 +107,19 @@ def _adjust_equal_scores(covered: Sequence[CoveredComparison], level: float) -> 
     None if there is no such test, or if no resample is as extreme and even so its p is above the level. Then the swap
     test decides alone.
     """
-    tests = [None if (t := c.result.equal_scores) is None or t.p_value is None else t for c in covered]
-    p_values = [c.result.p_value if t is None else t.p_value for c, t in zip(covered, tests, strict=True)]
+    p_values: list[float] = []
+    floors: list[float | None] = []
+    for c in covered:
+        test = c.result.equal_scores
+        if test is None or test.p_value is None:
+            p_values.append(c.result.p_value)
+            floors.append(None)
+        else:
+            p_values.append(test.p_value)
+            floors.append(1 / (test.n_resamples + 1))
     return [
-        None if test is None or (test.p_value <= 1 / (test.n_resamples + 1) and p > level) else p
-        for test, p in zip(tests, map(float, holm(p_values)), strict=True)
+        None if floor is None or (own <= floor and p > level) else float(p)
+        for own, floor, p in zip(p_values, floors, holm(p_values), strict=True)
     ]
 
 

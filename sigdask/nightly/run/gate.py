@@ -172,7 +172,7 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
 def _count_runs(runs: Sequence[PlanRun]) -> int:
     """Return the number of runs in the year before the last of them, which is included; equal neighbours are one."""
     recent = [run for run in runs if run.started >= runs[-1].started - DAYS_PER_YEAR * 86_400]
-    return 1 + sum(a.details.get("inputs") != b.details.get("inputs") for a, b in pairwise(recent))
+    return 1 + sum(bool(a.details.get("inputs") != b.details.get("inputs")) for a, b in pairwise(recent))
 
 
 def _get_rule_record(run: PlanRun, name: str) -> Mapping[str, Any]:
