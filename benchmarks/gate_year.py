@@ -147,7 +147,7 @@ def _compute_delay(alarm: BoolArray, case: str) -> dict[str, float | None]:
     return {"median": median if np.isfinite(median) else None, "caught": round(float(caught.mean()), 4)}
 
 
-def format_table(rows: list[Mapping[str, Any]]) -> Iterator[str]:
+def format_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of the page's tables."""
     for case in CASES:
         yield ""
@@ -244,7 +244,7 @@ def _judge_nights(fields: dict[str, NDArray[Any]], form: Form) -> BoolArray:
     return np.array(nights).T
 
 
-def format_two_tests(rows: list[Mapping[str, Any]]) -> Iterator[str]:
+def format_two_tests(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of the page's table of two tests."""
     yield "| scores | loss | failures by swaps alone | by both tests | contested |"
     yield "|---|---|---|---|---|"
