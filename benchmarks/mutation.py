@@ -109,7 +109,7 @@ TARGETS = (
         "sigdask/randomization/kernels/sums.py",
         (f"{RANDOMIZATION}/kernels/test_sums.py",),
         names=(  # the rest are sizes of memory and measurements of speed, which change no sum
-            "SumLayout", "compute_moved_sums", "_add_pieces", "_add_products", "sum_fields",
+            "SumLayout", "compute_moved_sums", "_add_pieces", "sum_fields",
             "add_planes", "add_pieces", "combine_columns", "add_tables",
         ),
     ),

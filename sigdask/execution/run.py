@@ -142,12 +142,6 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: in
 WAITING_SHARE = 0.05
 """A call that uses less than this share of a core is waiting for something else."""
 
-MAX_TIMINGS = 3
-"""Maximum timings of a short call that seems to wait, because another program may have had the core."""
-
-CLEAR_SECONDS = 0.1
-"""A call that takes longer is timed once."""
-
 
 def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
     """Return how many seconds a call takes: CPU time for kernels, which other programs hardly affect.
@@ -155,17 +149,10 @@ def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
     Calls that wait for something other than a core (a user's function that reads files or starts processes) are timed
     by the clock.
     """
-    shortest = math.inf
-    for _ in range(MAX_TIMINGS if panel.manner.vectorised else 1):
-        wall, cpu = time.perf_counter(), time.process_time()
-        call()
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        if panel.manner.vectorised and cpu > WAITING_SHARE * wall:
-            return cpu
-        shortest = min(shortest, wall)
-        if wall > CLEAR_SECONDS:
-            break
-    return shortest
+    wall, cpu = time.perf_counter(), time.process_time()
+    call()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return cpu if panel.manner.vectorised and cpu > WAITING_SHARE * wall else wall
 
 
 MAX_INLINE_BYTES = 16 * 1024

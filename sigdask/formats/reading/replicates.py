@@ -195,7 +195,7 @@ def select_one_sample(
     Parameters
     ----------
     table : FileTable
-        The table as it was read, without summary rows.
+        The table as it was read.
     id_name : str or None
         Its column of ids.
     options : Options

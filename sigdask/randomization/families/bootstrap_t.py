@@ -31,7 +31,7 @@ from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import Formula, compute_gradients, compute_scores_or_nan
 from sigdask.randomization.families.deviations import get_contribution_step
 from sigdask.randomization.families.max_t import MaxTFamily, sort_statistics
-from sigdask.randomization.kernels.dense import limit_blas_threads
+from sigdask.randomization.kernels.blas import limit_blas_threads
 from sigdask.randomization.panels.build import FamilyMember, iter_chunks
 from sigdask.randomization.panels.digests import ResampledPanel
 from sigdask.randomization.panels.jackknife import JackknifePanel
