@@ -545,16 +545,14 @@ class PowerSearch:
         return EXACT if self.reachable is None else self.target.choose_method(int(last_units))
 
 
-def run_searches(
-    searches: Sequence[PowerSearch], rule: RejectionRule, count: Count, *, with_first: bool = True
-) -> None:
-    """Run all searches together to their end; `with_first` includes the points that the question itself asks for."""
+def run_searches(searches: Sequence[PowerSearch], rule: RejectionRule, count: Count) -> None:
+    """Run all searches together to their end."""
 
     def list_next() -> list[tuple[PowerSearch, PowerCrossing | None, int, float, float]]:
         return [(search, *next_point) for search in searches for next_point in search.iter_next_points()]
 
     first = [(search, None, *point) for search in searches for point in search.iter_first_points()]
-    pending = first if with_first else list_next()
+    pending = first or list_next()
     with limit_blas_threads():  # limited once: to limit and free it in every task costs more than the products
         while pending:
             points = [

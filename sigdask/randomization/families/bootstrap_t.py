@@ -235,7 +235,9 @@ class StudentisedBootstrap(ResampledPanel):
             if self.has_cells:
                 cells += np.bincount(find_cells(largest), minlength=N_CELLS)
         counts[~varies] = n_trials  # p = 1
-        counts[~varies & (self.family.observed != 0), STEP_DOWN] = 0  # `find_unknown`
+        is_jackknife = np.array([isinstance(member.panel, JackknifePanel) for member in self.members])
+        is_unknown = ~varies & (self.family.observed != 0) & is_jackknife[self.family.parts[:, 0, 0]]
+        counts[is_unknown, STEP_DOWN] = 0  # `find_unknown`
         rows = [counts, cells.reshape(CELL_ROWS, len(TAILS))] if self.has_cells else [counts]
         return Tally(n_trials, np.concatenate(rows)[:, None, :])
 
@@ -459,7 +461,7 @@ def compute_system_contributions(panel: Panel | JackknifePanel, metric: int, n_u
 
 
 def find_unknown(counts: Integers) -> Bools:
-    """Return which hypotheses have no standard error although they differ, from counts of shape (n_hypotheses, 2)."""
+    """Return which hypotheses have no jackknife, as a score without a unit is undefined, from (n_hypotheses, 2)."""
     return np.asarray(counts[:, OWN] > counts[:, STEP_DOWN])
 
 
