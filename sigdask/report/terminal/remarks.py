@@ -81,8 +81,8 @@ def iter_remarks(
         yield f"!!! and cross-checks of {len(disagreeing) - MAX_ALARMS:,} more comparisons"
     if len(disagreeing):
         yield "!!! Do not use these p-values; run `sigdask verify` and report this."
-    if len(results) > 1:
-        yield from _describe_causes(results.table)
+    if len({*zip(results.table.a.codes.tolist(), results.table.b.codes.tolist(), strict=True)}) > 1:
+        yield from _describe_causes(results.table)  # the verdict on a single pair names them
     notes = [] if verbose else _collect_notes(shown)
     yield from (make_printable(f"note: {text}") for text in notes[:MAX_NOTES])
     if len(notes) > MAX_NOTES:
@@ -93,13 +93,16 @@ def _describe_causes(table: Table) -> Iterator[str]:
     """Yield a line with the known causes of contested results, each with their number."""
     cause = get_equal_scores(table).cause
     causes = Counter(cause[row] for row in np.flatnonzero(table.is_contested).tolist())
-    if named := [f"{name} ({n:,})" for name, n in causes.most_common() if name]:
-        yield make_printable(f"contested because of: {', '.join(named)}")
+    if table.deciding is not None:
+        causes["few units that decide"] = int(np.count_nonzero(table.deciding.n_deciding))
+    if named := [f"{name} ({n:,})" for name, n in causes.most_common() if name and n]:
+        yield make_printable(f"causes of contested results: {', '.join(named)}")
 
 
 def _collect_notes(shown: Sequence[Result]) -> list[str]:
     """Return the notes that the answer depends on; each names its comparison if notes differ."""
-    noted = [(r, note) for r in shown for note in r.notes if note.kind in ESSENTIAL_KINDS]
+    kinds = ESSENTIAL_KINDS if len(shown) == 1 else ESSENTIAL_KINDS - {"few-units-decide"}  # which are counted then
+    noted = [(r, note) for r in shown for note in r.notes if note.kind in kinds]
     distinct = [*drop_duplicates([note for _, note in noted])]
     if len(shown) == 1 or len(distinct) < len(noted):
         return [note.text for note in distinct]
