@@ -14,17 +14,16 @@ import numpy as np
 
 from sigdask import metrics as metric_registry
 from sigdask.analysis import power
+from sigdask.analysis.comparison.margins import MarginResult, MarginTests, combine_sides
 from sigdask.analysis.comparison.pairs import CompareSpec, ComparisonSettings, bind_metric, list_comparisons
 from sigdask.counts import Counts
 from sigdask.counts.checks import are_other_scales
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import AnyBound, BoundMetric
-from sigdask.nightly.gate.margin_tests import Count, MarginTests
 from sigdask.nightly.gate.rules import (
     POWER,
     ComparisonKey,
     Evidence,
-    MarginResult,
     NotWorse,
     Rule,
     WithinMargin,
@@ -35,9 +34,15 @@ from sigdask.options import Alternative
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.power import SystemPairs, can_decide
+from sigdask.randomization.slabs import Job
+from sigdask.randomization.tallies import Tally
+from sigdask.results.columns import Subset
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
+
+Count = Callable[[Sequence[Job]], Sequence[Tally]]
+"""Function that counts jobs."""
 
 
 def gather_evidence(
@@ -54,7 +59,7 @@ def gather_evidence(
 ) -> Evidence:
     """Return evidence beyond a test set's results: standard deviations, margin tests, simulations.
 
-    Non-inferiority and equivalence are tested as `sigdask.nightly.gate.margin_tests` says.
+    Non-inferiority and equivalence are tested as `sigdask.analysis.comparison.margins` says.
 
     Parameters
     ----------
@@ -97,15 +102,37 @@ def gather_evidence(
                 spec = CompareSpec(
                     ["mean"], levels=(counts.unit,), by=by, trials=trials, seed=seed, has_contrasts=False
                 )
-                tests = MarginTests(counts, rule, metrics[name], str(rule.baseline or baseline), spec, count)
-                metric_results = tests.compute([r for r in rule_results if r.metric == name], spreads)
-                margin_results |= {(rule, key): margin_result for key, margin_result in metric_results}
+                metric_results = [r for r in rule_results if r.metric == name]
+                tested = _test_margins(counts, rule, metrics[name], metric_results, spreads, spec, count, baseline)
+                margin_results |= {(rule, key): margin_result for key, margin_result in tested}
     losses = {}
     if any(isinstance(rule, NotWorse) and rule.detectable == "simulated" for rule in rules):
         losses[counts.name] = LossDetection(counts, metrics, by, seed, count, interruptible)
     suspects = {r.metric for r in covered_results if are_other_scales(r.score_a, r.score_b)}
     negative = {(counts.name, name): _has_negative_items(counts, metrics[name]) for name in suspects}
     return Evidence(baselines, spreads, margin_results, losses=losses, negative_items=negative)
+
+
+def _test_margins(
+    counts: Counts, rule: WithinMargin, metric: AnyBound, results: Sequence[Result],
+    spreads: Mapping[ComparisonKey, float], spec: CompareSpec, count: Count, default_baseline: str | None,
+) -> Iterator[tuple[ComparisonKey, MarginResult]]:  # fmt: skip
+    """Yield the test of a rule's margin for every system against the baseline, by one metric."""
+    baseline = str(rule.baseline or default_baseline)
+    compared = [
+        (r.b if r.a == baseline else r.a, baseline, None if r.subset is None else Subset(**r.subset)) for r in results
+    ]
+    tests = MarginTests.from_pairs(
+        counts, metric, compared, spec, margin=rule.margin, alpha=rule.alpha, sides=rule.sides, finds_smallest=True
+    )
+    gains = [r.difference if (r.b == baseline) == r.higher_is_better else -r.difference for r in results]
+    units = [(r.n_units, r.n_discordant) for r in results]
+    keys = [get_key(r) for r in results]
+    jobs = tests.jobs
+    tallies = dict(zip(jobs, count(jobs) if jobs else (), strict=True))
+    sides = tests.build_results(tallies, gains, [spreads[key] for key in keys], units)
+    for key, margin_results in zip(keys, zip(*sides, strict=True), strict=True):
+        yield key, combine_sides(margin_results, rule.margin, rule.alpha)
 
 
 def _has_negative_items(counts: Counts, metric: AnyBound) -> bool:

@@ -9,10 +9,10 @@ from conftest import ROOT
 from gate_helpers import gather, judge
 from scipy import stats
 
+from sigdask.analysis.comparison.margins import MAX_SKEWNESS, MarginResult
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.nightly.gate.margin_tests import MAX_SKEWNESS
-from sigdask.nightly.gate.rules import Equivalent, Evidence, MarginResult, NonInferior, get_key
+from sigdask.nightly.gate.rules import Equivalent, Evidence, NonInferior, get_key
 from sigdask.statistics.matched_proportions import MatchedProportions, compute_score, estimate_design_effect
 
 

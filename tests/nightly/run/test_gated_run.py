@@ -11,8 +11,8 @@ from builders import build_rng
 from click.testing import CliRunner
 from nights import read_tallies
 
+from sigdask.analysis.comparison.margins import MARGIN_STEPS
 from sigdask.cli import commands
-from sigdask.nightly.gate.margin_tests import MARGIN_STEPS
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import count, run_plan
 

@@ -1,0 +1,475 @@
+"""Tests that systems are within a margin of each other, on one test set under one metric.
+
+0/1 scores are tested as matched proportions, without shuffles. Other means are tested by shuffles of scores that are
+shifted by the margin, with the same shuffles as the comparison itself. Other metrics use the normal approximation with
+the standard deviation under swaps. A test that shows one margin also shows all larger margins, so the smallest margin
+comes from the same function as p (docs/statistics/margins.md).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from sigdask.analysis.comparison.caveats import FEW_UNITS
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.judge import judge_counts
+from sigdask.analysis.comparison.pairs import CompareSpec
+from sigdask.counts import Counts
+from sigdask.counts.fields import Floats
+from sigdask.counts.precision import MAX_DIGITS, ExactNumbers, ScoreScale
+from sigdask.metrics.base import AnyBound, BoundMetric
+from sigdask.metrics.forms import Ratios
+from sigdask.options import Alternative
+from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.randomization.slabs import Job, Tallies
+from sigdask.results.columns import Subset
+from sigdask.statistics.matched_proportions import MatchedProportions
+
+MAX_SKEWNESS = 0.2
+"""Skewness of the units' differences over the root of their number, from which the test's size is off by two points."""
+
+MARGIN_STEPS = (-0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.25)
+"""Margins tried by swaps around the point where p is alpha, relative to the distance from the observed difference."""
+
+NOT_WORSE, NOT_BETTER = 1, -1
+"""Sides of the tests: the first system is not worse, and not better, than the second by the margin."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarginResult:
+    """A test of a margin for one pair of systems: one-sided, or the larger of both sides.
+
+    Attributes
+    ----------
+    p_value : float
+        One-sided p for a difference at least as bad as the margin. For equivalence, the larger of two.
+    method : str
+        The test and its limitations.
+    n_trials : int or None
+        Trials (or arrangements) of swaps of the shifted scores.
+    smallest_margin : float or None
+        Smallest margin that would be shown at the level. Infinite if there is none, None if unknown.
+    matched : MatchedProportions or None
+        Items with different 0/1 scores.
+    is_doubtful : bool
+        Whether p may be too small: few units differ, or rare differences are large.
+    """
+
+    p_value: float
+    method: str
+    n_trials: int | None = None
+    smallest_margin: float | None = None
+    matched: MatchedProportions | None = None
+    is_doubtful: bool = False
+
+
+def combine_sides(sides: Sequence[MarginResult], margin: float, alpha: float) -> MarginResult:
+    """Return the test that rejects if the tests of all sides do (Schuirmann 1987).
+
+    Its smallest margin is corrected for rounding: at most the margin if and only if p is at most alpha.
+    """
+    p, shown = max(side.p_value for side in sides), max(sides, key=lambda side: side.is_doubtful)
+    margins = [side.smallest_margin for side in sides if side.smallest_margin is not None]
+    smallest = None
+    if len(margins) == len(sides):
+        smallest = min(max(margins), margin) if p <= alpha else max(*margins, math.nextafter(margin, math.inf))
+    return replace(shown, p_value=p, smallest_margin=smallest, matched=sides[0].matched, n_trials=sides[0].n_trials)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginPair:
+    """Contributions of each item to the mean scores of two systems, signed so that more is better.
+
+    Attributes
+    ----------
+    a, b : str
+        The system, and the one that it is compared with.
+    subset : Subset or None
+        The items on which they are compared; None for all.
+    numerators : float64 array, shape (n_items, 2)
+        Contributions of each item for both systems.
+    weights : float64 array, shape (n_items,)
+        Weight of each item.
+    units : int64 array, shape (n_items,)
+        The unit of each item.
+    """
+
+    a: str
+    b: str
+    subset: Subset | None
+    numerators: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    units: NDArray[np.int64]
+
+    def match_proportions(self, side: int) -> MatchedProportions | None:
+        """Return the matched proportions of items with two scores (0 and another), or None for other scores.
+
+        Side -1 swaps the two systems.
+        """
+        worth = float(np.abs(self.numerators).max(initial=0.0)) or 1.0
+        two_values = {0.0, worth if (self.numerators > 0).any() else -worth}
+        if not len(self.weights) or not (self.weights == 1).all() or not set(np.unique(self.numerators)) <= two_values:
+            return None
+        if worth != 1 and not np.ptp(self.numerators[:, 0] - self.numerators[:, 1]):
+            return None  # a single constant is not evidence of 0/1 scores
+        return MatchedProportions.from_differences(
+            side * np.sign(self.numerators[:, 0] - self.numerators[:, 1]), self.units, worth
+        )
+
+    def sum_units(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the summed differences and weights of the units, shape (n_units,) each."""
+        _, index = np.unique(self.units, return_inverse=True)
+        columns = (self.numerators[:, 0] - self.numerators[:, 1], self.weights)
+        differences, weights = (np.asarray(np.bincount(index, weights=c), np.float64) for c in columns)
+        return differences, weights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShiftedJobs:
+    """Comparisons of scores that are shifted by margins, and the jobs that count them.
+
+    Attributes
+    ----------
+    jobs : ComparisonJobs
+        The comparisons.
+    higher_is_better : bool
+        Whether more is better.
+    names : mapping of (str, float) to str
+        The names of shifted systems, by system and shift.
+    rows : mapping of (Subset or None, str, str) to int
+        The comparisons by subset and names.
+    """
+
+    jobs: ComparisonJobs
+    higher_is_better: bool
+    names: Mapping[tuple[str, float], str]
+    rows: Mapping[tuple[Subset | None, str, str], int]
+
+    @staticmethod
+    def from_shifts(
+        counts: Counts, metric: BoundMetric, spec: CompareSpec, shifts: Mapping[tuple[str, str], Sequence[float]]
+    ) -> ShiftedJobs:
+        """Return the comparisons of each pair of systems with each of its shifts of the first."""
+        by_system: dict[str, list[float]] = {}
+        for (a, _), pair_shifts in shifts.items():
+            by_system.setdefault(a, []).extend(pair_shifts)
+        shifted_scores = shift_scores(counts, metric, [*dict.fromkeys(b for _, b in shifts)], by_system)
+        assert shifted_scores is not None  # the metric is a mean, or there were no pairs
+        data, names = shifted_scores
+        pairs = [(names[a, shift], b) for (a, b), values in shifts.items() for shift in dict.fromkeys(values)]
+        spec = replace(
+            spec, metrics=["mean"], pairs=pairs, baseline=None,
+            method="randomization" if spec.method == "randomization" else "auto",
+        )  # fmt: skip
+        jobs = ComparisonJobs.from_spec(data, spec, second_run=False)
+        c = jobs.comparisons
+        rows = {(c.subset[k], data.systems[c.a[k]], data.systems[c.b[k]]): k for k in range(len(c))}
+        return ShiftedJobs(jobs, metric.higher_is_better, names, rows)
+
+    def find_row(self, pair: MarginPair, shift: float) -> int:
+        """Return the comparison of a pair whose first system is shifted."""
+        return self.rows[pair.subset, self.names[pair.a, shift], pair.b]
+
+    def compute_p_values(self, side: int, tallies: Tallies) -> tuple[Floats, NDArray[np.int64]]:
+        """Return the p-value of each comparison in one direction, and its number of trials."""
+        better: Alternative = "greater" if self.higher_is_better == (side > 0) else "less"
+        return judge_counts([self.jobs], tallies, better)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginTests:
+    """Tests of a margin for pairs of systems by one metric on a test set.
+
+    Attributes
+    ----------
+    margin : float
+        The margin on the metric's own scale, above 0.
+    alpha : float
+        Level of each test. It orders the tables of the unconditional exact test, and decides the smallest margin.
+    sides : tuple of int
+        Sides that are tested: `NOT_WORSE`, `NOT_BETTER` or both.
+    pairs : list of MarginPair, or None
+        The pairs; None if the metric is not a mean of items.
+    tried : mapping of (int, int) to sequence of float
+        Margins that are tried by swaps for each pair and side, to find the smallest one shown.
+    shifted : ShiftedJobs or None
+        Jobs of pairs that are tested by swaps; None if there are none.
+    finds_smallest : bool
+        Whether the smallest margin that is shown is found.
+    """
+
+    margin: float
+    alpha: float
+    sides: tuple[int, ...]
+    pairs: list[MarginPair] | None
+    tried: Mapping[tuple[int, int], Sequence[float]]
+    shifted: ShiftedJobs | None = None
+    finds_smallest: bool = False
+
+    @staticmethod
+    def from_pairs(
+        counts: Counts,
+        metric: AnyBound,
+        compared: Sequence[tuple[str, str, Subset | None]],
+        spec: CompareSpec,
+        *,
+        margin: float,
+        alpha: float,
+        sides: tuple[int, ...] = (NOT_WORSE, NOT_BETTER),
+        finds_smallest: bool = False,
+    ) -> MarginTests:
+        """Return the tests of pairs of systems, each in a subset, with the jobs to count.
+
+        Parameters
+        ----------
+        counts : Counts
+            The test set, with its unit.
+        metric : BoundMetric, BoundSets or BlackBox
+            Bound to `counts`.
+        compared : sequence of (str, str, Subset or None)
+            The pairs: system, the one that it is compared with, and subset.
+        spec : CompareSpec
+            Specification for counting the mean of shifted scores.
+        margin, alpha, sides
+            As in the class.
+        finds_smallest : bool
+            Also find the smallest margin that is shown.
+        """
+        pairs = _build_pairs(counts, metric, compared, spec.seed) if isinstance(metric, BoundMetric) else None
+        tried: dict[tuple[int, int], list[float]] = {}
+        shifts: dict[tuple[str, str], list[float]] = {}
+        for k, pair in enumerate(pairs or ()):
+            if pair.match_proportions(NOT_WORSE) is None:
+                for side in sides:
+                    has_search = finds_smallest and spec.by is None
+                    tried[k, side] = _choose_margins(pair, alpha, side) if has_search else []
+                    shifts.setdefault((pair.a, pair.b), []).extend(side * m for m in (margin, *tried[k, side]))
+        shifted = None
+        if shifts and isinstance(metric, BoundMetric):
+            shifted = ShiftedJobs.from_shifts(counts, metric, spec, shifts)
+        return MarginTests(margin, alpha, sides, pairs, tried, shifted, finds_smallest)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The jobs to count."""
+        return [] if self.shifted is None else self.shifted.jobs.jobs
+
+    def build_results(
+        self, tallies: Tallies, gains: Sequence[float], sds: Sequence[float], units: Sequence[tuple[int, int]]
+    ) -> list[list[MarginResult]]:
+        """Return the results of each side, each with one for every pair.
+
+        Parameters
+        ----------
+        tallies : mapping of Job to Tally
+            Tallies of `jobs`.
+        gains : sequence of float
+            How much better the system of each pair is.
+        sds : sequence of float
+            Standard deviation of each pair's difference under swaps.
+        units : sequence of (int, int)
+            Numbers of units and of discordant units of each pair.
+        """
+        if self.pairs is None:
+            observed = [*zip(gains, sds, units, strict=True)]
+            return [[self._compute_by_normal(side, *values) for values in observed] for side in self.sides]
+        return [self._test_means(side, self.pairs, tallies) for side in self.sides]
+
+    def _test_means(self, side: int, pairs: Sequence[MarginPair], tallies: Tallies) -> list[MarginResult]:
+        p_and_trials = None if self.shifted is None else self.shifted.compute_p_values(side, tallies)
+        results = []
+        for k, pair in enumerate(pairs):
+            if (matched := pair.match_proportions(side)) is not None:
+                p = matched.compute_p_value(self.margin, self.alpha)
+                smallest = matched.find_smallest_margin(self.alpha) if self.finds_smallest else None
+                is_doubtful = matched.is_doubtful
+                results.append(MarginResult(p, matched.method, None, smallest, matched, is_doubtful=is_doubtful))
+            elif self.shifted is not None and p_and_trials is not None:
+                rows = [self.shifted.find_row(pair, side * margin) for margin in (self.margin, *self.tried[k, side])]
+                p_values, n_trials = (values[rows].tolist() for values in p_and_trials)
+                margins = zip((self.margin, *self.tried[k, side]), p_values, strict=True)
+                shown = [margin for margin, p in margins if p <= self.alpha]
+                smallest = min(shown) if self.tried[k, side] and shown else None
+                doubts = _describe_doubts(pair, side)
+                method = f"shifted shuffle{doubts}"
+                results.append(MarginResult(p_values[0], method, n_trials[0], smallest, is_doubtful=bool(doubts)))
+        return results
+
+    def _compute_by_normal(self, side: int, gain: float, sd: float, units: tuple[int, int]) -> MarginResult:
+        n_units, n_discordant = units
+        smallest_p = 2.0**-n_units
+        p = max(smallest_p, compute_normal_p(side * gain + self.margin, sd))
+        smallest = math.inf
+        if sd and smallest_p <= self.alpha:
+            smallest = float(scipy.special.ndtri(1 - self.alpha)) * sd - side * gain
+        is_few = n_discordant < FEW_UNITS
+        few_text = f", from {n_discordant} discordant units: p may be too small" if is_few else ""
+        return MarginResult(p, f"normal approximation{few_text}", None, smallest, is_doubtful=is_few)
+
+
+def _build_pairs(
+    counts: Counts, metric: BoundMetric, compared: Sequence[tuple[str, str, Subset | None]], seed: int
+) -> list[MarginPair] | None:
+    """Return the contributions to the mean of each pair; None if the metric is not a mean of items."""
+    if (mean_parts := split_mean(counts, metric)) is None:
+        return None
+    numerators, denominators = mean_parts
+    units = SwapUnits.from_counts(counts, seed).index
+    system_index = {name: k for k, name in enumerate(counts.systems)}
+    masks = {s: None if s is None else np.array(counts.group(s.column)) == s.value for _, _, s in compared}
+    sign = 1 if metric.higher_is_better else -1
+    pairs = []
+    for a, b, subset in compared:
+        columns = [system_index[a], system_index[b]]
+        has_weight = (denominators[:, 0] != 0) | (numerators[:, columns] != 0).any(axis=1)
+        rows = counts.in_common(columns, masks[subset], metric.held) & has_weight
+        contributions = sign * numerators[rows][:, columns]
+        pairs.append(MarginPair(a, b, subset, contributions, denominators[rows, 0], units[rows]))
+    return pairs
+
+
+def _choose_margins(pair: MarginPair, alpha: float, side: int) -> list[float]:
+    """Return margins to try in the search for the smallest one that swaps show, near its normal approximation.
+
+    It solves (D + margin N)^2 = z^2 sum (d + margin n)^2 over the units' differences d and weights n.
+    """
+    d, n = pair.sum_units()
+    d = side * d
+    z2 = float(scipy.special.ndtri(alpha)) ** 2
+    a = n.sum() ** 2 - z2 * (n @ n)
+    b = d.sum() * n.sum() - z2 * (d @ n)
+    c = d.sum() ** 2 - z2 * (d @ d)
+    if a <= 0 or alpha >= 0.5 or not d.any():
+        return []
+    gain = float(d.sum() / n.sum())
+    distance = float((math.sqrt(max(b * b - a * c, 0.0)) - b) / a) + gain
+    if not distance > 0:
+        return []
+    digits = 2 - math.floor(math.log10(distance))
+    return sorted({round((1 + step) * distance - gain, digits) for step in MARGIN_STEPS})
+
+
+def _describe_doubts(pair: MarginPair, side: int) -> str:
+    """Return text on why p may be too small, or "": few units differ, or rare differences are large."""
+    d, _ = pair.sum_units()
+    n_differ = int(np.count_nonzero(d))
+    if n_differ < FEW_UNITS:
+        return f", from {n_differ} discordant units: p may be too small"
+    centred = d - d.mean()
+    spread = float(np.sqrt(np.mean(centred**2)))
+    skewness = float(np.mean(centred**3)) / spread**3 if spread else 0.0
+    is_against = -side * skewness / math.sqrt(len(d)) > MAX_SKEWNESS
+    return f", differences of skewness {skewness:.2g}: p may be too small" if is_against else ""
+
+
+def split_mean(counts: Counts, metric: BoundMetric) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return each item's contribution to a mean and its weight, or None if the metric is not a mean of items.
+
+    Parameters
+    ----------
+    counts : Counts
+        The aligned systems.
+    metric : BoundMetric
+        Bound to `counts`.
+
+    Returns
+    -------
+    (float64 array, shape (n_items, n_systems); float64 array, shape (n_items, 1)), or None
+        Contributions and weights. The mean is the ratio of their sums. All systems share the weights.
+    """
+    form = metric.form
+    if not isinstance(form, Ratios) or len(form.numerators) != 1:
+        return None
+    shape = (counts.n_items, counts.n_systems)
+    fields = [np.broadcast_to(metric.get_field(name, counts), shape) for name in metric.fields]
+    numerators = sum((w * f for w, f in zip(form.numerators[0], fields, strict=True)), np.zeros(shape))
+    denominators = sum((w * f for w, f in zip(form.denominators[0], fields, strict=True)), np.zeros(shape))
+    return (numerators, denominators[:, :1]) if (denominators == denominators[:, :1]).all() else None
+
+
+def shift_scores(
+    counts: Counts, metric: BoundMetric, unshifted: Sequence[str], margins: Mapping[str, Sequence[float]]
+) -> tuple[Counts, dict[tuple[str, float], str]] | None:
+    """Return the item scores of some systems as they are, and those of others improved by each of their margins.
+
+    If a system is worse than another by the margin on each item, the two are exchangeable in these scores. So a
+    one-sided test of their mean tests non-inferiority. None if the metric is not a mean over items that all systems
+    share.
+
+    Parameters
+    ----------
+    counts : Counts
+        The aligned systems.
+    metric : BoundMetric
+        Bound to `counts`.
+    unshifted : sequence of str
+        Systems whose scores are not shifted.
+    margins : mapping of str to sequence of float
+        Shifts of each shifted system, on the metric's scale.
+
+    Returns
+    -------
+    (Counts, mapping of (system, margin) to str), or None
+        The shifted scores, and the name of each shifted system.
+    """
+    mean_parts = split_mean(counts, metric)
+    if mean_parts is None:
+        return None
+    numerators, items = mean_parts
+    system_index = {name: k for k, name in enumerate(counts.systems)}
+    moves = [(name, margin) for name, system_margins in margins.items() for margin in dict.fromkeys(system_margins)]
+    columns = [system_index[name] for name in (*unshifted, *(name for name, _ in moves))]
+    shifts = np.array([*(0.0 for _ in unshifted), *(margin for _, margin in moves)]) * (
+        1 if metric.higher_is_better else -1
+    )
+    decimals = all(ScoreScale.from_scores(column).digits is not None for column in (*numerators[:, columns].T, shifts))
+    scores = numerators[:, columns] + shifts * items
+    rounding = _compute_rounding(counts, metric)[columns]
+    names = {move: f"{move[0]} within {float(move[1])!r}" for move in moves}
+    data = replace(
+        counts,
+        systems=(*unshifted, *names.values()),
+        fields=ExactNumbers(
+            {
+                "score": np.round(scores, MAX_DIGITS) if decimals else scores,
+                "items": items.astype(np.int64) if (items == np.rint(items)).all() else items,
+            },
+            {"score": tuple(rounding.tolist())} if rounding.any() else {},
+        ),
+        present=None if counts.present is None else counts.present[:, columns],
+        labels=(),
+        predicted_labels=(),
+        held={} if metric.held is None else {"score": metric.held[:, columns]},
+        outputs=None,
+        replicates=(),
+        suggested=("mean",),
+    )
+    return data, names
+
+
+def _compute_rounding(counts: Counts, metric: BoundMetric) -> NDArray[np.float64]:
+    """Return, for each system, the largest rounding error of an item's contribution to a mean, shape (n_systems,)."""
+    form = metric.form
+    assert isinstance(form, Ratios)
+    field_errors = [np.array(metric.get_rounding(name, counts)) for name in metric.fields]
+    return sum((abs(w) * r for w, r in zip(form.numerators[0], field_errors, strict=True)), np.zeros(counts.n_systems))
+
+
+def compute_normal_p(difference: float, sd: float) -> float:
+    """Return the one-sided p-value of a difference with a standard error, by the normal distribution.
+
+    Examples
+    --------
+    >>> round(compute_normal_p(1.96, 1.0), 4)
+    0.025
+    """
+    if sd == 0:  # the spread is unknown, so nothing is shown
+        return 1.0
+    return max(0.5 * math.erfc(difference / sd / math.sqrt(2)), sys.float_info.min)  # p is never 0
