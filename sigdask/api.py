@@ -187,6 +187,7 @@ def compare(
     interval: IntervalKind | None = None,
     confidence: float = 0.95,
     resamples: int | None = None,
+    margin: float | None = None,
     second_run: bool = True,
     beside: bool = True,
     cluster: Any = "auto",
@@ -236,6 +237,8 @@ def compare(
         Confidence level of the interval.
     resamples : int, optional
         Number of resamples for the interval.
+    margin : float, optional
+        Margin of tests of non-inferiority and equivalence.
     second_run : bool
         Check p by a second, independent run.
     beside : bool
@@ -386,6 +389,7 @@ def compare_all(
     interval: IntervalKind | None = None,
     confidence: float = 0.95,
     resamples: int | None = None,
+    margin: float | None = None,
     second_run: bool = True,
     beside: bool = True,
     cluster: Any = "auto",
@@ -463,11 +467,10 @@ def compare_all(
     alpha : float
         Significance level, between 0 and 1, by default 0.05.
     adjust : str, optional
-        Adjustment of p for everything that is compared here. "holm": family-wise error, from the p-values alone. "bh":
-        false discovery rate. "max-t": family-wise error from shared trials (step-down, studentised). "tukey": Tukey's
-        HSD. "none": p as it is. By default max-t for three or more systems, else none. It is holm instead of max-t if
-        the method is exact, or if a metric is computed by a function, from ranks, from sets or from agreement with
-        people.
+        Adjustment of p for all comparisons by one metric: pairs, test sets and subsets. "holm": family-wise error, from
+        the p-values alone. "bh": false discovery rate. "max-t": family-wise error from shared trials (step-down,
+        studentised). "tukey": Tukey's HSD. "none": p as it is. By default max-t, or holm if the method is exact, or if
+        the metric is computed by a function, from ranks, from sets or from agreement with people.
     grouping : {"auto", "letters", "clusters", "tied", "ranks"}
         How rankings, tables, pages and figures mark systems that are not significantly different. letters: they share
         a letter. clusters: clusters of ranks that do not overlap. tied: "=" for ties with the best. ranks: ranges of
@@ -489,6 +492,9 @@ def compare_all(
     resamples : int, optional
         Number of resamples of the bootstrap: by default 10,000, and 1,000 for metrics of ranks and metrics computed by
         a function. For "inversion" the number of trials, by default that of the test (for "auto" 10,000 to 131,072).
+    margin : float, optional
+        Also test whether A and B differ by less than this margin, on the metric's own scale (0.01 is one point of a
+        share): non-inferiority and equivalence (docs/statistics/margins.md).
     second_run : bool
         Check p by a second, independent run with the same number of trials. By default True.
     beside : bool
@@ -644,6 +650,7 @@ def compare_sets(
     interval: IntervalKind | None = None,
     confidence: float = 0.95,
     resamples: int | None = None,
+    margin: float | None = None,
     second_run: bool = True,
     beside: bool = True,
     cluster: Any = "auto",
@@ -685,7 +692,7 @@ def compare_sets(
     alpha : float
         Significance level.
     adjust : str, optional
-        Adjustment of p for all comparisons, by default max-t for three or more systems, else none.
+        Adjustment of p for all comparisons by one metric, by default max-t or holm as in `compare_all`.
     grouping : {"auto", "letters", "clusters", "tied", "ranks"}
         How rankings mark systems that are not significantly different.
     tests : str or sequence of str, optional
@@ -696,6 +703,8 @@ def compare_sets(
         Confidence level of the intervals.
     resamples : int, optional
         Number of resamples for intervals.
+    margin : float, optional
+        Margin of tests of non-inferiority and equivalence.
     second_run : bool
         Check p by a second, independent run.
     beside : bool

@@ -17,6 +17,7 @@ from sigdask.results.columns import (
     Group,
     InputDigests,
     Intervals,
+    Margins,
     ScoredMetric,
     Subset,
     build_assumptions,
@@ -51,6 +52,11 @@ INTERVAL_PATHS = {
 }  # fmt: skip
 
 ADJUSTMENT_PATHS = {"low": "interval_simultaneous.0", "high": "interval_simultaneous.1"}
+MARGIN_PATHS = {
+    "margin": "margin.margin", "not_worse": "margin.p_not_worse", "not_better": "margin.p_not_better",
+    "holm_not_worse": "margin.p_adjusted.0", "holm_not_better": "margin.p_adjusted.1",
+    "holm_equivalent": "margin.p_adjusted.2", "method": "margin.method",
+}  # fmt: skip
 METHOD_PATHS = {"first": "0.0", "p_first": "0.1", "second": "1.0", "p_second": "1.1"}
 DIGEST_PATHS = {"units": "data.units", "data_a": "data.a", "data_b": "data.b"}
 
@@ -116,6 +122,7 @@ def results_to_table(results: Sequence[Result], alpha: float) -> Table:
         origins=_build_digests(results),
         assumptions=build_assumptions([r.assumptions for r in results]),
         adjusted=_build_adjusted(results),
+        margins=_fill_group(Margins, results, MARGIN_PATHS) if any(r.margin for r in results) else None,
         added=_build_registered_columns(results),
     )
     return _add_kept_texts(table, results)

@@ -20,16 +20,17 @@ from numpy.typing import NDArray
 from sigdask.analysis.comparison.caveats import FEW_UNITS
 from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.judge import judge_counts
-from sigdask.analysis.comparison.pairs import CompareSpec
+from sigdask.analysis.comparison.pairs import CompareSpec, Comparisons, CountedCells
 from sigdask.counts import Counts
-from sigdask.counts.fields import Floats
+from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import MAX_DIGITS, ExactNumbers, ScoreScale
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.slabs import Job, Tallies
-from sigdask.results.columns import Subset
+from sigdask.results.columns import CodedColumn, Margins, Subset
 from sigdask.statistics.matched_proportions import MatchedProportions
 
 MAX_SKEWNESS = 0.2
@@ -314,6 +315,63 @@ class MarginTests:
         return MarginResult(p, f"normal approximation{few_text}", None, smallest, is_doubtful=is_few)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginJobs:
+    """Tests of a margin for the comparisons of one test set, with their jobs.
+
+    Attributes
+    ----------
+    comparisons : Comparisons
+        The comparisons.
+    tests : list of (int64 array, MarginTests)
+        Comparisons by each metric, and their tests in both directions.
+    """
+
+    comparisons: Comparisons
+    tests: list[tuple[Integers, MarginTests]]
+
+    @staticmethod
+    def from_comparisons(jobs: ComparisonJobs, spec: CompareSpec, margin: float, alpha: float) -> MarginJobs:
+        """Return the tests of all comparisons, with the specification of their test set."""
+        c, systems, tests = jobs.comparisons, jobs.spec.counts.systems, []
+        for rows in group_rows(number_rows(c.metric)):
+            compared = [(systems[int(c.a[k])], systems[int(c.b[k])], c.subset[k]) for k in rows.tolist()]
+            metric = c.get_metric(rows[0])
+            of_metric = MarginTests.from_pairs(jobs.spec.counts, metric, compared, spec, margin=margin, alpha=alpha)
+            tests.append((rows, of_metric))
+        return MarginJobs(c, tests)
+
+    @property
+    def cells(self) -> list[CountedCells]:
+        """The jobs to count. Their counts are not those of single comparisons."""
+        jobs = [job for _, tests in self.tests for job in tests.jobs]
+        return [CountedCells.from_whole(job, np.zeros(0, np.int64)) for job in jobs]
+
+    def build_columns(self, difference: Floats, tallies: Tallies) -> Margins:
+        """Return the columns of the tests, given the observed differences and the tallies of the jobs."""
+        c = self.comparisons
+        columns, methods = Margins.build_empty(len(c)), [""] * len(c)
+        for rows, tests in self.tests:
+            gains = difference[rows] * (1 if c.get_metric(rows[0]).higher_is_better else -1)
+            units = [*zip(c.n_units[rows].tolist(), c.n_discordant[rows].tolist(), strict=True)]
+            sds = [np.nan] * len(rows) if tests.pairs is not None else self._estimate_deviations(rows)
+            worse, better = tests.build_results(tallies, gains.tolist(), sds, units)
+            columns.margin[rows] = tests.margin
+            columns.not_worse[rows] = [result.p_value for result in worse]
+            columns.not_better[rows] = [result.p_value for result in better]
+            for k, *sides in zip(rows.tolist(), worse, better, strict=True):
+                methods[k] = max(sides, key=lambda side: side.is_doubtful).method
+        return replace(columns, method=CodedColumn.from_values(methods))
+
+    def _estimate_deviations(self, rows: Integers) -> list[float]:
+        c, deviations = self.comparisons, np.zeros(len(self.comparisons))
+        for group in group_rows(number_rows(c.panel[rows])):
+            in_panel = rows[group]
+            values = c.get_panel(in_panel[0]).estimate_swap_deviations()
+            deviations[in_panel] = values[c.row[in_panel], c.column[in_panel]]
+        return deviations[rows].tolist()
+
+
 def _build_pairs(
     counts: Counts, metric: BoundMetric, compared: Sequence[tuple[str, str, Subset | None]], seed: int
 ) -> list[MarginPair] | None:
@@ -470,6 +528,6 @@ def compute_normal_p(difference: float, sd: float) -> float:
     >>> round(compute_normal_p(1.96, 1.0), 4)
     0.025
     """
-    if sd == 0:  # the spread is unknown, so nothing is shown
+    if sd == 0 or math.isnan(difference):  # the spread or a score is unknown, so nothing is shown
         return 1.0
     return max(0.5 * math.erfc(difference / sd / math.sqrt(2)), sys.float_info.min)  # p is never 0

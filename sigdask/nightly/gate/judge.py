@@ -37,7 +37,6 @@ def judge_rules(
     table: Table,
     evidence: Evidence,
     *,
-    family: str = "test-set",
     runs_per_year: float = 365,
     adjust: str | None = None,
 ) -> GateVerdict:
@@ -51,8 +50,6 @@ def judge_rules(
         Results of all test sets, adjusted as the plan requests.
     evidence : Evidence
         Baselines, spreads, tests of margins, earlier failures.
-    family : {"metric", "test-set", "plan"}
-        Scope within which the plan adjusted p-values.
     runs_per_year : float
         Runs per year, for the expected number of false alarms.
     adjust : str or None
@@ -63,7 +60,7 @@ def judge_rules(
     InputError
         The results are not sufficient for a rule. The message says why.
     """
-    basis = replace(GateContext.from_rules(rules, table, evidence, family, runs_per_year), adjust=adjust)
+    basis = replace(GateContext.from_rules(rules, table, evidence, runs_per_year), adjust=adjust)
     return GateVerdict(tuple(_judge_rule(rule, basis) for rule in rules))
 
 

@@ -344,12 +344,10 @@ class GateContext:
         The results.
     evidence : Evidence
         Further data that rules need.
-    family : {"metric", "test-set", "plan"}
-        Scope within which the plan adjusted p-values.
     runs_per_year : float
         Runs per year, for the expected number of false alarms.
-    sizes : mapping of tuple of str to int
-        Comparisons of each family.
+    sizes : mapping of (str, str) to int
+        Comparisons of each family: those by one metric on a test set.
     n_shared : int
         Comparisons of all rules that share the false alarms of a year.
     alpha : float or None
@@ -360,9 +358,8 @@ class GateContext:
 
     table: Table
     evidence: Evidence
-    family: str
     runs_per_year: float
-    sizes: Mapping[tuple[str, ...], int]
+    sizes: Mapping[tuple[str, str], int]
     n_shared: int = 0
     alpha: float | None = None
     adjust: str | None = None
@@ -373,33 +370,27 @@ class GateContext:
         return is_rate and max(self.sizes.values(), default=0) > 1
 
     @staticmethod
-    def from_rules(
-        rules: Sequence[Rule], table: Table, evidence: Evidence, family: str, runs_per_year: float
-    ) -> GateContext:
+    def from_rules(rules: Sequence[Rule], table: Table, evidence: Evidence, runs_per_year: float) -> GateContext:
         """Return the context for some rules, with the numbers of comparisons that their levels depend on."""
         codes = np.column_stack([table.test_set.codes, table.metric.codes])
         distinct, n_rows = np.unique(codes, axis=0, return_counts=True)
-        sizes = Counter[tuple[str, ...]]()
+        sizes = Counter[tuple[str, str]]()
         for (test_set, metric), n in zip(distinct.tolist(), n_rows.tolist(), strict=True):
-            sizes[_build_family_key(family, table.test_set.values[test_set], table.metric.values[metric].name)] += n
+            sizes[table.test_set.values[test_set], table.metric.values[metric].name] += n
         n_shared = sum(
             len(select_rows(rule, table, evidence.baselines))
             for rule in rules
             if isinstance(rule, NotWorse) and rule.false_alarms_per_year is not None
         )
-        return GateContext(table, evidence, family, runs_per_year, sizes, n_shared, table.alpha)
+        return GateContext(table, evidence, runs_per_year, sizes, n_shared, table.alpha)
 
-    def get_family(self, result: Result) -> tuple[str, ...]:
+    def get_family(self, result: Result) -> tuple[str, str]:
         """Return the key of the family of comparisons in which the plan adjusted a result's p-value."""
-        return _build_family_key(self.family, result.test_set, result.metric)
+        return result.test_set, result.metric
 
     def get_spread(self, result: Result) -> float | None:
         """Return the standard deviation of a comparison's difference over trials, or None where it is unknown."""
         return self.evidence.spreads.get(get_key(result))
-
-
-def _build_family_key(family: str, test_set: str, metric: str) -> tuple[str, ...]:
-    return {"metric": (test_set, metric), "test-set": (test_set,)}.get(family, ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,6 @@ def judge_plan(
         plan.gate.rules,
         table,
         evidence,
-        family=plan.family,
         runs_per_year=plan.gate.runs_per_year,
         adjust=plan.comparison["adjust"],
     )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
 from sigdask.randomization.stream import SCHEME
 from sigdask.report.methods.sources import format_bibtex, format_citation
-from sigdask.report.summary.sentences import name_trials
+from sigdask.report.summary.sentences import describe_family_size, name_trials
 from sigdask.report.summary.standings import join_phrases
 from sigdask.report.tables.latex import CHARACTERS, LINE_BREAK, UNKNOWN_CHARACTER, escape_sentence
 from sigdask.report.wording import (
@@ -274,6 +274,8 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
         scope = f"were adjusted in families of {n:,} comparisons"
         if n == facts.n_comparisons:
             scope = f"of all {n:,} comparisons were adjusted"
+        elif n * len(facts.metrics) == facts.n_comparisons:
+            scope = f"of the {n:,} comparisons by each metric were adjusted"
         yield f"The p-values {scope} by {ADJUSTMENTS[adjust].sentence}."
     if facts.n_larger:
         yield (
@@ -544,7 +546,7 @@ def _describe_significance(results: ComparisonResults, family: FamilyNote | None
         )
     return (
         f"adjusted p at most {results.alpha:g}, by {ADJUSTMENTS[family.adjust].label} over "
-        f"{format_count(family.n_comparisons, 'comparison')}{trials_text}{larger_text}"
+        f"{describe_family_size(results, family)}{trials_text}{larger_text}"
     )
 
 

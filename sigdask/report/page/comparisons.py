@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sigdask.report.page.grids import PageColumn, PageTable, encode_names, encode_rows, encode_values
 from sigdask.report.summary.checks import explain_checks, merge_causes
 from sigdask.report.summary.headline import Verdict, build_verdict
+from sigdask.report.summary.margins import describe_shown_margin
 from sigdask.report.summary.sentences import is_adjusted
 from sigdask.report.tables.cells import (
     describe_method,
@@ -111,6 +112,10 @@ def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[Pa
         yield PageColumn(head, p_texts, is_number=True, is_pinned=is_last, is_aside=not is_last)
     verdicts = encode_rows(table, (table.decision,), lambda r: r.verdict(table.alpha))
     yield PageColumn("verdict", verdicts, is_filter=True, is_pinned=True, hints=VERDICT_HINTS)
+    if table.margins is not None:
+        p_values = [column for column in table.margins.columns.values() if isinstance(column, np.ndarray)]
+        shown = encode_rows(table, p_values, describe_shown_margin)
+        yield PageColumn("within margin", shown, is_filter=True)
     borderline = encode_values(is_borderline, lambda is_close: "yes" if is_close else "")
     yield PageColumn("borderline", borderline, is_filter=True, is_hidden=True)
     has_alarm = bool(table.has_disagreement.any())
@@ -136,7 +141,7 @@ def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[Pa
 
 def _list_p_heads(table: Table) -> list[str]:
     """Return the headings of the columns of p; the last one is the p that verdicts use."""
-    return ["unadjusted p", "adjusted p"] if is_adjusted(table) else ["p"]
+    return ["unadjusted p", "adjusted p"] if is_adjusted(table) else ["unadjusted p" if len(table) > 1 else "p"]
 
 
 def _format_common(confidence: NDArray[np.float64]) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sigdask.report.summary import checks as check_texts
 from sigdask.report.summary.checks import find_borderline, list_causes
+from sigdask.report.summary.margins import describe_margins
 from sigdask.report.summary.standings import (
     ALL,
     BASELINE,
@@ -28,6 +29,9 @@ from sigdask.text import format_count, format_list, to_plain
 
 MAX_LISTED_GROUPS = 6
 """Maximum number of groups (metrics, subsets, test sets) described one by one. Further groups are counted."""
+
+MIN_TESTS = 5
+"""Number of tests that are not adjusted together, from which on the verdict says how many chance would reject."""
 
 MAX_NAMED_SYSTEMS = 3
 """Maximum number of systems that are named."""
@@ -338,7 +342,8 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     decision = table.decision
     is_checked = not bool(table.has_disagreement.any())
     answer, sentences = _build_answer(results)
-    caveats = [*_describe_disagreement(results), *_describe_correlation(results)]
+    caveats = [*describe_margins(results), *_describe_chance(results)]
+    caveats += [*_describe_disagreement(results), *_describe_correlation(results)]
     standings = Standings.from_table(table)
     borderline = find_borderline(table)
     return Verdict(
@@ -363,6 +368,21 @@ def _build_answer(results: ComparisonResults) -> tuple[str, list[str]]:
     groups = build_verdict_groups(results)
     n = groups.standings.n_groups
     return build_headline(groups), [describe_group(groups, g) for g in range(n)] if 1 < n <= MAX_LISTED_GROUPS else []
+
+
+def _describe_chance(results: ComparisonResults) -> Iterator[str]:
+    """Yield a sentence on how many of many tests chance would reject: metrics, or p that were not adjusted."""
+    table = results.table
+    n_metrics = len(np.unique(table.metric.codes))
+    is_single = np.isnan(table.p_adjusted)
+    n = (
+        n_metrics
+        if results.together
+        else int(np.count_nonzero(is_single)) + len(np.unique(table.metric.codes[~is_single]))
+    )
+    if n >= MIN_TESTS:
+        noun = "metrics" if n == n_metrics else "comparisons"
+        yield f"If the systems were equal, chance would make about {n * table.alpha:.2g} of {n:,} {noun} significant."
 
 
 def _describe_disagreement(results: ComparisonResults) -> Iterator[str]:
