@@ -639,11 +639,17 @@ def _build_options(
         "seed": group.seed,
         "alpha": _get_number(recorded.document, "alpha", None),
         "adjust": None if has_by_default else group.adjust if group.adjust and not group.p else "none",
+        "margin": _find_margin(recorded),
         "second_run": any(recorded.find_values(key) for key in ("second_run", "second_run_p_value")),
         "beside": any(recorded.find_values("beside")),
         "tests": _list_tests(recorded) or None,
         "together": bool(recorded.document.get("together")) and not recorded.other_sets and group.subset is not None,
     }
+
+
+def _find_margin(recorded: RecordedResults) -> float | None:
+    margins = recorded.find_values("margin") if recorded.is_csv else recorded.find_members("margin", "margin")
+    return next(map(float, margins), None)
 
 
 def _find_trials(recorded: RecordedResults) -> int | None:

@@ -85,6 +85,8 @@ class Facts:
         Level of the verdicts.
     n_skewed : int
         Comparisons that few units decide, or whose units' differences are skewed.
+    margins : tuple of float
+        Margins of tests of non-inferiority and equivalence.
     """
 
     metrics: tuple[tuple[str, str], ...]
@@ -113,6 +115,7 @@ class Facts:
     across_sets: str = ""
     alpha: float | None = None
     n_skewed: int = 0
+    margins: tuple[float, ...] = ()
 
     @staticmethod
     def from_signatures(signatures: Sequence[Signature]) -> Facts:
@@ -166,6 +169,7 @@ class Facts:
             across_sets=_describe_p_across_sets(results),
             alpha=results.alpha,
             n_skewed=int(np.count_nonzero(table.is_skewed)),
+            margins=() if table.margins is None else _drop_duplicates(table.margins.margin.tolist()),
         )
 
 
@@ -289,6 +293,7 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
     if facts.n_skewed:
         subject = f"{facts.n_skewed:,} of {facts.n_comparisons:,} comparisons" if facts.n_comparisons > 1 else "it"
         yield f"In {subject}, few units decide the result, or the differences of units are skewed."
+    yield from _describe_margins(facts)
     yield from _describe_groupings(facts)
     if facts.has_sets:
         procedure = f", with p-values {facts.across_sets}" if facts.across_sets else ""
@@ -316,6 +321,16 @@ GROUPING_SENTENCES = {
     "ranks": CLUSTERS_SENTENCE,
 }
 """Sentences about rankings, by the option `grouping`."""
+
+
+def _describe_margins(facts: Facts) -> Iterator[str]:
+    for margin in facts.margins:
+        adjusted = ", and their p-values were adjusted by Holm's method [[holm1979]]" if facts.adjusted else ""
+        yield (
+            f"Non-inferiority and equivalence within a margin of {margin:g} were tested by one-sided tests in both "
+            f"directions [[schuirmann1987]]: score tests of items scored 0 or 1 [[tango1998]], and swaps of shifted "
+            f"scores for other means{adjusted}."
+        )
 
 
 def _describe_groupings(facts: Facts) -> Iterator[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Integers
 from sigdask.report.summary import checks as check_texts
 from sigdask.report.summary.checks import find_borderline, list_causes
 from sigdask.report.summary.margins import describe_margins
@@ -25,6 +26,7 @@ from sigdask.report.summary.standings import (
     join_phrases,
 )
 from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.table import Table
 from sigdask.text import format_count, format_list, to_plain
 
 MAX_LISTED_GROUPS = 6
@@ -371,18 +373,22 @@ def _build_answer(results: ComparisonResults) -> tuple[str, list[str]]:
 
 
 def _describe_chance(results: ComparisonResults) -> Iterator[str]:
-    """Yield a sentence on how many of many tests chance would reject: metrics, or p that were not adjusted."""
     table = results.table
     n_metrics = len(np.unique(table.metric.codes))
+    n = n_metrics if results.together else count_tests(table, table.metric.codes)
+    yield from describe_chance(n, table.alpha, "metrics" if n == n_metrics else "comparisons")
+
+
+def count_tests(table: Table, family: Integers) -> int:
+    """Return the number of tests that are not adjusted together: families, and comparisons whose p is not adjusted."""
     is_single = np.isnan(table.p_adjusted)
-    n = (
-        n_metrics
-        if results.together
-        else int(np.count_nonzero(is_single)) + len(np.unique(table.metric.codes[~is_single]))
-    )
+    return int(np.count_nonzero(is_single)) + len(np.unique(family[~is_single]))
+
+
+def describe_chance(n: int, alpha: float, noun: str) -> Iterator[str]:
+    """Yield a sentence on how many of `n` tests chance would reject, if these are many."""
     if n >= MIN_TESTS:
-        noun = "metrics" if n == n_metrics else "comparisons"
-        yield f"If the systems were equal, chance would make about {n * table.alpha:.2g} of {n:,} {noun} significant."
+        yield f"If the systems were equal, chance would make about {n * alpha:.2g} of {n:,} {noun} significant."
 
 
 def _describe_disagreement(results: ComparisonResults) -> Iterator[str]:
