@@ -28,7 +28,6 @@ NoteKind = Literal[
     "few-units",  # a test of so few units says little
     "family-undecided",  # intervals of adjusted p contain alpha
     "caveat",  # a known limitation of the adjustment
-    "exact-by-holm",  # exact p are adjusted by Holm, the default for them
     "skewed",  # differences of units are too skewed for studentised max-T
     "larger-of-two",  # an adjusted p is the larger of two methods'
     "simultaneous-differs",  # a simultaneous interval contains 0 although the adjusted p is small, or the reverse

@@ -71,8 +71,6 @@ class Adjustment:
         Number of trials, the same for the whole family.
     job : Job or None
         The family's job to count.
-    for_exact : bool
-        Whether it is used only because p-values are exact and no adjustment was requested.
     skewed : bool array, shape (n_comparisons,), or None
         Whether the unit differences of each comparison are too skewed. None if this was not checked.
     resampling : Job or None
@@ -85,7 +83,6 @@ class Adjustment:
     family: AnyFamily | None = None
     n_trials: int = 0
     job: Job | None = None
-    for_exact: bool = False
     skewed: Bools | None = None
     resampling: Job | None = None
     with_intervals: bool = False
@@ -369,18 +366,13 @@ def as_sums_panel(panel: ComparedPanel) -> Panel:
     return panel
 
 
-def _number_scales(comparisons: FamilyComparisons) -> Integers:
-    """Return the number of each comparison's group of equal test set, subset and metric; each group has one scale."""
-    return number_rows(comparisons.set_index, comparisons.subset, comparisons.metric)
-
-
 def _build_relabelling(comparisons: FamilyComparisons, alternative: Alternative) -> Relabelling:
     if alternative != "two-sided":
         raise InputError(
             f"adjust tukey: Tukey's test is two-sided, but the alternative is {alternative}",
             remedy=f"choose {spell('adjust', 'max-t')}",
         )
-    groups = group_rows(_number_scales(comparisons))
+    groups = group_rows(number_rows(comparisons.set_index, comparisons.subset))  # each has one scale
     pairs = np.column_stack([comparisons.get_column("a"), comparisons.get_column("b")])
     members: list[FamilyMember] = []
     rows = np.zeros((len(comparisons), 2), np.int64)

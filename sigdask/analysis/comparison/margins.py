@@ -200,8 +200,8 @@ class MarginTests:
         The pairs; None if the metric is not a mean of items.
     tried : mapping of (int, int) to sequence of float
         Margins that are tried by swaps for each pair and side, to find the smallest one shown.
-    shifted : ShiftedJobs or None
-        Jobs of pairs that are tested by swaps; None if there are none.
+    shifted : mapping of int to ShiftedJobs
+        Jobs of pairs that are tested by swaps, by side; empty if there are none.
     finds_smallest : bool
         Whether the smallest margin that is shown is found.
     """
@@ -211,7 +211,7 @@ class MarginTests:
     sides: tuple[int, ...]
     pairs: list[MarginPair] | None
     tried: Mapping[tuple[int, int], Sequence[float]]
-    shifted: ShiftedJobs | None = None
+    shifted: Mapping[int, ShiftedJobs]
     finds_smallest: bool = False
 
     @staticmethod
@@ -245,22 +245,21 @@ class MarginTests:
         """
         pairs = _build_pairs(counts, metric, compared, spec.seed) if isinstance(metric, BoundMetric) else None
         tried: dict[tuple[int, int], list[float]] = {}
-        shifts: dict[tuple[str, str], list[float]] = {}
-        for k, pair in enumerate(pairs or ()):
-            if pair.match_proportions(NOT_WORSE) is None:
-                for side in sides:
-                    has_search = finds_smallest and spec.by is None
-                    tried[k, side] = _choose_margins(pair, alpha, side) if has_search else []
-                    shifts.setdefault((pair.a, pair.b), []).extend(side * m for m in (margin, *tried[k, side]))
-        shifted = None
-        if shifts and isinstance(metric, BoundMetric):
-            shifted = ShiftedJobs.from_shifts(counts, metric, spec, shifts)
+        shifted: dict[int, ShiftedJobs] = {}
+        swapped = [k for k, pair in enumerate(pairs or ()) if pair.match_proportions(NOT_WORSE) is None]
+        for side in sides if pairs and swapped and isinstance(metric, BoundMetric) else ():
+            shifts: dict[tuple[str, str], list[float]] = {}
+            for k in swapped:
+                tried[k, side] = _choose_margins(pairs[k], alpha, side) if finds_smallest and spec.by is None else []
+                of_pair = shifts.setdefault((pairs[k].a, pairs[k].b), [])
+                of_pair.extend(side * m for m in (margin, *tried[k, side]))
+            shifted[side] = ShiftedJobs.from_shifts(counts, metric, spec, shifts)
         return MarginTests(margin, alpha, sides, pairs, tried, shifted, finds_smallest)
 
     @property
     def jobs(self) -> list[Job]:
         """The jobs to count."""
-        return [] if self.shifted is None else self.shifted.jobs.jobs
+        return [job for shifted in self.shifted.values() for job in shifted.jobs.jobs]
 
     def build_results(
         self, tallies: Tallies, gains: Sequence[float], sds: Sequence[float], units: Sequence[tuple[int, int]]
@@ -284,7 +283,8 @@ class MarginTests:
         return [self._test_means(side, self.pairs, tallies) for side in self.sides]
 
     def _test_means(self, side: int, pairs: Sequence[MarginPair], tallies: Tallies) -> list[MarginResult]:
-        p_and_trials = None if self.shifted is None else self.shifted.compute_p_values(side, tallies)
+        shifted = self.shifted.get(side)
+        p_and_trials = None if shifted is None else shifted.compute_p_values(side, tallies)
         results = []
         for k, pair in enumerate(pairs):
             if (matched := pair.match_proportions(side)) is not None:
@@ -292,8 +292,8 @@ class MarginTests:
                 smallest = matched.find_smallest_margin(self.alpha) if self.finds_smallest else None
                 is_doubtful = matched.is_doubtful
                 results.append(MarginResult(p, matched.method, None, smallest, matched, is_doubtful=is_doubtful))
-            elif self.shifted is not None and p_and_trials is not None:
-                rows = [self.shifted.find_row(pair, side * margin) for margin in (self.margin, *self.tried[k, side])]
+            elif shifted is not None and p_and_trials is not None:
+                rows = [shifted.find_row(pair, side * margin) for margin in (self.margin, *self.tried[k, side])]
                 p_values, n_trials = (values[rows].tolist() for values in p_and_trials)
                 margins = zip((self.margin, *self.tried[k, side]), p_values, strict=True)
                 shown = [margin for margin, p in margins if p <= self.alpha]
@@ -354,7 +354,7 @@ class MarginJobs:
         for rows, tests in self.tests:
             gains = difference[rows] * (1 if c.get_metric(rows[0]).higher_is_better else -1)
             units = [*zip(c.n_units[rows].tolist(), c.n_discordant[rows].tolist(), strict=True)]
-            sds = [np.nan] * len(rows) if tests.pairs is not None else self._estimate_deviations(rows)
+            sds = [np.nan] * len(rows) if tests.pairs is not None else estimate_deviations(c, rows)
             worse, better = tests.build_results(tallies, gains.tolist(), sds, units)
             columns.margin[rows] = tests.margin
             columns.not_worse[rows] = [result.p_value for result in worse]
@@ -363,13 +363,15 @@ class MarginJobs:
                 methods[k] = max(sides, key=lambda side: side.is_doubtful).method
         return replace(columns, method=CodedColumn.from_values(methods))
 
-    def _estimate_deviations(self, rows: Integers) -> list[float]:
-        c, deviations = self.comparisons, np.zeros(len(self.comparisons))
-        for group in group_rows(number_rows(c.panel[rows])):
-            in_panel = rows[group]
-            values = c.get_panel(in_panel[0]).estimate_swap_deviations()
-            deviations[in_panel] = values[c.row[in_panel], c.column[in_panel]]
-        return deviations[rows].tolist()
+
+def estimate_deviations(comparisons: Comparisons, rows: Integers) -> list[float]:
+    """Return the standard deviation under swaps of some comparisons' differences."""
+    c, deviations = comparisons, np.zeros(len(comparisons))
+    for group in group_rows(number_rows(c.panel[rows])):
+        in_panel = rows[group]
+        values = c.get_panel(in_panel[0]).estimate_swap_deviations()
+        deviations[in_panel] = values[c.row[in_panel], c.column[in_panel]]
+    return [float(value) for value in deviations[rows]]
 
 
 def _build_pairs(

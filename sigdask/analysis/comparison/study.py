@@ -26,7 +26,7 @@ from sigdask.analysis.comparison.jobs import (
     FamilyComparisons,
     build_input_digests,
 )
-from sigdask.analysis.comparison.judge import Failed, JudgementSettings, compute_p_values
+from sigdask.analysis.comparison.judge import Failed, JudgementSettings, judge_counts
 from sigdask.analysis.comparison.margins import MarginJobs
 from sigdask.analysis.comparison.nesting import compute_unit_correlations, find_coarsest
 from sigdask.analysis.comparison.pairs import (
@@ -325,7 +325,7 @@ class Study:
         if not self.across:
             return ()
         jobs = [analysis.main for analysis in self.analyses]
-        p_greater, p_less = (compute_p_values(jobs, tallies, side) for side in ("greater", "less"))
+        p_greater, p_less = (judge_counts(jobs, tallies, side)[0] for side in ("greater", "less"))
         by_metric = [across.build_results(tallies, table, p_greater, p_less) for across in self.across]
         return tuple(verdict for verdicts in by_metric for verdict in verdicts)
 
@@ -493,10 +493,8 @@ def prepare_study(
     for indices in group_rows(number_rows(comparisons.metric)):  # metrics are separate questions
         members = comparisons.select(indices)
         interval_spec = next((w for k in np.unique(members.set_index) if (w := interval_specs[k])), None)
-        family_adjustment = build_adjustment(
-            choose_adjustment(adjust, members), members, analyses[members.set_index[0]].alternative, interval_spec
-        )
-        families.append((replace(family_adjustment, for_exact=adjust is None and "exact" in members.methods), indices))
+        method, alternative = choose_adjustment(adjust, members), analyses[members.set_index[0]].alternative
+        families.append((build_adjustment(method, members, alternative, interval_spec), indices))
         if together:
             of_metric = build_across_sets(members, specs[0][2])
             across.append(replace(of_metric, members=indices[of_metric.members]))

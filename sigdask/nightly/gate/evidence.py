@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from sigdask import metrics as metric_registry
 from sigdask.analysis import power
-from sigdask.analysis.comparison.margins import MarginResult, MarginTests, combine_sides
+from sigdask.analysis.comparison.margins import MarginResult, MarginTests, combine_sides, estimate_deviations
 from sigdask.analysis.comparison.pairs import CompareSpec, ComparisonSettings, bind_metric, list_comparisons
 from sigdask.counts import Counts
 from sigdask.counts.checks import are_other_scales
@@ -147,15 +147,12 @@ def _iter_spreads(
     spec = ComparisonSettings(counts, SwapUnits.from_counts(counts, seed), pairs, "randomization", None)
     wanted_keys = {get_key(r) for r in results}
     c = list_comparisons(spec, metrics, by)
-    deviations: dict[int, Any] = {}
-    for k in range(len(c)):
-        subset, panel = c.subset[k], int(c.panel[k])
-        a, b = (counts.systems[int(side[k])] for side in (c.a, c.b))
-        key: ComparisonKey = (counts.name, subset.value if subset else None, a, b, c.metrics[int(c.metric[k])].name)
-        if key in wanted_keys:
-            if panel not in deviations:
-                deviations[panel] = c.panels[panel].estimate_swap_deviations()
-            yield key, float(deviations[panel][c.row[k], c.column[k]])
+    keys: list[ComparisonKey] = [
+        (counts.name, subset.value if subset else None, counts.systems[a], counts.systems[b], c.get_metric(k).name)
+        for k, (subset, a, b) in enumerate(zip(c.subset.to_list(), c.a.tolist(), c.b.tolist(), strict=True))
+    ]
+    rows = np.array([k for k, key in enumerate(keys) if key in wanted_keys], np.int64)
+    yield from zip([keys[k] for k in rows], estimate_deviations(c, rows), strict=True)
 
 
 SAMPLES = 2_000

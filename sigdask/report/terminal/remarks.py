@@ -28,7 +28,7 @@ MAX_NOTES = 5
 MAX_BORDERLINE = 3
 """Maximum number of borderline results named in a line."""
 
-EXPLANATORY_KINDS: frozenset[NoteKind] = frozenset({"exact-by-holm", "intervals-alone"})
+EXPLANATORY_KINDS: frozenset[NoteKind] = frozenset({"intervals-alone"})
 """Kinds of notes on all results that explain and do not warn. They are printed among the details."""
 
 ESSENTIAL_KINDS: frozenset[NoteKind] = frozenset(

@@ -199,19 +199,6 @@ def test_a_relabelling_agrees_with_numpys_generator():
         assert r.p_adjusted == pytest.approx(max(p, r.p_value), abs=4 * np.sqrt(2 * p * (1 - p) / 20_000) + 1e-4)
 
 
-def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
-    # the same scores in other units of measure: both metrics say the same of every pair
-    data = draw_many(n_items=26, n_systems=3, groups={"half": ["x", "y"] * 13})
-    scores = (data.fields["score"] * 10).astype(int)
-    counts = replace(data, fields={"tp": scores, "fp": scores * 1000})
-    metrics = [sigdask.metric(lambda tp: tp * 1.0, name="small"), sigdask.metric(lambda fp: fp * 1.0, name="large")]
-    relabelled = compare_all(counts, metrics=metrics, adjust="tukey", trials=999)
-    by_half = compare_all(counts, metrics=metrics, by="half", together=True, trials=999).together
-    for results in (relabelled, by_half):
-        p = {(r.a, r.b, r.metric): r.p_adjusted for r in results}
-        assert all(p[a, b, "small"] == p[a, b, "large"] for a, b, _ in p)
-
-
 @pytest.mark.parametrize(("alternative", "n_shown"), [("two-sided", 0), ("greater", 2)])
 def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, n_shown):
     # six units, all better: p that both sets show it is 2 / 64, more than 0.025

@@ -1,7 +1,6 @@
-"""Margins of comparisons: against likelihoods maximised by SciPy, enumeration of sign flips, Holm's rule and the gate."""
+"""Margins of comparisons: against likelihoods maximised by SciPy, Holm's rule and the gate, which has more oracles."""
 
 import json
-from itertools import product
 
 import numpy as np
 import pytest
@@ -38,29 +37,21 @@ def test_0_1_scores_take_the_score_test_in_both_directions():
     assert (result.margin.verdicts, result.margin.p_adjusted) == (("not worse", "not better", "equivalent"), None)
 
 
-@pytest.mark.parametrize("metric", ["mean", "mean:better=lower"])
-def test_other_means_take_the_swaps_of_shifted_scores(metric):
-    rng = build_rng(5)
-    a, b = rng.integers(0, 20, (2, 9)) / 4
-    margin, sign = 1.5, 1 if metric == "mean" else -1
-    flips = np.array([*product([1, -1], repeat=9)])
-    p = []
-    for side in (1, -1):
-        shifted = side * sign * (a - b) + margin
-        p.append(np.mean(flips @ shifted >= shifted.sum() - 1e-9))
-    result = compare_all({"a": a, "b": b}, metrics=[metric], margin=margin)[0]
-    assert [result.margin.p_not_worse, result.margin.p_not_better] == p
-
-
-@pytest.mark.parametrize(("metric", "unit"), [("accuracy", "item"), ("accuracy", "g"), ("macro-f1", "item")])
+@pytest.mark.parametrize(
+    ("metric", "unit"),
+    [("accuracy", "item"), ("accuracy", "g"), ("macro-f1", "item"), ("mean", "g"), ("mean:better=lower", "g")],
+)
 def test_p_is_that_of_the_gate(metric, unit):
-    rng = build_rng(6)
+    rng, groups = build_rng(6), {"g": [f"g{k // 10}" for k in range(260)]}
     gold = rng.integers(0, 3, 260)
     systems = {s: np.where(rng.random(260) < 0.3, (gold + 1) % 3, gold) for s in "abc"}
-    counts = Counts.from_labels(gold, systems, groups={"g": [f"g{k // 10}" for k in range(260)]}).with_unit(unit)
+    counts = Counts.from_labels(gold, systems, groups=groups)
+    if metric.startswith("mean"):
+        counts = Counts.from_scores(systems, groups=groups)
+    counts = counts.with_unit(unit)
     results = compare_all(counts, metrics=[metric], baseline="c", unit=unit, margin=0.04, trials=999, interval="none")
     rules = [NonInferior(0.04, 0.05, "c"), Equivalent(0.04, 0.05, "c")]
-    of_gate = gather_evidence(counts, results.table, rules).margin_results
+    of_gate = gather_evidence(counts, results.table, rules, trials=999).margin_results
     p_values = [[of_gate[rule, ("", None, r.a, r.b, metric)].p_value for r in results] for rule in rules]
     assert p_values == [[r.margin.p_not_worse for r in results], [r.margin.p_equivalent for r in results]]
 
