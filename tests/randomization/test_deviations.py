@@ -54,11 +54,11 @@ def test_identical_systems_have_no_spread():
 
 def test_recall_shifts_by_its_own_denominator_and_f1_not_at_all():
     counts = draw_responses(np.random.default_rng(4))
-    data, _ = shift_scores(counts, find_metric("recall").bind(counts), ["b"], {"a": [0.1]})
+    data = shift_scores(counts, find_metric("recall").bind(counts), ["b"], {"a": "shifted"}, 0.1)
     gold = counts.field("gold")[:, 0]
     assert np.allclose(data.field("score")[:, 1], counts.field("tp")[:, 0] + 0.1 * gold)
     assert (data.field("items")[:, 0] == gold).all()
-    assert shift_scores(counts, find_metric("f1").bind(counts), ["b"], {"a": [0.1]}) is None
+    assert shift_scores(counts, find_metric("f1").bind(counts), ["b"], {"a": "shifted"}, 0.1) is None
 
 
 def compute_margin_result(counts, rule, metric, **options):

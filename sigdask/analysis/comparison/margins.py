@@ -3,7 +3,7 @@
 0/1 scores are tested as matched proportions, without shuffles. Other means are tested by shuffles of scores that are
 shifted by the margin, with the same shuffles as the comparison itself. Other metrics use the normal approximation with
 the standard deviation under swaps. A test that shows one margin also shows all larger margins, so the smallest margin
-comes from the same function as p (docs/statistics/margins.md).
+comes from the same function as p, or from the normal approximation (docs/statistics/margins.md).
 """
 
 from __future__ import annotations
@@ -35,9 +35,6 @@ from sigdask.statistics.matched_proportions import MatchedProportions
 
 MAX_SKEWNESS = 0.2
 """Skewness of the units' differences over the root of their number, from which the test's size is off by two points."""
-
-MARGIN_STEPS = (-0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.25)
-"""Margins tried by swaps around the point where p is alpha, relative to the distance from the observed difference."""
 
 NOT_WORSE, NOT_BETTER = 1, -1
 """Sides of the tests: the first system is not worse, and not better, than the second by the margin."""
@@ -134,7 +131,7 @@ class MarginPair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShiftedJobs:
-    """Comparisons of scores that are shifted by margins, and the jobs that count them.
+    """Comparisons of scores that are shifted by a margin, and the jobs that count them.
 
     Attributes
     ----------
@@ -142,41 +139,31 @@ class ShiftedJobs:
         The comparisons.
     higher_is_better : bool
         Whether more is better.
-    names : mapping of (str, float) to str
-        The names of shifted systems, by system and shift.
     rows : mapping of (Subset or None, str, str) to int
-        The comparisons by subset and names.
+        The comparisons by subset, shifted system and other system.
     """
 
     jobs: ComparisonJobs
     higher_is_better: bool
-    names: Mapping[tuple[str, float], str]
     rows: Mapping[tuple[Subset | None, str, str], int]
 
     @staticmethod
-    def from_shifts(
-        counts: Counts, metric: BoundMetric, spec: CompareSpec, shifts: Mapping[tuple[str, str], Sequence[float]]
+    def from_pairs(
+        counts: Counts, metric: BoundMetric, spec: CompareSpec, pairs: Sequence[MarginPair], shift: float
     ) -> ShiftedJobs:
-        """Return the comparisons of each pair of systems with each of its shifts of the first."""
-        by_system: dict[str, list[float]] = {}
-        for (a, _), pair_shifts in shifts.items():
-            by_system.setdefault(a, []).extend(pair_shifts)
-        shifted_scores = shift_scores(counts, metric, [*dict.fromkeys(b for _, b in shifts)], by_system)
+        """Return the comparisons of pairs of systems, of which the first is shifted."""
+        names = {pair.a: f"{pair.a} within {shift!r}" for pair in pairs}
+        shifted_scores = shift_scores(counts, metric, [*dict.fromkeys(pair.b for pair in pairs)], names, shift)
         assert shifted_scores is not None  # the metric is a mean, or there were no pairs
-        data, names = shifted_scores
-        pairs = [(names[a, shift], b) for (a, b), values in shifts.items() for shift in dict.fromkeys(values)]
         spec = replace(
-            spec, metrics=["mean"], pairs=pairs, baseline=None,
+            spec, metrics=["mean"], pairs=[*dict.fromkeys((names[pair.a], pair.b) for pair in pairs)], baseline=None,
             method="randomization" if spec.method == "randomization" else "auto",
         )  # fmt: skip
-        jobs = ComparisonJobs.from_spec(data, spec, second_run=False)
-        c = jobs.comparisons
-        rows = {(c.subset[k], data.systems[c.a[k]], data.systems[c.b[k]]): k for k in range(len(c))}
-        return ShiftedJobs(jobs, metric.higher_is_better, names, rows)
-
-    def find_row(self, pair: MarginPair, shift: float) -> int:
-        """Return the comparison of a pair whose first system is shifted."""
-        return self.rows[pair.subset, self.names[pair.a, shift], pair.b]
+        jobs = ComparisonJobs.from_spec(shifted_scores, spec, second_run=False)
+        c, systems = jobs.comparisons, {name: system for system, name in names.items()}
+        places = ((c.subset[k], shifted_scores.systems[c.a[k]], shifted_scores.systems[c.b[k]]) for k in range(len(c)))
+        rows = {(subset, systems[a], b): k for k, (subset, a, b) in enumerate(places)}
+        return ShiftedJobs(jobs, metric.higher_is_better, rows)
 
     def compute_p_values(self, side: int, tallies: Tallies) -> tuple[Floats, NDArray[np.int64]]:
         """Return the p-value of each comparison in one direction, and its number of trials."""
@@ -198,8 +185,6 @@ class MarginTests:
         Sides that are tested: `NOT_WORSE`, `NOT_BETTER` or both.
     pairs : list of MarginPair, or None
         The pairs; None if the metric is not a mean of items.
-    tried : mapping of (int, int) to sequence of float
-        Margins that are tried by swaps for each pair and side, to find the smallest one shown.
     shifted : mapping of int to ShiftedJobs
         Jobs of pairs that are tested by swaps, by side; empty if there are none.
     finds_smallest : bool
@@ -210,7 +195,6 @@ class MarginTests:
     alpha: float
     sides: tuple[int, ...]
     pairs: list[MarginPair] | None
-    tried: Mapping[tuple[int, int], Sequence[float]]
     shifted: Mapping[int, ShiftedJobs]
     finds_smallest: bool = False
 
@@ -244,17 +228,13 @@ class MarginTests:
             Also find the smallest margin that is shown.
         """
         pairs = _build_pairs(counts, metric, compared, spec.seed) if isinstance(metric, BoundMetric) else None
-        tried: dict[tuple[int, int], list[float]] = {}
-        shifted: dict[int, ShiftedJobs] = {}
-        swapped = [k for k, pair in enumerate(pairs or ()) if pair.match_proportions(NOT_WORSE) is None]
-        for side in sides if pairs and swapped and isinstance(metric, BoundMetric) else ():
-            shifts: dict[tuple[str, str], list[float]] = {}
-            for k in swapped:
-                tried[k, side] = _choose_margins(pairs[k], alpha, side) if finds_smallest and spec.by is None else []
-                of_pair = shifts.setdefault((pairs[k].a, pairs[k].b), [])
-                of_pair.extend(side * m for m in (margin, *tried[k, side]))
-            shifted[side] = ShiftedJobs.from_shifts(counts, metric, spec, shifts)
-        return MarginTests(margin, alpha, sides, pairs, tried, shifted, finds_smallest)
+        swapped = [pair for pair in pairs or () if pair.match_proportions(NOT_WORSE) is None]
+        shifted = {
+            side: ShiftedJobs.from_pairs(counts, metric, spec, swapped, side * margin)
+            for side in sides
+            if swapped and isinstance(metric, BoundMetric)
+        }
+        return MarginTests(margin, alpha, sides, pairs, shifted, finds_smallest)
 
     @property
     def jobs(self) -> list[Job]:
@@ -286,21 +266,18 @@ class MarginTests:
         shifted = self.shifted.get(side)
         p_and_trials = None if shifted is None else shifted.compute_p_values(side, tallies)
         results = []
-        for k, pair in enumerate(pairs):
+        for pair in pairs:
             if (matched := pair.match_proportions(side)) is not None:
                 p = matched.compute_p_value(self.margin, self.alpha)
                 smallest = matched.find_smallest_margin(self.alpha) if self.finds_smallest else None
                 is_doubtful = matched.is_doubtful
                 results.append(MarginResult(p, matched.method, None, smallest, matched, is_doubtful=is_doubtful))
             elif shifted is not None and p_and_trials is not None:
-                rows = [shifted.find_row(pair, side * margin) for margin in (self.margin, *self.tried[k, side])]
-                p_values, n_trials = (values[rows].tolist() for values in p_and_trials)
-                margins = zip((self.margin, *self.tried[k, side]), p_values, strict=True)
-                shown = [margin for margin, p in margins if p <= self.alpha]
-                smallest = min(shown) if self.tried[k, side] and shown else None
-                doubts = _describe_doubts(pair, side)
+                row, doubts = shifted.rows[pair.subset, pair.a, pair.b], _describe_doubts(pair, side)
+                p, n_trials = (values[row].item() for values in p_and_trials)
+                smallest = _approximate_smallest_margin(pair, self.alpha, side)
                 method = f"shifted shuffle{doubts}"
-                results.append(MarginResult(p_values[0], method, n_trials[0], smallest, is_doubtful=bool(doubts)))
+                results.append(MarginResult(p, method, n_trials, smallest, is_doubtful=bool(doubts)))
         return results
 
     def _compute_by_normal(self, side: int, gain: float, sd: float, units: tuple[int, int]) -> MarginResult:
@@ -395,8 +372,8 @@ def _build_pairs(
     return pairs
 
 
-def _choose_margins(pair: MarginPair, alpha: float, side: int) -> list[float]:
-    """Return margins to try in the search for the smallest one that swaps show, near its normal approximation.
+def _approximate_smallest_margin(pair: MarginPair, alpha: float, side: int) -> float | None:
+    """Return the smallest margin that swaps show by their normal approximation; None if it has none.
 
     It solves (D + margin N)^2 = z^2 sum (d + margin n)^2 over the units' differences d and weights n.
     """
@@ -407,13 +384,8 @@ def _choose_margins(pair: MarginPair, alpha: float, side: int) -> list[float]:
     b = d.sum() * n.sum() - z2 * (d @ n)
     c = d.sum() ** 2 - z2 * (d @ d)
     if a <= 0 or alpha >= 0.5 or not d.any():
-        return []
-    gain = float(d.sum() / n.sum())
-    distance = float((math.sqrt(max(b * b - a * c, 0.0)) - b) / a) + gain
-    if not distance > 0:
-        return []
-    digits = 2 - math.floor(math.log10(distance))
-    return sorted({round((1 + step) * distance - gain, digits) for step in MARGIN_STEPS})
+        return None
+    return float((math.sqrt(max(b * b - a * c, 0.0)) - b) / a)
 
 
 def _describe_doubts(pair: MarginPair, side: int) -> str:
@@ -455,11 +427,11 @@ def split_mean(counts: Counts, metric: BoundMetric) -> tuple[NDArray[np.float64]
 
 
 def shift_scores(
-    counts: Counts, metric: BoundMetric, unshifted: Sequence[str], margins: Mapping[str, Sequence[float]]
-) -> tuple[Counts, dict[tuple[str, float], str]] | None:
-    """Return the item scores of some systems as they are, and those of others improved by each of their margins.
+    counts: Counts, metric: BoundMetric, unshifted: Sequence[str], names: Mapping[str, str], shift: float
+) -> Counts | None:
+    """Return the item scores of some systems as they are, and those of others improved by a shift.
 
-    If a system is worse than another by the margin on each item, the two are exchangeable in these scores. So a
+    If a system is worse than another by the shift on each item, the two are exchangeable in these scores. So a
     one-sided test of their mean tests non-inferiority. None if the metric is not a mean over items that all systems
     share.
 
@@ -471,29 +443,21 @@ def shift_scores(
         Bound to `counts`.
     unshifted : sequence of str
         Systems whose scores are not shifted.
-    margins : mapping of str to sequence of float
-        Shifts of each shifted system, on the metric's scale.
-
-    Returns
-    -------
-    (Counts, mapping of (system, margin) to str), or None
-        The shifted scores, and the name of each shifted system.
+    names : mapping of str to str
+        Names of the shifted scores, by system.
+    shift : float
+        On the metric's scale.
     """
     mean_parts = split_mean(counts, metric)
     if mean_parts is None:
         return None
     numerators, items = mean_parts
-    system_index = {name: k for k, name in enumerate(counts.systems)}
-    moves = [(name, margin) for name, system_margins in margins.items() for margin in dict.fromkeys(system_margins)]
-    columns = [system_index[name] for name in (*unshifted, *(name for name, _ in moves))]
-    shifts = np.array([*(0.0 for _ in unshifted), *(margin for _, margin in moves)]) * (
-        1 if metric.higher_is_better else -1
-    )
+    columns = [counts.systems.index(name) for name in (*unshifted, *names)]
+    shifts = (shift if metric.higher_is_better else -shift) * (np.arange(len(columns)) >= len(unshifted))
     decimals = all(ScoreScale.from_scores(column).digits is not None for column in (*numerators[:, columns].T, shifts))
     scores = numerators[:, columns] + shifts * items
     rounding = _compute_rounding(counts, metric)[columns]
-    names = {move: f"{move[0]} within {float(move[1])!r}" for move in moves}
-    data = replace(
+    return replace(
         counts,
         systems=(*unshifted, *names.values()),
         fields=ExactNumbers(
@@ -511,7 +475,6 @@ def shift_scores(
         replicates=(),
         suggested=("mean",),
     )
-    return data, names
 
 
 def _compute_rounding(counts: Counts, metric: BoundMetric) -> NDArray[np.float64]:
