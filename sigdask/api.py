@@ -34,7 +34,6 @@ from sigdask.options import (
     AgreementOptions,
     Align,
     Alternative,
-    Grouping,
     IntervalKind,
     Level,
     Method,
@@ -49,8 +48,6 @@ from sigdask.options import (
 from sigdask.report.presentable import Results, convert_results
 from sigdask.report.summary import headline
 from sigdask.report.summary.standings import Standings
-from sigdask.results.messages import note_unused
-from sigdask.results.ranking import iter_ranked
 from sigdask.results.record import Result
 
 if TYPE_CHECKING:
@@ -384,7 +381,6 @@ def compare_all(
     seed: int = 0,
     alpha: float = 0.05,
     adjust: Adjust | None = None,
-    grouping: Grouping = "auto",
     tests: str | Sequence[str] | None = None,
     interval: IntervalKind | None = None,
     confidence: float = 0.95,
@@ -471,10 +467,6 @@ def compare_all(
         the p-values alone. "bh": false discovery rate. "max-t": family-wise error from shared trials (step-down,
         studentised). "tukey": Tukey's HSD. "none": p as it is. By default max-t, or holm if the method is exact, or if
         the metric is computed by a function, from ranks, from sets or from agreement with people.
-    grouping : {"auto", "letters", "clusters", "tied", "ranks"}
-        How rankings, tables, pages and figures mark systems that are not significantly different. letters: they share
-        a letter. clusters: clusters of ranks that do not overlap. tied: "=" for ties with the best. ranks: ranges of
-        ranks. auto, the default: letters if eight are enough, else ranks.
     tests : str or sequence of str, optional
         Classical tests to show next to p: "t", "sign", "wilcoxon" and "mcnemar" of matched pairs, by `unit`; and, for
         contrast, "two-sample-t" and "binomial", which treat the systems as independent. "all" stands for all. If a test
@@ -645,7 +637,6 @@ def compare_sets(
     seed: int = 0,
     alpha: float = 0.05,
     adjust: Adjust | None = None,
-    grouping: Grouping = "auto",
     tests: str | Sequence[str] | None = None,
     interval: IntervalKind | None = None,
     confidence: float = 0.95,
@@ -693,8 +684,6 @@ def compare_sets(
         Significance level.
     adjust : str, optional
         Adjustment of p for all comparisons by one metric, by default max-t or holm as in `compare_all`.
-    grouping : {"auto", "letters", "clusters", "tied", "ranks"}
-        How rankings mark systems that are not significantly different.
     tests : str or sequence of str, optional
         Classical tests to show next to p.
     interval : {"auto", "bootstrap", "inversion", "conditional-exact", "none"}, optional
@@ -907,13 +896,8 @@ def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions) -
 
 def _compute_results(study: Study, options: SelectionOptions) -> Results:
     """Return the results of a study after counting its trials."""
-    comparison_results = study.build_results(count_with_options(study.jobs, options))
-    table, notes = replace(comparison_results.table, grouping=options["grouping"]), comparison_results.notes
-    if options["grouping"] != "auto" and not any(iter_ranked(table)):
-        notes = (*notes, note_unused(OPTIONS["grouping"], "without all pairs of three or more systems, two-sided"))
-    return convert_results(
-        replace(comparison_results, table=table, notes=notes, units=UnitTables.from_study(study)), Results
-    )
+    results = study.build_results(count_with_options(study.jobs, options))
+    return convert_results(replace(results, units=UnitTables.from_study(study)), Results)
 
 
 def __getattr__(name: str) -> Any:

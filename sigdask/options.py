@@ -379,15 +379,6 @@ class FamilyOptions(TypedDict, total=False):
             "is computed by a function, from ranks or from sets",
         ),
     ]
-    grouping: Annotated[
-        Grouping,
-        Option(
-            "How rankings mark systems that are not significantly different. letters: they share a letter. clusters: "
-            "clusters of ranks that do not overlap. tied: = for ties with the best. ranks: ranges of ranks. auto: "
-            "letters if eight are enough, else ranks.",
-            "auto",
-        ),
-    ]
 
 
 NOTED_OPTIONS = {**list_options(TestOptions), **list_options(FamilyOptions)}
@@ -511,6 +502,20 @@ class IndependenceOptions(LabelTestOptions, RunOptions, total=False):
 
     progress: Progress
     blocks_per_task: BlocksPerTask
+
+
+class RankingMarkOptions(TypedDict, total=False):
+    """How rankings are shown."""
+
+    grouping: Annotated[
+        Grouping,
+        Option(
+            "How rankings mark systems that are not significantly different. letters: they share a letter. clusters: "
+            "clusters of ranks that do not overlap. tied: = for ties with the best. ranks: ranges of ranks. auto: "
+            "letters if eight are enough, else ranks.",
+            "auto",
+        ),
+    ]
 
 
 class TableLayoutOptions(TypedDict, total=False):
@@ -801,8 +806,8 @@ class CandidateFileOptions(TypedDict, total=False):
 def list_all_options() -> Mapping[str, Option]:
     """Return every option of the program by name. One that several commands declare is that of comparisons."""
     declarations = (
-        CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, TableLayoutOptions, PageOptions,
-        FigureStyleOptions, ReadingOptions, SelectionOptions,
+        CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, RankingMarkOptions, TableLayoutOptions,
+        PageOptions, FigureStyleOptions, ReadingOptions, SelectionOptions,
     )  # fmt: skip
     return {name: option for declaration in declarations for name, option in list_options(declaration).items()}
 

@@ -152,7 +152,7 @@ class Table(ColumnGroup):
     alpha : float
         Level of the verdicts.
     grouping : str
-        How rankings mark systems that are not significantly different, as in `options.FamilyOptions`.
+        How rankings mark systems that are not significantly different, as in `options.RankingMarkOptions`.
     test_set, unit, a, b, alternative : CodedColumn of str
         As in `Result`.
     subset : CodedColumn of Subset or None

@@ -158,7 +158,7 @@ ELSEWHERE = ("baseline", "cluster", "unit")
 PYTHON_ONLY = ("together", "progress", "cache", "beside", "blocks_per_task")
 """Options of comparisons that plans do not have."""
 
-OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "grouping", "workers")
+OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "workers")
 """Options that all test sets share."""
 
 COMPARISON = choose_options(OPTIONS, (*ELSEWHERE, *PYTHON_ONLY), pairs="all", interval="none")

@@ -187,7 +187,7 @@ class Plan(HasComparison):
     test_sets : tuple of TestSet
         Test sets, in the order of the file.
     comparison : SelectionOptions
-        Options that all test sets share: seed, alpha, second_run, adjust, grouping and workers.
+        Options that all test sets share: seed, alpha, second_run, adjust and workers.
     cluster : str or ClusterDescription
         Where trials are counted: a value of `--cluster`, or the description in the plan's table `[cluster]`.
     store : str

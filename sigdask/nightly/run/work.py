@@ -383,8 +383,6 @@ def build_provenance(
     }
     inputs |= {entry.name: hash_paths((entry.path,)) for entry in plan.rankings}
     inputs |= {entry.name: hash_paths(entry.list_files()) for entry in plan.independence}
-    settings: dict[str, Any] = {
-        name: plan.comparison[name] for name in ("seed", "alpha", "adjust", "second_run", "grouping")
-    }
+    settings: dict[str, Any] = {name: plan.comparison[name] for name in ("seed", "alpha", "adjust", "second_run")}
     settings["trials"] = {t.name: t.comparison["trials"] for t in plan.test_sets}
     return {"versions": _get_versions(), "settings": settings, "inputs": inputs}
