@@ -18,7 +18,6 @@ def build_good_plan():
         "alpha": 0.05,
         "second_run": True,
         "adjust": "holm",
-        "family": "test-set",
         "cluster": "none",
         "workers": 1,
         "store": "night.sqlite",

@@ -627,7 +627,11 @@ def estimate_powers(
         power_search.build_power(names, grouped.name, grouped.unit)
         for power_search, (*_, names) in zip(searches, comparisons, strict=True)
     )
-    notes = (*_warn_of_correlation(counts, spec), *_question_difference(powers), *_iter_notes(powers, options, level))
+    notes = (
+        *_warn_of_correlation(counts, spec, alpha),
+        *_question_difference(powers),
+        *_iter_notes(powers, options, level),
+    )
     return PowerResults(powers, alpha, options["adjust"], spec.seed, notes)
 
 
@@ -696,10 +700,10 @@ def _check_answerable(
     raise InputError(f"{a} and {b} by {searches[0].target.observed.panel.metrics[0].name}: {searches[0].note}{suffix}")
 
 
-def _warn_of_correlation(counts: Counts, spec: CompareSpec) -> Iterator[str]:
+def _warn_of_correlation(counts: Counts, spec: CompareSpec, alpha: float) -> Iterator[str]:
     """Yield a warning for each coarser column within which differences are correlated, as in `compare`."""
     if counts.groups:
-        for note in SetAnalysis.from_spec(counts, spec, second_run=False).notes:
+        for note in SetAnalysis.from_spec(counts, spec, alpha=alpha, second_run=False).notes:
             if note.kind == "dependence":
                 yield ScopeNote(f"the answer below is too optimistic: {note.text}")
 

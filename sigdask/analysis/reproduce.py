@@ -618,7 +618,6 @@ def _build_options(
     group: Signature, members: Sequence[Match], recorded: RecordedResults, counts: Counts
 ) -> dict[str, Any]:
     """Return the options of a call that computes the results of a group, without those of intervals."""
-    has_by_default = any(note["kind"] == "exact-by-holm" for note in _list_notes(recorded.document))
     return {
         "metrics": [*dict.fromkeys(entry.signature.metric for entry, _ in members)],
         "pairs": [*dict.fromkeys(pair for _, pair in members)],
@@ -630,12 +629,18 @@ def _build_options(
         "trials": group.n_trials or _find_trials(recorded),
         "seed": group.seed,
         "alpha": _get_number(recorded.document, "alpha", None),
-        "adjust": None if has_by_default else group.adjust if group.adjust and not group.p else "none",
+        "adjust": group.adjust if group.adjust and not group.p else "none",
+        "margin": _find_margin(recorded),
         "second_run": any(recorded.find_values(key) for key in ("second_run", "second_run_p_value")),
         "beside": any(recorded.find_values("beside")),
         "tests": _list_tests(recorded) or None,
         "together": bool(recorded.document.get("together")) and not recorded.other_sets and group.subset is not None,
     }
+
+
+def _find_margin(recorded: RecordedResults) -> float | None:
+    margins = recorded.find_values("margin") if recorded.is_csv else recorded.find_members("margin", "margin")
+    return next(map(float, margins), None)
 
 
 def _find_trials(recorded: RecordedResults) -> int | None:

@@ -443,6 +443,31 @@ class Intervals(ColumnGroup):
     skewness: Floats
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Margins(ColumnGroup):
+    """Tests that A and B differ by less than a margin: arrays of shape (n,), NaN where a row has none.
+
+    Attributes
+    ----------
+    margin : float64
+        The margin, on the metric's own scale.
+    not_worse, not_better : float64
+        One-sided p of the hypothesis that A is worse, and better, than B by the margin or more.
+    holm_not_worse, holm_not_better, holm_equivalent : float64
+        p adjusted by Holm over the family, of these and of the larger of both. NaN if p is not adjusted.
+    method : CodedColumn of str
+        The test, and its limitations.
+    """
+
+    margin: Floats
+    not_worse: Floats
+    not_better: Floats
+    holm_not_worse: Floats
+    holm_not_better: Floats
+    holm_equivalent: Floats
+    method: CodedColumn[str]
+
+
 BCA, PERCENTILE, TANGO, INVERSION, NORMAL = "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal"
 CONDITIONAL = "conditional-exact"
 METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL, CONDITIONAL)

@@ -200,11 +200,12 @@ class ComparisonResults(Sequence[Result]):
 
     @property
     def family_across_sets(self) -> FamilyNote | None:
-        """How p of verdicts over all sets was adjusted: always by max-T. None if there is one verdict or none."""
-        if len(self.together) < 2:
+        """How p of verdicts over all sets was adjusted by each metric: always by max-T. None if it was not."""
+        adjusted = [verdict for verdict in self.together if verdict.p_adjusted is not None]
+        if not adjusted:
             return None
-        verdict, n = self.together[0], len(self.together)
-        return FamilyNote("max-t", n, verdict.n_trials, verdict.method == "exact")
+        n = sum(verdict.metric == adjusted[0].metric for verdict in adjusted)
+        return FamilyNote("max-t", n, adjusted[0].n_trials, adjusted[0].method == "exact")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object of `to_json` as a dictionary of plain Python values."""

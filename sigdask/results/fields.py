@@ -19,13 +19,14 @@ import numpy as np
 from sigdask.counts.fields import Bools
 from sigdask.options import INDEPENDENT_TESTS
 from sigdask.results import messages
-from sigdask.results.columns import CodedColumn, EqualScores, Intervals
+from sigdask.results.columns import CodedColumn, EqualScores, Intervals, Margins
 from sigdask.results.notes import list_dicts, list_texts
 from sigdask.results.record import (
     ClassicalTest,
     EqualScoreResult,
     Exact,
     Interval,
+    Margin,
     OtherUnitResult,
     Result,
     SecondRun,
@@ -56,6 +57,12 @@ VERDICTS = ("not applicable", "agrees", "disagrees")
 
 DECISIONS = ("not significant", "significant", "contested", "undecided")
 """Words for verdicts."""
+
+MARGIN_VERDICTS = tuple(
+    tuple(claim for k, claim in enumerate(("not worse", "not better", "equivalent")) if code & 1 << k)
+    for code in range(8)
+)
+"""Claims that the tests of a margin show, by code."""
 
 METHODS = ("approximate", "exact")
 """Words for how p was computed: from random trials, or from all arrangements."""
@@ -218,6 +225,29 @@ def _read_adjusted_by(table: Table) -> Values:
     return Nullable(p_values, details.has_two_methods)
 
 
+def _get_margins(table: Table) -> Margins:
+    return Margins.build_empty(len(table)) if table.margins is None else table.margins
+
+
+def _read_margins(table: Table) -> Values:
+    m = _get_margins(table)
+    p_values = m.not_worse, m.not_better, np.maximum(m.not_worse, m.not_better)
+    holm = m.holm_not_worse, m.holm_not_better, m.holm_equivalent
+    shown = [np.where(np.isnan(h), p, h) <= table.alpha for p, h in zip(p_values, holm, strict=True)]
+    codes = np.array([1, 2, 4], np.int32) @ np.array(shown, np.int32)
+    adjusted = Nullable(Composite(holm, lambda *p: p, ("[", ",", ",", "]")), ~np.isnan(m.holm_equivalent))
+    members = m.margin, *p_values, adjusted, CodedColumn(codes, MARGIN_VERDICTS), m.method
+    return Nullable(build_records(Margin, *members), ~np.isnan(m.margin))
+
+
+def _read_margin_p(*names: str) -> Callable[[Table], Values]:
+    def read(table: Table) -> Values:
+        margins = _get_margins(table)
+        return build_optional(np.maximum.reduce([getattr(margins, name) for name in names]))
+
+    return read
+
+
 FIELDS = (
     ResultField("test_set"),
     ResultField("subset", lambda t: t.subset.map(lambda s: s and {"column": s.column, "value": s.value})),
@@ -249,6 +279,7 @@ FIELDS = (
     ResultField("interval_simultaneous", lambda t: build_optional_pairs(get_details(t).low, get_details(t).high)),
     ResultField("equal_scores", _read_equal_scores),
     ResultField("verdict", _read_verdicts),  # of the method `Result.verdict` at the table's level
+    ResultField("margin", _read_margins),
 )
 """Keys of each result, in their order. None is ever removed."""
 
@@ -377,6 +408,10 @@ FRAME_COLUMNS: dict[str, Callable[[Table], Values] | None] = {
     "p_equal_scores": lambda t: build_optional(get_equal_scores(t).p_value),
     "p_equal_scores_adjusted": lambda t: build_optional(get_equal_scores(t).p_adjusted),
     **dict.fromkeys(("verdict",)),
+    "margin": _read_margin_p("margin"),
+    "p_not_worse": _read_margin_p("not_worse"),
+    "p_not_better": _read_margin_p("not_better"),
+    "p_equivalent": _read_margin_p("not_worse", "not_better"),
 }  # fmt: skip
 """Columns of data frames, CSV and Parquet, in their order. Those without a reader are fields of results. `tests`
 stands for the statistic and p-value of each classical test. New columns are appended.

@@ -19,6 +19,7 @@ from sigdask.results.columns import (
     Group,
     InputDigests,
     Intervals,
+    Margins,
     ScoredMetric,
     Subset,
     get_filling,
@@ -58,6 +59,11 @@ INTERVAL_PATHS = {
 }  # fmt: skip
 
 ADJUSTMENT_PATHS = {"low": "interval_simultaneous.0", "high": "interval_simultaneous.1"}
+MARGIN_PATHS = {
+    "margin": "margin.margin", "not_worse": "margin.p_not_worse", "not_better": "margin.p_not_better",
+    "holm_not_worse": "margin.p_adjusted.0", "holm_not_better": "margin.p_adjusted.1",
+    "holm_equivalent": "margin.p_adjusted.2", "method": "margin.method",
+}  # fmt: skip
 METHOD_PATHS = {"first": "0.0", "p_first": "0.1", "second": "1.0", "p_second": "1.1"}
 DIGEST_PATHS = {"units": "data.units", "data_a": "data.a", "data_b": "data.b"}
 
@@ -124,6 +130,7 @@ def results_to_table(results: Sequence[Result], alpha: float) -> Table:
         deciding=_build_deciding(results),
         adjusted=_build_adjusted(results),
         equal_scores=_build_equal_scores(results),
+        margins=_fill_group(Margins, results, MARGIN_PATHS) if any(r.margin for r in results) else None,
         added=_build_registered_columns(results),
     )
     return _add_kept_texts(table, results)

@@ -28,7 +28,6 @@ NoteKind = Literal[
     "few-units",  # a test of so few units says little
     "family-undecided",  # intervals of adjusted p contain alpha
     "caveat",  # a known limitation of the adjustment
-    "exact-by-holm",  # exact p are adjusted by Holm, the default for them
     "larger-of-two",  # an adjusted p is the larger of two methods'
     "missing",  # two systems without a common item are not compared
     "dependence",  # differences are correlated within groups that are not swapped as a whole

@@ -162,6 +162,35 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Margin:
+    """Tests that A and B differ by less than a margin (non-inferiority and equivalence).
+
+    Attributes
+    ----------
+    margin : float
+        The margin, on the metric's own scale.
+    p_not_worse, p_not_better : float
+        One-sided p of the hypothesis that A is worse, and better, than B by the margin or more.
+    p_equivalent : float
+        The larger of both: p of two one-sided tests (Schuirmann 1987).
+    p_adjusted : tuple of float, or None
+        These three p adjusted by Holm over the family. None if p was not adjusted.
+    verdicts : tuple of str
+        What is shown at alpha, by the adjusted p if there is one: "not worse", "not better", "equivalent".
+    method : str
+        The test, and its limitations.
+    """
+
+    margin: float
+    p_not_worse: float
+    p_not_better: float
+    p_equivalent: float
+    p_adjusted: tuple[float, float, float] | None
+    verdicts: tuple[str, ...]
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One comparison: two systems, one metric, one test set (or subset).
 
@@ -237,6 +266,8 @@ class Result:
         their differences. Infinite on the open side of a one-sided test.
     equal_scores : EqualScoreResult or None
         The equal-score test. None for results of other sources.
+    margin : Margin or None
+        Tests of the margin that you chose with `margin`. None without it.
     added : mapping of str to value
         Registered fields (`sigdask.results.fields`) that have no attribute here.
 
@@ -286,6 +317,7 @@ class Result:
     p_adjusted_by: dict[str, float] | None = None
     interval_simultaneous: tuple[float, float] | None = None
     equal_scores: EqualScoreResult | None = None
+    margin: Margin | None = None
     added: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __repr__(self) -> str:
@@ -436,7 +468,9 @@ def _build_columns(results: Sequence[Result], alpha: float) -> dict[str, list[st
         "score A": [format_score(r.score_a) for r in results],
         "score B": [format_score(r.score_b) for r in results],
         "A - B": [format_signed(r.difference) for r in results],
-        "unadjusted p" if adjusted else "p": [_format_p(r.p_value, alpha, is_bound=r.is_bound) for r in results],
+        "unadjusted p" if adjusted or len(results) > 1 else "p": [
+            _format_p(r.p_value, alpha, is_bound=r.is_bound) for r in results
+        ],
         "adjusted p": [_format_p(r.p_adjusted, alpha, is_bound=r.is_adjusted_bound) for r in results],
         "": [r.verdict(alpha) for r in results],
     }

@@ -28,6 +28,7 @@ from sigdask.results.columns import (
     EqualScores,
     InputDigests,
     Intervals,
+    Margins,
     Rows,
     ScoredMetric,
     Subset,
@@ -156,7 +157,7 @@ class Table(ColumnGroup):
     alpha : float
         Level of the verdicts.
     grouping : str
-        How rankings mark systems that are not significantly different, as in `options.FamilyOptions`.
+        How rankings mark systems that are not significantly different, as in `options.RankingMarkOptions`.
     test_set, unit, a, b, alternative : CodedColumn of str
         As in `Result`.
     subset : CodedColumn of Subset or None
@@ -205,6 +206,8 @@ class Table(ColumnGroup):
         Details of the adjusted p-values, or None.
     equal_scores : EqualScores or None
         The equal-score test of each row, or None.
+    margins : Margins or None
+        Tests of a margin. None if not requested.
     notes : mapping of int to tuple of Note
         Notes of rows that the columns do not reproduce. Such rows get no other notes.
     added : mapping of str to column
@@ -254,6 +257,7 @@ class Table(ColumnGroup):
     deciding: DecidingUnits | None = None
     adjusted: AdjustmentDetails | None = None
     equal_scores: EqualScores | None = None
+    margins: Margins | None = None
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
     added: Mapping[str, Column] = field(default_factory=dict)
     grouping: Grouping = "auto"
@@ -367,7 +371,7 @@ class Table(ColumnGroup):
 GROUPS: dict[str, type[ColumnGroup]] = {
     "checks": CheckResults, "dependence": UnitCorrelation, "beside": AlternativeUnit,
     "tests": ClassicalColumn, "intervals": Intervals, "origins": InputDigests, "deciding": DecidingUnits,
-    "adjusted": AdjustmentDetails, "equal_scores": EqualScores,
+    "adjusted": AdjustmentDetails, "equal_scores": EqualScores, "margins": Margins,
 }  # fmt: skip
 """Fields of a table that are groups of columns."""
 
@@ -411,7 +415,7 @@ def _build_groups(kind: str, columns_by_key: Mapping[str, Mapping[str, Column]])
     group = GROUPS[kind]
     if kind == "checks":
         return {key: group.from_columns(columns) for key, columns in columns_by_key.items()}
-    if kind in {"intervals", "origins", "deciding", "adjusted", "equal_scores"}:
+    if kind in {"intervals", "origins", "deciding", "adjusted", "equal_scores", "margins"}:
         return next((group.from_columns(columns) for columns in columns_by_key.values()), None)
     keys = sort_tests(columns_by_key) if kind == "tests" else columns_by_key
     values = [[key] if len(group.KEYS) == 1 else json.loads(key) if group.KEYS else [] for key in keys]

@@ -7,11 +7,11 @@ import pytest
 from gate_helpers import gather
 from scipy import stats
 
+from sigdask.analysis.comparison.margins import compute_normal_p, shift_scores
 from sigdask.analysis.comparison.pairs import ComparisonSettings, list_comparisons
 from sigdask.api import compare_all
 from sigdask.counts import Counts, Outputs
 from sigdask.metrics import black_box, find_metric, metric
-from sigdask.nightly.gate.margin_tests import compute_normal_p, shift_scores
 from sigdask.nightly.gate.rules import NonInferior, get_key
 from sigdask.randomization.families import deviations
 from sigdask.randomization.panels.sums import SwapUnits
@@ -54,11 +54,11 @@ def test_identical_systems_have_no_spread():
 
 def test_recall_shifts_by_its_own_denominator_and_f1_not_at_all():
     counts = draw_responses(np.random.default_rng(4))
-    data, _ = shift_scores(counts, find_metric("recall").bind(counts), "b", {"a": [0.1]})
+    data = shift_scores(counts, find_metric("recall").bind(counts), ["b"], {"a": "shifted"}, 0.1)
     gold = counts.field("gold")[:, 0]
     assert np.allclose(data.field("score")[:, 1], counts.field("tp")[:, 0] + 0.1 * gold)
     assert (data.field("items")[:, 0] == gold).all()
-    assert shift_scores(counts, find_metric("f1").bind(counts), "b", {"a": [0.1]}) is None
+    assert shift_scores(counts, find_metric("f1").bind(counts), ["b"], {"a": "shifted"}, 0.1) is None
 
 
 def compute_margin_result(counts, rule, metric, **options):

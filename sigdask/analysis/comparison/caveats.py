@@ -23,10 +23,6 @@ TUKEY_CAVEAT = (
     "Tukey's HSD tests that all systems are exchangeable: systems of equal means and unequal variances are "
     "declared different too often (in simulations 9 to 16 % instead of 5 %); {adjust=max-t} does not have this problem"
 )
-EXACT_BY_HOLM = (
-    "p is exact, and adjusted by Holm. {adjust=max-t} uses random trials instead, and has more power if comparisons "
-    "are correlated"
-)
 TUKEY_P = (
     "the verdict uses the larger of Tukey's p (the published method) and the unadjusted p; in {n:,} of {of:,} "
     "comparisons the unadjusted p is larger, such as {a} and {b}: Tukey's p = {tukey}, unadjusted p = {alone}"
@@ -157,8 +153,6 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 
 def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:
-    if adjustment.for_exact and adjustment.method == "holm":
-        yield Note("exact-by-holm", spell_in(EXACT_BY_HOLM), {"adjust": adjustment.method})
     if adjustment.method == "tukey":
         yield Note("caveat", spell_in(TUKEY_CAVEAT), {"adjust": adjustment.method})
         yield from _check_tukey_p(table)

@@ -17,7 +17,7 @@ from sigdask.analysis.comparison.jobs import FamilyComparisons
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
-from sigdask.interface import spell, spell_in
+from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
 from sigdask.randomization.families.bootstrap_t import find_critical_value
@@ -61,8 +61,6 @@ class Adjustment:
         Number of trials, the same for the whole family.
     job : Job or None
         The family's job to count.
-    for_exact : bool
-        Whether it is used only because p-values are exact and no adjustment was requested.
     equal_scores : EqualScoreTest or None
         The equal-score test of the comparisons. None for no comparisons.
     with_intervals : bool
@@ -73,7 +71,6 @@ class Adjustment:
     family: AnyFamily | None = None
     n_trials: int = 0
     job: Job | None = None
-    for_exact: bool = False
     equal_scores: EqualScoreTest | None = None
     with_intervals: bool = False
 
@@ -175,16 +172,15 @@ def compute_rates(family: AnyFamily, tally: Tally, tail: int) -> Adjusted:
 
 
 def choose_adjustment(adjust: Adjust | None, comparisons: FamilyComparisons) -> Adjust:
-    """Return the adjustment that the user requested, or the default.
+    """Return the adjustment that the user requested, or the default for a family.
 
-    With three systems or more the default is max-T, or Holm if p is exact or scores are not made of sums.
+    The default is max-T, or Holm if p is exact or scores are not made of sums. A single comparison needs none.
     """
     if adjust is not None:
         if adjust not in get_args(Adjust):
             raise InputError(f"adjust = {adjust!r}: must be one of {', '.join(get_args(Adjust))}")
         return adjust
-    n_systems = len(np.unique(np.concatenate([comparisons.encode_systems("a"), comparisons.encode_systems("b")])))
-    if n_systems < 3 or len(comparisons) < 2:
+    if len(comparisons) < 2:
         return "none"
     return "max-t" if describe_non_sums(comparisons) is None and "exact" not in comparisons.methods else "holm"
 
@@ -199,7 +195,7 @@ def build_adjustment(
     method : str
         As in `Adjust`.
     comparisons : FamilyComparisons
-        Pairs x metrics x test sets x subsets, all judged together.
+        Pairs x test sets x subsets of one metric, all judged together.
     alternative : str
         Alternative of all comparisons.
     with_intervals : bool
@@ -256,18 +252,13 @@ def build_members(comparisons: FamilyComparisons) -> tuple[list[FamilyMember], I
     return members, np.column_stack([member_index, comparisons.get_column("row")])
 
 
-def _number_scales(comparisons: FamilyComparisons) -> Integers:
-    """Return the number of each comparison's group of equal test set, subset and metric; each group has one scale."""
-    return number_rows(comparisons.set_index, comparisons.subset, comparisons.metric)
-
-
 def _build_relabelling(comparisons: FamilyComparisons, alternative: Alternative) -> Relabelling:
     if alternative != "two-sided":
         raise InputError(
             f"adjust tukey: Tukey's test is two-sided, but the alternative is {alternative}",
             remedy=f"choose {spell('adjust', 'max-t')}",
         )
-    groups = group_rows(_number_scales(comparisons))
+    groups = group_rows(number_rows(comparisons.set_index, comparisons.subset))  # each has one scale
     pairs = np.column_stack([comparisons.get_column("a"), comparisons.get_column("b")])
     members: list[FamilyMember] = []
     rows = np.zeros((len(comparisons), 2), np.int64)
@@ -288,14 +279,14 @@ ONE_SET = "there is only one test set; to combine results, give several test set
 
 @dataclass(frozen=True, eq=False)
 class AcrossSets:
-    """Tests of each pair and metric over several test sets, by the mean difference; units are swapped within each set.
+    """Tests of each pair over several test sets by one metric: its mean difference, with swaps within each set.
 
     Attributes
     ----------
     family : MaxTFamily
-        One hypothesis a pair and metric.
+        One hypothesis a pair.
     members : int64 array, shape (n_hypotheses, n_sets)
-        The comparisons of each hypothesis; -1 if its metric is on fewer sets.
+        The comparisons of each hypothesis.
     job : Job
         The job to count.
     equal_scores : EqualScoreTest
@@ -310,7 +301,7 @@ class AcrossSets:
     def build_results(
         self, tallies: Tallies, table: Table, p_greater: Floats, p_less: Floats
     ) -> tuple[ResultAcrossSets, ...]:
-        """Return the result of each pair and metric over all sets.
+        """Return the result of each pair over all sets.
 
         Parameters
         ----------
@@ -328,8 +319,8 @@ class AcrossSets:
         p, adjusted, low, high = single[0], *(np.maximum(x, y) for x, y in zip(joint, single, strict=True))
         is_family, equal_scores = len(self.members) > 1, self.equal_scores.compute_records(tallies)
         level = table.alpha / 2 if self.family.side == 0 else table.alpha
-        greater, less = self._count_replicated(p_greater, level), self._count_replicated(p_less, level)
-        differences = np.where(self.members < 0, 0.0, table.difference[self.members]).tolist()
+        greater, less = (count_replicated(side[self.members], level) for side in (p_greater, p_less))
+        differences, n_sets = table.difference[self.members].tolist(), self.members.shape[1]
         return tuple(
             ResultAcrossSets(
                 a=table.a[k],
@@ -349,41 +340,20 @@ class AcrossSets:
                 p_less=float(less[1][h]),
                 equal_scores=equal_scores[h],
             )
-            for h, (k, n_sets) in enumerate(zip(self.members[:, 0].tolist(), self._n_sets.tolist(), strict=True))
+            for h, k in enumerate(self.members[:, 0].tolist())
         )
-
-    @property
-    def _n_sets(self) -> Integers:
-        """Number of sets of each pair and metric, shape (n_hypotheses,)."""
-        return np.asarray(np.count_nonzero(self.members >= 0, axis=1))
-
-    def _count_replicated(self, p: Floats, level: float) -> tuple[Integers, Floats]:
-        """Return, for each pair and metric, the number of sets that replicate the difference, and its p-value."""
-        n_replicated, p_replicated = np.zeros(len(self.members), np.int64), np.ones(len(self.members))
-        for size in np.unique(self._n_sets).tolist():
-            has_size = self._n_sets == size
-            n_replicated[has_size], p_replicated[has_size] = count_replicated(p[self.members[has_size, :size]], level)
-        return n_replicated, p_replicated
 
 
 def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative) -> AcrossSets:
-    """Return the tests of each pair and metric over all sets."""
+    """Return the tests of each pair over all sets by one metric."""
     if (misfit := describe_non_sums(comparisons)) is not None:
         raise InputError(f"{misfit}, which cannot be combined over test sets")
-    if not len(comparisons):
-        raise InputError(spell_in(ONE_SET))
-    metric = number_rows(comparisons.metric)
-    hypothesis = number_rows(comparisons.encode_systems("a"), comparisons.encode_systems("b"), metric)
-    size = _check_set_counts(comparisons, hypothesis, metric)
+    hypothesis = number_rows(comparisons.encode_systems("a"), comparisons.encode_systems("b"))
+    _check_pairs(comparisons, hypothesis)
     members, rows = build_members(comparisons)
-    member_table = _group_by_hypothesis(hypothesis, size)  # (n_hypotheses, n_sets)
-    if (member_table < 0).any():
-        members.append(members[0])  # has weight 0, for sets without the metric
-    parts = np.where(member_table[:, :, None] < 0, (len(members) - 1, 0), rows[member_table])
-    weights = np.zeros(len(members))
-    weights[rows[:, 0]] = 1 / size
-    weighted = tuple(replace(m, weight=float(w)) for m, w in zip(members, weights, strict=True))
-    adjustment = add_trials("max-t", build_family(weighted, parts, alternative), comparisons)
+    member_table = np.stack(group_rows(hypothesis))  # (n_hypotheses, n_sets)
+    weighted = tuple(replace(member, weight=1 / member_table.shape[1]) for member in members)
+    adjustment = add_trials("max-t", build_family(weighted, rows[member_table], alternative), comparisons)
     assert isinstance(adjustment.family, MaxTFamily)
     label = f"{len(member_table)} comparisons over all sets"
     job = Job(adjustment.family, adjustment.n_trials, label=label)
@@ -391,43 +361,19 @@ def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative) 
     return AcrossSets(adjustment.family, member_table, job, test)
 
 
-def _group_by_hypothesis(hypothesis: Integers, size: int) -> Integers:
-    """Return the indices of each hypothesis's comparisons, shape (n_hypotheses, size), padded with -1."""
-    order = np.argsort(hypothesis, kind="stable")
-    counts = np.bincount(hypothesis)
-    table = np.full((len(counts), size), -1, np.int64)
-    position = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    table[hypothesis[order], position] = order
-    return table
-
-
-def _check_set_counts(comparisons: FamilyComparisons, hypothesis: Integers, metric: Integers) -> int:
-    """Return the largest number of test sets that any metric is on.
-
-    Raise unless all pairs of a metric are on the same number of sets, with the same system as A.
-    """
-    first = np.unique(hypothesis, return_index=True)[1]
-    sizes, metric = np.bincount(hypothesis), metric[first]
-    n_sets = np.zeros(int(metric.max()) + 1, np.int64)
-    np.maximum.at(n_sets, metric, sizes)
-    a, b = comparisons.encode_systems("a")[first], comparisons.encode_systems("b")[first]
-    n_systems = int(max(a.max(), b.max())) + 1
-    turned = np.isin((metric * n_systems + a) * n_systems + b, (metric * n_systems + b) * n_systems + a)
-    wrong = turned | (sizes != n_sets[metric])
-    if wrong.any():
-        h = int(np.argmax(wrong))
-        k = int(first[h])
-        names = " and ".join(comparisons.get_system_names(k))
-        if turned[h]:
+def _check_pairs(comparisons: FamilyComparisons, hypothesis: Integers) -> None:
+    """Raise unless all pairs are on the same number of sets, with the same system as A."""
+    first, sizes = np.unique(hypothesis, return_index=True)[1], np.bincount(hypothesis)
+    pairs = [comparisons.get_system_names(k) for k in first.tolist()]
+    for (a, b), n_sets, k in zip(pairs, sizes.tolist(), first.tolist(), strict=True):
+        if (b, a) in pairs:
             raise InputError(
-                f"{names} are in this order in some test sets and reversed in others; list the pairs or name a "
+                f"{a} and {b} are in this order in some test sets and reversed in others; list the pairs or name a "
                 "baseline, so that A is the same system in all"
             )
-        raise InputError(
-            f"{names} by {comparisons.get_metric_name(k)} have items in common in {sizes[h]} test sets, and other "
-            f"pairs in {n_sets[metric[h]]}",
-            remedy="leave out the systems or test sets that lack items",
-        )
-    if n_sets.max() < 2:
-        raise InputError(spell_in(ONE_SET))
-    return int(n_sets.max())
+        if n_sets != sizes.max():
+            raise InputError(
+                f"{a} and {b} by {comparisons.get_metric_name(k)} have items in common in {n_sets} test sets, and "
+                f"other pairs in {sizes.max()}",
+                remedy="leave out the systems or test sets that lack items",
+            )

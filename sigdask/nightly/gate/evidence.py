@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 import numpy as np
 
 from sigdask import metrics as metric_registry
+from sigdask.analysis.comparison.margins import MarginResult, MarginTests, combine_sides, estimate_deviations
 from sigdask.analysis.comparison.pairs import CompareSpec, ComparisonSettings, bind_metric, list_comparisons
 from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import AnyBound
-from sigdask.nightly.gate.margin_tests import Count, MarginTests
 from sigdask.nightly.gate.rules import (
     ComparisonKey,
     Evidence,
-    MarginResult,
     NotWorse,
     Rule,
     WithinMargin,
@@ -25,9 +23,15 @@ from sigdask.nightly.gate.rules import (
     select_rows,
 )
 from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.randomization.slabs import Job
+from sigdask.randomization.tallies import Tally
+from sigdask.results.columns import Subset
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
+
+Count = Callable[[Sequence[Job]], Sequence[Tally]]
+"""Function that counts jobs."""
 
 
 def gather_evidence(
@@ -44,7 +48,7 @@ def gather_evidence(
 ) -> Evidence:
     """Return evidence beyond a test set's results: standard deviations and margin tests.
 
-    Non-inferiority and equivalence are tested as `sigdask.nightly.gate.margin_tests` says.
+    Non-inferiority and equivalence are tested as `sigdask.analysis.comparison.margins` says.
 
     Parameters
     ----------
@@ -87,10 +91,32 @@ def gather_evidence(
                 spec = CompareSpec(
                     ["mean"], levels=(counts.unit,), by=by, trials=trials, seed=seed, has_contrasts=False
                 )
-                tests = MarginTests(counts, rule, metrics[name], str(rule.baseline or baseline), spec, count)
-                metric_results = tests.compute([r for r in rule_results if r.metric == name], spreads)
-                margin_results |= {(rule, key): margin_result for key, margin_result in metric_results}
+                metric_results = [r for r in rule_results if r.metric == name]
+                tested = _test_margins(counts, rule, metrics[name], metric_results, spreads, spec, count, baseline)
+                margin_results |= {(rule, key): margin_result for key, margin_result in tested}
     return Evidence(baselines, spreads, margin_results)
+
+
+def _test_margins(
+    counts: Counts, rule: WithinMargin, metric: AnyBound, results: Sequence[Result],
+    spreads: Mapping[ComparisonKey, float], spec: CompareSpec, count: Count, default_baseline: str | None,
+) -> Iterator[tuple[ComparisonKey, MarginResult]]:  # fmt: skip
+    """Yield the test of a rule's margin for every system against the baseline, by one metric."""
+    baseline = str(rule.baseline or default_baseline)
+    compared = [
+        (r.b if r.a == baseline else r.a, baseline, None if r.subset is None else Subset(**r.subset)) for r in results
+    ]
+    tests = MarginTests.from_pairs(
+        counts, metric, compared, spec, margin=rule.margin, alpha=rule.alpha, sides=rule.sides, finds_smallest=True
+    )
+    gains = [r.difference if (r.b == baseline) == r.higher_is_better else -r.difference for r in results]
+    units = [(r.n_units, r.n_discordant) for r in results]
+    keys = [get_key(r) for r in results]
+    jobs = tests.jobs
+    tallies = dict(zip(jobs, count(jobs) if jobs else (), strict=True))
+    sides = tests.build_results(tallies, gains, [spreads[key] for key in keys], units)
+    for key, margin_results in zip(keys, zip(*sides, strict=True), strict=True):
+        yield key, combine_sides(margin_results, rule.margin, rule.alpha)
 
 
 def _iter_spreads(
@@ -101,12 +127,9 @@ def _iter_spreads(
     spec = ComparisonSettings(counts, SwapUnits.from_counts(counts, seed), pairs, "randomization", None)
     wanted_keys = {get_key(r) for r in results}
     c = list_comparisons(spec, metrics, by)
-    deviations: dict[int, Any] = {}
-    for k in range(len(c)):
-        subset, panel = c.subset[k], int(c.panel[k])
-        a, b = (counts.systems[int(side[k])] for side in (c.a, c.b))
-        key: ComparisonKey = (counts.name, subset.value if subset else None, a, b, c.metrics[int(c.metric[k])].name)
-        if key in wanted_keys:
-            if panel not in deviations:
-                deviations[panel] = c.panels[panel].estimate_swap_deviations()
-            yield key, float(deviations[panel][c.row[k], c.column[k]])
+    keys: list[ComparisonKey] = [
+        (counts.name, subset.value if subset else None, counts.systems[a], counts.systems[b], c.get_metric(k).name)
+        for k, (subset, a, b) in enumerate(zip(c.subset.to_list(), c.a.tolist(), c.b.tolist(), strict=True))
+    ]
+    rows = np.array([k for k, key in enumerate(keys) if key in wanted_keys], np.int64)
+    yield from zip([keys[k] for k in rows], estimate_deviations(c, rows), strict=True)

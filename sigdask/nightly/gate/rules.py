@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.analysis.comparison.margins import NOT_BETTER, NOT_WORSE, MarginResult
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.statistics.matched_proportions import MatchedProportions
 from sigdask.statistics.rounding import format_upper_limit
 from sigdask.text import as_json, format_list, to_plain
 
@@ -68,8 +68,8 @@ class WithinMargin:
         As in `NotWorse`.
     """
 
-    sides: ClassVar[tuple[int, ...]] = (1,)
-    """Directions that are tested: 1 for "not worse by the margin", -1 for "not better"."""
+    sides: ClassVar[tuple[int, ...]] = (NOT_WORSE,)
+    """Sides that are tested."""
 
     margin: float
     alpha: float
@@ -91,39 +91,10 @@ class Equivalent(WithinMargin):
     """
 
     __slots__ = ()
-    sides = (1, -1)
+    sides = (NOT_WORSE, NOT_BETTER)
 
 
 Rule = NotWorse | WithinMargin
-
-
-@dataclass(frozen=True, slots=True)
-class MarginResult:
-    """A test of non-inferiority or equivalence of one system.
-
-    Attributes
-    ----------
-    p_value : float
-        One-sided p for a difference at least as bad as the margin. For equivalence, the larger of two.
-    method : str
-        The test and its limitations.
-    n_trials : int or None
-        Trials (or arrangements) of swaps of the shifted scores.
-    smallest_margin : float or None
-        Smallest margin that would be shown at the rule's level. Infinite if there is none, None if unknown. It is at
-        most the rule's margin if and only if p is at most alpha.
-    matched : MatchedProportions or None
-        Items with different 0/1 scores.
-    is_doubtful : bool
-        Whether p may be too small: few units differ, or rare differences are large.
-    """
-
-    p_value: float
-    method: str
-    n_trials: int | None = None
-    smallest_margin: float | None = None
-    matched: MatchedProportions | None = None
-    is_doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)

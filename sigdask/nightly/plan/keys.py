@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
 from sigdask.interface import PLAN_KEYS
-from sigdask.nightly.test_sets import Family
 from sigdask.options import (
     FIGURE_STYLE,
     LABEL_READING,
@@ -159,7 +158,7 @@ ELSEWHERE = ("baseline", "cluster", "unit")
 PYTHON_ONLY = ("together", "progress", "cache", "beside", "blocks_per_task")
 """Options of comparisons that plans do not have."""
 
-OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "grouping", "workers")
+OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "workers")
 """Options that all test sets share."""
 
 COMPARISON = choose_options(OPTIONS, (*ELSEWHERE, *PYTHON_ONLY), pairs="all", interval="none")
@@ -339,7 +338,6 @@ class PlanKeys:
         Field(max_length=MAX_ENTRIES, description="Labellings to test for independence of another labelling."),
     ] = ()
     name: Annotated[Text | None, Field(description="Name of the plan. By default the file's name.")] = None
-    family: Annotated[Family, Field(description="Comparisons that are adjusted together.")] = "test-set"
     cluster: Annotated[
         Cluster, Field(description="A value of --cluster, or a table with `class` and its options, or with `file`.")
     ] = "auto"

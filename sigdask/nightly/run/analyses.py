@@ -135,11 +135,7 @@ def open_recorded(
     inputs, settings = (report.run.details.get(kind, {}) for kind in ("inputs", "settings"))
     changed = [
         *(f"the files of {n}" for n, own in now["inputs"].items() if [*own.values()] != [*inputs.get(n, {}).values()]),
-        *(
-            f"the plan's {n}"
-            for n, value in now["settings"].items()
-            if n != "grouping" and value != settings.get(n, value)
-        ),
+        *(f"the plan's {n}" for n, value in now["settings"].items() if value != settings.get(n, value)),
     ]
     if changed:
         raise InputError(

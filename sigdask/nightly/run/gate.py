@@ -11,9 +11,8 @@ from typing import Any
 from sigdask.counts import Counts
 from sigdask.errors import SigdaskError
 from sigdask.execution.run import count_jobs
-from sigdask.nightly.gate.evidence import gather_evidence
+from sigdask.nightly.gate.evidence import Count, gather_evidence
 from sigdask.nightly.gate.judge import judge_rules
-from sigdask.nightly.gate.margin_tests import Count
 from sigdask.nightly.gate.rules import ComparisonKey, Evidence, GateVerdict, format_rule_name, select_rows
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.model import fill_date

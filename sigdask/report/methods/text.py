@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
 from sigdask.randomization.stream import SCHEME
 from sigdask.report.methods.sources import format_bibtex, format_citation
-from sigdask.report.summary.sentences import name_trials
+from sigdask.report.summary.sentences import describe_family_size, name_trials
 from sigdask.report.summary.standings import join_phrases
 from sigdask.report.tables.latex import CHARACTERS, LINE_BREAK, UNKNOWN_CHARACTER, escape_sentence
 from sigdask.report.wording import (
@@ -84,6 +84,8 @@ class Facts:
         How the p-values of these verdicts were computed and adjusted, in words. Empty for a single exact p.
     alpha : float or None
         Level of the verdicts.
+    margins : tuple of float
+        Margins of tests of non-inferiority and equivalence.
     """
 
     metrics: tuple[tuple[str, str], ...]
@@ -112,6 +114,7 @@ class Facts:
     has_sets: bool = False
     across_sets: str = ""
     alpha: float | None = None
+    margins: tuple[float, ...] = ()
 
     @staticmethod
     def from_signatures(signatures: Sequence[Signature]) -> Facts:
@@ -165,6 +168,7 @@ class Facts:
             has_sets=bool(results.together),
             across_sets=_describe_p_across_sets(results),
             alpha=results.alpha,
+            margins=() if table.margins is None else _drop_duplicates(table.margins.margin.tolist()),
         )
 
 
@@ -267,6 +271,8 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
         scope = f"were adjusted in families of {n:,} comparisons"
         if n == facts.n_comparisons:
             scope = f"of all {n:,} comparisons were adjusted"
+        elif n * len(facts.metrics) == facts.n_comparisons:
+            scope = f"of the {n:,} comparisons by each metric were adjusted"
         yield f"The p-values {scope} by {ADJUSTMENTS[adjust].sentence}."
     if facts.alpha is not None:
         adjusted = "adjusted " if facts.adjusted else ""
@@ -277,6 +283,7 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
             f"{format_count(facts.n_checked, 'comparison')} only one of the two tests rejects; these are called "
             "contested."
         )
+    yield from _describe_margins(facts)
     yield from _describe_groupings(facts)
     if facts.has_sets:
         procedure = f", with p-values {facts.across_sets}" if facts.across_sets else ""
@@ -304,6 +311,16 @@ GROUPING_SENTENCES = {
     "ranks": CLUSTERS_SENTENCE,
 }
 """Sentences about rankings, by the option `grouping`."""
+
+
+def _describe_margins(facts: Facts) -> Iterator[str]:
+    for margin in facts.margins:
+        adjusted = ", and their p-values were adjusted by Holm's method [[holm1979]]" if facts.adjusted else ""
+        yield (
+            f"Non-inferiority and equivalence within a margin of {margin:g} were tested by one-sided tests in both "
+            f"directions [[schuirmann1987]]: score tests of items scored 0 or 1 [[tango1998]], and swaps of shifted "
+            f"scores for other means{adjusted}."
+        )
 
 
 def _describe_groupings(facts: Facts) -> Iterator[str]:
@@ -533,7 +550,7 @@ def _describe_significance(results: ComparisonResults, family: FamilyNote | None
     trials_text = f", {family.n_trials:,} {name_trials(family)}" if family.n_trials else ""
     return (
         f"adjusted p at most {results.alpha:g}, by {ADJUSTMENTS[family.adjust].label} over "
-        f"{format_count(family.n_comparisons, 'comparison')}{trials_text}"
+        f"{describe_family_size(results, family)}{trials_text}"
     )
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sigdask.report.page.grids import PageColumn, PageTable, encode_names, encode_rows, encode_values
 from sigdask.report.summary.checks import explain_checks
 from sigdask.report.summary.headline import Verdict, build_verdict
+from sigdask.report.summary.margins import describe_shown_margin
 from sigdask.report.summary.sentences import is_adjusted
 from sigdask.report.tables.cells import (
     describe_method,
@@ -117,6 +118,10 @@ def _iter_columns(table: Table) -> Iterator[PageColumn]:
         yield PageColumn("equal-score p", p_texts, is_number=True, is_aside=not table.is_contested.any())
     verdicts = encode_values(table.outcome, VERDICTS.__getitem__)
     yield PageColumn("verdict", verdicts, is_filter=True, is_pinned=True, hints=VERDICT_HINTS)
+    if table.margins is not None:
+        p_values = [column for column in table.margins.columns.values() if isinstance(column, np.ndarray)]
+        shown = encode_rows(table, p_values, describe_shown_margin)
+        yield PageColumn("within margin", shown, is_filter=True)
     has_alarm = bool(table.has_disagreement.any())
     yield PageColumn("checks", _encode_checks(table), is_filter=True, is_aside=not has_alarm, hints=CHECK_HINTS)
     method_columns = (table.exact, table.n_trials, table.p_low, table.p_high)
@@ -136,7 +141,7 @@ def _iter_columns(table: Table) -> Iterator[PageColumn]:
 
 def _list_p_heads(table: Table) -> list[str]:
     """Return the headings of the columns of p; the last one is the p that verdicts use."""
-    return ["unadjusted p", "adjusted p"] if is_adjusted(table) else ["p"]
+    return ["unadjusted p", "adjusted p"] if is_adjusted(table) else ["unadjusted p" if len(table) > 1 else "p"]
 
 
 def _format_common(confidence: NDArray[np.float64]) -> str:

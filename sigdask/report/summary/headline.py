@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.summary import checks as check_texts
 from sigdask.report.summary.checks import find_doubtful
+from sigdask.report.summary.margins import describe_margins
 from sigdask.report.summary.standings import (
     ALL,
     BASELINE,
@@ -24,11 +26,14 @@ from sigdask.report.summary.standings import (
     join_phrases,
 )
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.table import CONTESTED
+from sigdask.results.table import CONTESTED, Table
 from sigdask.text import format_count, format_list, to_plain
 
 MAX_LISTED_GROUPS = 6
 """Maximum number of groups (metrics, subsets, test sets) described one by one. Further groups are counted."""
+
+MIN_TESTS = 5
+"""Number of tests that are not adjusted together, from which on the verdict says how many chance would reject."""
 
 MAX_NAMED_SYSTEMS = 3
 """Maximum number of systems that are named."""
@@ -343,7 +348,8 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     outcome = table.outcome
     is_checked = not bool(table.has_disagreement.any())
     answer, sentences = _build_answer(results)
-    caveats = [*_describe_disagreement(results), *_describe_correlation(results)]
+    caveats = [*describe_margins(results), *_describe_chance(results)]
+    caveats += [*_describe_disagreement(results), *_describe_correlation(results)]
     standings = Standings.from_table(table)
     return Verdict(
         scope=tuple(_add_full_stop(note.text) for note in results.notes if note.kind == "scope"),
@@ -367,6 +373,25 @@ def _build_answer(results: ComparisonResults) -> tuple[str, list[str]]:
     groups = build_verdict_groups(results)
     n = groups.standings.n_groups
     return build_headline(groups), [describe_group(groups, g) for g in range(n)] if 1 < n <= MAX_LISTED_GROUPS else []
+
+
+def _describe_chance(results: ComparisonResults) -> Iterator[str]:
+    table = results.table
+    n_metrics = len(np.unique(table.metric.codes))
+    n = n_metrics if results.together else count_tests(table, table.metric.codes)
+    yield from describe_chance(n, table.alpha, "metrics" if n == n_metrics else "comparisons")
+
+
+def count_tests(table: Table, family: NDArray[Any]) -> int:
+    """Return the number of tests that are not adjusted together: families, and comparisons whose p is not adjusted."""
+    is_single = np.isnan(table.p_adjusted)
+    return int(np.count_nonzero(is_single)) + len(np.unique(family[~is_single]))
+
+
+def describe_chance(n: int, alpha: float, noun: str) -> Iterator[str]:
+    """Yield a sentence on how many of `n` tests chance would reject, if these are many."""
+    if n >= MIN_TESTS:
+        yield f"If the systems were equal, chance would make about {n * alpha:.2g} of {n:,} {noun} significant."
 
 
 def _describe_disagreement(results: ComparisonResults) -> Iterator[str]:

@@ -120,6 +120,20 @@ def describe_test(results: ComparisonResults) -> str:
     )
 
 
+def _describe_family(results: ComparisonResults) -> str:
+    note = results.family
+    if note is None:
+        return ""
+    trials_text = "" if note.n_trials is None else f", {note.n_trials:,} {name_trials(note)}"
+    return f"; p adjusted by {ADJUSTMENTS[note.adjust].label} over {describe_family_size(results, note)}{trials_text}"
+
+
+def describe_family_size(results: ComparisonResults, note: FamilyNote) -> str:
+    """Return the number of comparisons that are adjusted together, as text."""
+    by_metric = " by each metric" * (len(np.unique(results.table.metric.codes)) > 1)
+    return f"{format_count(note.n_comparisons, 'comparison')}{by_metric}"
+
+
 def name_trials(note: FamilyNote) -> str:
     """Return the word for what a family's p-values count: arrangements or trials."""
     return "arrangements" if note.exact else "trials"

@@ -16,6 +16,7 @@ from operator import attrgetter
 
 from sigdask.interface import get_interface
 from sigdask.report.layout import format_table, select_columns
+from sigdask.report.summary.margins import describe_margin_tests, describe_shown_margin
 from sigdask.report.summary.sentences import (
     describe_alternative_unit,
     describe_contradiction,
@@ -118,9 +119,13 @@ def _build_columns(results: Sequence[Result], alpha: float, points: frozenset[st
         ("score B", [format_score(r.score_b) for r in results]),
         ("A - B", [format_signed(r.difference) for r in results]),
         (f"{kind}{100 * confidence:.4g} % interval", intervals),
-        ("unadjusted p" if adjusted else "p", [format_p_cell(r.p_value, alpha, is_bound=r.is_bound) for r in results]),
+        (
+            "unadjusted p" if adjusted or len(results) > 1 else "p",
+            [format_p_cell(r.p_value, alpha, is_bound=r.is_bound) for r in results],
+        ),
         ("adjusted p", [format_p_cell(r.p_adjusted, alpha, is_bound=r.is_adjusted_bound) for r in results]),
         ("equal-score p", _list_equal_score_p(results, alpha)),
+        ("within margin", [describe_shown_margin(r) for r in results]),
         ("method", [describe_method(r) if has_methods else "" for r in results]),
     ]
 
@@ -335,8 +340,8 @@ def format_details(results: Sequence[Result], alpha: float) -> list[str]:
 def _iter_lines(r: Result, alpha: float) -> Iterator[str]:
     subset_text = f" ({r.subset['column']} {r.subset['value']})" if r.subset else ""
     yield make_printable(f"{r.metric}{subset_text}: {describe_standing(r, alpha)}")
-    if r.interval is not None:
-        yield make_printable(f"    {describe_size(r)}")
+    sizes = [] if r.interval is None else [describe_size(r)]
+    yield from (make_printable(f"    {text}") for text in (*sizes, *describe_margin_tests(r)))
     for check in r.checks:
         if check.verdict != "not applicable":
             yield make_printable(f"    {check.name} {check.verdict}: {describe_check(check)}")

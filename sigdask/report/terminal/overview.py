@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.factors import number_rows
 from sigdask.report.layout import format_table
 from sigdask.report.summary.checks import describe_checks, find_doubtful
+from sigdask.report.summary.headline import count_tests, describe_chance
 from sigdask.report.summary.standings import BASELINE, SOME, GroupKey, Standings, get_group_key, join_phrases
 from sigdask.report.terminal.remarks import select_warnings
 from sigdask.results.comparisons import ComparisonResults
@@ -130,10 +132,11 @@ def _describe_totals(table: Table) -> str:
         *([f"{n_contested:,} contested"] if n_contested else []),
         f"{len(table) - n_significant - n_undecided - n_contested:,} not significant",
     ]  # fmt: skip
-    return (
-        f"{format_count(n_sets, 'test set')}, {format_count(len(table), 'comparison')}: {', '.join(counts)}"
-        + f"\nchecks: {describe_checks(table)}" * bool(table.has_disagreement.any())
-    )
+    n = count_tests(table, number_rows(table.test_set.codes, table.metric.codes))
+    noun = "test sets" if n == n_sets else "comparisons" if n == len(table) else "families (metrics of test sets)"
+    lines = [f"{format_count(n_sets, 'test set')}, {format_count(len(table), 'comparison')}: {', '.join(counts)}"]
+    lines += describe_chance(n, table.alpha, noun)
+    return "\n".join([*lines, *([f"checks: {describe_checks(table)}"] if table.has_disagreement.any() else [])])
 
 
 def format_shared_warnings(results_by_set: Mapping[str, ComparisonResults], *, everything: bool) -> Iterator[str]:

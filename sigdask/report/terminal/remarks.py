@@ -25,7 +25,7 @@ MAX_ALARMS = 100
 MAX_NOTES = 5
 """Maximum number of notes on single comparisons that are printed."""
 
-EXPLANATORY_KINDS: frozenset[NoteKind] = frozenset({"exact-by-holm", "interval", "larger-of-two"})
+EXPLANATORY_KINDS: frozenset[NoteKind] = frozenset({"interval", "larger-of-two"})
 """Kinds of notes on all results that change no verdict. They are printed among the details."""
 
 ESSENTIAL_KINDS: frozenset[NoteKind] = frozenset(

@@ -17,6 +17,7 @@ from gate_helpers import gather, judge
 from scipy import stats
 from servers import answer_requests
 
+from sigdask.analysis.comparison.margins import MarginResult
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -24,7 +25,7 @@ from sigdask.metrics import find_metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.nightly.gate.not_worse import check_direction, compute_detectable_loss, compute_run_level
-from sigdask.nightly.gate.rules import Evidence, MarginResult, NonInferior, NotWorse, get_key
+from sigdask.nightly.gate.rules import Evidence, NonInferior, NotWorse, get_key
 from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render, render_junit
 from sigdask.nightly.run.notify import send_notifications

@@ -31,7 +31,7 @@ def test_a_plan_of_three_lines_has_all_defaults(folder):
     test_set = plan.test_sets[0]
     assert plan.name == "plan"
     assert plan.store == f"{folder}/plan.sqlite"
-    assert (plan.seed, plan.alpha, plan.second_run, plan.adjust, plan.family) == (0, 0.05, True, None, "test-set")
+    assert (plan.seed, plan.alpha, plan.second_run, plan.adjust) == (0, 0.05, True, None)
     assert (plan.gate, plan.cluster, plan.workers) == (None, "auto", None)
     assert [source.name for source in test_set.sources] == ["base", "new"]
     assert (test_set.metrics, test_set.baseline, test_set.pairs, test_set.trials, test_set.unit) == (
@@ -91,14 +91,6 @@ def test_paths_are_relative_to_the_plan_and_not_to_where_one_stands(folder, monk
 def test_systems_are_tables_lists_and_patterns(folder, systems, names):
     text = SMALLEST.replace('"runs/{system}.csv"', systems)
     assert [source.name for source in load_text(folder, text).test_sets[0].sources] == names
-
-
-def test_the_default_family_of_a_whole_plan_takes_one_alternative(folder):
-    text = SMALLEST + '[[test_set]]\nname = "other"\nsystems = "runs/{system}.csv"\nalternative = "less"\n'
-    with pytest.raises(InputError, match="needs one alternative; found less, two-sided"):
-        load_text(folder, 'family = "plan"\n' + text)
-    assert load_text(folder, 'family = "plan"\nadjust = "holm"\n' + text).adjust == "holm"
-    assert load_text(folder, text).adjust is None
 
 
 @pytest.mark.parametrize(
