@@ -210,6 +210,7 @@ FIELDS = (
     ResultField("assumptions", lambda t: SparseLists(messages.list_assumptions(t), len(t), list)),
     ResultField("p_adjusted_by", _read_adjusted_by),
     ResultField("interval_simultaneous", lambda t: build_optional_pairs(get_details(t).low, get_details(t).high)),
+    ResultField("runs", lambda t: [None] * len(t) if t.runs is None else t.runs.read(t.alpha)),
 )
 """Keys of each result, in their order. None is ever removed."""
 

@@ -24,6 +24,7 @@ from sigdask.results.columns import (
     INVERSION,
     NORMAL,
     PERCENTILE,
+    RECIPE,
     TANGO,
     AdjustmentDetails,
     Assumption,
@@ -99,6 +100,7 @@ def _note_differing(table: Table, intervals: Intervals) -> RowNotes:
     contains_zero = (intervals.low <= 0) & (intervals.high >= 0)
     is_small = table.p_value <= level
     is_known = ~np.isnan(table.p_value) & ~np.isnan(intervals.low) & (table.n_trials > 0)
+    is_known &= ~intervals.method.find(lambda method: method == RECIPE)
     for row in np.flatnonzero(is_known & (contains_zero == is_small)).tolist():
         relation = "contains 0 although" if contains_zero[row] else "excludes 0 although"
         p, method = format_p_equals(float(table.p_value[row])), intervals.method[row]

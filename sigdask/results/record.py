@@ -9,6 +9,7 @@ from typing import Any
 
 from sigdask.results.columns import Assumption, format_short_doubt
 from sigdask.results.notes import Note, list_texts
+from sigdask.results.runs import RecipeResult
 from sigdask.statistics.bounds import Check
 from sigdask.statistics.dependence import Dependence
 from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
@@ -113,7 +114,7 @@ class Interval:
 
     Attributes
     ----------
-    method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal", "conditional-exact"}
+    method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal", "conditional-exact", "recipe-t"}
         Method of the interval.
     confidence : float
         Nominal share of such intervals that contain the true difference.
@@ -213,6 +214,8 @@ class Result:
     interval_simultaneous : tuple of float, or None
         Simultaneous interval of the difference. With confidence 1 - alpha all such intervals of the family contain
         their differences. Infinite on the open side of a one-sided test.
+    runs : RecipeResult or None
+        Results over several runs of each system, and of their recipes. None if the systems have one run.
     added : mapping of str to value
         Registered fields (`sigdask.results.fields`) that have no attribute here.
 
@@ -262,6 +265,7 @@ class Result:
     assumptions: tuple[Assumption, ...] = ()
     p_adjusted_by: dict[str, float] | None = None
     interval_simultaneous: tuple[float, float] | None = None
+    runs: RecipeResult | None = None
     added: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __repr__(self) -> str:

@@ -39,6 +39,7 @@ from sigdask.results.columns import (
     take_rows,
 )
 from sigdask.results.notes import Note
+from sigdask.results.runs import RunResults
 from sigdask.statistics.classical import sort_tests
 from sigdask.statistics.exact import CLOSE_SHARE
 
@@ -198,6 +199,8 @@ class Table(ColumnGroup):
         Diagnosis of units. None if there was none.
     adjusted : AdjustmentDetails or None
         Details of the adjusted p-values, or None.
+    runs : RunResults or None
+        Tests over runs and of recipes, or None if all systems have one run.
     notes : mapping of int to tuple of Note
         Notes of rows that the columns do not reproduce. Such rows get no other notes.
     added : mapping of str to column
@@ -246,6 +249,7 @@ class Table(ColumnGroup):
     origins: InputDigests | None = None
     assumptions: Assumptions | None = None
     adjusted: AdjustmentDetails | None = None
+    runs: RunResults | None = None
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
     added: Mapping[str, Column] = field(default_factory=dict)
     grouping: Grouping = "auto"
@@ -347,7 +351,7 @@ class Table(ColumnGroup):
 GROUPS: dict[str, type[ColumnGroup]] = {
     "checks": CheckResults, "dependence": UnitCorrelation, "beside": AlternativeUnit,
     "tests": ClassicalColumn, "intervals": Intervals, "origins": InputDigests, "assumptions": Assumptions,
-    "adjusted": AdjustmentDetails,
+    "adjusted": AdjustmentDetails, "runs": RunResults,
 }  # fmt: skip
 """Fields of a table that are groups of columns."""
 
@@ -391,7 +395,7 @@ def _build_groups(kind: str, columns_by_key: Mapping[str, Mapping[str, Column]])
     group = GROUPS[kind]
     if kind == "checks":
         return {key: group.from_columns(columns) for key, columns in columns_by_key.items()}
-    if kind in {"intervals", "origins", "assumptions", "adjusted"}:
+    if kind in {"intervals", "origins", "assumptions", "adjusted", "runs"}:
         return next((group.from_columns(columns) for columns in columns_by_key.values()), None)
     keys = sort_tests(columns_by_key) if kind == "tests" else columns_by_key
     values = [[key] if len(group.KEYS) == 1 else json.loads(key) if group.KEYS else [] for key in keys]

@@ -34,9 +34,10 @@ from sigdask.analysis.comparison.pairs import (
     join_cells,
     list_left_out,
 )
+from sigdask.analysis.comparison.runs import compare_all_runs, compute_run_scores, use_recipe_intervals
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows
-from sigdask.counts.fields import Integers
+from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.interface import spell, spell_in
@@ -47,6 +48,7 @@ from sigdask.results.columns import AdjustmentDetails, Intervals
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.messages import note_adjusted, note_unused
 from sigdask.results.notes import Note, NoteValue, drop_duplicates
+from sigdask.results.runs import RunResults, adjust_runs
 from sigdask.results.signature import add_families
 from sigdask.results.table import AlternativeUnit, ClassicalColumn, Table, UnitCorrelation, use_exact_p
 from sigdask.statistics.dependence import compute_naive_size, find_clear
@@ -88,6 +90,8 @@ class SetAnalysis:
         Intervals, None if not requested.
     unused : tuple of Option
         Options that have no effect together with the others.
+    run_scores : float64 array, shape (n_comparisons, 2, n_runs), or None
+        Scores of both systems in each run. None if the systems have one run.
     """
 
     main: ComparisonJobs
@@ -98,23 +102,28 @@ class SetAnalysis:
     alternative: Alternative = "two-sided"
     intervals: IntervalJobs | None = None
     unused: tuple[Option, ...] = ()
+    run_scores: Floats | None = None
 
     @staticmethod
     def from_spec(
         counts: Counts, spec: CompareSpec, alternative: Alternative = "two-sided", *, second_run: bool
     ) -> SetAnalysis:
         """Return the analysis that a specification asks of a test set, ready to be counted."""
+        counts = counts.with_runs_as_units(*spec.levels, *filter(None, [spec.by]))
         unit = find_coarsest(counts, spec.levels) if spec.levels else counts.unit
         grouped = counts.with_unit(unit)
-        spec = spec.bind_metrics(grouped)
-        main = ComparisonJobs.from_spec(grouped, spec, second_run=second_run)
+        bound = spec.bind_metrics(grouped)
+        main = ComparisonJobs.from_spec(grouped, bound, second_run=second_run)
+        run_scores, spec = compute_run_scores(main, spec), bound
         dependences = compute_unit_correlations(main.comparisons, main.spec.units) if grouped.groups else ()
         finer = [level for level in dict.fromkeys(("item", *spec.levels)) if level != unit]
         levels = [*(finer if unit != "item" else ()), *list_clear_columns(dependences, MIN_GROUPS)]
-        levels = levels if spec.has_contrasts else []
+        levels = levels if spec.has_contrasts and not counts.apart else []
         contrasts = tuple(ComparisonJobs.build_contrast(counts.with_unit(level), spec) for level in levels)
         left_out = tuple(list_left_out(grouped, main.spec.pairs, spec.find_metrics(grouped), spec.by))
-        return SetAnalysis(main, dependences, contrasts, left_out, spec.tests, alternative, unused=spec.unused)
+        return SetAnalysis(
+            main, dependences, contrasts, left_out, spec.tests, alternative, unused=spec.unused, run_scores=run_scores
+        )
 
     def __len__(self) -> int:
         return len(self.main.comparisons)
@@ -140,7 +149,15 @@ class SetAnalysis:
         """Key that analyses share if their results have the same groups of columns, so that one table can hold them."""
         units = tuple(jobs.spec.counts.unit for jobs in self.comparison_jobs)
         columns = tuple(entry.column for entry in self.dependences)
-        return self.alternative, self.intervals is None, self.tests, columns, units, len(self) > 0
+        return (
+            self.alternative,
+            self.intervals is None,
+            self.tests,
+            columns,
+            units,
+            len(self) > 0,
+            self.run_scores is None,
+        )
 
     @cached_property
     def notes(self) -> list[Note]:
@@ -350,6 +367,9 @@ def judge_studies(
     table = _add_adjusted_p(use_exact_p(table), all_families, tallies)
     if adjusted := _select_adjusted(table, all_families):
         table = add_families(table, [(entry.method, entry.trial_counts, indices) for entry, indices in adjusted])
+        if table.runs is not None:
+            runs = adjust_runs(table.runs, [(entry.method, rows) for entry, rows in adjusted])
+            table = replace(table, runs=runs, adjusted=None)  # simultaneous intervals hold for these runs only
     comparisons = [analysis.main.comparisons for study in studies for analysis in study.analyses]
     table = replace(table, assumptions=diagnose_units(comparisons, table))
     parts = [table] if len(studies) == 1 else map(_drop_empty_details, table.divide(sizes))
@@ -367,15 +387,34 @@ def _build_joint_table(studies: Sequence[Study], n_sampled: Integers, tallies: T
         stop = start + sum(map(len, analyses))
         judgement = JudgementSettings(analyses[0].alternative, studies[0].alpha, n_sampled[start:stop], failed)
         intervals = [entry.intervals.build_columns(tallies) for entry in analyses if entry.intervals is not None]
+        joined = Intervals.join(intervals) if intervals else None
+        runs = _compare_runs(analyses, studies[0].alpha)
         tables.append(
             replace(
                 _build_table(analyses, judgement, tallies),
-                intervals=Intervals.join(intervals) if intervals else None,
+                intervals=joined if joined is None or runs is None else use_recipe_intervals(joined, runs),
+                runs=runs,
                 origins=build_input_digests([a.main for a in analyses], studies[0].seed, get_version()),
             )
         )
         start = stop
     return Table.join(tables)
+
+
+def _compare_runs(analyses: Sequence[SetAnalysis], alpha: float) -> RunResults | None:
+    """Return the tests over runs and of recipes, None if systems have one run."""
+    results = [
+        compare_all_runs(
+            entry.main,
+            entry.run_scores,
+            entry.alternative,
+            alpha,
+            1 - alpha if entry.intervals is None else entry.intervals.confidence,
+        )
+        for entry in analyses
+        if entry.run_scores is not None
+    ]
+    return RunResults.join(results) if results else None
 
 
 def _drop_empty_details(table: Table) -> Table:

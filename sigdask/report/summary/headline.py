@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sigdask.report.summary import checks as check_texts
 from sigdask.report.summary.checks import find_borderline, list_causes
+from sigdask.report.summary.runs import describe_all_runs
 from sigdask.report.summary.standings import (
     ALL,
     BASELINE,
@@ -338,7 +339,7 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     decision = table.decision
     is_checked = not bool(table.has_disagreement.any())
     answer, sentences = _build_answer(results)
-    caveats = [*_describe_disagreement(results), *_describe_correlation(results)]
+    caveats = [*_describe_disagreement(results), *_describe_correlation(results), *describe_all_runs(table)]
     standings = Standings.from_table(table)
     borderline = find_borderline(table)
     return Verdict(

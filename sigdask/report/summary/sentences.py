@@ -13,6 +13,7 @@ import numpy as np
 
 from sigdask.metrics import SHARES
 from sigdask.randomization.stream import SCHEME
+from sigdask.report.summary.runs import describe_scope_of_runs
 from sigdask.report.tables.cells import describe_method, format_ends, format_interval, is_bounded
 from sigdask.report.wording import ADJUSTMENTS, ALTERNATIVES, INTERVAL_METHODS
 from sigdask.results.columns import format_deciding, pluralize
@@ -256,7 +257,8 @@ def describe_comparison(r: Result, alpha: float, *, points: bool, where: str = "
         _describe_not_shown if r.alternative != "two-sided" and r.decision(alpha) is False else _describe_two_sided
     )
     return (
-        f"{describe_difference(r, alpha, points, where)}{describe_doubt(r, alpha, points=points)}; "
+        f"{describe_difference(r, alpha, points, where)}{describe_doubt(r, alpha, points=points)}"
+        f"{describe_scope_of_runs(r, alpha)}; {'for these runs ' if r.runs else ''}"
         f"{format_verdict_p(r, alpha)}{describe_contradiction(r, alpha)}"
     )
 
@@ -270,7 +272,7 @@ def describe_contradiction(r: Result, alpha: float) -> str:
     if ends is None and r.interval is not None:
         ends = r.interval.low, r.interval.high
         is_other = abs(r.interval.confidence - (1 - alpha)) > 1e-9  # rounding of 1 - 0.95
-    if ends is None or decision is None:
+    if ends is None or decision is None or r.runs is not None:
         return ""
     low, high = ends
     excludes = {"two-sided": low > 0 or high < 0, "greater": low > 0, "less": high < 0}[r.alternative]

@@ -16,6 +16,7 @@ from operator import attrgetter
 
 from sigdask.interface import get_interface
 from sigdask.report.layout import format_table, select_columns
+from sigdask.report.summary.runs import describe_runs
 from sigdask.report.summary.sentences import (
     describe_alternative_unit,
     describe_size,
@@ -118,6 +119,8 @@ def _build_columns(results: Sequence[Result], alpha: float, points: frozenset[st
         (f"{kind}{100 * confidence:.4g} % interval", intervals),
         ("unadjusted p" if adjusted else "p", [format_p_cell(r.p_value, alpha) for r in results]),
         ("adjusted p", [format_p_cell(r.p_adjusted, alpha) for r in results]),
+        ("p over runs", [format_p_cell(r.runs and r.runs.p_runs, alpha) for r in results]),
+        ("p of recipes", [format_p_cell(r.runs and r.runs.best_p, alpha) for r in results]),
         ("method", [describe_method(r) if has_methods else "" for r in results]),
     ]
 
@@ -319,6 +322,7 @@ def _iter_lines(r: Result, alpha: float) -> Iterator[str]:
     yield make_printable(f"{r.metric}{subset_text}: {describe_standing(r, alpha)}")
     if r.interval is not None:
         yield make_printable(f"    {describe_size(r)}")
+    yield from (make_printable(f"    {line}") for line in describe_runs(r.runs, alpha))
     for check in r.checks:
         if check.verdict != "not applicable":
             yield make_printable(f"    {check.name} {check.verdict}: {check.detail}")
