@@ -93,6 +93,8 @@ class ResultAcrossSets:
         the test is two-sided, each direction is tested at half of alpha.
     p_greater, p_less : float
         p of the hypothesis that there are fewer such sets than the bound, or none if the bound is 0.
+    interval : tuple of float, or None
+        t interval of the mean difference, with confidence 1 - alpha. None if no unit differs.
     """
 
     a: str
@@ -110,6 +112,7 @@ class ResultAcrossSets:
     less_in: int
     p_less: float
     p_adjusted_interval: tuple[float, float] | None = None
+    interval: tuple[float, float] | None = None
 
 
 class UnitSource(Protocol):

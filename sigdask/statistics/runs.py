@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Literal
 
@@ -138,21 +139,23 @@ def _permute_runs(samples: list[Floats], alternative: Alternative) -> Floats:
 
     Both systems' runs of a seed are swapped if they are paired, else runs are dealt to the two systems.
     """
-    n_runs = samples[0].shape[1]
     values = np.concatenate(samples, axis=1)
-    if len(samples) == 1:
-        codes = np.arange(2**n_runs)[:, None] >> np.arange(n_runs) & 1
-    else:
-        codes = np.zeros((math.comb(2 * n_runs, n_runs), 2 * n_runs), np.int64)
-        chosen = np.array([*combinations(range(2 * n_runs), n_runs)])
-        np.put_along_axis(codes, chosen, 1, axis=1)
-    sign = {"two-sided": 1, "greater": 1, "less": -1}[alternative]
+    signs = _list_signs(samples[0].shape[1], is_paired=len(samples) == 1)
+    slack = TIE * np.abs(values).sum(axis=1)
     p_values = np.empty(len(values))
     for row, row_values in enumerate(values):
-        sums = sign * (2 * codes - 1) @ row_values
-        first = row_values if len(samples) == 1 else np.concatenate([row_values[:n_runs], -row_values[n_runs:]])
-        observed = sign * first.sum()
-        if alternative == "two-sided":
-            sums, observed = np.abs(sums), abs(observed)
-        p_values[row] = np.mean(sums >= observed - TIE * np.abs(row_values).sum())
+        sums = signs @ row_values if alternative != "less" else -signs @ row_values
+        sums = np.abs(sums) if alternative == "two-sided" else sums
+        p_values[row] = np.mean(sums >= sums[0] - slack[row])
     return p_values
+
+
+@lru_cache(2)
+def _list_signs(n_runs: int, *, is_paired: bool) -> Floats:
+    """Return the sign of each run's score in all arrangements, the observed one first."""
+    if is_paired:
+        return 1.0 - 2 * (np.arange(2**n_runs)[:, None] >> np.arange(n_runs) & 1)
+    chosen = np.array([*combinations(range(2 * n_runs), n_runs)])
+    signs = np.full((len(chosen), 2 * n_runs), -1.0)
+    np.put_along_axis(signs, chosen, 1.0, axis=1)
+    return signs

@@ -6,11 +6,12 @@ difference, and by the number of sets that replicate the difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
+import scipy
 
 from sigdask.analysis.comparison.jobs import FamilyComparisons
 from sigdask.analysis.comparison.pairs import IntervalSpec, build_full_panels
@@ -540,3 +541,30 @@ def _check_set_counts(comparisons: FamilyComparisons, hypothesis: Integers, metr
     if n_sets.max() < 2:
         raise InputError(spell_in(ONE_SET))
     return int(n_sets.max())
+
+
+def add_intervals(
+    across: AcrossSets, results: Sequence[ResultAcrossSets], table: Table, errors: Floats
+) -> Iterator[ResultAcrossSets]:
+    """Yield the results over all sets with t intervals of the mean difference, by Satterthwaite's degrees of freedom.
+
+    Parameters
+    ----------
+    across : AcrossSets
+        The tests of the results.
+    results : sequence of ResultAcrossSets
+        The results.
+    table : Table
+        The comparisons in each set.
+    errors : float64 array, shape (n_comparisons,)
+        Jackknife standard error of the difference in each set.
+    """
+    for result, members in zip(results, across.members, strict=True):
+        rows = members[members >= 0]
+        variances = (errors[rows] / len(rows)) ** 2
+        total = variances.sum()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            df = total**2 / (variances**2 / (table.n_units[rows] - 1)).sum()
+        reach = float(scipy.special.stdtrit(df, 1 - table.alpha / 2) * np.sqrt(total))
+        has_interval = np.isfinite(reach) and reach > 0
+        yield replace(result, interval=(result.difference - reach, result.difference + reach) if has_interval else None)

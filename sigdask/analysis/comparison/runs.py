@@ -40,12 +40,12 @@ def compute_run_scores(jobs: ComparisonJobs, spec: CompareSpec) -> Floats | None
         held = (metric.held if isinstance(metric, BoundMetric) else None for metric in comparisons.metrics)
         same_items = tuple(replace(b, held=mask) for b, mask in zip(bound, held, strict=True))  # type: ignore[arg-type]
         settings = replace(jobs.spec, counts=run)
-        run_scores, _ = _read_panels(settings, replace(comparisons, metrics=same_items))
+        run_scores, _ = compute_scores_and_errors(settings, replace(comparisons, metrics=same_items))
         scores.append(run_scores)
     return np.stack(scores, axis=2) if scores else None
 
 
-def _read_panels(settings: ComparisonSettings, comparisons: Comparisons) -> tuple[Floats, Floats]:
+def compute_scores_and_errors(settings: ComparisonSettings, comparisons: Comparisons) -> tuple[Floats, Floats]:
     """Return both scores of each comparison, and the jackknife's standard error of the difference."""
     panels, panel, row, column = build_full_panels(settings, comparisons)
     scores, errors = np.empty((len(comparisons), 2)), np.empty(len(comparisons))
@@ -75,7 +75,7 @@ def compare_all_runs(
     """
     n, runs = len(scores), jobs.spec.counts.runs
     assert runs is not None
-    _, errors = _read_panels(jobs.spec, jobs.comparisons)
+    _, errors = compute_scores_and_errors(jobs.spec, jobs.comparisons)
     tested = compare_runs(
         scores, errors, jobs.comparisons.n_units, is_paired=runs.is_shared, alternative=alternative, alpha=alpha
     )

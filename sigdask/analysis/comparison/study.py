@@ -15,6 +15,7 @@ from sigdask.analysis.comparison.classical import run_tests
 from sigdask.analysis.comparison.families import (
     AcrossSets,
     Adjustment,
+    add_intervals,
     build_across_sets,
     build_adjustment,
     choose_adjustment,
@@ -34,7 +35,12 @@ from sigdask.analysis.comparison.pairs import (
     join_cells,
     list_left_out,
 )
-from sigdask.analysis.comparison.runs import compare_all_runs, compute_run_scores, use_recipe_intervals
+from sigdask.analysis.comparison.runs import (
+    compare_all_runs,
+    compute_run_scores,
+    compute_scores_and_errors,
+    use_recipe_intervals,
+)
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows
 from sigdask.counts.fields import Floats, Integers
@@ -332,7 +338,9 @@ class Study:
             return ()
         jobs = [analysis.main for analysis in self.analyses]
         p_greater, p_less = (compute_p_values(jobs, tallies, side) for side in ("greater", "less"))
-        return self.across.build_results(tallies, table, p_greater, p_less)
+        errors = np.concatenate([compute_scores_and_errors(main.spec, main.comparisons)[1] for main in jobs])
+        results = self.across.build_results(tallies, table, p_greater, p_less)
+        return tuple(add_intervals(self.across, results, table, errors))
 
 
 def judge_studies(

@@ -27,6 +27,7 @@ from sigdask.report.tables.cells import (
     GROUPING_HEADERS,
     describe_method,
     explain_group_marks,
+    format_ends,
     format_groups,
     format_p_cell,
 )
@@ -172,7 +173,8 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
     alpha, adjusted = results.alpha, any(v.p_adjusted is not None for v in results.together)
     rows = [
         [
-            v.a, v.b, v.metric, format_signed(v.difference), format_p_cell(v.p_value, alpha),
+            v.a, v.b, v.metric, format_signed(v.difference), format_ends(*v.interval) if v.interval else "",
+            format_p_cell(v.p_value, alpha),
             *([format_p_cell(v.p_adjusted, alpha)] if adjusted else []),
             _format_replicated(v.greater_in, v.n_sets, v.p_greater), _format_replicated(v.less_in, v.n_sets, v.p_less),
             "exact" if v.method == "exact" else format_count(v.n_trials, "trial"),
@@ -187,7 +189,8 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
         f"above B, or below (one-sided at {level:g}{', unadjusted' * (len(results.together) > 1)})"
     )
     p_headers = ["unadjusted p", "adjusted p"] if adjusted else ["p"]
-    names = ["A", "B", "metric", "mean A - B", *p_headers, "A above B in", "below in", "method"]
+    interval_header = f"{100 * (1 - alpha):.4g} % interval"
+    names = ["A", "B", "metric", "mean A - B", interval_header, *p_headers, "A above B in", "below in", "method"]
     parts = [f"{title}\n{format_table(names, rows, width)}"]
     if len(verdicts) < len(results.together):
         parts.append(f"the {MAX_SHOWN} smallest p of {len(results.together):,} ({tell_where_all_are()})")

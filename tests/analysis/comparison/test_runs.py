@@ -7,7 +7,7 @@ import pytest
 import scipy
 from builders import build_rng
 
-from sigdask.api import compare_all
+from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
@@ -119,6 +119,18 @@ def test_whole_runs_are_units_and_families_adjust_the_p_of_recipes_by_holm(tmp_p
     holm = np.maximum.accumulate([(3 - k) * value for k, (value, _) in enumerate(p)]).clip(max=1)
     assert [adjusted for _, adjusted in p] == pytest.approx(holm)
     assert "of 3 significant differences hold for the recipes" in build_verdict(results).headline
+
+
+def test_the_mean_over_sets_has_a_t_interval_of_the_sets_standard_errors():
+    rng = build_rng(9)
+    sets = [Counts.from_scores(dict(zip("ab", rng.random((2, n)), strict=True)), name=f"s{n}") for n in (20, 50)]
+    results = compare_sets(sets, metrics=["mean"], together=True)
+    differences = [counts.field("score")[:, 0] - counts.field("score")[:, 1] for counts in sets]
+    variances = np.array([d.var(ddof=1) / len(d) for d in differences]) / 4
+    df = variances.sum() ** 2 / sum(v**2 / (len(d) - 1) for v, d in zip(variances, differences, strict=True))
+    reach = scipy.stats.t.ppf(0.975, df) * np.sqrt(variances.sum())
+    mean = np.mean([d.mean() for d in differences])
+    assert results.together[0].interval == pytest.approx((mean - reach, mean + reach), rel=1e-6)
 
 
 def test_a_column_of_runs_that_some_items_lack_is_an_error(tmp_path):
