@@ -430,13 +430,13 @@ class Counts:
 
     def split_runs(self) -> list[Counts]:
         """Return the counts of each run, with the items and the unit of all."""
-        n = len(self.runs.names) if self.runs and not self.apart else 0
+        n = len(self.runs.names) if self.runs and self.replicates and not self.apart else 0
         parts = [Counts.of_replicates(self.replicates[k::n]) for k in range(n)]
         return [replace(part, present=self.present, groups=self.groups, unit=self.unit, runs=None) for part in parts]
 
     def with_runs_as_units(self, *columns: str) -> Counts:
         """Return counts in which whole runs can be swapped, if one of the columns names the runs; else unchanged."""
-        if self.runs is None or not {"run", self.runs.column} & {*columns} or self.apart:
+        if not self.runs or not self.replicates or not {"run", self.runs.column} & {*columns} or self.apart:
             return self
         counts, names = Counts.of_replicates(self.replicates, apart=True), self.runs.names
         runs = [names[k % len(names)] for k in range(len(self.replicates)) for _ in range(self.n_items)]

@@ -33,6 +33,9 @@ MIN_RUNS = 3
 MAX_ARRANGEMENTS = 2**18
 """Maximum number of arrangements of runs that are enumerated: 18 pairs, or 10 runs of each system."""
 
+MAX_SUMS = 2**22
+"""Maximum number of sums that are held at a time."""
+
 FEW_PAIRS = 5
 """Number of pairs of runs below which Satterthwaite's degrees of freedom are too many: the level rises to 0.08."""
 
@@ -143,10 +146,12 @@ def _permute_runs(samples: list[Floats], alternative: Alternative) -> Floats:
     signs = _list_signs(samples[0].shape[1], is_paired=len(samples) == 1)
     slack = TIE * np.abs(values).sum(axis=1)
     p_values = np.empty(len(values))
-    for row, row_values in enumerate(values):
-        sums = signs @ row_values if alternative != "less" else -signs @ row_values
+    size = max(1, MAX_SUMS // len(signs))
+    for start in range(0, len(values), size):
+        rows = slice(start, start + size)
+        sums = signs @ values[rows].T if alternative != "less" else signs @ -values[rows].T
         sums = np.abs(sums) if alternative == "two-sided" else sums
-        p_values[row] = np.mean(sums >= sums[0] - slack[row])
+        p_values[rows] = np.mean(sums >= sums[0] - slack[rows], axis=0)
     return p_values
 
 
