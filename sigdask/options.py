@@ -256,7 +256,7 @@ Ignore = Annotated[Sequence[str], Option("Column to leave out.", (), metavar="CO
 Columns = Annotated[
     Mapping[str, str] | Sequence[str],
     Option(
-        "Roles of columns: id, gold, prediction, system, score. A comma ends a column's name only before another "
+        "Roles of columns: id, gold, prediction, system, score, run. A comma ends a column's name only before another "
         "ROLE=.",
         (),
         otherwise="recognised by their names",

@@ -15,10 +15,11 @@ from benchmarks.calibration import (
     pairs,
     rankings,
     real,
+    runs,
 )
 from benchmarks.calibration.measuring import Case
 
-MODULES = (pairs, equal_scores, families, coverage, across, margins, nights, further, rankings, real)
+MODULES = (pairs, equal_scores, families, coverage, across, margins, nights, further, rankings, real, runs)
 
 
 @cache

@@ -70,6 +70,10 @@ TITLES = {
         "independent labellings",
         "Share of labellings that the test calls dependent on the gold labels.",
     ),
+    "recipes": (
+        "equal recipes with several runs",
+        "Share of data sets in which a difference is found at 0.05: over items, over runs (unpaired), by both, and by the test of recipes; last, its power for recipes that differ by 3 points.",
+    ),
     "gates": ("systems", "Share of runs that fail."),
     "rankings": (
         "two measures, equally good, of 200 candidates",
@@ -99,7 +103,7 @@ SHOWN_NAMES = {"foretold power": "predicted power"}
 """Titles of tables whose name, which determines their random numbers, is another."""
 
 PAGES = {
-    "pairs": ("pairs", "exact", "checks", "real", "dependence", "scale", "subsets", "runs"),
+    "pairs": ("pairs", "exact", "checks", "real", "dependence", "scale", "subsets", "runs", "recipes"),
     "equal-scores": ("equal scores", "true differences"),
     "classical": ("classical",),
     "intervals": ("intervals", "intervals of rankings", "simultaneous intervals"),

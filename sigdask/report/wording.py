@@ -102,6 +102,9 @@ INTERVAL_METHODS = {
         "the limits of Clopper and Pearson for the share of wins among the items that differ [[clopper1934]], "
         "conditional on their number",
     ),
+    "recipe-t": IntervalMethod(
+        "recipe", "t, items and runs", "Student's t with the variances over items and runs [[satterthwaite1946]]"
+    ),
     "normal": IntervalMethod(
         "normal", "normal, by the jackknife", "a normal approximation with the jackknife's standard error"
     ),

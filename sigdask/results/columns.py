@@ -408,8 +408,8 @@ class Intervals(ColumnGroup):
     Attributes
     ----------
     method : CodedColumn of str
-        "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal" or "conditional-exact"; empty where
-        there is no interval.
+        "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal", "conditional-exact" or "recipe-t";
+        empty where there is no interval.
     why : CodedColumn of str
         A remark on the interval, or the reason why there is none. Usually empty.
     confidence : float64
@@ -469,6 +469,6 @@ class Margins(ColumnGroup):
 
 
 BCA, PERCENTILE, TANGO, INVERSION, NORMAL = "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal"
-CONDITIONAL = "conditional-exact"
-METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL, CONDITIONAL)
+CONDITIONAL, RECIPE = "conditional-exact", "recipe-t"
+METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL, CONDITIONAL, RECIPE)
 """Names of interval methods, by code."""

@@ -95,6 +95,8 @@ class ResultAcrossSets:
         p of the hypothesis that there are fewer such sets than the bound, or none if the bound is 0.
     equal_scores : EqualScoreResult or None
         The equal-score test of the mean difference.
+    interval : tuple of float, or None
+        t interval of the mean difference, with confidence 1 - alpha. None if no unit differs.
     """
 
     a: str
@@ -112,6 +114,7 @@ class ResultAcrossSets:
     less_in: int
     p_less: float
     p_adjusted_interval: tuple[float, float] | None = None
+    interval: tuple[float, float] | None = None
     equal_scores: EqualScoreResult | None = None
 
     def is_contested(self, alpha: float) -> bool:

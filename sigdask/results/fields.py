@@ -280,6 +280,7 @@ FIELDS = (
     ResultField("equal_scores", _read_equal_scores),
     ResultField("verdict", _read_verdicts),  # of the method `Result.verdict` at the table's level
     ResultField("margin", _read_margins),
+    ResultField("runs", lambda t: [None] * len(t) if t.runs is None else t.runs.read(t.alpha)),
 )
 """Keys of each result, in their order. None is ever removed."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sigdask.results.notes import Note, list_texts
+from sigdask.results.runs import RecipeResult
 from sigdask.statistics.bounds import Check
 from sigdask.statistics.dependence import Dependence
 from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
@@ -137,7 +138,7 @@ class Interval:
 
     Attributes
     ----------
-    method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal", "conditional-exact"}
+    method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal", "conditional-exact", "recipe-t"}
         Method of the interval.
     confidence : float
         Nominal share of such intervals that contain the true difference.
@@ -268,6 +269,8 @@ class Result:
         The equal-score test. None for results of other sources.
     margin : Margin or None
         Tests of the margin that you chose with `margin`. None without it.
+    runs : RecipeResult or None
+        Results over several runs of each system, and of their recipes. None if the systems have one run.
     added : mapping of str to value
         Registered fields (`sigdask.results.fields`) that have no attribute here.
 
@@ -318,6 +321,7 @@ class Result:
     interval_simultaneous: tuple[float, float] | None = None
     equal_scores: EqualScoreResult | None = None
     margin: Margin | None = None
+    runs: RecipeResult | None = None
     added: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __repr__(self) -> str:

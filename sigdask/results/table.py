@@ -41,6 +41,7 @@ from sigdask.results.columns import (
     take_rows,
 )
 from sigdask.results.notes import Note
+from sigdask.results.runs import RunResults
 from sigdask.statistics.bounds import EXACT_VALUE, SECOND_RUN, SIGN_TEST
 from sigdask.statistics.classical import sort_tests
 from sigdask.statistics.exact import CLOSE_SHARE
@@ -208,6 +209,8 @@ class Table(ColumnGroup):
         The equal-score test of each row, or None.
     margins : Margins or None
         Tests of a margin. None if not requested.
+    runs : RunResults or None
+        Tests over runs and of recipes, or None if all systems have one run.
     notes : mapping of int to tuple of Note
         Notes of rows that the columns do not reproduce. Such rows get no other notes.
     added : mapping of str to column
@@ -258,6 +261,7 @@ class Table(ColumnGroup):
     adjusted: AdjustmentDetails | None = None
     equal_scores: EqualScores | None = None
     margins: Margins | None = None
+    runs: RunResults | None = None
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
     added: Mapping[str, Column] = field(default_factory=dict)
     grouping: Grouping = "auto"
@@ -371,7 +375,7 @@ class Table(ColumnGroup):
 GROUPS: dict[str, type[ColumnGroup]] = {
     "checks": CheckResults, "dependence": UnitCorrelation, "beside": AlternativeUnit,
     "tests": ClassicalColumn, "intervals": Intervals, "origins": InputDigests, "deciding": DecidingUnits,
-    "adjusted": AdjustmentDetails, "equal_scores": EqualScores, "margins": Margins,
+    "adjusted": AdjustmentDetails, "equal_scores": EqualScores, "margins": Margins, "runs": RunResults,
 }  # fmt: skip
 """Fields of a table that are groups of columns."""
 
@@ -415,7 +419,7 @@ def _build_groups(kind: str, columns_by_key: Mapping[str, Mapping[str, Column]])
     group = GROUPS[kind]
     if kind == "checks":
         return {key: group.from_columns(columns) for key, columns in columns_by_key.items()}
-    if kind in {"intervals", "origins", "deciding", "adjusted", "equal_scores", "margins"}:
+    if kind in {"intervals", "origins", "deciding", "adjusted", "equal_scores", "margins", "runs"}:
         return next((group.from_columns(columns) for columns in columns_by_key.values()), None)
     keys = sort_tests(columns_by_key) if kind == "tests" else columns_by_key
     values = [[key] if len(group.KEYS) == 1 else json.loads(key) if group.KEYS else [] for key in keys]

@@ -6,11 +6,12 @@ difference, and by the number of sets that replicate the difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
+import scipy
 
 from sigdask.analysis.comparison.equal_scores import EqualScoreTest, as_sums_panel
 from sigdask.analysis.comparison.jobs import FamilyComparisons
@@ -377,3 +378,29 @@ def _check_pairs(comparisons: FamilyComparisons, hypothesis: Integers) -> None:
                 f"other pairs in {sizes.max()}",
                 remedy="leave out the systems or test sets that lack items",
             )
+
+
+def add_intervals(
+    across: AcrossSets, results: Sequence[ResultAcrossSets], table: Table, errors: Floats
+) -> Iterator[ResultAcrossSets]:
+    """Yield the results over all sets with t intervals of the mean difference, by Satterthwaite's degrees of freedom.
+
+    Parameters
+    ----------
+    across : AcrossSets
+        The tests of the results.
+    results : sequence of ResultAcrossSets
+        The results.
+    table : Table
+        The comparisons in each set.
+    errors : float64 array, shape (n_comparisons,)
+        Jackknife standard error of the difference in each set.
+    """
+    for result, members in zip(results, across.members, strict=True):
+        variances = (errors[members] / len(members)) ** 2
+        total = variances.sum()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            df = total**2 / (variances**2 / (table.n_units[members] - 1)).sum()
+        reach = float(scipy.special.stdtrit(df, 1 - table.alpha / 2) * np.sqrt(total))
+        has_interval = np.isfinite(reach) and reach > 0
+        yield replace(result, interval=(result.difference - reach, result.difference + reach) if has_interval else None)

@@ -17,6 +17,7 @@ from sigdask.analysis.comparison.families import (
     ONE_SET,
     AcrossSets,
     Adjustment,
+    add_intervals,
     build_across_sets,
     build_adjustment,
     choose_adjustment,
@@ -37,9 +38,15 @@ from sigdask.analysis.comparison.pairs import (
     join_cells,
     list_left_out,
 )
+from sigdask.analysis.comparison.runs import (
+    compare_all_runs,
+    compute_run_scores,
+    compute_scores_and_errors,
+    use_recipe_intervals,
+)
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows
-from sigdask.counts.fields import Integers
+from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.interface import spell, spell_in
@@ -50,6 +57,7 @@ from sigdask.results.columns import AdjustmentDetails, EqualScores, Intervals, M
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.messages import note_unused
 from sigdask.results.notes import Note, NoteValue, drop_duplicates
+from sigdask.results.runs import RunResults, adjust_runs
 from sigdask.results.signature import add_families
 from sigdask.results.table import AlternativeUnit, ClassicalColumn, Table, UnitCorrelation, use_exact_p
 from sigdask.statistics.dependence import compute_naive_size, find_clear
@@ -94,6 +102,8 @@ class SetAnalysis:
         Tests of a margin, None if not requested.
     unused : tuple of Option
         Options that have no effect together with the others.
+    run_scores : float64 array, shape (n_comparisons, 2, n_runs), or None
+        Scores of both systems in each run. None if the systems have one run.
     """
 
     main: ComparisonJobs
@@ -105,25 +115,36 @@ class SetAnalysis:
     intervals: IntervalJobs | None = None
     margins: MarginJobs | None = None
     unused: tuple[Option, ...] = ()
+    run_scores: Floats | None = None
 
     @staticmethod
     def from_spec(
         counts: Counts, spec: CompareSpec, alternative: Alternative = "two-sided", *, alpha: float, second_run: bool
     ) -> SetAnalysis:
         """Return the analysis that a specification asks of a test set, ready to be counted."""
+        counts = counts.with_runs_as_units(*spec.levels, *filter(None, [spec.by]))
         unit = find_coarsest(counts, spec.levels) if spec.levels else counts.unit
         grouped = counts.with_unit(unit)
-        spec = spec.bind_metrics(grouped)
-        main = ComparisonJobs.from_spec(grouped, spec, second_run=second_run)
+        bound = spec.bind_metrics(grouped)
+        main = ComparisonJobs.from_spec(grouped, bound, second_run=second_run)
+        run_scores, spec = compute_run_scores(main, spec), bound
         dependences = compute_unit_correlations(main.comparisons, main.spec.units) if grouped.groups else ()
         finer = [level for level in dict.fromkeys(("item", *spec.levels)) if level != unit]
         levels = [*(finer if unit != "item" else ()), *list_clear_columns(dependences, MIN_GROUPS)]
-        levels = levels if spec.has_contrasts else []
+        levels = levels if spec.has_contrasts and not counts.apart else []
         contrasts = tuple(ComparisonJobs.build_contrast(counts.with_unit(level), spec) for level in levels)
         left_out = tuple(list_left_out(grouped, main.spec.pairs, spec.find_metrics(grouped), spec.by))
         margins = None if spec.margin is None else MarginJobs.from_comparisons(main, spec, spec.margin, alpha)
         return SetAnalysis(
-            main, dependences, contrasts, left_out, spec.tests, alternative, margins=margins, unused=spec.unused
+            main,
+            dependences,
+            contrasts,
+            left_out,
+            spec.tests,
+            alternative,
+            margins=margins,
+            unused=spec.unused,
+            run_scores=run_scores,
         )
 
     def __len__(self) -> int:
@@ -150,7 +171,7 @@ class SetAnalysis:
         """Key that analyses share if their results have the same groups of columns, so that one table can hold them."""
         units = tuple(jobs.spec.counts.unit for jobs in self.comparison_jobs)
         columns = tuple(entry.column for entry in self.dependences)
-        has_further = self.intervals is None, self.margins is None
+        has_further = self.intervals is None, self.margins is None, self.run_scores is None
         return self.alternative, has_further, self.tests, columns, units, len(self) > 0
 
     @cached_property
@@ -327,7 +348,11 @@ class Study:
             return ()
         jobs = [analysis.main for analysis in self.analyses]
         p_greater, p_less = (judge_counts(jobs, tallies, side)[0] for side in ("greater", "less"))
-        by_metric = [across.build_results(tallies, table, p_greater, p_less) for across in self.across]
+        errors = np.concatenate([compute_scores_and_errors(main.spec, main.comparisons)[1] for main in jobs])
+        by_metric = [
+            add_intervals(across, across.build_results(tallies, table, p_greater, p_less), table, errors)
+            for across in self.across
+        ]
         return tuple(verdict for verdicts in by_metric for verdict in verdicts)
 
 
@@ -363,6 +388,9 @@ def judge_studies(
     table = _add_adjusted_p(use_exact_p(table), all_families, tallies)
     if adjusted := _select_adjusted(table, all_families):
         table = add_families(table, [(entry.method, (entry.n_trials,), indices) for entry, indices in adjusted])
+        if table.runs is not None:
+            runs = adjust_runs(table.runs, [(entry.method, rows) for entry, rows in adjusted])
+            table = replace(table, runs=runs, adjusted=None)  # simultaneous intervals hold for these runs only
     comparisons = [analysis.main.comparisons for study in studies for analysis in study.analyses]
     table = explain_contested(replace(table, equal_scores=_compute_equal_scores(all_families, tallies)), comparisons)
     parts = [table] if len(studies) == 1 else map(_drop_empty_details, table.divide(sizes))
@@ -384,16 +412,35 @@ def _build_joint_table(studies: Sequence[Study], n_sampled: Integers, tallies: T
         differences = np.split(table.difference, np.cumsum([*map(len, analyses)])[:-1])
         pairs = [(entry.margins, d) for entry, d in zip(analyses, differences, strict=True) if entry.margins]
         margins = [jobs.build_columns(difference, tallies) for jobs, difference in pairs]
+        joined = Intervals.join(intervals) if intervals else None
+        runs = _compare_runs(analyses, studies[0].alpha)
         tables.append(
             replace(
                 table,
                 margins=Margins.join(margins) if margins else None,
-                intervals=Intervals.join(intervals) if intervals else None,
+                intervals=joined if joined is None or runs is None else use_recipe_intervals(joined, runs),
+                runs=runs,
                 origins=build_input_digests([a.main for a in analyses], studies[0].seed, get_version()),
             )
         )
         start = stop
     return Table.join(tables)
+
+
+def _compare_runs(analyses: Sequence[SetAnalysis], alpha: float) -> RunResults | None:
+    """Return the tests over runs and of recipes, None if systems have one run."""
+    results = [
+        compare_all_runs(
+            entry.main,
+            entry.run_scores,
+            entry.alternative,
+            alpha,
+            1 - alpha if entry.intervals is None else entry.intervals.confidence,
+        )
+        for entry in analyses
+        if entry.run_scores is not None
+    ]
+    return RunResults.join(results) if results else None
 
 
 def _drop_empty_details(table: Table) -> Table:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sigdask.counts import Counts, Outputs
+from sigdask.counts import Counts, Outputs, Runs
 from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, Bools, Floats, Integers
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
     from sigdask.formats.reading.tables import FileTable
 
 
-SWAP_CHOICES = ("together", "each")
-"""Values of the option `replicates`: how the replicates of an item are swapped."""
+CHOICES = ("together", "paired")
+"""Values of the option `replicates`. "paired": the runs of all systems share their seeds, in the order of the files."""
+
+RUN_NAMES = frozenset({"run", "seed", "replicate", "run_id", "random_seed", "rater", "annotator", "judge"})
+"""Names of columns of runs, or of raters. All items have the same ones."""
 
 PART_NAMES = frozenset({"task", "task_name", "dataset", "data_set", "subset", "testset", "test_set", "benchmark",
                         "collection", "corpus", "lp", "langpair", "language_pair", "doc", "document", "docid", "doc_id",
@@ -115,6 +118,8 @@ class SamplesRead:
         Tables with replicates: for each row, the number of its sample and the number of its item's samples.
     numbers : dict of Path to dict
         The number of samples by system (None if the table has no column of systems) and item.
+    runs : dict of Path to (str, set of tuple)
+        The column of runs in tables that have one, and the names of each system's runs.
     """
 
     format_: str
@@ -124,6 +129,7 @@ class SamplesRead:
     notes: dict[Path, str] = field(default_factory=dict)
     places: dict[Path, tuple[FileTable, Integers, Integers]] = field(default_factory=dict)
     numbers: dict[Path, dict[tuple[str | None, str], int]] = field(default_factory=dict)
+    runs: dict[Path, tuple[str, set[tuple[str, ...]]]] = field(default_factory=dict)
 
     def select_sample(self, path: Path) -> FileTable:
         """Return a table with the current sample of each item; an item with fewer samples repeats them in turn."""
@@ -161,6 +167,23 @@ class SamplesRead:
             column = [1 if numbers is None else numbers.get((key, item), 0) for item in counts.ids or ()]
             columns.append(column if any(column) else [-1] * counts.n_items)
         return np.array(columns, np.int64).T
+
+    def find_runs(self, n_files: int) -> Runs | None:
+        """Return the runs that replicates are: files of one name, or the values of a column. None if they are samples.
+
+        Parameters
+        ----------
+        n_files : int
+            Files of each system.
+        """
+        if n_files > 1:
+            return Runs("run", tuple(map(str, range(1, n_files + 1))))
+        names = set().union(*(table_names for _, table_names in self.runs.values()))
+        if not names or self.runs.keys() != self.places.keys() or not self.is_uniform:
+            return None
+        first, is_shared = min(names), len(names) == 1
+        shown = first if is_shared else tuple(map(str, range(1, len(first) + 1)))
+        return Runs(next(iter(self.runs.values()))[0], shown, is_shared)
 
     @property
     def is_uniform(self) -> bool:
@@ -229,8 +252,32 @@ def select_one_sample(
         note = f"{table.path}: {scope}: items are known by {'+'.join((*part_columns, id_name))}"
         table = table.replace_column(id_name, ids, ScopeNote(note))
         return select_one_sample(table, id_name, options.with_columns(id=id_name), within=within, gold=gold)
-    _check_samples(table, id_name, items, options, gold, within)
-    return _number_samples(table, id_name, items, side).select_sample(table.path)
+    run_column = _find_run_column(table, items, side, options, {id_name, gold, *within})
+    if run_column is None or options.columns.get("run") is None:
+        _check_samples(table, id_name, items, options, gold, within)
+    return _number_samples(table, id_name, items, side, run_column).select_sample(table.path)
+
+
+def _find_run_column(
+    table: FileTable, items: Factor, within: Factor | None, options: Options, aside: set[str | None]
+) -> str | None:
+    """Return the column of runs (seeds, raters): each item has a row for each run of its system. None without one."""
+    requested = options.columns.get("run")
+    names = [name for name in table.columns if name.lower() in RUN_NAMES and name not in {*aside, *table.nested}]
+    for name in names if requested is None else [requested]:
+        runs = Factor.from_values(table.get_column(name))
+        systems = np.zeros(len(items), np.int64) if within is None else within.codes.astype(np.int64)
+        _, run_of_system, n_rows = np.unique(systems * len(runs.levels) + runs.codes, return_inverse=True,
+                                             return_counts=True)  # fmt: skip
+        cells = _compute_cell_numbers(items, within)
+        n_items = np.bincount(systems[np.unique(cells, return_index=True)[1]])
+        rows = np.unique(cells * len(runs.levels) + runs.codes)
+        if len(rows) == len(items) and (n_rows[run_of_system.reshape(-1)] == n_items[systems]).all():
+            return name
+    if requested is not None:
+        found = "some items lack a run or have two rows of it"
+        raise InputError(f"column {requested!r} does not name runs: {found}", file=table.path)
+    return None
 
 
 def _join_columns(table: FileTable, names: Sequence[str]) -> Factor | None:
@@ -344,7 +391,9 @@ def _build_repeat_error(
     )
 
 
-def _number_samples(table: FileTable, id_name: str, items: Factor, within: Factor | None) -> SamplesRead:
+def _number_samples(
+    table: FileTable, id_name: str, items: Factor, within: Factor | None, run_column: str | None
+) -> SamplesRead:
     """Store for each row its sample number and its item's number of samples, and return the object that holds them."""
     cells = _compute_cell_numbers(items, within)
     values, cell, n_rows = np.unique(cells, return_inverse=True, return_counts=True)
@@ -369,7 +418,17 @@ def _number_samples(table: FileTable, id_name: str, items: Factor, within: Facto
     )
     sample_numbers = np.empty(len(cells), np.int64)
     starts = np.cumsum(n_rows) - n_rows
-    sample_numbers[np.argsort(cell, kind="stable")] = np.arange(len(cells)) - np.repeat(starts, n_rows)
+    rank = np.zeros(len(cells), np.int64)
+    if run_column is not None:
+        runs = [*table.get_column(run_column)]
+        rank = np.unique(runs, return_inverse=True)[1].reshape(-1)
+        side = [0] * len(runs) if within is None else within.codes.tolist()
+        pairs = sorted({*zip(side, runs, strict=True)})
+        names = {tuple(run for system, run in pairs if system == code) for code in {*side}}
+        samples.runs[table.path] = run_column, names
+        samples.notes[table.path] = f"{table.path}: {size_range} runs of each system (column {run_column!r})"
+        table = replace(table, columns={name: c for name, c in table.columns.items() if name != run_column})
+    sample_numbers[np.lexsort((rank, cell))] = np.arange(len(cells)) - np.repeat(starts, n_rows)
     samples.places[table.path] = table, sample_numbers, n_rows[cell]
     first_rows = np.unique(cell, return_index=True)[1].tolist()
     systems = [None] * len(n_rows) if within is None else [within[row] for row in first_rows]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sigdask.report.summary import checks as check_texts
 from sigdask.report.summary.checks import find_doubtful
 from sigdask.report.summary.margins import describe_margins
+from sigdask.report.summary.runs import describe_all_runs
 from sigdask.report.summary.standings import (
     ALL,
     BASELINE,
@@ -349,7 +350,7 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     is_checked = not bool(table.has_disagreement.any())
     answer, sentences = _build_answer(results)
     caveats = [*describe_margins(results), *_describe_chance(results)]
-    caveats += [*_describe_disagreement(results), *_describe_correlation(results)]
+    caveats += [*_describe_disagreement(results), *_describe_correlation(results), *describe_all_runs(table)]
     standings = Standings.from_table(table)
     return Verdict(
         scope=tuple(_add_full_stop(note.text) for note in results.notes if note.kind == "scope"),

@@ -13,6 +13,7 @@ import numpy as np
 
 from sigdask.metrics import SHARES
 from sigdask.randomization.stream import SCHEME
+from sigdask.report.summary.runs import describe_scope_of_runs
 from sigdask.report.tables.cells import describe_method, format_ends, format_interval, is_bounded
 from sigdask.report.wording import ADJUSTMENTS, ALTERNATIVES, INTERVAL_METHODS
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, get_version
@@ -272,8 +273,9 @@ def describe_comparison(r: Result, alpha: float, *, points: bool, where: str = "
         if r.alternative != "two-sided" and r.decision(alpha) is False and not r.is_contested(alpha)
         else _describe_two_sided
     )
-    standing = describe_difference(r, alpha, points, where)
-    return f"{standing}; {format_verdict_p(r, alpha)}{describe_contradiction(r, alpha)}"
+    standing = f"{describe_difference(r, alpha, points, where)}{describe_scope_of_runs(r, alpha)}"
+    these_runs = "for these runs " if r.runs else ""
+    return f"{standing}; {these_runs}{format_verdict_p(r, alpha)}{describe_contradiction(r, alpha)}"
 
 
 def describe_contradiction(r: Result, alpha: float) -> str:
@@ -285,7 +287,7 @@ def describe_contradiction(r: Result, alpha: float) -> str:
     if ends is None and r.interval is not None:
         ends = r.interval.low, r.interval.high
         is_other = abs(r.interval.confidence - (1 - alpha)) > 1e-9  # rounding of 1 - 0.95
-    if ends is None or decision is None or r.is_contested(alpha):
+    if ends is None or decision is None or r.runs is not None or r.is_contested(alpha):
         return ""
     low, high = ends
     excludes = {"two-sided": low > 0 or high < 0, "greater": low > 0, "less": high < 0}[r.alternative]

@@ -119,7 +119,14 @@ def convert_to_percent(results: ComparisonResults) -> ComparisonResults:
         adjusted=adjusted and replace(adjusted, low=scale * adjusted.low, high=scale * adjusted.high),
     )
     together = (
-        replace(v, metric=new_names[v.metric], difference=100 * v.difference) if v.metric in shares else v
+        replace(
+            v,
+            metric=new_names[v.metric],
+            difference=100 * v.difference,
+            interval=v.interval and (100 * v.interval[0], 100 * v.interval[1]),
+        )
+        if v.metric in shares
+        else v
         for v in results.together
     )
     return replace(results, table=scaled, together=tuple(together))

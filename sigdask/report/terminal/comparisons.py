@@ -17,6 +17,7 @@ from operator import attrgetter
 from sigdask.interface import get_interface
 from sigdask.report.layout import format_table, select_columns
 from sigdask.report.summary.margins import describe_margin_tests, describe_shown_margin
+from sigdask.report.summary.runs import describe_runs
 from sigdask.report.summary.sentences import (
     describe_alternative_unit,
     describe_contradiction,
@@ -28,6 +29,7 @@ from sigdask.report.tables.cells import (
     GROUPING_HEADERS,
     describe_method,
     explain_group_marks,
+    format_ends,
     format_groups,
     format_p_cell,
 )
@@ -125,6 +127,8 @@ def _build_columns(results: Sequence[Result], alpha: float, points: frozenset[st
         ),
         ("adjusted p", [format_p_cell(r.p_adjusted, alpha, is_bound=r.is_adjusted_bound) for r in results]),
         ("equal-score p", _list_equal_score_p(results, alpha)),
+        ("p over runs", [format_p_cell(r.runs.p_runs if r.runs else None, alpha) for r in results]),
+        ("p of recipes", [format_p_cell(r.runs.best_p if r.runs else None, alpha) for r in results]),
         ("within margin", [describe_shown_margin(r) for r in results]),
         ("method", [describe_method(r) if has_methods else "" for r in results]),
     ]
@@ -192,7 +196,8 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
     alpha, adjusted = results.alpha, any(v.p_adjusted is not None for v in results.together)
     rows = [
         [
-            v.a, v.b, v.metric, format_signed(v.difference), format_p_cell(v.p_value, alpha),
+            v.a, v.b, v.metric, format_signed(v.difference), format_ends(*v.interval) if v.interval else "",
+            format_p_cell(v.p_value, alpha),
             *([format_p_cell(v.p_adjusted, alpha)] if adjusted else []),
             _format_replicated(v.greater_in, v.n_sets, v.p_greater), _format_replicated(v.less_in, v.n_sets, v.p_less),
             "exact" if v.method == "exact" else format_count(v.n_trials, "trial"),
@@ -207,7 +212,8 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
         f"above B, or below (one-sided at {level:g}{', unadjusted' * (len(results.together) > 1)})"
     )
     p_headers = ["unadjusted p", "adjusted p"] if adjusted else ["p"]
-    names = ["A", "B", "metric", "mean A - B", *p_headers, "A above B in", "below in", "method"]
+    interval_header = f"{100 * (1 - alpha):.4g} % interval"
+    names = ["A", "B", "metric", "mean A - B", interval_header, *p_headers, "A above B in", "below in", "method"]
     parts = [f"{title}\n{format_table(names, rows, width)}"]
     if len(verdicts) < len(results.together):
         parts.append(f"the {MAX_SHOWN} smallest p of {len(results.together):,} ({tell_where_all_are()})")
@@ -341,7 +347,8 @@ def _iter_lines(r: Result, alpha: float) -> Iterator[str]:
     subset_text = f" ({r.subset['column']} {r.subset['value']})" if r.subset else ""
     yield make_printable(f"{r.metric}{subset_text}: {describe_standing(r, alpha)}")
     sizes = [] if r.interval is None else [describe_size(r)]
-    yield from (make_printable(f"    {text}") for text in (*sizes, *describe_margin_tests(r)))
+    sizes += [*describe_margin_tests(r), *describe_runs(r.runs, alpha)]
+    yield from (make_printable(f"    {text}") for text in sizes)
     for check in r.checks:
         if check.verdict != "not applicable":
             yield make_printable(f"    {check.name} {check.verdict}: {describe_check(check)}")
