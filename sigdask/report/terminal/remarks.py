@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sigdask.report.summary.headline import Verdict
-from sigdask.results.columns import take_column
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.notes import CHANGES_VERDICTS, Note, NoteKind, drop_duplicates, remove_kind
@@ -92,7 +91,8 @@ def iter_remarks(
 
 def _describe_causes(table: Table) -> Iterator[str]:
     """Yield a line with the known causes of contested results, each with their number."""
-    causes = Counter(take_column(get_equal_scores(table).cause, np.flatnonzero(table.is_contested)).to_list())
+    column = get_equal_scores(table).cause
+    causes = Counter(column[row] for row in np.flatnonzero(table.is_contested).tolist())
     if table.deciding is not None:
         causes["few units that decide"] = int(np.count_nonzero(table.deciding.n_deciding))
     if named := [f"{cause} ({n:,})" for cause, n in causes.most_common() if cause and n]:
