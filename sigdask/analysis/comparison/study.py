@@ -494,8 +494,10 @@ def _compute_equal_scores(families: Families, tallies: Tallies) -> EqualScores |
     """Return the equal-score tests of all comparisons in row order; None without comparisons."""
     tests = [(adjustment.equal_scores, rows) for adjustment, rows in families]
     columns = [test.compute_columns(tallies) for test, _ in tests if test is not None]
+    if not columns:
+        return None
     rows = np.concatenate([family_rows for _, family_rows in tests])
-    return EqualScores.join(columns).take(np.argsort(rows, kind="stable")) if columns else None
+    return EqualScores.join(columns).take(np.argsort(rows, kind="stable"))
 
 
 def _select_adjusted(table: Table, families: Families) -> Families:

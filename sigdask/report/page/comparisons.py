@@ -194,7 +194,8 @@ def _find_contrary_intervals(table: Table) -> NDArray[np.bool_]:
         for other in ("less", "greater")
     )
     excludes = (is_above & (intervals.low > 0)) | (is_below & (intervals.high < 0))
-    return np.asarray(~np.isnan(intervals.low) & np.isin(table.outcome, (0, 1)) & (excludes != (table.outcome == 1)))
+    is_known = ~np.isnan(intervals.low) & np.isin(table.outcome, (0, 1))
+    return np.asarray(is_known & (excludes != (table.outcome == 1)))
 
 
 def _encode_better(table: Table) -> str:

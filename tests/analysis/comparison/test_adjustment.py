@@ -46,7 +46,7 @@ def test_an_adjusted_p_is_never_below_p_and_raw_counts_do_not_change(adjust):
             "interval_simultaneous",
             "equal_scores",
         )
-    ) | {"checks": ()}
+    ) | {"checks": (), "notes": ()}
     assert [replace(r, **adjusted_fields) for r in adjusted] == [replace(r, **adjusted_fields) for r in plain]
     assert adjusted.family.n_comparisons == 10
 
