@@ -103,7 +103,7 @@ def test_contested_results_name_their_causes():
 
 def test_mean_differences_over_test_sets_have_an_equal_score_test():
     # oracle: plain NumPy, other random numbers
-    x = [build_rng(n).standard_normal((n, 2)) + [0, 0.4] for n in (20, 30, 25)]
+    x = [np.array([0, 0.4]) + build_rng(n).standard_normal((n, 2)) for n in (20, 30, 25)]
     counts = [Counts.from_scores(dict(zip("ab", s.T, strict=True)), name=f"t{len(s)}") for s in x]
     [r] = compare_sets(counts, together=True, **OPTIONS).together
     num = den = 0
