@@ -77,11 +77,16 @@ def test_every_comparison_has_an_equal_score_test_with_the_adjustment_of_its_p(a
     assert not results.table.has_disagreement.any()
 
 
-def test_differences_of_one_size_need_no_equal_score_test_and_intervals_change_none():
+def test_items_scored_0_or_1_need_no_equal_score_test_and_intervals_change_none():
     a = build_rng(3).integers(0, 2, (3, 30))
     results = compare_all(dict(zip("abc", a, strict=True)), **OPTIONS)
     assert {r.equal_scores.p_value for r in results} == {None}
-    assert all("one size" in r.equal_scores.why for r in results)
+    assert all("scored 0 or 1" in r.equal_scores.why for r in results)
+    wins = build_rng(4).integers(1, 9, 30)  # 30 wins of one size: a rare large loss may not have been drawn
+    [r] = compare_all({"a": wins + 1, "b": wins}, **OPTIONS)
+    assert (r.equal_scores.p_value, r.verdict(0.05), r.equal_scores.cause) == (
+        1, "contested", "differences do not vary",
+    )  # fmt: skip
     data = draw_normal()
     results, with_intervals = (compare_all(data, interval=kind, **OPTIONS) for kind in ("none", "auto"))
     assert results.family.n_resamples is None
