@@ -25,12 +25,11 @@ MATRICES = {
 def matrices() -> Iterator[str]:
     """Yield a row for each matrix: the number of pairs at 0.05 by each procedure."""
     from sigdask import compare_all, read
-    from sigdask.formats import Options
 
     yield "| matrix | systems × units | pairs | max-T | contested of these | Holm | Holm's that max-T lacks |"
     yield "|---|---|---|---|---|---|---|"
     for name, path in MATRICES.items():
-        counts = read(DATA / path, options=Options(missing="pairwise"))
+        counts = read(DATA / path, missing="pairwise")
         max_t, holm = (
             compare_all(
                 counts, metrics=["mean"], trials=trials, adjust=adjust, second_run=False, cluster="none", beside=False,

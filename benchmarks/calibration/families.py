@@ -156,7 +156,7 @@ def measure_simultaneous(name, rng, n_sets):
     covered = []
     for _ in range(n_sets):
         counts = draw_counts(NULLS[name], rng, n_topics=TOPIC_COUNTS.get(name, N_TOPICS))
-        details = compare_all_pairs(counts, rng, "max-t", "auto").adjusted
+        details = compare_all_pairs(counts, rng, "max-t", "bootstrap").adjusted
         covered.append(((details.low <= 0) & (details.high >= 0))[details.has_interval].all())
     return {"all intervals": Outcome(np.array(covered), 0.93, "at least")}
 

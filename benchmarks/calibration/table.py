@@ -176,7 +176,10 @@ def find_common_level(rates: Sequence[MeasuredRate]) -> float:
 
 
 def _describe_sizes(rates: Sequence[MeasuredRate]) -> str:
-    min_sets, max_sets = min(m.n_sets for m in rates), max(m.n_sets for m in rates)
+    row_sizes: dict[str, int] = {}
+    for m in rates:  # some columns are shares of what another column has
+        row_sizes[m.row] = max(m.n_sets, row_sizes.get(m.row, 0))
+    min_sets, max_sets = min(row_sizes.values()), max(row_sizes.values())
     if max_sets <= 1:
         return ""
     return (
