@@ -42,7 +42,7 @@ def matrices() -> Iterator[str]:
                 counts, metrics=["mean"], trials=trials, adjust=adjust, second_run=False, cluster="none", beside=False
             )
             if adjust == "max-t":
-                max_t_rows = [(r, (r.p_adjusted_by or {}).get("max-t", r.p_adjusted)) for r in results]
+                max_t_rows = [(r, r.p_adjusted) for r in results]
                 significant["max-T alone"] = {(r.a, r.b) for r, p in max_t_rows if (p or 0.0) <= results.alpha}
             significant[adjust] = {(r.a, r.b) for r in results if (r.p_adjusted or 0.0) <= results.alpha}
         numbers = [f"{len(pairs):,}" for pairs in significant.values()]

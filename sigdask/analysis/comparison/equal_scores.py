@@ -15,6 +15,7 @@ from typing import cast
 
 import numpy as np
 
+from sigdask.analysis.comparison.intervals import are_matched
 from sigdask.analysis.comparison.jobs import FamilyComparisons
 from sigdask.analysis.comparison.pairs import Comparisons, build_full_panels
 from sigdask.counts.factors import group_rows, number_rows, take_cells
@@ -34,7 +35,9 @@ from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.results.columns import Assumptions, CodedColumn, EqualScores
+from sigdask.results.record import EqualScoreResult
 from sigdask.results.table import Table
+from sigdask.results.values import build_optional
 from sigdask.statistics.bounds import compute_bound
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, enforce_step_down
 
@@ -46,14 +49,14 @@ take too long.
 MAX_DRAWN, MAX_PRODUCTS = 2 * 10**8, 2**33
 """Maximum units drawn, and units times comparisons, with more than the least number of resamples: seconds of a core."""
 
-ONE_SIZE = "all differences have one size, so equal scores mean equal chances of a win and a loss, which p tests"
+BINARY = "items are scored 0 or 1, so equal scores mean equal chances of a win and a loss, which p tests"
 SETS = "resamples of units leave out terms, so that scores of sets of distinct terms fall"
 DEPENDENT = "decisions on pairs that share a cell depend on each other, so that they cannot be resampled"
 SLOW = "the score is computed from random signs, which would be too slow to repeat without each unit"
 NO_ERROR = "the score without some units is not defined or does not vary, so that there is no standard error"
 STOPPED = "the resamples were not all counted"
-REASONS = ("", ONE_SIZE, SETS, DEPENDENT, SLOW, NO_ERROR, STOPPED)
-MADE, IS_ONE_SIZE, IS_OF_SETS, IS_DEPENDENT, IS_SLOW, HAS_NO_ERROR, IS_STOPPED = range(len(REASONS))
+REASONS = ("", BINARY, SETS, DEPENDENT, SLOW, NO_ERROR, STOPPED)
+MADE, IS_BINARY, IS_OF_SETS, IS_DEPENDENT, IS_SLOW, HAS_NO_ERROR, IS_STOPPED = range(len(REASONS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +86,21 @@ class EqualScoreTest:
     ) -> EqualScoreTest:
         """Return the test of comparisons, whose resamples also give simultaneous intervals if these are wanted."""
         reason = _find_reasons(comparisons)
-        rows = np.flatnonzero((reason == MADE) | (reason == IS_ONE_SIZE))
+        rows = np.flatnonzero((reason == MADE) | (reason == IS_BINARY))
         if not (reason == MADE).any() and not with_intervals:
             return EqualScoreTest(method, reason, rows[:0])
         selected = comparisons.select(rows)
         family = build_bootstrap(selected, alternative, has_cells=with_intervals)
         n = count_resamples(family, BH_RESAMPLES if method == "bh" and len(rows) > 1 else RESAMPLES)
         return EqualScoreTest(method, reason, rows, Job(family, n, label=f"resamples of {len(rows)} comparisons"))
+
+    @staticmethod
+    def build_across(comparisons: FamilyComparisons, members: Integers, alternative: Alternative) -> EqualScoreTest:
+        """Return the test of mean differences over several test sets, from the comparisons of each hypothesis."""
+        family = build_bootstrap(comparisons, alternative, members)
+        n, rows = len(members), np.arange(len(members))
+        job = Job(family, count_resamples(family, RESAMPLES), label=f"resamples of {n} comparisons over all sets")
+        return EqualScoreTest("max-t" if n > 1 else "none", np.full(n, MADE), rows, job)
 
     @property
     def family(self) -> StudentisedBootstrap:
@@ -122,6 +133,20 @@ class EqualScoreTest:
             columns.cause,
         )
 
+    def compute_records(self, tallies: Tallies) -> list[EqualScoreResult]:
+        """Return the test of each comparison as a record."""
+        columns = self.compute_columns(tallies)
+        p_values = (build_optional(p).to_list() for p in (columns.p_value, columns.p_adjusted))
+        return [
+            *map(
+                EqualScoreResult,
+                *p_values,
+                columns.n_resamples.tolist(),
+                columns.why.to_list(),
+                columns.cause.to_list(),
+            )
+        ]
+
     def _compute_p_values(self, counts: Integers, n_resamples: int) -> tuple[Floats, Floats]:
         """Return p of each comparison in the bootstrap, and the adjusted p."""
         own, joint = (compute_bound(counts[:, tail], n_resamples) for tail in (OWN, STEP_DOWN))
@@ -139,8 +164,7 @@ def _find_reasons(comparisons: FamilyComparisons) -> Integers:
     for rows in group_rows(number_rows(panel)):
         shared = panels[panel[rows[0]]]
         if isinstance(shared, Panel) and shared.kind == SUMS:
-            has_one_size = take_cells(shared.sign_counts[..., 0], row[rows], column[rows]) >= 0
-            reason[rows] = np.where(has_one_size, IS_ONE_SIZE, MADE)
+            reason[rows] = np.where(take_cells(are_matched(shared), row[rows], column[rows]), IS_BINARY, MADE)
         elif isinstance(shared, PresencePanel):
             reason[rows] = IS_OF_SETS
         elif isinstance(shared, DecisionPanel):
@@ -151,6 +175,7 @@ def _find_reasons(comparisons: FamilyComparisons) -> Integers:
 
 
 ANSWERS, SKEWED, FEW = "unequal numbers of answers", "skewed differences", "few units"
+CONSTANT, FAMILY = "differences do not vary", "less power in a family"
 
 UNEQUAL, LARGE, CHANCE, FEW_UNITS = 1.5, 1.0, 1.96, 20
 """Least ratio of the denominators of two scores, least skewness (and its least value in standard errors), and number of
@@ -180,12 +205,15 @@ def explain_contested(table: Table, set_comparisons: Sequence[Comparisons]) -> T
             if not len(rows) or not isinstance(panel, Panel) or panel.kind != SUMS:
                 continue
             pairs, table_rows = comparisons.row[rows].astype(np.int64), start + rows
+            own, joint = (getattr(table.equal_scores, name)[table_rows] for name in ("p_value", "p_adjusted"))
+            for name, is_cause in ((CONSTANT, own == 1), (FAMILY, (own <= table.alpha) & (joint > table.alpha))):
+                cause[table_rows[is_cause & (cause[table_rows] == "")]] = name
             found.skewness[table_rows] = compute_skewness(panel, metric, pairs.tolist())
             limit = max(LARGE, CHANCE * math.sqrt(6 / max(panel.n_units, 1)))
             found.is_skewed[table_rows] = np.abs(found.skewness[table_rows]) > limit
             for name, is_cause in ((SKEWED, found.is_skewed[table_rows]), (ANSWERS, _is_unequal(panel, metric, pairs))):
                 for row in table_rows[is_cause].tolist():
-                    cause[row] = f"{name}, {cause[row]}" if cause[row] else name
+                    cause[row] = f"{name}, {cause[row]}" if cause[row] not in {"", FAMILY} else name
             deciding = find_deciding(panel, metric, pairs, verdicts.take(table_rows))
             found.n_deciding[table_rows], found.reverses[table_rows] = deciding
         start += len(comparisons)
@@ -212,9 +240,22 @@ def _extract_verdicts(table: Table) -> ComparisonVerdicts:
 
 
 def build_bootstrap(
-    comparisons: FamilyComparisons, alternative: Alternative, *, has_cells: bool = False
+    comparisons: FamilyComparisons, alternative: Alternative, parts: Integers | None = None, *, has_cells: bool = False
 ) -> StudentisedBootstrap:
-    """Return the studentised bootstrap of comparisons, on panels that include concordant units."""
+    """Return the studentised bootstrap of comparisons, on panels that include concordant units.
+
+    Parameters
+    ----------
+    comparisons : FamilyComparisons
+        The comparisons.
+    alternative : str
+        Alternative of all comparisons.
+    parts : int64 array, shape (n_hypotheses, n_sets), optional
+        The comparisons of whose mean difference each hypothesis is; by default each is of one comparison.
+    has_cells : bool
+        As in `StudentisedBootstrap`.
+    """
+    parts = np.arange(len(comparisons))[:, None] if parts is None else parts
     n, n_before = len(comparisons), 0
     panel, row, column = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
     panels: list[ComparedPanel] = []
@@ -227,9 +268,11 @@ def build_bootstrap(
         panels, n_before = panels + set_panels, n_before + len(set_panels)
     member_index = number_rows(panel, column)
     first_rows = [set_panels[0] for set_panels in group_rows(member_index)]
-    members = tuple(FamilyMember(_get_contributions(panels[panel[k]]), int(column[k])) for k in first_rows)
+    weight = 1 / parts.shape[1]
+    members = tuple(FamilyMember(_get_contributions(panels[panel[k]]), int(column[k]), weight) for k in first_rows)
     n_units = tuple(comparisons.comparison_jobs[comparisons.set_index[k]].spec.units.n_units for k in first_rows)
-    family = MaxTFamily(members, np.column_stack([member_index, row])[:, None, :], SIDES[alternative], studentised=True)
+    places = np.column_stack([member_index, row])[parts]
+    family = MaxTFamily(members, places, SIDES[alternative], studentised=True)
     return StudentisedBootstrap(family, n_units, has_cells)
 
 

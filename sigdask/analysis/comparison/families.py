@@ -298,11 +298,14 @@ class AcrossSets:
         The comparisons of each hypothesis; -1 if its metric is on fewer sets.
     job : Job
         The job to count.
+    equal_scores : EqualScoreTest
+        The equal-score test of the hypotheses.
     """
 
     family: MaxTFamily
     members: Integers
     job: Job
+    equal_scores: EqualScoreTest
 
     def build_results(
         self, tallies: Tallies, table: Table, p_greater: Floats, p_less: Floats
@@ -323,7 +326,7 @@ class AcrossSets:
         single = compute_rates(self.family, tally, tail)
         joint = compute_joint_p_values(self.family, tally)
         p, adjusted, low, high = single[0], *(np.maximum(x, y) for x, y in zip(joint, single, strict=True))
-        is_family = len(self.members) > 1
+        is_family, equal_scores = len(self.members) > 1, self.equal_scores.compute_records(tallies)
         level = table.alpha / 2 if self.family.side == 0 else table.alpha
         greater, less = self._count_replicated(p_greater, level), self._count_replicated(p_less, level)
         differences = np.where(self.members < 0, 0.0, table.difference[self.members]).tolist()
@@ -344,6 +347,7 @@ class AcrossSets:
                 p_greater=float(greater[1][h]),
                 less_in=int(less[0][h]),
                 p_less=float(less[1][h]),
+                equal_scores=equal_scores[h],
             )
             for h, (k, n_sets) in enumerate(zip(self.members[:, 0].tolist(), self._n_sets.tolist(), strict=True))
         )
@@ -383,7 +387,8 @@ def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative) 
     assert isinstance(adjustment.family, MaxTFamily)
     label = f"{len(member_table)} comparisons over all sets"
     job = Job(adjustment.family, adjustment.n_trials, label=label)
-    return AcrossSets(adjustment.family, member_table, job)
+    test = EqualScoreTest.build_across(comparisons, member_table, alternative)
+    return AcrossSets(adjustment.family, member_table, job, test)
 
 
 def _group_by_hypothesis(hypothesis: Integers, size: int) -> Integers:

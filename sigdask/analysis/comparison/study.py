@@ -250,7 +250,8 @@ class Study:
     def cells(self) -> list[CountedCells]:
         """The comparisons' counts, in the order of the jobs."""
         families = [(job, rows) for adjustment, rows in self.families for job in adjustment.jobs]
-        families += [(self.across.job, np.zeros(0, np.int64))] if self.across else []
+        across = [self.across.job, self.across.equal_scores.job] if self.across else []
+        families += [(job, np.zeros(0, np.int64)) for job in across if job is not None]
         return [
             *join_cells((analysis.cells for analysis in self.analyses), self._sizes),
             *(CountedCells.from_whole(job, rows) for job, rows in families),

@@ -5,8 +5,8 @@ Where differences are skewed and their means equal, swaps are not valid and max-
 then keep the skewness, and the standard error follows it.
 
 What a unit contributes to a difference is linearised at each system's own sums: exact for means over units of
-equal weight. Contributions become integers whose squares sum exactly in float64, so a count depends neither on the
-partition nor on the order of summation.
+equal weight. A ratio of counts is computed again in each resample. Contributions become integers whose squares sum
+exactly in float64, so a count depends neither on the partition nor on the order of summation.
 
 References
 ----------
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.io.caches import cached_njit
-from sigdask.metrics.forms import Formula, compute_gradients, compute_scores_or_nan
+from sigdask.metrics.forms import Formula, Ratios, compute_gradients, compute_scores_or_nan
 from sigdask.randomization.families.deviations import get_contribution_step
 from sigdask.randomization.families.max_t import MaxTFamily, sort_statistics
 from sigdask.randomization.kernels.dense import limit_blas_threads
@@ -106,6 +106,49 @@ class UnitMoments:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RatioTerms:
+    """What a unit of each kind adds to a ratio of sums, such as precision or F1: integers.
+
+    Attributes
+    ----------
+    above, below : float64 array, shape (n_kinds, n_systems)
+        Numerators and denominators of each system.
+    """
+
+    above: Floats
+    below: Floats
+
+    def resample(self, weights: Floats, i: Integers, j: Integers) -> tuple[Floats, Floats]:
+        """Return differences of some pairs of systems in resamples, and their variances linearised in each resample.
+
+        Parameters
+        ----------
+        weights : float64 array, shape (n_trials, n_kinds)
+            How often each resample draws each kind.
+        i, j : int64 array, shape (n_pairs,)
+            Systems of each pair.
+
+        Returns
+        -------
+        (float64 array, float64 array)
+            Of shape (n_trials, n_pairs). The variance is 0 where it is unknown, as for a system without answers.
+        """
+        with limit_blas_threads():
+            powers = [self.above, self.below, self.above**2, self.above * self.below, self.below**2]
+            above, below, *squares = (weights @ power for power in powers)
+            pairs = [x[:, i] * y[:, j] for x in (self.above, self.below) for y in (self.above, self.below)]
+            both, above_below, below_above, below_both = (weights @ pair for pair in pairs)
+        share = np.divide(1.0, below, out=np.zeros_like(below), where=below > 0)
+        ratio = above * share
+        own = (squares[0] - 2 * ratio * squares[1] + ratio**2 * squares[2]) * share**2
+        first, second = ratio[:, i], ratio[:, j]
+        joint = both - second * above_below - first * below_above + first * second * below_both
+        var = own[:, i] + own[:, j] - 2 * joint * share[:, i] * share[:, j]
+        is_known = (var > CONSTANT * (own[:, i] + own[:, j])) & (below[:, i] > 0) & (below[:, j] > 0)
+        return first - second, np.where(is_known, var, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ResampledSet:
     """One test set whose units are resampled, with the units grouped into kinds.
 
@@ -123,6 +166,8 @@ class ResampledSet:
         For each of these members, contributions of a unit of each kind to each system's score.
     below : tuple of float64 array, shape (n_kinds,)
         Share of a unit in a mean's denominator. Zero if it is equal for all units, and for other scores.
+    ratios : tuple of RatioTerms or None
+        For each of these members whose score is one ratio of sums, what units add to it.
     """
 
     key: Key
@@ -131,6 +176,7 @@ class ResampledSet:
     members: tuple[int, ...]
     systems: tuple[Floats, ...]
     below: tuple[Floats, ...]
+    ratios: tuple[RatioTerms | None, ...]
 
     @property
     def n_units(self) -> int:
@@ -235,7 +281,9 @@ class StudentisedBootstrap(ResampledPanel):
             if self.has_cells:
                 cells += np.bincount(find_cells(largest), minlength=N_CELLS)
         counts[~varies] = n_trials  # p = 1
-        counts[~varies & (self.family.observed != 0), STEP_DOWN] = 0  # `find_unknown`
+        is_jackknife = np.array([isinstance(member.panel, JackknifePanel) for member in self.members])
+        is_unknown = ~varies & (self.family.observed != 0) & is_jackknife[self.family.parts[:, 0, 0]]
+        counts[is_unknown, STEP_DOWN] = 0  # `find_unknown`
         rows = [counts, cells.reshape(CELL_ROWS, len(TAILS))] if self.has_cells else [counts]
         return Tally(n_trials, np.concatenate(rows)[:, None, :])
 
@@ -260,7 +308,8 @@ class StudentisedBootstrap(ResampledPanel):
         added = [compute_system_contributions(member.panel, member.metric, n_units) for member in set_members]
         multiplicity = np.bincount(kinds, minlength=len(first_units)).astype(np.float64)
         systems, below = (tuple(score_and_share[side][first_units] for score_and_share in added) for side in range(2))
-        return ResampledSet(key, kinds, multiplicity, tuple(members), systems, below)
+        terms = (build_ratio_terms(member.panel, member.metric, n_units, first_units) for member in set_members)
+        return ResampledSet(key, kinds, multiplicity, tuple(members), systems, below, tuple(terms))
 
     @cached_property
     def _position_of(self) -> dict[int, tuple[int, int]]:
@@ -392,7 +441,28 @@ class StudentisedBootstrap(ResampledPanel):
                 with limit_blas_threads():
                     above, square = moment.first @ weights.T, moment.second @ weights.T
                 add_moments(moment.rows, above, square, moment.base, float(resampled.n_units), num, var)
+            if self.family.parts.shape[1] == 1:
+                self._recompute_ratios(batch, draw_counts, num, var)
             yield batch, num, var
+
+    def _recompute_ratios(self, batch: Integers, draw_counts: list[Floats], num: Floats, var: Floats) -> None:
+        """Replace the linearised sums of ratios by ratios of resampled sums, on the same scale.
+
+        With few answers the linear function is too far off: with 2 and .2 answers in each of 20 sentences and equal
+        precision, it rejects in 32 % of data sets at 0.05, and the recomputed ratio in 10 %.
+        """
+        parts, (errors, variances) = self.family.parts[batch, 0], self._errors_and_variances
+        for k in np.unique(parts[:, 0]).tolist():
+            s, position = self._position_of[k]
+            rows = np.flatnonzero((parts[:, 0] == k) & (variances[batch] > 0))
+            if (terms := self.test_sets[s].ratios[position]) is None or not len(rows):
+                continue
+            step = (errors[batch[rows]] / np.sqrt(variances[batch[rows]]) / abs(self.members[k].weight))[:, None]
+            difference, variance = terms.resample(draw_counts[s], *self.members[k].panel.pairs[parts[rows, 1]].T)
+            observed, _ = terms.resample(
+                self.test_sets[s].multiplicity[None], *self.members[k].panel.pairs[parts[rows, 1]].T
+            )
+            num[rows], var[rows] = (difference - observed).T / step, variance.T / step**2
 
 
 def _iter_columns(panel: Panel | JackknifePanel, n_units: int) -> Iterator[NDArray[Any]]:
@@ -458,8 +528,24 @@ def compute_system_contributions(panel: Panel | JackknifePanel, metric: int, n_u
     return _expand_to_all_units(added, panel, n_units), _expand_to_all_units(share, panel, n_units)
 
 
+def build_ratio_terms(
+    panel: Panel | JackknifePanel, metric: int, n_units: int, first_units: Integers
+) -> RatioTerms | None:
+    """Return what some units add to a score that is one ratio of integers; None for means and other scores."""
+    if isinstance(panel, JackknifePanel) or panel.linear[metric]:
+        return None
+    form = panel.metrics[metric].form
+    if not isinstance(form, Ratios) or len(form.numerators) > 1:
+        return None
+    added = np.asarray(panel.to_arguments(metric, panel.values), np.float64)
+    above, below = (added @ np.array(weights[0], np.float64) for weights in (form.numerators, form.denominators))
+    if (np.rint(above) != above).any() or (np.rint(below) != below).any():
+        return None
+    return RatioTerms(*(_expand_to_all_units(x, panel, n_units)[first_units] for x in (above, below)))
+
+
 def find_unknown(counts: Integers) -> Bools:
-    """Return which hypotheses have no standard error although they differ, from counts of shape (n_hypotheses, 2)."""
+    """Return which hypotheses have no jackknife, as a score without a unit is undefined, from (n_hypotheses, 2)."""
     return np.asarray(counts[:, OWN] > counts[:, STEP_DOWN])
 
 

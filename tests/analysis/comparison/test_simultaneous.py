@@ -9,8 +9,8 @@ from builders import build_rng
 from command import call_sigdask
 from nights import read_tallies, write_plan
 
-from sigdask import Counts, compare_all, run_plan
-from sigdask.analysis.comparison.equal_scores import build_bootstrap
+from sigdask import Counts, compare_all, compare_sets, run_plan
+from sigdask.analysis.comparison.equal_scores import EqualScoreTest, build_bootstrap
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.nightly.plan import load_plan
@@ -77,11 +77,16 @@ def test_every_comparison_has_an_equal_score_test_with_the_adjustment_of_its_p(a
     assert not results.table.has_disagreement.any()
 
 
-def test_differences_of_one_size_need_no_equal_score_test_and_intervals_change_none():
+def test_items_scored_0_or_1_need_no_equal_score_test_and_intervals_change_none():
     a = build_rng(3).integers(0, 2, (3, 30))
     results = compare_all(dict(zip("abc", a, strict=True)), **OPTIONS)
     assert {r.equal_scores.p_value for r in results} == {None}
-    assert all("one size" in r.equal_scores.why for r in results)
+    assert all("scored 0 or 1" in r.equal_scores.why for r in results)
+    wins = build_rng(4).integers(1, 9, 30)  # 30 wins of one size: a rare large loss may not have been drawn
+    [r] = compare_all({"a": wins + 1, "b": wins}, **OPTIONS)
+    assert (r.equal_scores.p_value, r.verdict(0.05), r.equal_scores.cause) == (
+        1, "contested", "differences do not vary",
+    )  # fmt: skip
     data = draw_normal()
     results, with_intervals = (compare_all(data, interval=kind, **OPTIONS) for kind in ("none", "auto"))
     assert results.family.n_resamples is None
@@ -99,6 +104,31 @@ def test_contested_results_name_their_causes():
     assert r.p_value < 0.01
     assert r.equal_scores.p_value == pytest.approx(0.083, abs=0.01)
     assert (r.verdict(0.05), r.equal_scores.cause) == ("contested", "unequal numbers of answers")
+
+
+def test_mean_differences_over_test_sets_have_an_equal_score_test():
+    # oracle: plain NumPy, other random numbers
+    x = [np.array([0, 0.4]) + build_rng(n).standard_normal((n, 2)) for n in (20, 30, 25)]
+    counts = [Counts.from_scores(dict(zip("ab", s.T, strict=True)), name=f"t{len(s)}") for s in x]
+    [r] = compare_sets(counts, together=True, **OPTIONS).together
+    num = den = 0
+    for s in x:
+        d = s[:, 0] - s[:, 1]
+        drawn = d[build_rng(1).integers(0, len(d), (20_000, len(d)))]
+        num, den = num + drawn.mean(axis=1) - d.mean(), den + drawn.var(axis=1) / len(d)
+    t = abs(3 * r.difference) / np.sqrt(sum((s[:, 0] - s[:, 1]).var() / len(s) for s in x))
+    assert r.equal_scores.p_value == pytest.approx((np.abs(num) / np.sqrt(den) >= t).mean(), abs=0.008)
+    assert r.is_contested(r.p_value) == (r.equal_scores.p_value > r.p_value)
+
+
+def test_resamples_that_a_deadline_stops_give_no_p():
+    data = draw_normal()
+    spec = CompareSpec(metrics=["mean"]).bind_metrics(data)
+    comparisons = FamilyComparisons.from_jobs(ComparisonJobs.from_spec(data, spec, second_run=False))
+    test = EqualScoreTest.build("max-t", comparisons, "two-sided", with_intervals=False)
+    columns = test.compute_columns({test.job: test.job.panel.tally(run=0, first=0, n_trials=4096)})
+    assert np.isnan(columns.p_value).all()
+    assert {columns.why[row] for row in range(6)} == {"the resamples were not all counted"}
 
 
 def test_tukeys_published_p_stands_beside_the_one_that_the_verdict_takes():
