@@ -107,7 +107,12 @@ class SetAnalysis:
 
     @staticmethod
     def from_spec(
-        counts: Counts, spec: CompareSpec, alternative: Alternative = "two-sided", *, alpha: float, second_run: bool
+        counts: Counts,
+        spec: CompareSpec,
+        alternative: Alternative = "two-sided",
+        *,
+        second_run: bool,
+        alpha: float = 0.05,
     ) -> SetAnalysis:
         """Return the analysis that a specification asks of a test set, ready to be counted."""
         unit = find_coarsest(counts, spec.levels) if spec.levels else counts.unit

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.fields import Integers
 from sigdask.report.summary import checks as check_texts
 from sigdask.report.summary.checks import find_borderline, list_causes
 from sigdask.report.summary.margins import describe_margins
@@ -379,7 +379,7 @@ def _describe_chance(results: ComparisonResults) -> Iterator[str]:
     yield from describe_chance(n, table.alpha, "metrics" if n == n_metrics else "comparisons")
 
 
-def count_tests(table: Table, family: Integers) -> int:
+def count_tests(table: Table, family: NDArray[Any]) -> int:
     """Return the number of tests that are not adjusted together: families, and comparisons whose p is not adjusted."""
     is_single = np.isnan(table.p_adjusted)
     return int(np.count_nonzero(is_single)) + len(np.unique(family[~is_single]))
