@@ -640,7 +640,10 @@ def _build_options(
 
 def _find_margin(recorded: RecordedResults) -> float | None:
     margins = recorded.find_values("margin") if recorded.is_csv else recorded.find_members("margin", "margin")
-    return next(map(float, margins), None)
+    try:
+        return next(map(float, margins), None)
+    except ValueError:
+        raise InputError("must be a number", option="margin", found=repr(margins[0])) from None
 
 
 def _find_trials(recorded: RecordedResults) -> int | None:

@@ -119,7 +119,12 @@ class SetAnalysis:
 
     @staticmethod
     def from_spec(
-        counts: Counts, spec: CompareSpec, alternative: Alternative = "two-sided", *, alpha: float, second_run: bool
+        counts: Counts,
+        spec: CompareSpec,
+        alternative: Alternative = "two-sided",
+        *,
+        second_run: bool,
+        alpha: float = 0.05,
     ) -> SetAnalysis:
         """Return the analysis that a specification asks of a test set, ready to be counted."""
         counts = counts.with_runs_as_units(*spec.levels, *filter(None, [spec.by]))
