@@ -93,7 +93,7 @@ def _score(counts, metric):
 
 
 @pytest.mark.slow
-def test_random_sets_with_ties_equal_scipy_and_scikit_learn(tmp_path):
+def test_random_sets_with_ties_equal_scipy_and_scikit_learn():
     random = np.random.default_rng(7)
     for k in range(48):  # four of each kind: rounded to 0, 1, 2 or 15 digits
         gold, a, b = random.normal(size=(3, random.integers(3, 30))).round(k % 3 if k % 4 else 15)
@@ -106,11 +106,6 @@ def test_random_sets_with_ties_equal_scipy_and_scikit_learn(tmp_path):
             for metric, oracle in oracles.items():
                 expected = [oracle(columns[0], column) for column in columns[1:]]
                 np.testing.assert_allclose(_score(counts, metric), expected, rtol=1e-12, atol=1e-13, err_msg=metric)
-    systems, gold_path = _write(tmp_path, gold=gold, a=a, b=b)
-    from_files = read(*systems, gold=gold_path, options=Options(metrics=("kendall",)))
-    np.testing.assert_array_equal(
-        _score(from_files, "kendall"), _score(Counts.from_numbers(gold, {"a": a, "b": b}), "kendall")
-    )
 
 
 def _draw_columns(metric, n, *, digits):
@@ -133,7 +128,7 @@ def _rescale(metric, values):
     """Yield the predictions, and others with which the score is the same."""
     yield values
     if metric != "ECE":
-        yield 100 * values + 7
+        yield 100 * values + 7e6
     if metric in RANKS:
         yield np.exp(3 * values)
 
@@ -201,14 +196,6 @@ def test_a_correlation_with_constant_predictions_is_undefined_and_counts_as_0(me
     assert result.score_b > 0.8
     assert any("A: its score is undefined (0/0), and counts as 0" in warning for warning in result.warnings)
     assert result.p_value < 1
-
-
-def test_predictions_far_from_the_gold_values_correlate_as_well():
-    random = np.random.default_rng(3)
-    gold = random.normal(size=40)
-    a, b = (1e6 + 1e-3 * (gold + random.normal(size=40)) for _ in range(2))
-    counts = Counts.from_numbers(gold, {"a": a, "b": b})
-    np.testing.assert_allclose(_score(counts, "pearson"), [stats.pearsonr(gold, x)[0] for x in (a, b)], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
