@@ -279,26 +279,16 @@ class AdjustmentDetails(ColumnGroup):
 
     Attributes
     ----------
-    first, second : CodedColumn of str
-        The two methods whose larger p is the adjusted p. Empty if there is only one method.
-    p_first, p_second : float64
-        Their p-values.
+    p_tukey : float64
+        p of randomised Tukey HSD. The adjusted p is the larger of it and the unadjusted p.
     low, high : float64
         Ends of the simultaneous interval of the difference at confidence 1 - alpha; infinite on the side that a
         one-sided test leaves open.
     """
 
-    first: CodedColumn[str]
-    second: CodedColumn[str]
-    p_first: Floats
-    p_second: Floats
+    p_tukey: Floats
     low: Floats
     high: Floats
-
-    @property
-    def has_two_methods(self) -> Bools:
-        """Whether each row has the p-values of two methods."""
-        return ~np.isnan(self.p_first)
 
     @property
     def has_interval(self) -> Bools:

@@ -19,7 +19,7 @@ import numpy as np
 from sigdask.counts.fields import Bools
 from sigdask.options import INDEPENDENT_TESTS
 from sigdask.results import messages
-from sigdask.results.columns import CodedColumn, EqualScores, Intervals, Margins
+from sigdask.results.columns import UNADJUSTED, CodedColumn, EqualScores, Intervals, Margins
 from sigdask.results.notes import list_dicts, list_texts
 from sigdask.results.record import (
     ClassicalTest,
@@ -219,10 +219,9 @@ def _read_score_intervals(side: str) -> Callable[[Table], Values]:
 
 
 def _read_adjusted_by(table: Table) -> Values:
-    details = get_details(table)
-    members = details.first, details.p_first, details.second, details.p_second
-    p_values = Composite(members, lambda first, p, second, q: {first: p, second: q}, ("{", ":", ",", ":", "}"))
-    return Nullable(p_values, details.has_two_methods)
+    tukey = get_details(table).p_tukey
+    build = lambda tukey, alone: {"tukey": tukey, UNADJUSTED: alone}  # noqa: E731
+    return Nullable(Composite((tukey, table.p_value), build, ('{"tukey":', f',"{UNADJUSTED}":', "}")), ~np.isnan(tukey))
 
 
 def _get_margins(table: Table) -> Margins:
@@ -369,16 +368,6 @@ def _read_interval_column(name: str) -> Callable[[Table], Values]:
     return lambda table: build_optional(getattr(_get_intervals(table), name))
 
 
-def _read_method_p(*names: str) -> Callable[[Table], Values]:
-    def read(table: Table) -> Values:
-        details, p = get_details(table), np.full(len(table), np.nan)
-        for methods, values in ((details.first, details.p_first), (details.second, details.p_second)):
-            p = np.where(methods.find(lambda method: method in names), values, p)
-        return build_optional(p)
-
-    return read
-
-
 INTERVAL_COLUMNS = {
     "interval_confidence": "confidence", "interval_low": "low", "interval_high": "high", "score_a_low": "a_low",
     "score_a_high": "a_high", "score_b_low": "b_low", "score_b_high": "b_high",
@@ -403,7 +392,7 @@ FRAME_COLUMNS: dict[str, Callable[[Table], Values] | None] = {
     "interval_method": lambda t: _get_intervals(t).method.map(lambda method: method or None),
     **{name: _read_interval_column(column) for name, column in INTERVAL_COLUMNS.items()},
     **dict.fromkeys(("paired_d", "test_signature")),
-    "p_tukey": _read_method_p("tukey"),
+    "p_tukey": lambda t: build_optional(get_details(t).p_tukey),
     "interval_simultaneous_low": lambda t: build_optional(get_details(t).low),
     "interval_simultaneous_high": lambda t: build_optional(get_details(t).high),
     "p_equal_scores": lambda t: build_optional(get_equal_scores(t).p_value),

@@ -64,7 +64,6 @@ MARGIN_PATHS = {
     "holm_not_worse": "margin.p_adjusted.0", "holm_not_better": "margin.p_adjusted.1",
     "holm_equivalent": "margin.p_adjusted.2", "method": "margin.method",
 }  # fmt: skip
-METHOD_PATHS = {"first": "0.0", "p_first": "0.1", "second": "1.0", "p_second": "1.1"}
 DIGEST_PATHS = {"units": "data.units", "data_a": "data.a", "data_b": "data.b"}
 
 
@@ -223,10 +222,8 @@ def _build_adjusted(results: Sequence[Result]) -> AdjustmentDetails | None:
     """Return the columns with details of adjusted p-values, or None if no result has any."""
     if all(r.p_adjusted_by is None and r.interval_simultaneous is None for r in results):
         return None
-    methods = [[*r.p_adjusted_by.items()] if r.p_adjusted_by else None for r in results]
-    empty = AdjustmentDetails.build_empty(len(results)).columns
-    by_method = {name: _build_column(_follow(methods, path), empty[name]) for name, path in METHOD_PATHS.items()}
-    return _fill_group(AdjustmentDetails, results, ADJUSTMENT_PATHS, **by_method)
+    p_tukey = np.array([r.p_adjusted_by["tukey"] if r.p_adjusted_by else np.nan for r in results])
+    return _fill_group(AdjustmentDetails, results, ADJUSTMENT_PATHS, p_tukey=p_tukey)
 
 
 def _build_equal_scores(results: Sequence[Result]) -> EqualScores | None:

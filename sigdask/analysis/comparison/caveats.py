@@ -175,7 +175,7 @@ def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 def _check_tukey_p(table: Table) -> Iterable[Note]:
     """Yield a note if some Tukey p-values are smaller than the unadjusted p-values, which verdicts then use."""
-    tukey, unadjusted = get_details(table).p_first, get_details(table).p_second
+    tukey, unadjusted = get_details(table).p_tukey, table.p_value
     smaller = np.flatnonzero(tukey < unadjusted)
     if len(smaller):
         row = int(smaller[np.argmax(unadjusted[smaller] - tukey[smaller])])

@@ -33,7 +33,7 @@ from sigdask.randomization.panels.build import SIDES, FamilyMember
 from sigdask.randomization.panels.sums import SUMS
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS, Tally
-from sigdask.results.columns import UNADJUSTED, AdjustmentDetails, CodedColumn
+from sigdask.results.columns import AdjustmentDetails
 from sigdask.results.comparisons import FamilyNote, ResultAcrossSets
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import clopper_pearson, compute_p_value
@@ -110,24 +110,22 @@ class Adjustment:
             return None
         return compute_joint_p_values(self.family, tallies[self.job])
 
-    def compute_details(self, p: Floats, difference: Floats, tallies: Tallies, alpha: float) -> AdjustmentDetails:
-        """Return Tukey's p with the unadjusted p, of which the larger is reported, and simultaneous intervals.
+    def compute_details(self, difference: Floats, tallies: Tallies, alpha: float) -> AdjustmentDetails:
+        """Return Tukey's p, and simultaneous intervals.
 
         Parameters
         ----------
-        p, difference : float64 array, shape (n_comparisons,)
-            The p-values of the comparisons, and the differences.
+        difference : float64 array, shape (n_comparisons,)
+            Differences of the comparisons.
         tallies : mapping of Job to Tally
             Tallies, among them those of `jobs`.
         alpha : float
             1 minus the confidence of the intervals.
         """
-        n = len(p)
+        n = len(difference)
         found = AdjustmentDetails.build_empty(n)
         if self.method == "tukey" and (joint := self._compute_joint(tallies)):
-            names = (CodedColumn.from_constant(name, n) for name in ("tukey", UNADJUSTED))
-            first, second = names
-            found = replace(found, first=first, second=second, p_first=joint[0], p_second=p)
+            found = replace(found, p_tukey=joint[0])
         test = self.equal_scores
         if not self.with_intervals or test is None or test.job is None:
             return found

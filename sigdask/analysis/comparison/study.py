@@ -451,8 +451,11 @@ def _compare_runs(analyses: Sequence[SetAnalysis], alpha: float) -> RunResults |
 def _drop_empty_details(table: Table) -> Table:
     """Return the table without details of adjusted p-values if no row has any."""
     details = table.adjusted
-    is_empty = details is not None and not (details.has_two_methods.any() or details.has_interval.any())
-    return replace(table, adjusted=None) if is_empty else table
+    return replace(table, adjusted=None) if details is not None and _is_empty(details) else table
+
+
+def _is_empty(details: AdjustmentDetails) -> bool:
+    return bool(np.isnan(details.p_tukey).all()) and not details.has_interval.any()
 
 
 def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
@@ -514,11 +517,8 @@ def _compute_details(table: Table, families: Families, tallies: Tallies) -> Adju
     """Return the details of adjusted p-values in row order; None if no family has any."""
     if all(not adjustment.jobs for adjustment, _ in families):
         return None
-    details = [
-        entry.compute_details(table.p_value[indices], table.difference[indices], tallies, table.alpha)
-        for entry, indices in families
-    ]
-    if not any(entry.has_two_methods.any() or entry.has_interval.any() for entry in details):
+    details = [entry.compute_details(table.difference[indices], tallies, table.alpha) for entry, indices in families]
+    if all(map(_is_empty, details)):
         return None
     rows = np.concatenate([family_rows for _, family_rows in families])
     return AdjustmentDetails.join(details).take(np.argsort(rows, kind="stable"))

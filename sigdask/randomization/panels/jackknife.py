@@ -87,8 +87,8 @@ class JackknifePanel:
         try:
             without = np.array([self._score(group_of_item != g) for g in range(n_groups)])
         except InputError:  # a user's function that fails without some outputs
-            without = np.full((n_groups, 1), np.nan)
-        result = np.zeros((int(addresses[-1]) + 1, int(self.pairs.max()) + 1))
+            without = np.full((n_groups, int(self.pairs.max()) + 1), np.nan)
+        result = np.zeros((int(addresses[-1]) + 1, without.shape[1]))
         if n_groups > 1 and np.isfinite(without).all():
             added = (n_groups - 1) / n_groups * (without.mean(axis=0) - without)
             result[addresses] = (added / np.sqrt(np.bincount(group, minlength=n_groups))[:, None])[group]
