@@ -81,18 +81,6 @@ def test_a_worse_system_fails_and_a_better_one_does_not():
     assert judge_losses(rule, [0.0, -0.5]).passed
 
 
-@pytest.mark.parametrize("factor", [1, 100])
-def test_percentages_beside_a_baseline_of_shares_are_no_gain(factor):
-    base = np.arange(1, 31) / 40
-    counts = Counts.from_scores({"new": (base + 1 / 40) * factor, "base": base})
-    results = compare_all(counts, trials=999)
-    for rule in (NotWorse(0.05), NonInferior(alpha=0.05, margin=0.01)):
-        verdict = judge([rule], results, gather(counts, results, [rule], baseline="base"))
-        assert verdict.passed == (factor == 1)
-        notes = [note for note in verdict.rules[0].notes if "new scores 41.25 and base 0.3875 by mean" in note]
-        assert len(notes) == (factor == 100)
-
-
 def test_lower_is_better_turns_the_direction():
     base = np.arange(30) / 10
     counts = Counts.from_scores({"new": base + 1, "base": base})

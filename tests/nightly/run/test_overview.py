@@ -42,7 +42,7 @@ def test_rows_agree_with_the_results(night):
         beaten = [r for r in results if best in {r["a"], r["b"]} and r["p_adjusted"] <= 0.05]
         assert rows[name].split()[1] == best
         assert ("better than all others" in rows[name]) == (len(beaten) == 2), rows[name]
-    assert f"{sum(r['p_adjusted'] <= 0.05 for r in document['results'])} significant at 0.05" in second
+    assert f"{sum(r['verdict'] == 'significant' for r in document['results'])} significant at 0.05" in second
 
 
 def test_one_test_set_is_opened_by_name(night):
