@@ -56,6 +56,25 @@ class Outputs:
     asked: Sequence[Any] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs of systems, or raters or prompts, that are a sample of all possible ones.
+
+    Attributes
+    ----------
+    column : str
+        Column that names them, such as "seed". "run" if they are files.
+    names : tuple of str
+        Their names. Replicate k belongs to run k modulo their number.
+    is_shared : bool
+        Whether all systems have the same ones, such as the same seeds.
+    """
+
+    column: str
+    names: tuple[str, ...]
+    is_shared: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """Systems on one test set, aligned item by item.
@@ -104,6 +123,8 @@ class Counts:
         Counts of each replicate, if systems have several (optimizer runs, seeds). A score is the mean over
         replicates. The items are those of one replicate, swapped in all replicates together, or those of all
         replicates, one after the other.
+    runs : Runs or None
+        What the replicates are, if they are runs of the systems. None if they are samples of each item.
     extracted : mapping of str to array, shape (n_items, n_systems, n_statistics)
         Statistics that metrics extracted from the outputs, such as n-gram counts, by kind
         (`sigdask.metrics.extraction`).
@@ -133,6 +154,7 @@ class Counts:
     warnings: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     replicates: tuple[Counts, ...] = ()
+    runs: Runs | None = None
     extracted: Mapping[str, Array] = field(default_factory=dict)
     telling: TextLookup | None = None
     scope: tuple[str, ...] = ()
@@ -325,7 +347,7 @@ class Counts:
                 ids,
                 groups,
                 name,
-                (*warnings, *checks.describe_scales(fields, names, {"score": matrix.present}), *numbers.notes),
+                (*warnings, *numbers.notes),
             ),
         )
 
@@ -381,11 +403,6 @@ class Counts:
         ordered = [first, *(r if first.ids is None else r.in_order(first.ids) for r in replicates[1:])]
         masks = [r.present for r in ordered if r.present is not None]
         present = np.logical_and.reduce(masks) if masks else None
-        manner = "each separately" if apart else "together"
-        note = (
-            f"{len(ordered)} replicates of each system: a score is the mean of theirs, and an item's "
-            f"replicates are swapped {manner}"
-        )
         times = len(ordered) if apart else 1
         n_items = first.n_items * times
         groups: dict[str, Sequence[str]] = {name: tuple(column) * times for name, column in first.groups.items()}
@@ -404,10 +421,28 @@ class Counts:
             held={},
             outputs=None,
             extracted={},
-            warnings=(note, *dict.fromkeys(w for r in ordered for w in r.warnings)),
+            warnings=tuple(dict.fromkeys(w for r in ordered for w in r.warnings)),
             scope=tuple(dict.fromkeys(text for r in ordered for text in r.scope)),
             files=tuple(dict.fromkeys(f for r in ordered for f in r.files)),
             replicates=tuple(ordered),
+            runs=Runs("run", tuple(map(str, range(1, len(ordered) + 1)))),
+        )
+
+    def split_runs(self) -> list[Counts]:
+        """Return the counts of each run, with the items and the unit of all."""
+        n = len(self.runs.names) if self.runs and self.replicates and not self.apart else 0
+        parts = [Counts.of_replicates(self.replicates[k::n]) for k in range(n)]
+        return [replace(part, present=self.present, groups=self.groups, unit=self.unit, runs=None) for part in parts]
+
+    def with_runs_as_units(self, *columns: str) -> Counts:
+        """Return counts in which whole runs can be swapped, if one of the columns names the runs; else unchanged."""
+        if not self.runs or not self.replicates or not {"run", self.runs.column} & {*columns} or self.apart:
+            return self
+        counts, names = Counts.of_replicates(self.replicates, apart=True), self.runs.names
+        runs = [names[k % len(names)] for k in range(len(self.replicates)) for _ in range(self.n_items)]
+        groups = {name: counts.groups[name] for name in self.groups} | dict.fromkeys(("run", self.runs.column), runs)
+        return replace(
+            counts, groups=groups, name=self.name, scope=self.scope, warnings=self.warnings, format=self.format
         )
 
     @staticmethod

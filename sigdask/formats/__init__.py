@@ -8,7 +8,7 @@ import pkgutil
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,7 +36,6 @@ from sigdask.formats.reading.options import (
     parse_map,
     parse_source,
 )
-from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import (
     HEADER_NAMES,
     SCORE_NAMES,
@@ -387,8 +386,8 @@ def read(
         Gold-standard file.
     format : str
         A name in `FORMATS`, or "auto" (see `detect`). Options of a format follow its name, such as
-        "conll:scheme=IOBES". Every format has the option replicates=together (all replicates of an item are swapped
-        together, the default) or replicates=each (each is swapped separately). Name your own reader as
+        "conll:scheme=IOBES". Every format has the option replicates=together (items may have different numbers of
+        samples) or replicates=paired (the files of all systems share seeds, in their order). Name your own reader as
         MODULE:FUNCTION.
     options : Options
         Options of reading, such as columns, alignment and missing scores: `sigdask.formats.reading.options.Options`.
@@ -473,6 +472,13 @@ def _build_read_error(sources: Sequence[Source], reason: str) -> InputError:
 
 def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, options: Options) -> Counts:
     name = format_
+    run_names = {*replicates.RUN_NAMES, options.columns.get("run")}
+    groups = tuple(group for group in options.groups if group not in run_names)
+    if groups != options.groups:  # as columns of runs, or of items if there are no runs
+        with suppress(InputError):
+            counts = _read_sources(sources, gold, format_, replace(options, groups=groups))
+            if counts.runs:
+                return counts
     if format_ in DETECTED:
         options = replace(options, is_detected=True)
         name = detect(sources, gold, options, format_)
@@ -481,7 +487,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         hint = f"did you mean {close[0]!r}? The" if close else "the"
         raise InputError(f"unknown format {name!r}: {hint} formats are {', '.join([TABLE, *FORMATS])}")
     reader: Reader = FORMATS[name].load()
-    swap_separately = options.get_choice("replicates", replicates.SWAP_CHOICES) == "each"
+    are_paired = options.get_choice("replicates", replicates.CHOICES) == "paired"
     may_differ = "replicates" in options.own
     options = replace(options, own={key: value for key, value in options.own.items() if key != "replicates"})
     FORMATS[name].check(name, gold, options)
@@ -496,22 +502,21 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
                     counts = reader(replicate_sources, gold, reader_options)
                 replicate_counts.append(add_file_groups(counts, table_groups, options))
             samples.current += 1
-    counts = Counts.of_replicates(replicate_counts, apart=swap_separately)
+    counts = Counts.of_replicates(replicate_counts)
+    if counts.replicates:
+        runs = samples.find_runs(len(replicated))
+        counts = replace(counts, runs=replace(runs, is_shared=True) if runs and are_paired else runs)
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options, counts.n_systems))
     counts = replace(counts, name=options.name, format=name, warnings=warnings)
     if not samples.sizes:
         return counts
-    if swap_separately and not samples.is_uniform:
-        raise InputError(
-            f"{', '.join(map(str, samples.sizes))}: items have different numbers of samples, but replicates=each "
-            "needs equally many",
-            remedy="leave out replicates=each",
-        )
+    notes = samples.first_lines
     if len(replicated) > 1 or not samples.is_uniform or samples.sizes.keys() < {s.path for s in replicated[0]}:
         numbers = samples.count_samples(counts, [source.path for source in replicated[0]])
         fields = {**counts.fields, "samples": numbers if len(replicated) == 1 else np.full_like(numbers, -1)}
         counts = replace(counts, fields=fields)
-    return replace(counts, warnings=(*samples.first_lines, *counts.warnings[1:]))
+        notes += replicates.describe_imbalance(dict(zip(counts.systems, numbers.mean(axis=0).tolist(), strict=True)))
+    return replace(counts, warnings=(*notes, *counts.warnings))
 
 
 def _iter_input_warnings(
@@ -525,7 +530,7 @@ def _iter_input_warnings(
     given |= {f"{spell('label_map')}": "label_map"} if options.label_map else {}
     given |= {f"{spell('ignore')}": "ignore"} if options.ignore else {}
     for flag, need in given.items():
-        if need not in used:
+        if ("id" if need == "run" else need) not in used:
             yield f"{flag} has no effect: format {name} has no such columns or labels; leave it out"
     if options.prediction_column and "prediction" in used and len(sources) < n_systems:
         yield f"{spell('columns', 'prediction')} has no effect: a file has several systems; leave it out"
@@ -725,7 +730,7 @@ def _read_with_shortcut(sources: Sequence[Source], gold: Path | None, format_: s
 def detect_layout(table: FileTable, options: Options = DEFAULTS) -> str:
     """Return the layout of a table in memory: wide, long, labels or responses."""
     try:
-        return _detect_by_columns(remove_summary_rows(table, options), options, [Source(table.path)])
+        return _detect_by_columns(table, options, [Source(table.path)])
     except UnknownFormatError:
         return "wide"  # whose reader reports columns without scores
 
@@ -745,13 +750,13 @@ def _list_files(sources: Sequence[Source], gold: Path | None, options: Options) 
 
 
 def _read_table_to_detect(path: Path, options: Options) -> FileTable:
-    """Read a file as a table without summary rows, to detect its format; errors say that it was read as a table."""
+    """Read a file as a table, to detect its format; errors say that it was read as a table."""
     if path.is_dir():
         json_records.check_folder(path)
     with files.open_bytes(path):
         pass  # a missing file is not a question of formats
     try:
-        return remove_summary_rows(read_table(path, options.ignore, options.decimal), options)
+        return read_table(path, options.ignore, options.decimal)
     except RefusedFileError:
         raise
     except InputError as error:

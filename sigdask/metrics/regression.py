@@ -178,7 +178,7 @@ def _bind_pearson(
     """
     used = np.ones(len(gold), np.bool_) if items is None else items
     y, *x = (_standardise_items(column, used) for column in (gold, *predictions))
-    columns = {"x": x, "xx": [_multiply(c, c) for c in x], "xy": [_multiply(c, y) for c in x], "y": [y],
+    columns: Columns = {"x": x, "xx": [_multiply(c, c) for c in x], "xy": [_multiply(c, y) for c in x], "y": [y],
                "yy": [_multiply(y, y)]}  # fmt: skip
     restriction = partial(_bind_pearson, name, gold, predictions, systems) if items is None else None
     return replace(_build_metric(name, columns, Correlation(), systems), restriction=restriction)

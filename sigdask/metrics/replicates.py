@@ -238,7 +238,7 @@ def _are_outcomes(field: str, counts: Counts) -> bool:
 def _count_samples(field: str, counts: Counts) -> tuple[Integers, Integers]:
     """Return the number of samples of each item and system, and how many of them are right."""
     if counts.apart:
-        raise InputError("pass@k needs all samples of an item together", remedy="leave out replicates=each")
+        raise InputError("pass@k needs all samples of an item together", remedy=f"use {spell('unit', 'item')}")
     if counts.replicates:
         n_replicates = len(counts.replicates)
         right = np.sum([replicate.field(field) for replicate in counts.replicates], axis=0).astype(np.int64)

@@ -54,14 +54,15 @@ ADJUSTMENTS = {
         "step-down max-T on shared swaps",
         "the step-down max-T procedure on the same swaps, studentised [[westfall1993,romano2005]]",
     ),
-    "bootstrap-t": AdjustmentWording(
-        "the step-down studentised bootstrap",
-        "the step-down studentised bootstrap of units [[romano2005,westfall1993,efron1993]]",
-    ),
     "tukey": AdjustmentWording(
         "randomised Tukey HSD", "a randomised version of Tukey's HSD test, blocked by unit [[carterette2012]]"
     ),
 }
+
+
+EQUAL_SCORE_TEST = (
+    "the symmetric studentised bootstrap of units, step-down in families [[efron1993,romano2005,westfall1993]]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,9 @@ INTERVAL_METHODS = {
         "conditional exact interval",
         "the limits of Clopper and Pearson for the share of wins among the items that differ [[clopper1934]], "
         "conditional on their number",
+    ),
+    "recipe-t": IntervalMethod(
+        "recipe", "t, items and runs", "Student's t with the variances over items and runs [[satterthwaite1946]]"
     ),
     "normal": IntervalMethod(
         "normal", "normal, by the jackknife", "a normal approximation with the jackknife's standard error"

@@ -209,7 +209,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("unit", ["item", "segment", "system"])
+@pytest.mark.parametrize("unit", ["item", *(pytest.param(u, marks=pytest.mark.slow) for u in ("segment", "system"))])
 @pytest.mark.parametrize(("statistic", "level", "group"), CASES)
 def test_scores_after_swaps_are_those_that_scipy_gives(statistic, level, group, unit):
     if level == "system" and unit == "system":

@@ -10,6 +10,7 @@ from statistics import mean
 import pytest
 
 from sigdask.api import compare_all
+from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
 from sigdask.metrics import find_metric
@@ -137,10 +138,8 @@ def test_what_is_no_right_or_wrong_is_an_error(tmp_path):
     assert compute_score(counts, "pass@2[x]", 0) == 1
     with pytest.raises(InputError, match="no column of scores 'z'; columns: x, y"):
         compute_score(counts, "pass@2[z]", 0)
-    with pytest.raises(InputError, match="leave out replicates=each"):
-        compute_score(
-            read(*write_records(tmp_path, draw_outcomes(lambda _: 2)), format="wide:replicates=each"), "pass@1", 0
-        )
+    with pytest.raises(InputError, match="needs all samples of an item together"):
+        compute_score(Counts.of_replicates([counts, counts], apart=True), "pass@1[x]", 0)
 
 
 @pytest.mark.parametrize("format_", ["samples", "long:replicates=together"])

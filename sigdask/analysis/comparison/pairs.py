@@ -578,6 +578,8 @@ class CompareSpec:
         Names of classical tests, as `statistics.classical.parse_tests` gives them.
     interval_spec : IntervalSpec or None
         Requested intervals; None for none.
+    margin : float or None
+        Margin of the tests of non-inferiority and equivalence; None for none.
     unused : tuple of Option
         Options that have no effect together with the others.
     """
@@ -594,6 +596,7 @@ class CompareSpec:
     has_contrasts: bool = True
     tests: tuple[str, ...] = ()
     interval_spec: IntervalSpec | None = None
+    margin: float | None = None
     unused: tuple[Option, ...] = ()
 
     @staticmethod

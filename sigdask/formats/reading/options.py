@@ -60,7 +60,8 @@ class Options:
     ----------
     columns : mapping of str to str
         Roles of columns (`ROLES`), which are otherwise recognised by their names: "id" of items, "gold" standard,
-        "prediction" in files of one system, "system" and "score" of a long table. {"id": "task+nr"} joins two columns.
+        "prediction" in files of one system, "system" and "score" of a long table, and "run" where ids are repeated.
+        {"id": "task+nr"} joins two columns.
     groups : tuple of str
         Columns of groups of items, for the options `unit` and `by`. They become `Counts.groups`, and are never systems.
     ignore : tuple of str
@@ -328,7 +329,7 @@ def parse_format(text: str) -> tuple[str, dict[str, str]]:
     return name.strip(), format_options
 
 
-ROLES = ("id", "gold", "prediction", "system", "score")
+ROLES = ("id", "gold", "prediction", "system", "score", "run")
 """Roles of columns that a user can name."""
 
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sigdask.counts import Counts, Outputs
-from sigdask.counts.checks import check_common_items, check_complete, describe_scales
+from sigdask.counts import Counts, Outputs, Runs
+from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.counts.texts import ScopeNote, Texts
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
     from sigdask.formats.reading.tables import FileTable
 
 
-SWAP_CHOICES = ("together", "each")
-"""Values of the option `replicates`: how the replicates of an item are swapped."""
+CHOICES = ("together", "paired")
+"""Values of the option `replicates`. "paired": the runs of all systems share their seeds, in the order of the files."""
+
+RUN_NAMES = frozenset({"run", "seed", "replicate", "run_id", "random_seed", "rater", "annotator", "judge"})
+"""Names of columns of runs, or of raters. All items have the same ones."""
 
 PART_NAMES = frozenset({"task", "task_name", "dataset", "data_set", "subset", "testset", "test_set", "benchmark",
                         "collection", "corpus", "lp", "langpair", "language_pair", "doc", "document", "docid", "doc_id",
@@ -62,6 +65,9 @@ GROUP_IDS = frozenset({"task", "prompt", "question", "problem"})
 
 MAX_SAMPLES = 5040
 """Largest least common multiple of the numbers of samples."""
+
+MIN_IMBALANCE = 10
+"""Ratio of two systems' numbers of samples per item from which a note says that the test may reject too often."""
 
 
 def group_replicates(sources: Sequence[Source]) -> list[list[Source]]:
@@ -112,6 +118,8 @@ class SamplesRead:
         Tables with replicates: for each row, the number of its sample and the number of its item's samples.
     numbers : dict of Path to dict
         The number of samples by system (None if the table has no column of systems) and item.
+    runs : dict of Path to (str, set of tuple)
+        The column of runs in tables that have one, and the names of each system's runs.
     """
 
     format_: str
@@ -121,6 +129,7 @@ class SamplesRead:
     notes: dict[Path, str] = field(default_factory=dict)
     places: dict[Path, tuple[FileTable, Integers, Integers]] = field(default_factory=dict)
     numbers: dict[Path, dict[tuple[str | None, str], int]] = field(default_factory=dict)
+    runs: dict[Path, tuple[str, set[tuple[str, ...]]]] = field(default_factory=dict)
 
     def select_sample(self, path: Path) -> FileTable:
         """Return a table with the current sample of each item; an item with fewer samples repeats them in turn."""
@@ -159,6 +168,23 @@ class SamplesRead:
             columns.append(column if any(column) else [-1] * counts.n_items)
         return np.array(columns, np.int64).T
 
+    def find_runs(self, n_files: int) -> Runs | None:
+        """Return the runs that replicates are: files of one name, or the values of a column. None if they are samples.
+
+        Parameters
+        ----------
+        n_files : int
+            Files of each system.
+        """
+        if n_files > 1:
+            return Runs("run", tuple(map(str, range(1, n_files + 1))))
+        names = set().union(*(table_names for _, table_names in self.runs.values()))
+        if not names or self.runs.keys() != self.places.keys() or not self.is_uniform:
+            return None
+        first, is_shared = min(names), len(names) == 1
+        shown = first if is_shared else tuple(map(str, range(1, len(first) + 1)))
+        return Runs(next(iter(self.runs.values()))[0], shown, is_shared)
+
     @property
     def is_uniform(self) -> bool:
         """Whether all items of all tables have equally many samples."""
@@ -192,7 +218,7 @@ def select_one_sample(
     Parameters
     ----------
     table : FileTable
-        The table as it was read, without summary rows.
+        The table as it was read.
     id_name : str or None
         Its column of ids.
     options : Options
@@ -226,8 +252,32 @@ def select_one_sample(
         note = f"{table.path}: {scope}: items are known by {'+'.join((*part_columns, id_name))}"
         table = table.replace_column(id_name, ids, ScopeNote(note))
         return select_one_sample(table, id_name, options.with_columns(id=id_name), within=within, gold=gold)
-    _check_samples(table, id_name, items, options, gold, within)
-    return _number_samples(table, id_name, items, side).select_sample(table.path)
+    run_column = _find_run_column(table, items, side, options, {id_name, gold, *within})
+    if run_column is None or options.columns.get("run") is None:
+        _check_samples(table, id_name, items, options, gold, within)
+    return _number_samples(table, id_name, items, side, run_column).select_sample(table.path)
+
+
+def _find_run_column(
+    table: FileTable, items: Factor, within: Factor | None, options: Options, aside: set[str | None]
+) -> str | None:
+    """Return the column of runs (seeds, raters): each item has a row for each run of its system. None without one."""
+    requested = options.columns.get("run")
+    names = [name for name in table.columns if name.lower() in RUN_NAMES and name not in {*aside, *table.nested}]
+    for name in names if requested is None else [requested]:
+        runs = Factor.from_values(table.get_column(name))
+        systems = np.zeros(len(items), np.int64) if within is None else within.codes.astype(np.int64)
+        _, run_of_system, n_rows = np.unique(systems * len(runs.levels) + runs.codes, return_inverse=True,
+                                             return_counts=True)  # fmt: skip
+        cells = _compute_cell_numbers(items, within)
+        n_items = np.bincount(systems[np.unique(cells, return_index=True)[1]])
+        rows = np.unique(cells * len(runs.levels) + runs.codes)
+        if len(rows) == len(items) and (n_rows[run_of_system.reshape(-1)] == n_items[systems]).all():
+            return name
+    if requested is not None:
+        found = "some items lack a run or have two rows of it"
+        raise InputError(f"column {requested!r} does not name runs: {found}", file=table.path)
+    return None
 
 
 def _join_columns(table: FileTable, names: Sequence[str]) -> Factor | None:
@@ -341,7 +391,9 @@ def _build_repeat_error(
     )
 
 
-def _number_samples(table: FileTable, id_name: str, items: Factor, within: Factor | None) -> SamplesRead:
+def _number_samples(
+    table: FileTable, id_name: str, items: Factor, within: Factor | None, run_column: str | None
+) -> SamplesRead:
     """Store for each row its sample number and its item's number of samples, and return the object that holds them."""
     cells = _compute_cell_numbers(items, within)
     values, cell, n_rows = np.unique(cells, return_inverse=True, return_counts=True)
@@ -366,7 +418,17 @@ def _number_samples(table: FileTable, id_name: str, items: Factor, within: Facto
     )
     sample_numbers = np.empty(len(cells), np.int64)
     starts = np.cumsum(n_rows) - n_rows
-    sample_numbers[np.argsort(cell, kind="stable")] = np.arange(len(cells)) - np.repeat(starts, n_rows)
+    rank = np.zeros(len(cells), np.int64)
+    if run_column is not None:
+        runs = [*table.get_column(run_column)]
+        rank = np.unique(runs, return_inverse=True)[1].reshape(-1)
+        side = [0] * len(runs) if within is None else within.codes.tolist()
+        pairs = sorted({*zip(side, runs, strict=True)})
+        names = {tuple(run for system, run in pairs if system == code) for code in {*side}}
+        samples.runs[table.path] = run_column, names
+        samples.notes[table.path] = f"{table.path}: {size_range} runs of each system (column {run_column!r})"
+        table = replace(table, columns={name: c for name, c in table.columns.items() if name != run_column})
+    sample_numbers[np.lexsort((rank, cell))] = np.arange(len(cells)) - np.repeat(starts, n_rows)
     samples.places[table.path] = table, sample_numbers, n_rows[cell]
     first_rows = np.unique(cell, return_index=True)[1].tolist()
     systems = [None] * len(n_rows) if within is None else [within[row] for row in first_rows]
@@ -411,6 +473,25 @@ def add_value(cells: Cells, system: str, item: Key, value: float) -> None:
         values[item] = [previous, value]
 
 
+def describe_imbalance(n_samples: Mapping[str, float]) -> Iterator[ScopeNote]:
+    """Yield a note if one system has many more samples per item than another.
+
+    Averages of more samples scatter less. Where few samples are right, the differences are then skewed, and a test at
+    0.05 rejects up to 0.14 of equal pairs with 20 against 1 samples (`benchmarks.calibration`, unequal answers).
+
+    Parameters
+    ----------
+    n_samples : mapping of str to float
+        Mean number of samples per item of each system.
+    """
+    most, least = max(n_samples, key=n_samples.__getitem__), min(n_samples, key=n_samples.__getitem__)
+    if 0 < n_samples[least] * MIN_IMBALANCE <= n_samples[most]:
+        yield ScopeNote(
+            f"{most} has {n_samples[most]:.3g} samples per item and {least} {n_samples[least]:.3g}: scores of {least} "
+            "scatter more, so p can be too small if few samples are right"
+        )
+
+
 def count_repeated(cells: Cells) -> tuple[int, int]:
     """Return the number of values of items that have several values, and the number of these items."""
     sizes = [len(value) for values in cells.values() for value in values.values() if isinstance(value, list)]
@@ -450,6 +531,11 @@ def build_averaged_counts(
     cells = [values for column in columns.values() for values in column.cells.values()]
     weight = math.lcm(*{len(value) for values in cells for value in values.values() if isinstance(value, list)})
     weight = weight if weight <= MAX_WEIGHT else 1
+    n_samples = {
+        system: float(np.mean([len(v) if isinstance(v, list) else 1 for v in values.values()] or [0]))
+        for column in columns.values()
+        for system, values in column.cells.items()
+    }
 
     def scale_mean(value: float | list[float]) -> float:
         """Return weight times the mean of values, in decimals: 3 times the mean of three 0.1 is exactly 0.3."""
@@ -475,7 +561,7 @@ def build_averaged_counts(
             for name, column in columns.items()
             if column.sizes
         },
-        warnings=warnings,
+        warnings=(*warnings, *describe_imbalance(n_samples)),
     )
     numbers = {
         f"samples[{name}]" if name else "samples": np.column_stack(
@@ -550,9 +636,6 @@ def build_score_counts(
         if item_values is not None or not has_score.all():
             n_parts = np.ones(n_items, np.int64) if item_values is None else item_values
             fields[f"items[{name}]"] = np.asarray(weight * n_parts[:, None] * has_score)
-    field_names = {name: f"score[{name}]" if name else "score" for name in matrices}
-    scores = {name or "score": fields[field_names[name]] / weight for name in matrices}
-    is_held = {name or "score": held[field_names[name]] for name in matrices}
     fields["items"] = np.full((n_items, 1), weight, np.int64)
     return Counts(
         systems=tuple(systems),
@@ -564,5 +647,5 @@ def build_score_counts(
         held={name: has_item for name, has_item in held.items() if not (has_item == present).all()},
         outputs=Outputs(tuple((fields["score"] / weight).T.astype(object))) if "" in matrices else None,
         suggested=tuple(name or "mean" for name in matrices),
-        warnings=(*warnings, *describe_scales(scores, systems, is_held)),
+        warnings=tuple(warnings),
     )

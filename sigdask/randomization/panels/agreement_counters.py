@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.kernels import agreement as kernels
-from sigdask.randomization.kernels.dense import limit_blas_threads
+from sigdask.randomization.kernels.blas import limit_blas_threads
 from sigdask.randomization.panels.cells import STATISTIC_CODES, AgreementCells, compute_wins, draw_signs
 
 LANES = 128

@@ -100,6 +100,13 @@ class AgreementCells:
             )
         return cells.average() if metric.level == "system" and cells.has_one_unit_each else cells
 
+    def select(self, kept: Bools) -> AgreementCells:
+        """Return some of the cells. Groups without any are left out."""
+        sizes = np.add.reduceat(kept.astype(np.int64), self.starts[:-1])
+        starts, sets = np.append(0, np.cumsum(sizes[sizes > 0])), self.sets[sizes > 0]
+        _, numbers = np.unique(sets, return_inverse=True)
+        return AgreementCells(self.human[kept], self.scores[kept], self.index[kept], starts, numbers.astype(np.int64))
+
     @property
     def n_sets(self) -> int:
         """Number of sets."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -152,7 +153,7 @@ class RankPanel(OutputsPanel):
         return np.array([[hash_terms(mix_bits(gold ^ x.view(np.uint64)), self.index) for x in (self.a, self.b)]])
 
 
-KERNELS = {
+KERNELS: dict[str, Callable[..., None]] = {
     "spearman": score_spearman,
     "AUC": score_auc,
     "average-precision": score_average_precision,

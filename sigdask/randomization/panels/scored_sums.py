@@ -85,11 +85,6 @@ class ScoredSums:
         """Numbers of pairs and metrics."""
         return len(self.pairs), len(self.metrics)
 
-    @property
-    def nbytes(self) -> int:
-        """Approximate size of its arrays."""
-        return self.values.nbytes
-
     def to_arguments(self, metric: int, totals: Integers) -> NDArray[Any]:
         """Convert integer sums, shape (..., n_fields), to the arguments of a metric's score."""
         return as_arguments(totals, self.lattices, self.metrics[metric].fields)

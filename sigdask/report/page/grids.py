@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.report.tables.cells import format_p_cell
+from sigdask.report.tables.cells import format_ends, format_p_cell
 from sigdask.report.tables.model import list_cells
 from sigdask.report.terminal import comparisons
 from sigdask.report.wording import ADJUSTMENTS
@@ -206,6 +206,7 @@ def build_sets_grid(name: str, results: ComparisonResults) -> PageTable:
     alpha = results.alpha
     columns = list_cells(shown, A="a", B="b", metric="metric") | {
         "mean A − B": [format_signed(v.difference) for v in shown],
+        "interval": [format_ends(*v.interval) if v.interval else "" for v in shown],
         "unadjusted p": [format_p_cell(v.p_value, alpha) for v in shown],
         "adjusted p": [format_p_cell(v.p_adjusted, alpha) for v in shown],
         "A above B in": [_format_replications(v.greater_in, v.n_sets, v.p_greater, alpha) for v in shown],

@@ -1,0 +1,113 @@
+"""Comparisons of systems with several runs each: their scores in each run, and the tests over runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.pairs import (
+    CompareSpec,
+    Comparisons,
+    ComparisonSettings,
+    bind_metric,
+    build_full_panels,
+)
+from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Floats
+from sigdask.metrics.base import BoundMetric, Metric
+from sigdask.options import Alternative
+from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.resampling.sums import Jackknife
+from sigdask.results.columns import RECIPE, CodedColumn, Intervals
+from sigdask.results.runs import RunResults
+from sigdask.statistics.runs import compare_runs
+
+
+def compute_run_scores(jobs: ComparisonJobs, spec: CompareSpec) -> Floats | None:
+    """Return the scores of both systems of each comparison in each run, shape (n, 2, n_runs).
+
+    None if the systems have one run, or if a metric has no score of a run, such as pass@k.
+    """
+    counts, comparisons = jobs.spec.counts, jobs.comparisons
+    metrics = spec.find_metrics(counts)
+    if counts.runs is None or any(not isinstance(m, Metric) or m.takes_replicates for m in metrics):
+        return None
+    scores = []
+    for run in counts.split_runs():
+        bound = [bind_metric(metric, run) for metric in metrics]
+        held = (metric.held if isinstance(metric, BoundMetric) else None for metric in comparisons.metrics)
+        same_items = tuple(replace(b, held=mask) for b, mask in zip(bound, held, strict=True))  # type: ignore[arg-type]
+        settings = replace(jobs.spec, counts=run)
+        run_scores, _ = compute_scores_and_errors(settings, replace(comparisons, metrics=same_items))
+        scores.append(run_scores)
+    return np.stack(scores, axis=2) if scores else None
+
+
+def compute_scores_and_errors(settings: ComparisonSettings, comparisons: Comparisons) -> tuple[Floats, Floats]:
+    """Return both scores of each comparison, and the jackknife's standard error of the difference."""
+    panels, panel, row, column = build_full_panels(settings, comparisons)
+    scores, errors = np.empty((len(comparisons), 2)), np.empty(len(comparisons))
+    for rows in group_rows(number_rows(panel, column)):
+        one, m = panels[int(panel[rows[0]])], int(column[rows[0]])
+        assert isinstance(one, Panel)
+        scores[rows] = one.pair_scores[row[rows], m]
+        errors[rows] = Jackknife.from_panel(one, m).error[row[rows]]
+    return scores, errors
+
+
+def compare_all_runs(
+    jobs: ComparisonJobs, scores: Floats, alternative: Alternative, alpha: float, confidence: float
+) -> RunResults:
+    """Return the tests over runs and of recipes for all comparisons of a test set.
+
+    Parameters
+    ----------
+    jobs : ComparisonJobs
+        The comparisons.
+    scores : float64 array, shape (n, 2, n_runs)
+        As `compute_run_scores` returns them.
+    alternative : str
+        Alternative of all comparisons.
+    alpha, confidence : float
+        Level of the verdicts, and confidence of the intervals.
+    """
+    n, runs = len(scores), jobs.spec.counts.runs
+    assert runs is not None
+    _, errors = compute_scores_and_errors(jobs.spec, jobs.comparisons)
+    tested = compare_runs(
+        scores, errors, jobs.comparisons.n_units, is_paired=runs.is_shared, alternative=alternative, alpha=alpha
+    )
+    low, high = tested.compute_interval(scores[:, 0].mean(axis=1) - scores[:, 1].mean(axis=1), confidence)
+    return RunResults.build_empty(
+        n,
+        column=CodedColumn.from_constant(runs.column, n),
+        method=CodedColumn.from_constant(str(tested.method), n),
+        n_runs=np.full(n, len(runs.names)),
+        is_paired=np.full(n, runs.is_shared),
+        p_runs=tested.p_runs,
+        p_value=tested.p_value,
+        df=tested.df,
+        se_items=tested.se_items,
+        se_runs=tested.se_runs,
+        low=low,
+        high=high,
+    )
+
+
+def use_recipe_intervals(intervals: Intervals, runs: RunResults) -> Intervals:
+    """Return the intervals with those of recipes in place of those that hold for these runs only."""
+    known = ~np.isnan(runs.low)
+    pairs = zip(known.tolist(), intervals.method.to_list(), intervals.why.to_list(), strict=True)
+    method, why = zip(*((RECIPE, "") if is_known else (name, text) for is_known, name, text in pairs), strict=True)
+    return replace(
+        intervals,
+        method=CodedColumn.from_values(method),
+        why=CodedColumn.from_values(why),
+        low=np.where(known, runs.low, intervals.low),
+        high=np.where(known, runs.high, intervals.high),
+        plain_low=np.where(known, np.nan, intervals.plain_low),
+        plain_high=np.where(known, np.nan, intervals.plain_high),
+        n_resamples=np.where(known, 0, intervals.n_resamples),
+    )
