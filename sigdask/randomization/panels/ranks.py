@@ -74,6 +74,12 @@ class RankPanel(OutputsPanel):
         return self._score(np.zeros((self.n_words, 1), np.uint32))
 
     @property
+    def difference(self) -> float:
+        """Observed difference. No user's function computes it, which could be random."""
+        a, b = self.scores[:, 0].tolist()
+        return float(a - b)
+
+    @property
     def n_words(self) -> int:
         """Number of words that hold the swap bits of a trial."""
         return COLUMN // 32 if self.enumerated else -(-self.n_units // COLUMN) * (COLUMN // 32)
