@@ -109,7 +109,7 @@ TARGETS = (
         "sigdask/randomization/kernels/sums.py",
         (f"{RANDOMIZATION}/kernels/test_sums.py",),
         names=(  # the rest are sizes of memory and measurements of speed, which change no sum
-            "SumLayout", "compute_moved_sums", "_add_pieces", "_add_products", "sum_fields",
+            "SumLayout", "compute_moved_sums", "_add_pieces", "sum_fields",
             "add_planes", "add_pieces", "combine_columns", "add_tables",
         ),
     ),
@@ -123,7 +123,7 @@ TARGETS = (
             "tests/nightly/run/test_false_alarms.py::test_outputs_that_failed_before_are_one_observation_and_no_new_alarm",
         ),
     ),
-    Target("sigdask/nightly/gate/margin_tests.py", (f"{GATE}/test_margin_tests.py",)),
+    Target("sigdask/analysis/comparison/margins.py", (f"{GATE}/test_margin_tests.py",)),
 )  # fmt: skip
 
 PACKAGE = "sigdask"

@@ -1,10 +1,4 @@
-"""Write the tables of docs/statistics/families-measured.md on families, simulated and of real matrices.
-
-    python docs/make_families.py            # all of them
-    python docs/make_families.py matrices   # or skewness, coverage
-
-Real matrices lie in ../shared/data, the simulated scenarios in benchmarks/calibration/families.py.
-"""
+"""Write the table of docs/error-rates/families.md on real matrices of scores, which lie in ../shared/data."""
 
 from __future__ import annotations
 
@@ -12,11 +6,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 HERE = Path(__file__).parent
-PAGE = HERE / "statistics" / "families-measured.md"
+PAGE = HERE / "error-rates" / "families.md"
 DATA = HERE.parent.parent / "shared" / "data"
-TRIALS, TRIALS_OF_HOLM = 2**17, 2**20
-N_SETS = 2000
+ALPHA, TRIALS, TRIALS_OF_HOLM = 0.05, 2**17, 2**20
 
 MATRICES = {
     **{f"TREC {name}": f"matrix_trec_urbano/{name}.csv"
@@ -30,70 +25,33 @@ MATRICES = {
 def matrices() -> Iterator[str]:
     """Yield a row for each matrix: the number of pairs at 0.05 by each procedure."""
     from sigdask import compare_all, read
-    from sigdask.formats import Options
 
-    yield "| matrix | systems × units | pairs | max-T alone | `max-t` | Holm | Holm's that max-T lacks |"
+    yield "| matrix | systems × units | pairs | max-T | contested of these | Holm | Holm's that max-T lacks |"
     yield "|---|---|---|---|---|---|---|"
     for name, path in MATRICES.items():
-        counts = read(DATA / path, options=Options(missing="pairwise"))
-        significant = {}
-        for adjust, trials in (("max-t", TRIALS), ("holm", TRIALS_OF_HOLM)):
-            results = compare_all(
-                counts, metrics=["mean"], trials=trials, adjust=adjust, second_run=False, cluster="none", beside=False
-            )
-            if adjust == "max-t":
-                max_t_rows = [(r, (r.p_adjusted_by or {}).get("max-t", r.p_adjusted)) for r in results]
-                significant["max-T alone"] = {(r.a, r.b) for r, p in max_t_rows if (p or 0.0) <= results.alpha}
-            significant[adjust] = {(r.a, r.b) for r in results if (r.p_adjusted or 0.0) <= results.alpha}
-        numbers = [f"{len(pairs):,}" for pairs in significant.values()]
-        lacking = len(significant["holm"] - significant["max-T alone"])
-        print(name, *numbers, lacking, flush=True)
-        size = f"{counts.n_systems} × {results[0].n_units:,}"
-        yield f"| {name} | {size} | {len(results):,} | {' | '.join(numbers)} | {lacking} |"
+        counts = read(DATA / path, missing="pairwise")
+        max_t, holm = (
+            compare_all(
+                counts, metrics=["mean"], trials=trials, adjust=adjust, second_run=False, cluster="none", beside=False,
+                interval="none",
+            ).table
+            for adjust, trials in (("max-t", TRIALS), ("holm", TRIALS_OF_HOLM))
+        )  # fmt: skip
+        by_max_t, by_holm = (table.p_adjusted <= ALPHA for table in (max_t, holm))
+        n_contested = np.count_nonzero(max_t.is_contested & by_max_t)
+        numbers = len(max_t), by_max_t.sum(), n_contested, by_holm.sum(), (by_holm & ~by_max_t).sum()
+        print(name, *numbers, flush=True)
+        yield f"| {name} | {counts.n_systems} × {counts.n_items:,} | {' | '.join(f'{n:,}' for n in numbers)} |"
 
 
-def skewness() -> Iterator[str]:
-    """Yield a row for each skewness: how often a difference is found, and how often skewness is noted."""
-    from benchmarks.calibration.families import FLIPPED_GAMMAS, NULLS, measure_errors_and_notes
-
-    sizes = (30, 50, 100, 300)
-    yield "| systems of one mean | " + " | ".join(f"{n} units" for n in sizes) + " |"
-    yield "|---|" + "---|" * len(sizes)
-    scenarios = {"equal normals": NULLS["equal normals"]}
-    scenarios |= {
-        f"gammas of skewness {skew:g}, every other one turned": noise for skew, noise in FLIPPED_GAMMAS.items()
-    }
-    for name, noise in scenarios.items():
-        cells = [measure_errors_and_notes(noise, N_SETS // 2, seed=f"{name} {n}", n_topics=n) for n in sizes]
-        print(name, *cells, flush=True)
-        yield f"| {name} | " + " | ".join(f"{wrong:.3f} ({noted:.0%})" for wrong, noted in cells) + " |"
-
-
-def coverage() -> Iterator[str]:
-    """Yield a row for each scenario: how often all simultaneous intervals contain the true differences."""
-    from benchmarks.calibration.families import NULLS, measure_bootstrap_errors
-
-    yield "| 8 systems of one mean | coverage |"
-    yield "|---|---|"
-    for name in NULLS:
-        covered = measure_bootstrap_errors(name, N_SETS // 2)[1]
-        print(name, covered, flush=True)
-        yield f"| {name} | {covered:.3f} |"
-
-
-TABLES = {made.__name__: made for made in (matrices, skewness, coverage)}
-
-
-def main(names: list[str]) -> None:
-    """Write the tables between the page's markers."""
+def main() -> None:
+    """Write the table between the page's markers."""
     sys.path.insert(0, str(HERE.parent))
-    for name in names or TABLES:
-        table = "\n".join(TABLES[name]())
-        begin, end = (f"<!-- made by docs/make_families.py {name}: {edge} -->" for edge in ("begin", "end"))
-        before, _, rest = PAGE.read_text().partition(begin)
-        _, _, after = rest.partition(end)
-        PAGE.write_text(f"{before}{begin}\n{table}\n{end}{after}")
+    begin, end = (f"<!-- made by docs/make_families.py: {edge} -->" for edge in ("begin", "end"))
+    before, _, rest = PAGE.read_text().partition(begin)
+    table = "\n".join(matrices())
+    PAGE.write_text(f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -24,7 +24,6 @@ from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import count_with_options
 from sigdask.formats.frames import as_counts, move_index
 from sigdask.formats.reading.options import Source
-from sigdask.formats.tables.scores import describe_uncorrelated
 from sigdask.io import as_path
 from sigdask.metrics import takes_numbers, takes_texts
 from sigdask.options import (
@@ -34,7 +33,6 @@ from sigdask.options import (
     AgreementOptions,
     Align,
     Alternative,
-    Grouping,
     IntervalKind,
     Level,
     Method,
@@ -49,8 +47,6 @@ from sigdask.options import (
 from sigdask.report.presentable import Results, convert_results
 from sigdask.report.summary import headline
 from sigdask.report.summary.standings import Standings
-from sigdask.results.messages import note_unused
-from sigdask.results.ranking import iter_ranked
 from sigdask.results.record import Result
 
 if TYPE_CHECKING:
@@ -187,6 +183,7 @@ def compare(
     interval: IntervalKind | None = None,
     confidence: float = 0.95,
     resamples: int | None = None,
+    margin: float | None = None,
     second_run: bool = True,
     beside: bool = True,
     cluster: Any = "auto",
@@ -236,6 +233,8 @@ def compare(
         Confidence level of the interval.
     resamples : int, optional
         Number of resamples for the interval.
+    margin : float, optional
+        Margin of tests of non-inferiority and equivalence.
     second_run : bool
         Check p by a second, independent run.
     beside : bool
@@ -313,7 +312,7 @@ def _fill_selection(arguments: Mapping[str, Any]) -> SelectionOptions:
 def _build_score_counts(
     given: Mapping[str, Any], ids: Sequence[str] | None, groups: Any, missing: Missing | None
 ) -> Counts:
-    """Return the counts of two sequences of scores, with a warning if their order seems to differ."""
+    """Return the counts of two sequences of scores."""
     systems = {name: list_values(column, repr(name)) for name, column in given.items()}
     check_indices(systems)
     for name, column in systems.items():
@@ -323,11 +322,7 @@ def _build_score_counts(
                 remedy="to compare labels give gold=, to compare texts with references give gold= and a metric "
                 "such as BLEU",
             )
-    counts = Counts.from_scores(systems, ids=ids, groups=groups, missing=missing or "error")
-    assert counts.outputs is not None
-    columns = {name: counts.outputs.systems[k].astype(float) for k, name in enumerate(systems)}
-    doubts = describe_uncorrelated(columns, by_position=ids is None)
-    return replace(counts, warnings=(*counts.warnings, *doubts))
+    return Counts.from_scores(systems, ids=ids, groups=groups, missing=missing or "error")
 
 
 def _build_gold_counts(
@@ -381,11 +376,11 @@ def compare_all(
     seed: int = 0,
     alpha: float = 0.05,
     adjust: Adjust | None = None,
-    grouping: Grouping = "auto",
     tests: str | Sequence[str] | None = None,
     interval: IntervalKind | None = None,
     confidence: float = 0.95,
     resamples: int | None = None,
+    margin: float | None = None,
     second_run: bool = True,
     beside: bool = True,
     cluster: Any = "auto",
@@ -463,15 +458,10 @@ def compare_all(
     alpha : float
         Significance level, between 0 and 1, by default 0.05.
     adjust : str, optional
-        Adjustment of p for everything that is compared here. "holm": family-wise error, from the p-values alone. "bh":
-        false discovery rate. "max-t": family-wise error from shared trials (step-down, studentised). "tukey": Tukey's
-        HSD. "none": p as it is. By default max-t for three or more systems, else none. It is holm instead of max-t if
-        the method is exact, or if a metric is computed by a function, from ranks, from sets or from agreement with
-        people.
-    grouping : {"auto", "letters", "clusters", "tied", "ranks"}
-        How rankings, tables, pages and figures mark systems that are not significantly different. letters: they share
-        a letter. clusters: clusters of ranks that do not overlap. tied: "=" for ties with the best. ranks: ranges of
-        ranks. auto, the default: letters if eight are enough, else ranks.
+        Adjustment of p for all comparisons by one metric: pairs, test sets and subsets. "holm": family-wise error, from
+        the p-values alone. "bh": false discovery rate. "max-t": family-wise error from shared trials (step-down,
+        studentised). "tukey": Tukey's HSD. "none": p as it is. By default max-t, or holm if the method is exact, or if
+        the metric is computed by a function, from ranks, from sets or from agreement with people.
     tests : str or sequence of str, optional
         Classical tests to show next to p: "t", "sign", "wilcoxon" and "mcnemar" of matched pairs, by `unit`; and, for
         contrast, "two-sample-t" and "binomial", which treat the systems as independent. "all" stands for all. If a test
@@ -489,6 +479,9 @@ def compare_all(
     resamples : int, optional
         Number of resamples of the bootstrap: by default 10,000, and 1,000 for metrics of ranks and metrics computed by
         a function. For "inversion" the number of trials, by default that of the test (for "auto" 10,000 to 131,072).
+    margin : float, optional
+        Also test whether A and B differ by less than this margin, on the metric's own scale (0.01 is one point of a
+        share): non-inferiority and equivalence (docs/statistics/margins.md).
     second_run : bool
         Check p by a second, independent run with the same number of trials. By default True.
     beside : bool
@@ -639,11 +632,11 @@ def compare_sets(
     seed: int = 0,
     alpha: float = 0.05,
     adjust: Adjust | None = None,
-    grouping: Grouping = "auto",
     tests: str | Sequence[str] | None = None,
     interval: IntervalKind | None = None,
     confidence: float = 0.95,
     resamples: int | None = None,
+    margin: float | None = None,
     second_run: bool = True,
     beside: bool = True,
     cluster: Any = "auto",
@@ -685,9 +678,7 @@ def compare_sets(
     alpha : float
         Significance level.
     adjust : str, optional
-        Adjustment of p for all comparisons, by default max-t for three or more systems, else none.
-    grouping : {"auto", "letters", "clusters", "tied", "ranks"}
-        How rankings mark systems that are not significantly different.
+        Adjustment of p for all comparisons by one metric, by default max-t or holm as in `compare_all`.
     tests : str or sequence of str, optional
         Classical tests to show next to p.
     interval : {"auto", "bootstrap", "inversion", "conditional-exact", "none"}, optional
@@ -696,6 +687,8 @@ def compare_sets(
         Confidence level of the intervals.
     resamples : int, optional
         Number of resamples for intervals.
+    margin : float, optional
+        Margin of tests of non-inferiority and equivalence.
     second_run : bool
         Check p by a second, independent run.
     beside : bool
@@ -846,7 +839,7 @@ def compare_opened(
     """Compare systems as `compare_sets` does, and return the results with the details of single comparisons.
 
     With few comparisons, all have details. With many, these have: the ones of `open_pairs`, the best system against its
-    runner-up, and borderline results. Details are the null distribution, p against the number of trials, and the units
+    runner-up, and doubtful results. Details are the null distribution, p against the number of trials, and the units
     that decide.
 
     Parameters
@@ -879,7 +872,7 @@ def compare_opened(
     results = _compute_results(study, all_options)
     chosen = find_pair_rows(results.table, open_pairs)
     leading = Standings.from_table(results.table).list_leading_rows()
-    rows = select_rows(len(results), headline.build_verdict(results).close, leading=leading, chosen=chosen)
+    rows = select_rows(len(results), headline.build_verdict(results).doubtful, leading=leading, chosen=chosen)
     return results, compute_details(study, results.table, rows)
 
 
@@ -898,13 +891,8 @@ def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions) -
 
 def _compute_results(study: Study, options: SelectionOptions) -> Results:
     """Return the results of a study after counting its trials."""
-    comparison_results = study.build_results(count_with_options(study.jobs, options))
-    table, notes = replace(comparison_results.table, grouping=options["grouping"]), comparison_results.notes
-    if options["grouping"] != "auto" and not any(iter_ranked(table)):
-        notes = (*notes, note_unused(OPTIONS["grouping"], "without all pairs of three or more systems, two-sided"))
-    return convert_results(
-        replace(comparison_results, table=table, notes=notes, units=UnitTables.from_study(study)), Results
-    )
+    results = study.build_results(count_with_options(study.jobs, options))
+    return convert_results(replace(results, units=UnitTables.from_study(study)), Results)
 
 
 def __getattr__(name: str) -> Any:

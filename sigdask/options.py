@@ -7,6 +7,7 @@ imported, so that commands print their help at once.
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -130,6 +131,8 @@ class Option:
         if self.above is not None and self.below is not None and not self.above < value < self.below:
             share = f"; write {value / 100:g} for {value:g} %" if self.below == 1 < value < 100 else ""
             raise InputError(f"{name} = {value}: must lie between {self.above:g} and {self.below:g}{share}")
+        if self.above is not None and self.below is None and not self.above < value < math.inf:
+            raise InputError(f"{name} = {value}: must be above {self.above:g}")
         if self.least is not None and not value >= self.least:
             raise InputError(f"{name} = {value}: must be at least {self.least:,}")
         if self.most is not None and value > self.most:
@@ -351,6 +354,15 @@ class TestOptions(TypedDict, total=False):
             idle_with=("interval", "none"),
         ),
     ]
+    margin: Annotated[
+        float | None,
+        Option(
+            "Also test whether A and B differ by less than a margin on the metric's own scale: non-inferiority and "
+            "equivalence.",
+            above=0,
+            metavar="M",
+        ),
+    ]
     second_run: SecondRun
 
 
@@ -360,20 +372,11 @@ class FamilyOptions(TypedDict, total=False):
     adjust: Annotated[
         Adjust | None,
         Option(
-            "Adjustment of p for many comparisons. holm: family-wise error, from the p-values alone. bh: false "
-            "discovery rate. max-t: family-wise error from shared trials, with more power. tukey: Tukey's HSD. none: "
-            "p as it is.",
-            otherwise="max-t for three or more systems, else none. holm instead of max-t if the method is exact, or if "
-            "a metric is computed by a function, from ranks or from sets",
-        ),
-    ]
-    grouping: Annotated[
-        Grouping,
-        Option(
-            "How rankings mark systems that are not significantly different. letters: they share a letter. clusters: "
-            "clusters of ranks that do not overlap. tied: = for ties with the best. ranks: ranges of ranks. auto: "
-            "letters if eight are enough, else ranks.",
-            "auto",
+            "Adjustment of p for the comparisons by one metric. holm: family-wise error, from the p-values alone. bh: "
+            "false discovery rate. max-t: family-wise error from shared trials, with more power. tukey: Tukey's HSD. "
+            "none: p as it is.",
+            otherwise="max-t for all comparisons by one metric. holm instead if the method is exact, or if the metric "
+            "is computed by a function, from ranks or from sets",
         ),
     ]
 
@@ -499,6 +502,20 @@ class IndependenceOptions(LabelTestOptions, RunOptions, total=False):
 
     progress: Progress
     blocks_per_task: BlocksPerTask
+
+
+class RankingMarkOptions(TypedDict, total=False):
+    """How rankings are shown."""
+
+    grouping: Annotated[
+        Grouping,
+        Option(
+            "How rankings mark systems that are not significantly different. letters: they share a letter. clusters: "
+            "clusters of ranks that do not overlap. tied: = for ties with the best. ranks: ranges of ranks. auto: "
+            "letters if eight are enough, else ranks.",
+            "auto",
+        ),
+    ]
 
 
 class TableLayoutOptions(TypedDict, total=False):
@@ -789,8 +806,8 @@ class CandidateFileOptions(TypedDict, total=False):
 def list_all_options() -> Mapping[str, Option]:
     """Return every option of the program by name. One that several commands declare is that of comparisons."""
     declarations = (
-        CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, TableLayoutOptions, PageOptions,
-        FigureStyleOptions, ReadingOptions, SelectionOptions,
+        CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, RankingMarkOptions, TableLayoutOptions,
+        PageOptions, FigureStyleOptions, ReadingOptions, SelectionOptions,
     )  # fmt: skip
     return {name: option for declaration in declarations for name, option in list_options(declaration).items()}
 

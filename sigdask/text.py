@@ -145,11 +145,6 @@ def format_duration(seconds: float) -> str:
     return f"{n_seconds} s"
 
 
-def format_estimate(seconds: float) -> str:
-    """Return an estimated duration: "about" and its two largest units, or "less than 1 s"."""
-    return f"about {format_duration(seconds)}" if seconds >= 1 else "less than 1 s"
-
-
 def format_time(seconds: float) -> str:
     """Return a time in seconds as local date and time."""
     return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S}"

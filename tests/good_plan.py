@@ -18,7 +18,6 @@ def build_good_plan():
         "alpha": 0.05,
         "second_run": True,
         "adjust": "holm",
-        "family": "test-set",
         "cluster": "none",
         "workers": 1,
         "store": "night.sqlite",
@@ -96,7 +95,7 @@ def build_good_plan():
             "when": "failed",
             "timeout": 5,
             "rules": [
-                {"rule": "not-worse", "alpha": 0.01, "adjust": "holm", "baseline": "base", "test_sets": ["one"]},
+                {"rule": "not-worse", "alpha": 0.01, "baseline": "base", "test_sets": ["one"]},
                 {"rule": "non-inferior", "margin": 0.5, "alpha": 0.05, "metrics": ["mean"], "baseline": "base"},
             ],
         },

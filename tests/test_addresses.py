@@ -77,6 +77,7 @@ def test_a_folder_is_the_one_it_was_when_the_program_goes_elsewhere(tmp_path, mo
     assert addresses.load_object("stays_found:number", "metric") == 7
 
 
+@pytest.mark.slow
 def test_local_workers_find_modules_where_the_driver_does_however_late_it_learnt_of_them(tmp_path):
     a, b = np.arange(12, dtype=object), np.arange(12, dtype=object)[::-1] % 5
     with connect("local", workers=1) as cluster:

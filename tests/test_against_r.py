@@ -197,6 +197,7 @@ def test_two_labels_are_independent_as_fisher_test_has_it():
         assert independence(a, b, metric="kappa", alternative=side).p_value == pytest.approx(p, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_labels_are_independent_as_coins_exact_distribution_has_it():
     a, b = draw_labellings(48, seed=9)
     script = (

@@ -25,6 +25,16 @@ def test_p_is_that_of_scipys_binomial_test():
     assert (p_values[losses <= wins] == 1).all()
 
 
+@pytest.mark.parametrize("row", [row for row in ROWS if row["case"] == "fresh items"], ids=str)
+def test_the_kept_false_alarms_are_those_of_scipys_distributions(row):
+    """Of n items a tenth differ, each won or lost with probability 1/2: binomial sums without simulation."""
+    level = {"alpha = 0.05": 0.05}.get(row["rule"], 4 / 365)
+    n_differing = np.arange(row["n_items"] // 4)
+    critical = stats.binom.isf(level / 2, n_differing, 0.5)  # P(losses > critical) is at most half the level
+    expected = 365 * stats.binom.pmf(n_differing, row["n_items"], 0.1) @ stats.binom.sf(critical, n_differing, 0.5)
+    assert abs(row["false_alarms"] - expected) <= 4 * row["error"]
+
+
 def test_a_shorter_simulation_finds_the_kept_rates():
     rows = [row for case in CASES for row in gate_year._iter_rows(case, 300, 100)]
     for row in rows:

@@ -26,7 +26,7 @@ COMMAND_LINE_NAMES = {"second_run": "no_second_run", "cache": "no_cache"}
 def test_every_option_is_on_the_command_line_with_its_choices():
     flags = {parameter.name: parameter for parameter in command.params}
     for name, option in {**OPTIONS, **READING_OPTIONS}.items():
-        if name in {*PYTHON_ONLY, "grouping"}:
+        if name in PYTHON_ONLY:
             continue
         flag = flags[COMMAND_LINE_NAMES.get(name, name)]
         if name not in COMMAND_LINE_NAMES:
@@ -46,7 +46,7 @@ def test_what_is_not_given_is_the_default_and_what_is_wrong_is_refused():
     [
         ("compare_all", SelectionOptions, {"stop"}),
         ("compare_sets", SelectionOptions, {"stop"}),
-        ("compare", ComparisonOptions, {"stop", "adjust", "grouping"}),
+        ("compare", ComparisonOptions, {"stop", "adjust"}),
         ("power", PowerOptions, set()),
         ("independence", IndependenceOptions, {"adjust"}),
         ("rankings", RankingOptions, set()),

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from functools import cache
 
-from benchmarks.calibration import across, coverage, families, further, margins, nights, pairs, rankings, real, runs
+from benchmarks.calibration import (
+    across,
+    coverage,
+    equal_scores,
+    families,
+    further,
+    margins,
+    nights,
+    pairs,
+    rankings,
+    real,
+    runs,
+)
 from benchmarks.calibration.measuring import Case
 
-MODULES = (pairs, families, coverage, across, margins, nights, further, rankings, real, runs)
+MODULES = (pairs, equal_scores, families, coverage, across, margins, nights, further, rankings, real, runs)
 
 
 @cache

@@ -1,33 +1,26 @@
 """Error rates and power of adjustment procedures for families of comparisons, on simulated scores.
 
-Scores of 30 topics by 8 systems (28 pairs) in steps of 0.001, or 0 and 1. `docs/make_families.py` writes further
-tables of them, the tests repeat some of it.
+Scores of 30 topics by 8 systems (28 pairs) in steps of 0.001, or 0 and 1. `docs/make_families.py` writes a table of
+real scores.
 """
 
 from __future__ import annotations
 
-import zlib
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.calibration.compared import MEAN
+from benchmarks.calibration.compared import QUIET, draw_seed
 from benchmarks.calibration.measuring import Case, Outcome
-from sigdask.analysis.comparison.families import compute_joint_p_values
+from sigdask import compare_all
+from sigdask.analysis.comparison import equal_scores
 from sigdask.counts import Counts
-from sigdask.metrics.base import BoundMetric
-from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, find_critical_value
-from sigdask.randomization.families.max_t import MaxTFamily
-from sigdask.randomization.families.skewness import SHARE, find_skewed
-from sigdask.randomization.families.tukey import Relabelling
-from sigdask.randomization.panels.build import FamilyMember, PanelGroups
-from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.results.table import get_equal_scores
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS
 
 N_SYSTEMS, N_TOPICS, N_TRIALS = 8, 30, 999
 PAIRS = [(i, j) for i in range(N_SYSTEMS) for j in range(i + 1, N_SYSTEMS)]
-ROWS = np.array([[0, row] for row in range(len(PAIRS))])
-PROCEDURES = ("max-t", "holm")
 ALPHA = 0.05
 
 
@@ -96,122 +89,35 @@ ALTERNATIVES = {
 """Noise and means; of the 0/1 scores the noise has the means."""
 
 
-FLIPPED_GAMMAS = {
-    skew: (lambda rng, shape, skew=skew: _flip_every_other(_draw_gamma(rng, shape, skew))) for skew in (0.5, 1, 2, 3)
-}
-"""Gammas of a skewness, every other one turned."""
-
-
-def draw_families(noise, n_sets, means=0.0, seed="", n_topics=N_TOPICS):
-    """Yield the studentised family of each simulated set; means are added to the noise."""
-    rng = np.random.default_rng(zlib.crc32(seed.encode()))
-    for k in range(n_sets):
-        yield draw_family(noise, rng, means, n_topics, seed=k)
-
-
-def get_n_topics(name):
-    """Return the number of topics of a scenario."""
-    return TOPIC_COUNTS.get(name, N_TOPICS)
-
-
-def draw_family(noise, rng, means=0.0, n_topics=N_TOPICS, *, seed):
-    """Return the studentised family of one simulated set."""
-    return draw_family_and_bootstrap(noise, rng, means, n_topics, seed=seed)[0]
-
-
-def draw_family_and_bootstrap(noise, rng, means=0.0, n_topics=N_TOPICS, *, seed):
-    """Return the studentised family of one simulated set and its studentised bootstrap."""
+def draw_counts(noise, rng, means=0.0, n_topics=N_TOPICS):
+    """Return one simulated set; means are added to the noise, and to real scores the difficulty of topics."""
     sample = noise(rng, (n_topics, N_SYSTEMS))
     topics = 0 if np.isin(sample, [0, 1]).all() else rng.standard_normal((n_topics, 1))
-    scores = np.rint(1000 * (sample + means + topics)).astype(np.int64)
-    fields = {"score": scores, "items": np.ones_like(scores)}
-    counts = Counts(tuple(f"s{k}" for k in range(N_SYSTEMS)), fields, n_topics)
-    units, metrics = SwapUnits.from_counts(counts, seed), [BoundMetric("mean", tuple(fields), MEAN)]
-    sharing = PanelGroups.from_metrics(counts, metrics, np.array(PAIRS))
-    families = [
-        MaxTFamily((FamilyMember(placed.panel, 0),), ROWS[:, None, :], studentised=True)
-        for every_unit in (False, True)
-        for placed in sharing.build(units, every_unit=every_unit)
-    ]
-    return families[0], StudentisedBootstrap(families[1], (n_topics,))
+    scores = np.round(sample + means + topics, 3)
+    return Counts.from_scores({f"s{k}": scores[:, k] for k in range(N_SYSTEMS)})
 
 
-def adjust_by_max_t(family):
-    """Return each pair's adjusted and unadjusted p-value, two arrays of shape (n_pairs,)."""
-    tally = family.tally(run=0, first=0, n_trials=N_TRIALS)
-    single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
-    return np.maximum(compute_joint_p_values(family, tally)[0], single), single
+def compare_all_pairs(counts, rng, adjust, interval="none"):
+    """Return the table of the comparisons of all pairs, from as many resamples as trials."""
+    with patch.object(equal_scores, "RESAMPLES", N_TRIALS):
+        return compare_all(
+            counts, metrics="mean", method="randomization", trials=N_TRIALS, adjust=adjust, interval=interval,
+            seed=draw_seed(rng), **QUIET,
+        ).table  # fmt: skip
 
 
-def adjust_with_bootstrap(family, bootstrap):
-    """Return p-values adjusted with and without the bootstrap, arrays of shape (n_pairs,) by name.
-
-    "max-t" is what the program gives: the larger of max-T's and the studentised bootstrap's where differences are
-    skewed. "max-t alone" is not.
-    """
-    tally = family.tally(run=0, first=0, n_trials=N_TRIALS)
-    single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
-    resampled = compute_joint_p_values(bootstrap, bootstrap.tally(run=0, first=0, n_trials=N_TRIALS))[0]
-    max_t = compute_joint_p_values(family, tally)[0]
-    larger = np.where(find_skewed(family), np.maximum(max_t, resampled), max_t)
-    joint = {
-        "max-t": larger,
-        "max-t alone": max_t,
-        "bootstrap-t": resampled,
-        "holm": P_VALUE_ADJUSTMENTS["holm"](single),
-    }
-    return {name: np.maximum(p, single) for name, p in joint.items()}
-
-
-def adjust_by_all(family, bootstrap):
+def adjust_by_all(counts, rng):
     """Return p-values adjusted by each procedure, arrays of shape (n_pairs,) by name."""
-    tally = family.tally(run=0, first=0, n_trials=N_TRIALS)
-    single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
-    relabelling = Relabelling(family.members, ROWS)
-    relabelled = relabelling.tally(run=0, first=0, n_trials=N_TRIALS)
-    joint = {
-        "tukey": compute_joint_p_values(relabelling, relabelled)[0],
+    table = compare_all_pairs(counts, rng, "max-t")
+    equal = get_equal_scores(table).p_adjusted
+    equal = np.where(np.isnan(equal), table.p_adjusted, equal)  # not made where it would be the same
+    adjusted = {
+        "max-t": table.p_adjusted,
+        "tukey": compare_all_pairs(counts, rng, "tukey").p_adjusted,
+        "equal scores": equal,
+        "max-t and not contested": np.maximum(table.p_adjusted, equal),
     }
-    joint |= {name: adjust(single) for name, adjust in P_VALUE_ADJUSTMENTS.items()}
-    return adjust_with_bootstrap(family, bootstrap) | {name: np.maximum(p, single) for name, p in joint.items()}
-
-
-def measure_bootstrap_errors(name, n_sets):
-    """Return each procedure's family-wise error rate and the coverage of simultaneous intervals."""
-    rng = np.random.default_rng(zlib.crc32(name.encode()))
-    rejected, covered = [], []
-    for _ in range(n_sets):
-        family, bootstrap = draw_family_and_bootstrap(
-            NULLS[name], rng, n_topics=get_n_topics(name), seed=int(rng.integers(2**31))
-        )
-        rejected.append([p.min() <= ALPHA for p in adjust_with_bootstrap(family, bootstrap).values()])
-        reach = find_critical_value(bootstrap.tally(run=0, first=0, n_trials=N_TRIALS), ALPHA) * bootstrap.errors
-        covered.append((np.abs(bootstrap.family.observed) <= reach)[bootstrap.errors > 0].all())
-    return np.mean(rejected, axis=0), np.mean(covered)
-
-
-def compute_p_values(noise, n_sets, means=0.0, seed="", n_topics=N_TOPICS):
-    """Return the adjusted p-values of each simulated set, shape (n_sets, 2 procedures, 28 pairs)."""
-    p = np.empty((n_sets, len(PROCEDURES), len(PAIRS)))
-    for k, family in enumerate(draw_families(noise, n_sets, means, seed, n_topics)):
-        p[k, 0], single = adjust_by_max_t(family)
-        p[k, 1] = P_VALUE_ADJUSTMENTS["holm"](single)
-    return p
-
-
-def measure_errors_and_notes(noise, n_sets, seed="", n_topics=N_TOPICS):
-    """Return the share of sets with a false difference and the share with a skewness note."""
-    outcomes = [(adjust_by_max_t(family)[0].min() <= 0.05, find_skewed(family).mean() >= SHARE)
-             for family in draw_families(noise, n_sets, seed=seed, n_topics=n_topics)]  # fmt: skip
-    return np.mean(outcomes, axis=0)
-
-
-def power(name, n_sets):
-    """Return each procedure's share of true differences found and its share of sets with a false one."""
-    noise, means = ALTERNATIVES[name]
-    real = find_true_differences(name)
-    p = compute_p_values(noise, n_sets, means, seed=name) <= 0.05
-    return p[:, :, real].mean(axis=(0, 2)), p[:, :, ~real].any(axis=2).mean(axis=0)
+    return adjusted | {name: adjust(table.p_value) for name, adjust in P_VALUE_ADJUSTMENTS.items()}
 
 
 def find_true_differences(name):
@@ -220,7 +126,7 @@ def find_true_differences(name):
     return np.array([true[i] != true[j] for i, j in PAIRS])
 
 
-FAMILY_WISE = ("max-t", "max-t alone", "bootstrap-t", "tukey", "holm")
+FAMILY_WISE = ("max-t", "tukey", "holm", "equal scores", "max-t and not contested")
 """What bounds the probability of any false discovery; others bound their share."""
 
 
@@ -230,6 +136,8 @@ def cases() -> list[Case]:
     return [
         *(Case("families", f"{name}{' *' * ('turned' in name or 'losses' in name)}", partial(measure_false_positives, name), 10_000, 100)
           for name in NULLS),
+        *(Case("simultaneous intervals", f"{name}{' *' * ('turned' in name or 'losses' in name)}", partial(measure_simultaneous, name), 1_000, 100)
+          for name in NULLS),
         *(Case("families", name, partial(measure_false_discoveries, name, FAMILY_WISE), 4_000, 100) for name in mixed),
         *(Case("discoveries", name, partial(measure_false_discoveries, name, ("bh",)), 4_000, 100) for name in mixed),
         *(Case("power of families", name, partial(measure_true_discoveries, name), 2_000, 100) for name in ALTERNATIVES),
@@ -238,13 +146,19 @@ def cases() -> list[Case]:
 
 def measure_false_positives(name, rng, n_sets):
     """Return in which sets of systems with equal means each procedure finds any difference."""
-    results = [
-        adjust_by_all(
-            *draw_family_and_bootstrap(NULLS[name], rng, n_topics=get_n_topics(name), seed=int(rng.integers(2**31)))
-        )
-        for _ in range(n_sets)
-    ]
+    sets = (draw_counts(NULLS[name], rng, n_topics=TOPIC_COUNTS.get(name, N_TOPICS)) for _ in range(n_sets))
+    results = [adjust_by_all(counts, rng) for counts in sets]
     return {method: Outcome(np.array([p[method].min() <= ALPHA for p in results])) for method in results[0]}
+
+
+def measure_simultaneous(name, rng, n_sets):
+    """Return in which sets all simultaneous intervals contain the true differences, which are 0."""
+    covered = []
+    for _ in range(n_sets):
+        counts = draw_counts(NULLS[name], rng, n_topics=TOPIC_COUNTS.get(name, N_TOPICS))
+        details = compare_all_pairs(counts, rng, "max-t", "bootstrap").adjusted
+        covered.append(((details.low <= 0) & (details.high >= 0))[details.has_interval].all())
+    return {"all intervals": Outcome(np.array(covered), 0.93, "at least")}
 
 
 def measure_false_discoveries(name, methods, rng, n_sets):
@@ -270,8 +184,5 @@ def measure_true_discoveries(name, rng, n_sets):
 def _find_differences(name, rng, n_sets):
     """Return which pairs each procedure finds, masks of shape (n_sets, n_pairs) by name."""
     noise, means = ALTERNATIVES[name]
-    p = [
-        adjust_by_all(*draw_family_and_bootstrap(noise, rng, means, seed=int(rng.integers(2**31))))
-        for _ in range(n_sets)
-    ]
+    p = [adjust_by_all(draw_counts(noise, rng, means), rng) for _ in range(n_sets)]
     return {method: np.array([p_by_method[method] <= ALPHA for p_by_method in p]) for method in p[0]}

@@ -14,7 +14,7 @@ from scipy import stats
 
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes, as_measure
 from sigdask.analysis.comparison.caveats import FEW_UNITS
-from sigdask.nightly.gate.margin_tests import MAX_SKEWNESS
+from sigdask.analysis.comparison.margins import MAX_SKEWNESS
 from sigdask.statistics.matched_proportions import MatchedProportions
 
 ALPHA, N_SHUFFLES, N_UNITS = 0.05, 999, 300

@@ -13,26 +13,12 @@ from scipy import stats
 from benchmarks.calibration.attainable import MAX_ENUMERATED_UNITS, compute_attainable_size
 from benchmarks.calibration.compared import build_score_counts, compare_pairs, compute_p_values, draw_seed
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
-from benchmarks.calibration.scenarios import SCENARIOS, SCENARIOS_BY_NAME, THOUSAND, Rng, Scenario, to_thousandths
+from benchmarks.calibration.scenarios import SCENARIOS, SCENARIOS_BY_NAME, Rng, Scenario, to_thousandths
 from sigdask.results.table import DISAGREES
 from sigdask.statistics.classical import compute_t, sign_test, two_proportion_z, wilcoxon_sorted
 
 ALPHA, N_TRIALS = 0.05, 999
 N_CLUSTERS, CLUSTER_SIZE = 50, 10
-DIAGNOSIS_SIZES = (20, 30, 50, 100)
-"""Units of which the diagnosis is measured."""
-
-SYMMETRIC = (
-    "normal",
-    "normal, sd 1 and 4",
-    "uniform",
-    "logistic",
-    "grades 0 to 3",
-    "0/1 at 8 %",
-    "0/1 at 60 %, r = 0.8",
-)
-"""Scenarios in which the diagnosis may fire in 5 % of data sets."""
-
 SAMPLED: dict[str, Any] = {"method": "randomization", "trials": N_TRIALS}
 
 
@@ -56,9 +42,6 @@ def cases() -> list[Case]:
         *(Case("exact", f"{name}, {n}", partial(measure_exact, SCENARIOS_BY_NAME[name], n), 4_000, 100)
           for name in ("normal", "lognormal", "grades 0 to 3", "0/1 at 8 %") for n in (20, 50)),
         *(Case("classical", f"{s.row}, {n}", partial(measure_classical, s, n)) for s in SCENARIOS for n in s.sizes),
-        *(Case("diagnosis", f"{s.row}, {n}", partial(measure_diagnosis, s, n, 0.0)) for s in SCENARIOS for n in DIAGNOSIS_SIZES),
-        *(Case("diagnosis", f"{s.row}, better, {n}", partial(measure_diagnosis, s, n, 1.0))
-          for s in SCENARIOS if s.exchangeable for n in DIAGNOSIS_SIZES),
         *(Case("checks", f"{name}, 50", partial(measure_checks, SCENARIOS_BY_NAME[name]), at_once=100) for name in ("normal", "0/1 at 60 %, r = 0.8")),
         *(Case("dependence", f"ICC {icc:g}", partial(measure_clustered, icc), at_once=100) for icc in (0.0, 0.1, 0.3)),
         *(Case("power", f"normal, {n} units, better by {shift:g} sd", partial(power, n, shift))
@@ -110,25 +93,6 @@ def measure_classical(scenario: Scenario, n_units: int, rng: Rng, n_sets: int) -
 def _build_exact_outcome(p: NDArray[np.float64], d: NDArray[Any]) -> Outcome:
     """Return the outcome of an exact test, with the size that is attainable for these scores."""
     return Outcome(p <= ALPHA, compute_attainable_size(d, ALPHA, "two-sided", None))
-
-
-def measure_diagnosis(scenario: Scenario, n_units: int, shift: float, rng: Rng, n_sets: int) -> Outcomes:
-    """Return which comparisons are noted as skewed, decided by few units or one-sided.
-
-    Of rare large losses the data sets count in which one was drawn: what was not drawn cannot be seen.
-    """
-    a, b = scenario.draw_better(rng, n_units, n_sets, shift) if shift else scenario.draw(rng, n_units, n_sets)
-    table = compare_pairs(build_score_counts(a, b), seed=draw_seed(rng), method="randomization", trials=199).table
-    assert table.assumptions is not None
-    assumptions = table.assumptions
-    is_seen = ((a - b).min(axis=0) < -THOUSAND) if scenario.name == "rare large losses" else np.ones(n_sets, np.bool_)
-    rare = 0.8, "at least"
-    limit: Any = (0.05, "at most") if scenario.name in SYMMETRIC else rare if not is_seen.all() else (0.05, "nothing")
-    return {
-        "noted as skewed": Outcome(assumptions.is_skewed[is_seen], *limit),
-        "few units decide": Outcome(assumptions.n_deciding[is_seen] > 0, should="nothing"),
-        "all units on one side": Outcome(~np.isnan(assumptions.unseen_rate), should="nothing"),
-    }
 
 
 def measure_checks(scenario: Scenario, rng: Rng, n_sets: int) -> Outcomes:

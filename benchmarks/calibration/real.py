@@ -115,14 +115,14 @@ def load_test_set(name: str) -> RealTestSet:
     """Load a real test set and compute the sums of its metric."""
     from sigdask import read
     from sigdask.analysis.comparison.pairs import bind_metric
-    from sigdask.formats import Options, parse_map
     from sigdask.metrics import find_metric
 
     source = SETS[name]
-    mapped = (parse_map("non-entailment=neutral,contradiction"),) if "hans" in source.systems else ()
-    form = {"format": "segments"} if source.metric == "bleu" else {}
+    options = {"format": "segments"} if source.metric == "bleu" else {}
+    if "hans" in source.systems:
+        options["label_map"] = {"non-entailment": ["neutral", "contradiction"]}
     gold = DATA / source.gold if source.gold else None
-    counts = read(*sorted(DATA.glob(source.systems)), gold=gold, options=Options(label_map=mapped), **form)
+    counts = read(*sorted(DATA.glob(source.systems)), gold=gold, **options)
     metric = bind_metric(find_metric(source.metric, counts), counts)
     fields = {field: np.asarray(metric.get_field(field, counts)) for field in metric.fields}
     if source.metric == "mean":  # four decimals

@@ -20,14 +20,30 @@ TITLES = {
         "systems of one mean, units",
         "Share of data sets in which a difference is found at 0.05. The last tests treat the systems as independent.",
     ),
-    "diagnosis": (
-        "systems of one mean, or one better (by 1 sd); units",
-        "Share of comparisons whose verdict line has the note. For rare large losses, the first two columns count only data sets that contain one.",
-    ),
     "checks": ("systems of one mean, units", "Share of correct counts that a cross-check reports as different."),
     "dependence": (
         "50 clusters of 10 items, of one mean",
         "Share of data sets in which a difference is found (columns 2 and 3), or dependence (columns 4 and 5).",
+    ),
+    "equal scores": (
+        "systems of equal scores",
+        "Share of data sets in which a difference is found at 0.05.",
+    ),
+    "true differences": (
+        "systems of which one is better; units",
+        "Share of data sets in which the difference is found at 0.05.",
+    ),
+    "scale": (
+        "metric of 100 predictions",
+        "Share of data sets in which a difference is found at 0.05, if there is none and if there is one.",
+    ),
+    "subsets": (
+        "two equal systems",
+        "Share of data sets in which one system is better in at least one subset, at 0.05 (one-sided).",
+    ),
+    "runs": (
+        "two equal recipes",
+        "Share of data sets in which a difference is found at 0.05.",
     ),
     "families": (
         "8 systems, 30 units",
@@ -37,6 +53,10 @@ TITLES = {
     "intervals": (
         "95 % intervals of the difference",
         "Share of intervals that contain the true difference; 0.93 is enough. Data sets without discordant units are left out.",
+    ),
+    "simultaneous intervals": (
+        "8 systems of one mean, 30 units",
+        "Share of data sets in which all simultaneous intervals contain the true differences; 0.93 is enough.",
     ),
     "across sets": (
         "sets of 10, 20 and 50 units",
@@ -83,10 +103,10 @@ SHOWN_NAMES = {"foretold power": "predicted power"}
 """Titles of tables whose name, which determines their random numbers, is another."""
 
 PAGES = {
-    "pairs": ("pairs", "exact", "checks", "real", "recipes"),
+    "pairs": ("pairs", "exact", "checks", "real", "dependence", "scale", "subsets", "runs", "recipes"),
+    "equal-scores": ("equal scores", "true differences"),
     "classical": ("classical",),
-    "diagnosis": ("diagnosis", "dependence"),
-    "intervals": ("intervals", "intervals of rankings"),
+    "intervals": ("intervals", "intervals of rankings", "simultaneous intervals"),
     "families": ("families", "discoveries", "across sets", "power of families"),
     "gates": ("margins", "gates"),
     "others": ("power", "foretold power", "rankings", "labellings"),
@@ -156,7 +176,10 @@ def find_common_level(rates: Sequence[MeasuredRate]) -> float:
 
 
 def _describe_sizes(rates: Sequence[MeasuredRate]) -> str:
-    min_sets, max_sets = min(m.n_sets for m in rates), max(m.n_sets for m in rates)
+    row_sizes: dict[str, int] = {}
+    for m in rates:  # some columns are shares of what another column has
+        row_sizes[m.row] = max(m.n_sets, row_sizes.get(m.row, 0))
+    min_sets, max_sets = min(row_sizes.values()), max(row_sizes.values())
     if max_sets <= 1:
         return ""
     return (

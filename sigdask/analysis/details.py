@@ -3,7 +3,7 @@
 The null distribution has the differences of all arrangements if they are few. Otherwise it has those of the first
 trials of the first run, as many as take some tens of milliseconds. The counts of the convergence are exact: they are
 counted again from the first trials. If all trials would take too long, the curve goes up to a power of two and ends
-with the final result. All comparisons get details if they are few, else those of a gate and borderline ones.
+with the final result. All comparisons get details if they are few, else those of a gate and doubtful ones.
 
 Tables of units have both systems' scores on every unit, and the contribution of each unit to the difference.
 """
@@ -820,19 +820,19 @@ def find_pair_rows(table: Table, pairs: Iterable[tuple[str, str]]) -> list[int]:
 
 def select_rows(
     n_rows: int,
-    borderline: Iterable[int],
+    doubtful: Iterable[int],
     gated: Iterable[int] = (),
     leading: Sequence[int] = (),
     chosen: Iterable[int] = (),
 ) -> Integers:
-    """Return the rows that get details: all if they are few, else chosen, gated, leading and borderline rows.
+    """Return the rows that get details: all if they are few, else chosen, gated, leading and doubtful rows.
 
     Parameters
     ----------
     n_rows : int
         Comparisons in all.
-    borderline : iterable of int
-        Rows whose verdict another seed or a few more units could change, the closest first.
+    doubtful : iterable of int
+        Rows that are contested, or whose verdict another seed could change.
     gated : iterable of int
         Rows that a gate checks, failures first.
     leading : sequence of int
@@ -848,7 +848,7 @@ def select_rows(
     if n_rows <= MAX_FOR_ALL:
         return np.arange(n_rows)
     first = [*dict.fromkeys((*chosen, *gated))][: MAX_DETAILS - len(leading)]
-    candidates = dict.fromkeys(int(row) for rows in (first, leading, borderline) for row in rows)
+    candidates = dict.fromkeys(int(row) for rows in (first, leading, doubtful) for row in rows)
     return np.array([*candidates][:MAX_DETAILS], np.int64)
 
 

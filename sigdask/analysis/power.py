@@ -27,7 +27,7 @@ from sigdask.execution.run import connect_once, count_with_options
 from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options
-from sigdask.randomization.kernels.dense import limit_blas_threads
+from sigdask.randomization.kernels.blas import limit_blas_threads
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.power import ObservedPair, PowerSamples, SystemPairs, can_decide
@@ -99,11 +99,9 @@ class Power:
     at_wanted : PowerAt or None
         Power of the present units for this difference.
     n_asked : int
-        Number of units for `detectable` and `at_observed`.
+        Number of units for `detectable`.
     detectable : Estimate or None
         Smallest difference that they detect with the power you set. Infinite if no reachable difference is detected.
-    at_observed : PowerAt or None
-        Power of `n_asked` units for the observed difference.
     curve : tuple of PowerAt
         Points of the search: the power for numbers of units and differences.
     method : str
@@ -135,7 +133,6 @@ class Power:
     at_wanted: PowerAt | None
     n_asked: int
     detectable: Estimate | None
-    at_observed: PowerAt | None
     curve: tuple[PowerAt, ...]
     method: str
     n_samples: int
@@ -479,19 +476,14 @@ class PowerSearch:
         """Number of units that the question asks about, by default the number of observed units."""
         return self.question.n_units or self.target.observed.n_units
 
-    @property
-    def observed_difference(self) -> float:
-        """The observed difference, positive if it is on the tested side."""
-        return self.target.side * self.target.observed.difference
-
     def iter_first_points(self) -> Iterator[tuple[int, float, float]]:
-        """Yield the units, difference and tilt strength of the points that the question itself asks for."""
-        observed = self.target.observed
-        if self.reachable is None:
-            return
-        yield self.n_requested, self.observed_difference, 0.0
-        if self.strength is not None and self.question.difference is not None:
-            yield observed.n_units, self.question.difference, self.strength
+        """Yield the units, difference and tilt strength of the point that the question itself asks for.
+
+        The power at the observed difference is no such point: it restates p (Hoenig & Heisey 2001, "The abuse of
+        power").
+        """
+        if self.reachable is not None and self.strength is not None and self.question.difference is not None:
+            yield self.target.observed.n_units, self.question.difference, self.strength
 
     def iter_next_points(self) -> Iterator[tuple[PowerCrossing, int, float, float]]:
         """Yield each unfinished search with the units, difference and tilt strength of its next point."""
@@ -530,7 +522,6 @@ class PowerSearch:
             at_wanted=self.curve.get((observed.n_units, question.difference or 0.0)),
             n_asked=self.n_requested,
             detectable=detectable,
-            at_observed=self.curve.get((self.n_requested, self.observed_difference)),
             curve=tuple(self.curve[key] for key in sorted(self.curve)),
             method=self._choose_method(),
             n_samples=self.rule.n_samples if is_simulated else 0,
@@ -538,13 +529,6 @@ class PowerSearch:
             n_effective_detectable=self._count_effective(self._find_strength(detectable)),
             note=self.note,
         )
-
-    @property
-    def detectable_difference(self) -> float | None:
-        """The smallest detectable difference; None if it is unknown or rests on too few effective units."""
-        estimate = None if self.detectable is None else self.detectable.answer
-        effective = self._count_effective(self._find_strength(estimate))
-        return estimate.value if estimate is not None and effective is not None and effective >= FEW_EFFECTIVE else None
 
     def _find_strength(self, difference: Estimate | None) -> float | None:
         if difference is None or not math.isfinite(difference.value):
@@ -561,16 +545,14 @@ class PowerSearch:
         return EXACT if self.reachable is None else self.target.choose_method(int(last_units))
 
 
-def run_searches(
-    searches: Sequence[PowerSearch], rule: RejectionRule, count: Count, *, with_first: bool = True
-) -> None:
-    """Run all searches together to their end; `with_first` includes the points that the question itself asks for."""
+def run_searches(searches: Sequence[PowerSearch], rule: RejectionRule, count: Count) -> None:
+    """Run all searches together to their end."""
 
     def list_next() -> list[tuple[PowerSearch, PowerCrossing | None, int, float, float]]:
         return [(search, *next_point) for search in searches for next_point in search.iter_next_points()]
 
     first = [(search, None, *point) for search in searches for point in search.iter_first_points()]
-    pending = first if with_first else list_next()
+    pending = first or list_next()
     with limit_blas_threads():  # limited once: to limit and free it in every task costs more than the products
         while pending:
             points = [
@@ -645,7 +627,11 @@ def estimate_powers(
         power_search.build_power(names, grouped.name, grouped.unit)
         for power_search, (*_, names) in zip(searches, comparisons, strict=True)
     )
-    notes = (*_warn_of_correlation(counts, spec), *_question_difference(powers), *_iter_notes(powers, options, level))
+    notes = (
+        *_warn_of_correlation(counts, spec, alpha),
+        *_question_difference(powers),
+        *_iter_notes(powers, options, level),
+    )
     return PowerResults(powers, alpha, options["adjust"], spec.seed, notes)
 
 
@@ -714,10 +700,10 @@ def _check_answerable(
     raise InputError(f"{a} and {b} by {searches[0].target.observed.panel.metrics[0].name}: {searches[0].note}{suffix}")
 
 
-def _warn_of_correlation(counts: Counts, spec: CompareSpec) -> Iterator[str]:
+def _warn_of_correlation(counts: Counts, spec: CompareSpec, alpha: float) -> Iterator[str]:
     """Yield a warning for each coarser column within which differences are correlated, as in `compare`."""
     if counts.groups:
-        for note in SetAnalysis.from_spec(counts, spec, second_run=False).notes:
+        for note in SetAnalysis.from_spec(counts, spec, alpha=alpha, second_run=False).notes:
             if note.kind == "dependence":
                 yield ScopeNote(f"the answer below is too optimistic: {note.text}")
 

@@ -40,12 +40,6 @@ from sigdask.results.signature import ATTRIBUTES, EXACT, TRIALS, Signature, spli
 from sigdask.results.table import Table
 from sigdask.text import format_list
 
-REQUIRED_FIELDS = (
-    "n_items", "n_units", "n_discordant", "n_trials", "n_extreme", "score_a", "score_b", "difference", "p_value",
-    "p_adjusted",
-)  # fmt: skip
-"""Fields that are compared even where a record lacks them."""
-
 MAX_JSON_DEPTH = 50
 """Maximum nesting of a file of results, which has five levels."""
 
@@ -269,12 +263,10 @@ def check_signatures(path: Path, document: Mapping[str, Any]) -> None:
     Parameters
     ----------
     document : mapping of str to value
-        The file's JSON, or only its `results`. Rows without a signature are not checked.
+        The file's JSON, or only its `results`.
     """
     names: set[tuple[Any, ...]] = set()
     for number, row in enumerate(document["results"], 1):
-        if not row.get("test_signature"):
-            continue
         signature = _build_result(path, number, row).signature
         if (name := (row["test_signature"], row.get("a"), row.get("b"))) in names:
             raise InputError(f"{path}, result {number}: occurs twice", remedy="remove one of them")
@@ -626,7 +618,6 @@ def _build_options(
     group: Signature, members: Sequence[Match], recorded: RecordedResults, counts: Counts
 ) -> dict[str, Any]:
     """Return the options of a call that computes the results of a group, without those of intervals."""
-    has_by_default = any(note["kind"] == "exact-by-holm" for note in _list_notes(recorded.document))
     return {
         "metrics": [*dict.fromkeys(entry.signature.metric for entry, _ in members)],
         "pairs": [*dict.fromkeys(pair for _, pair in members)],
@@ -638,12 +629,21 @@ def _build_options(
         "trials": group.n_trials or _find_trials(recorded),
         "seed": group.seed,
         "alpha": _get_number(recorded.document, "alpha", None),
-        "adjust": None if has_by_default else group.adjust if group.adjust and not group.p else "none",
+        "adjust": group.adjust if group.adjust and not group.p else "none",
+        "margin": _find_margin(recorded),
         "second_run": any(recorded.find_values(key) for key in ("second_run", "second_run_p_value")),
         "beside": any(recorded.find_values("beside")),
         "tests": _list_tests(recorded) or None,
         "together": bool(recorded.document.get("together")) and not recorded.other_sets and group.subset is not None,
     }
+
+
+def _find_margin(recorded: RecordedResults) -> float | None:
+    margins = recorded.find_values("margin") if recorded.is_csv else recorded.find_members("margin", "margin")
+    try:
+        return next(map(float, margins), None)
+    except ValueError:
+        raise InputError("must be a number", option="margin", found=repr(margins[0])) from None
 
 
 def _find_trials(recorded: RecordedResults) -> int | None:
@@ -654,8 +654,6 @@ def _find_trials(recorded: RecordedResults) -> int | None:
     numbers = [item.get("n_trials") for item in contrasts if isinstance(item, dict) and item.get("method") != "exact"]
     if not recorded.get_family("exact"):
         numbers.append(recorded.get_family("n_trials"))
-    elif any(recorded.find_values("p_adjusted_by")):  # a family has as many resamples as it would have trials
-        numbers.append(recorded.get_family("n_resamples"))
     return next((number for number in numbers if type(number) is int and number > 0), None)
 
 
@@ -780,8 +778,8 @@ class FieldComparison:
             name = f"{path}.{key}" if path else key
             if key in ("detail", "text") and not self.has_same_words:
                 self.skip(name, OTHER_WORDS)
-            elif key in current and (key in recorded or name in REQUIRED_FIELDS):
-                self.compare(name, recorded.get(key), current[key])
+            elif key in current and key in recorded:
+                self.compare(name, recorded[key], current[key])
             else:
                 self.skip(name, FILE_LACKS if key in current else "not known to this version of sigdask")
 
@@ -889,8 +887,8 @@ def _parse_cell(text: Any, current: Any) -> Any:
 
 
 FAMILY_FIELDS = (
-    "p_adjusted", "p_adjusted_interval", "p_adjusted_by", "interval_simultaneous", "assumptions", "notes", "warnings",
-    "p_adjusted_low", "p_adjusted_high", "p_max_t", "p_bootstrap_t", "p_tukey",
+    "p_adjusted", "p_adjusted_interval", "p_adjusted_by", "interval_simultaneous", "notes", "warnings",
+    "p_adjusted_low", "p_adjusted_high", "p_tukey", "equal_scores", "p_equal_scores_adjusted", "verdict", "checks",
 )  # fmt: skip
 """Fields of a result that depend on the other comparisons of its family."""
 

@@ -18,10 +18,9 @@ from sigdask.errors import UnfinishedError
 from sigdask.formats.reading.files import report_reading
 from sigdask.io import is_present
 from sigdask.metrics.extraction.parts import ExtractionLog
-from sigdask.text import format_count, format_duration, format_estimate, is_url
+from sigdask.text import format_duration, is_url
 
 if TYPE_CHECKING:
-    from sigdask.execution.run import WorkEstimate
     from sigdask.formats import Source
     from sigdask.metrics.extraction.parts import ExtractionProgress
     from sigdask.nightly.plan import Plan
@@ -243,16 +242,15 @@ class ProgressSteps:
         self._offsets: dict[Path, int] = {}
         self._sizes: dict[Path, int] = {}
         self._total_bytes = self._bytes_done = 0
-        self._unit = "trials"
         self.n_threads = 0  # 0 before anything is counted
 
     def __call__(self, done: int, total: int) -> None:
         """Show how many of the trials are counted."""
-        self._show(ProgressStep("counting", self._unit, done, total), then="judging")
+        self._show(ProgressStep("counting", "trials", done, total), then="judging")
 
     def show_trials(self, done: int, total: int, share: float, left: float) -> None:
         """Show how many of the trials are counted, with the share of the work done and the seconds left."""
-        self._show(ProgressStep("counting", self._unit, done, total, left, share=share), then="judging")
+        self._show(ProgressStep("counting", "trials", done, total, left, share=share), then="judging")
 
     def show_samples(self, done: int, total: int) -> None:
         """Show how many simulated samples are drawn, round by round."""
@@ -263,13 +261,11 @@ class ProgressSteps:
         self._announce(how_far)
         self._show(ProgressStep(f"extracting {how_far.what}", "outputs", how_far.done, how_far.total, how_far.left))
 
-    def show_estimate(self, ahead: WorkEstimate) -> None:
-        """Log the expected time of counting if it is long, and that of fewer trials."""
-        if ahead.is_long:
-            log_note(describe_expected_time(ahead))
-        self._unit, self.n_threads = ahead.unit, ahead.n_threads
+    def show_start(self, total: int, seconds: float, n_threads: int) -> None:
+        """Show how long counting is expected to take."""
+        self.n_threads = n_threads
         if self._step.doing != "counting":
-            self.show_trials(0, ahead.total, 0.0, ahead.seconds)
+            self.show_trials(0, total, 0.0, seconds)
 
     @contextmanager
     def show_reading(self, paths: Iterable[Path]) -> Iterator[None]:
@@ -325,18 +321,6 @@ def _list_files(path: Path) -> Iterator[Path]:
         return
     inner = islice(path.rglob("*"), MAX_FILES) if is_present(path.is_dir) else ()
     yield from (file for file in (path, *inner) if is_present(file.is_file))
-
-
-def describe_expected_time(ahead: WorkEstimate) -> str:
-    """Return a sentence on the expected time, and on the time that fewer trials would take."""
-    threads = f"{ahead.n_threads:,} thread{'s' * (ahead.n_threads > 1)}"
-    exact = f", {ahead.n_exact:,} of them parts of exact p-values," if ahead.max_trials and ahead.n_exact else ""
-    text = f"counting {ahead.total:,} {ahead.unit}{exact} takes {format_estimate(ahead.seconds)} on {threads}"
-    fewer = ahead.fewer_trials
-    if fewer is None:
-        return text
-    shorter = format_estimate(ahead.compute_seconds(fewer))
-    return f"{text}; {format_count(fewer, 'trial')} a comparison instead of {ahead.max_trials:,} would take {shorter}"
 
 
 def format_short(n: int) -> str:

@@ -266,8 +266,7 @@ def list_local_files(options: Mapping[str, Any], sources: Iterable[Path], matche
 
 
 OPENED_REASON = (
-    "the best system and its runner-up, and borderline results (another seed or a few more units could change their "
-    "verdict)"
+    "the best system and its runner-up, and doubtful results (contested, or another seed could change the verdict)"
 )
 
 

@@ -347,7 +347,7 @@ class Counts:
                 ids,
                 groups,
                 name,
-                (*warnings, *checks.describe_scales(fields, names, {"score": matrix.present}), *numbers.notes),
+                (*warnings, *numbers.notes),
             ),
         )
 

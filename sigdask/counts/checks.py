@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence, ValuesView
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import Array, Bools, Floats
+from sigdask.counts.fields import Bools
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError, MissingItemsError
 from sigdask.interface import spell
 from sigdask.options import Missing
-from sigdask.text import format_count, format_list
+from sigdask.text import format_list
 
 MIN_COMMON_SHARE = 0.05
 """Minimum share of items that two systems must have in common."""
@@ -26,23 +24,9 @@ MIN_COMMON_SHARE = 0.05
 BLOCK = 1 << 16
 """Number of items checked at a time."""
 
-LARGE_SCORE, LARGE_RATIO = 10, 20
-"""Scores above the first cannot be shares. Means of percentages and of shares differ by more than the second factor."""
-
-MIN_SHARES = 5
-"""Minimum number of scores between 0 and 1 that are certainly shares."""
-
-UNIT_FACTORS = (100, 1000)
-"""Factors by which the same scores differ in two units: shares and percentages, seconds and milliseconds."""
 
 CLEAR_ITEMS = 30
-"""Items from which on scores of two systems on the same items are expected to be correlated."""
-
-USUAL_CORRELATION = 0.3
-"""Correlation that the scores of two systems on the same items usually exceed (r12 in Yeh 2000)."""
-
-MAX_CORRELATED, MAX_ROWS = 20, 10_000
-"""Maximum systems and rows whose correlations are computed."""
+"""Items from which on a share of them is no chance."""
 
 MAX_RENAMED, RENAMED_SHARE = 20, 0.2
 """Labels of a system that may be renamed, and the share of items that this must make right to be noted."""
@@ -372,206 +356,6 @@ def _parse_label(label: str) -> float | None:
     if (truth := label.casefold()) in {"true", "false"}:
         return float(truth == "true")
     return float(label) if re.fullmatch(r"-?\d{1,15}(\.0*)?", label) else None
-
-
-def describe_scales(
-    fields: Mapping[str, Array], systems: Sequence[str], held: Mapping[str, Bools | None] = MappingProxyType({})
-) -> Iterator[ScopeNote]:
-    """Yield notes on systems whose scores seem to be in another unit, of another metric, or erroneous.
-
-    Parameters
-    ----------
-    fields : mapping of str to array, shape (n_items, n_systems) or (n_items, 1)
-        Item scores of each metric, 0 if missing. Other fields may be included.
-    systems : sequence of str
-        Their names.
-    held : mapping of str to bool array or None, shape (n_items, n_systems)
-        Which scores are not missing, for metrics that lack some.
-    """
-    for name, values in fields.items():
-        if values.shape == (len(values), len(systems)) and len(values):
-            metric = "" if name == "score" else f" on {name}"
-            yield from _describe_sentinels(values, systems, metric)
-            nines = [*_describe_nines(values, systems, metric)]
-            yield from nines or _describe_mixed_units(values[:MAX_ROWS], systems, metric)
-            yield from _describe_units(values, systems, metric)
-            rows, is_held = values[:MAX_ROWS], held.get(name)
-            if is_held is not None:
-                rows = rows[is_held[:MAX_ROWS].all(axis=1)]
-            if len(rows) >= CLEAR_ITEMS and (opposed := _find_opposed(rows)):
-                yield ScopeNote(
-                    f"scores of {format_list([systems[k] for k in opposed])}{metric} are high where other systems' are "
-                    "low: is higher better for one and worse for another? If so, the comparison means nothing; "
-                    "bring all systems to one direction"
-                )
-
-
-def _describe_sentinels(values: Array, systems: Sequence[str], metric: str) -> Iterator[ScopeNote]:
-    """Yield a note if the only negative score is a whole number such as -1 or -999, which may mark missing scores."""
-    lowest = float(values.min())
-    if lowest >= 0 or lowest != round(lowest) or (values.max() <= 1 and _are_whole(values)):
-        return
-    is_lowest = values == lowest
-    n_lowest = int(np.count_nonzero(is_lowest))
-    if 2 * n_lowest < len(values) and n_lowest == np.count_nonzero(values < 0):
-        holders = format_list([systems[k] for k in np.flatnonzero(is_lowest.any(axis=0)).tolist()])
-        yield ScopeNote(
-            f"scores of {holders}{metric} are {lowest:g} on {format_count(n_lowest, 'item')} and never negative "
-            f"elsewhere. Does {lowest:g} mark missing scores? If so, leave their cells empty"
-        )
-
-
-def _describe_nines(values: Array, systems: Sequence[str], metric: str) -> Iterator[ScopeNote]:
-    """Yield a note if several scores are 9, 99, 999, ... and all others far below, as surveys write missing answers."""
-    highest = float(values.max())
-    if highest <= 0 or {*f"{highest:.0f}"} != {"9"}:
-        return
-    is_highest = values == highest
-    n_highest, others = int(np.count_nonzero(is_highest)), values[~is_highest]
-    if n_highest < 2 or 2 * n_highest >= values.size or not len(others):
-        return
-    if _are_whole(values[is_highest]) and others.max() <= (5 if highest == 9 else 0.2 * highest):
-        holders = format_list([systems[k] for k in np.flatnonzero(is_highest.any(axis=0)).tolist()])
-        yield ScopeNote(
-            f"scores of {holders}{metric} are {highest:g} on "
-            f"{format_count(int(is_highest.any(axis=1).sum()), 'item')} and at most {others.max():g} elsewhere. Does "
-            f"{highest:g} mark missing scores? If so, leave their cells empty"
-        )
-
-
-def _describe_mixed_units(values: Array, systems: Sequence[str], metric: str) -> Iterator[ScopeNote]:
-    """Yield a note if some scores of a system are shares, others above 10, and none lies between."""
-    if values.max() <= LARGE_SCORE or values.min() < 0:
-        return
-    are_shares, are_large = (values > 0) & (values < 1), values > LARGE_SCORE
-    is_mixed = (are_shares.sum(axis=0) >= MIN_SHARES) & are_large.any(axis=0) & ((values <= 1) | are_large).all(axis=0)
-    if is_mixed.any():
-        n_large = int(are_large[:, is_mixed].any(axis=1).sum())
-        yield ScopeNote(
-            f"scores of {format_list([systems[k] for k in np.flatnonzero(is_mixed).tolist()])}{metric} exceed "
-            f"{LARGE_SCORE} on {format_count(n_large, 'item')} and are at most 1 elsewhere: percentages among shares, "
-            "or missing scores? If so, correct them"
-        )
-
-
-def _describe_units(values: Array, systems: Sequence[str], metric: str) -> Iterator[ScopeNote]:
-    largest = values.max(axis=0)
-    shares, others = np.flatnonzero(largest <= 1), np.flatnonzero(largest > LARGE_SCORE)
-    if len(shares) and len(others) and _are_of_other_scale(values[:, shares], values[:, others]):
-        small, large = (format_list([systems[k] for k in side.tolist()]) for side in (shares, others))
-        yield ScopeNote(
-            f"scores of {small}{metric} are at most 1, those of {large} go up to {largest.max():g}: shares and "
-            "percentages, or two metrics? If so, the comparison means nothing; bring all systems to one scale"
-        )
-        return
-    if values.dtype.kind != "f":  # whole numbers, such as answers right or wrong
-        return
-    with np.errstate(over="ignore"):
-        means = values.mean(axis=0)
-    order = np.argsort(means)
-    if len(order) < 2 or values.min() < 0 or not 0 < means[order[0]] <= means[order[-1]] < np.inf:
-        return
-    gap = int(np.argmax(means[order[1:]] / means[order[:-1]])) + 1
-    low, high = np.sort(order[:gap]), np.sort(order[gap:])
-    ratio = float(means[high].mean() / means[low].mean())
-    lower = values[:MAX_ROWS, low]
-    factors = UNIT_FACTORS[1:] if np.median(lower) > 1 else UNIT_FACTORS  # such as perplexities, mostly above 1
-    if any(factor / 2 <= ratio <= 2 * factor for factor in factors) and not _are_whole(lower):
-        small, large = (format_list([systems[k] for k in side.tolist()]) for side in (low, high))
-        yield ScopeNote(
-            f"scores of {large}{metric} are about {ratio:.2g} times those of {small}: shares and percentages, seconds "
-            "and milliseconds, or two metrics? If so, the comparison means nothing; bring all systems to one scale"
-        )
-
-
-def _are_of_other_scale(shares: Array, others: Array) -> bool:
-    """Return whether scores are so much larger than those of at most 1 that they are not of the same metric."""
-    are_counts = _are_whole(shares) and _are_whole(others) and not np.isin(others, (0, 100)).all()
-    return not are_counts and bool(others.mean() >= LARGE_RATIO * np.abs(shares).mean())
-
-
-def _are_whole(values: Array) -> bool:
-    return values.dtype.kind != "f" or bool((values == np.rint(values)).all())
-
-
-def _correlate(values: Array) -> tuple[Floats, Floats]:
-    """Return the rank correlations of columns, and how far chance may take them from usual ones (two standard errors).
-
-    Correlations are NaN on the diagonal and for constant columns. If few items are right, correlations depend on these
-    few. So the number of items is divided by the kurtosis of the ranks, relative to 3 for a normal distribution.
-    """
-    columns = values[:MAX_ROWS, :MAX_CORRELATED]
-    n = len(columns)
-    scores = np.full(columns.shape, np.nan)
-    for k in range(columns.shape[1]):
-        _, codes, counts = np.unique(columns[:, k], return_inverse=True, return_counts=True)
-        if len(counts) > 1:
-            mean_ranks = np.cumsum(counts) - (counts + n) / 2  # centred up to a constant
-            ranks = (mean_ranks - mean_ranks @ counts / n)[codes.reshape(-1)]
-            scores[:, k] = ranks / math.sqrt(ranks @ ranks / n)
-    correlations = scores.T @ scores / n
-    np.fill_diagonal(correlations, np.nan)
-    kurtosis = (scores**4).mean(axis=0)
-    share = np.maximum(np.sqrt(kurtosis[:, None] * kurtosis) / 3, 1)
-    return correlations, 2 * np.sqrt(share / n)
-
-
-def find_uncorrelated(values: Array) -> list[int]:
-    """Return the systems whose scores follow no other system's, as in files whose items are in different orders.
-
-    Their correlations are not above zero, and lower than usual by more than chance explains.
-
-    Parameters
-    ----------
-    values : array, shape (n_items, n_systems)
-        Scores.
-    """
-    correlations, slack = _correlate(values)
-    limit = np.minimum(2 / math.sqrt(min(len(values), MAX_ROWS)), USUAL_CORRELATION - slack)
-    return _find_rows(correlations < limit, correlations)
-
-
-def _find_opposed(values: Array) -> list[int]:
-    """Return the systems whose scores are high where all others' are low, unless they are shares of one total."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        centred = values - values.mean(axis=0)
-        shown = centred[:, :MAX_CORRELATED]
-        if not (np.sign(shown.T @ shown) < 0).any():
-            return []  # the usual case, which takes less time than ranks
-    totals = centred.sum(axis=1)
-    if np.ptp(totals) <= 1e-6 * np.ptp(centred):
-        return []  # ranks or preferences
-    correlations, slack = _correlate(values)
-    return _find_rows(correlations + slack < -USUAL_CORRELATION / 2, correlations)
-
-
-def _find_rows(is_odd: Bools, correlations: Floats) -> list[int]:
-    """Return the rows with at least one defined cell in which all defined cells are odd."""
-    is_defined = ~np.isnan(correlations)
-    return np.flatnonzero((is_odd | ~is_defined).all(axis=1) & is_defined.any(axis=1)).tolist()
-
-
-def are_other_scales(score_a: float, score_b: float, *, is_share: bool = True) -> bool:
-    """Return whether one of two mean scores is at most 1, and the other seems to be in another unit or metric.
-
-    Parameters
-    ----------
-    score_a, score_b : float
-        Mean scores. A score of 0 is 0 in every unit.
-    is_share : bool
-        Whether the metric may be a share. For others, such as latencies, losses and numbers of errors, only a factor of
-        about 100 or 1,000 is a sign of another unit.
-
-    Examples
-    --------
-    >>> are_other_scales(0.6, 15.0), are_other_scales(0.6, 15.0, is_share=False), are_other_scales(0.08, 8.0)
-    (True, False, True)
-    """
-    low, high = sorted((score_a, score_b))
-    if not 0 < low <= 1 < high:
-        return False
-    has_factor = any(factor / 2 <= high / low <= 2 * factor for factor in UNIT_FACTORS)
-    return has_factor or (is_share and high > LARGE_SCORE and high >= LARGE_RATIO * low)
 
 
 NAME_COLUMN = "Name one of these columns"

@@ -127,6 +127,45 @@ def _find_decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] 
     return result
 
 
+STANDARD_DIGITS = 12
+"""Decimals to which standardised scores are rounded, so that equal scores of two systems are equal."""
+
+CONSTANT = 1e-13
+"""Range of numbers, relative to the largest, up to which they are constant apart from rounding."""
+
+
+def standardise(values: NDArray[np.float64]) -> SystemNumbers:
+    """Return numbers with mean 0 and variance 1 in place of others; 0 if these are constant.
+
+    Positive factors and offsets of the others only change the rounding. Neither does the order of the items matter.
+
+    Examples
+    --------
+    >>> standardise(np.array([10.0, 30.0, 50.0, 30.0])).numbers.round(3)
+    array([-1.414,  0.   ,  1.414,  0.   ])
+    """
+    largest, spread = float(np.abs(values).max(initial=0.0)), float(np.ptp(values)) if len(values) else 0.0
+    if spread <= CONSTANT * largest:
+        return SystemNumbers(np.zeros(len(values)))
+    shares = (values - values.min()) / spread  # so that neither squares overflow nor offsets cancel
+    deviations = shares - np.sort(shares).mean()
+    deviation = float(np.sqrt(np.sort(deviations**2).mean()))
+    rounding = 10.0**-STANDARD_DIGITS + float(np.finfo(np.float64).eps) * largest / (spread * deviation)
+    return SystemNumbers(np.round(deviations / deviation, STANDARD_DIGITS) + 0.0, rounding)
+
+
+def rank_numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ranks from 1; equal numbers have the mean of their ranks.
+
+    Examples
+    --------
+    >>> rank_numbers(np.array([0.5, -2.0, 0.5]))
+    array([2.5, 1. , 2.5])
+    """
+    _, codes, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(sizes) - (sizes - 1) / 2)[codes]
+
+
 def _are_whole(numbers: NDArray[np.float64], kind: str) -> bool:
     """Return whether all numbers are integers small enough that the type `kind` holds them exactly."""
     return not len(numbers) or bool(

@@ -5,8 +5,6 @@ seeded by their own counters, so their number and place, and repetitions, cannot
 `sigdask.execution` imports dask.
 
 Panels are pickled once for workers and never unpickled by the scheduler. They are sent to other machines without code.
-A large panel is sent in blocks of systems, which are spread over the workers. Tasks need only sums of these, which
-workers compute where the blocks are and fetch from each other.
 """
 
 from __future__ import annotations
@@ -16,38 +14,23 @@ import operator
 import pickle
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterLike, settings
 from sigdask.execution.task_window import TaskWindow
+from sigdask.interface import spell
 from sigdask.io import addresses
 from sigdask.metrics.transport import can_send_by_name, iter_functions
-from sigdask.randomization.blocks import (
-    SystemBlock,
-    build_frame,
-    build_from_sums,
-    compute_max_trials,
-    is_large,
-    list_panels,
-    measure_seconds_by_blocks,
-    split_panel,
-)
-from sigdask.randomization.kernels.sums import MovedSums
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.exact import ExactPanel
-from sigdask.randomization.panels.sums import ENUMERATION_SECONDS, PAIRS_AT_ONCE, EnumeratedPairs, Panel
-from sigdask.randomization.resampling.bootstrap import Bootstrap, BootstrapOutputs
-from sigdask.randomization.resampling.shifts import ShiftPanel
+from sigdask.randomization.panels.sums import ENUMERATION_SECONDS, PAIRS_AT_ONCE, EnumeratedPairs
 from sigdask.randomization.slabs import Job, sum_trials
 from sigdask.randomization.stream import BLOCK, philox
 from sigdask.randomization.tallies import Tally
@@ -116,7 +99,6 @@ def split_jobs(
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
         grain = job.panel.manner.grain
         size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
-        size = min(size, compute_max_trials(job.panel) or size)
         end = job.first + job.n_trials
         for first in range(job.first, end, size):
             n_trials = min(size, end - first)
@@ -151,8 +133,6 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: in
     if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
         return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
     philox.build()  # otherwise it would be loaded while trials are timed
-    if is_large(panel):
-        return measure_seconds_by_blocks(panel)
     n_timed = int(min(panel.manner.timed, max(n_trials // share, 1)))
     timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
@@ -162,40 +142,6 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: in
 WAITING_SHARE = 0.05
 """A call that uses less than this share of a core is waiting for something else."""
 
-MAX_TIMINGS = 3
-"""Maximum timings of a short call that seems to wait, because another program may have had the core."""
-
-N_RETIMED = 8
-RETIMING_SECONDS = 0.1
-RETIMING_SHARE = 0.01
-"""Share of the whole time, up to a maximum in seconds, that is spent on timing the costliest panels again. A single
-short block is unreliable if other programs run, so the fastest time counts.
-"""
-
-
-def retime_trials(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
-    """Return the seconds per trial of each job, after the panels with most work are timed again.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-        Jobs to count.
-    costs : sequence of float
-        Seconds per trial of each job, from `measure_trial_seconds`.
-    """
-    panels = {id(job.panel): job.panel for job in jobs}
-    rates = dict(zip((id(job.panel) for job in jobs), costs, strict=True))
-    trials = Counter[int]()
-    for job in jobs:
-        trials[id(job.panel)] += job.n_trials
-    duration = min(RETIMING_SECONDS, RETIMING_SHARE * sum(rates[key] * trials[key] for key in panels))
-    for key in sorted(panels, key=lambda key: -rates[key] * trials[key])[:N_RETIMED]:
-        panel, n_trials = panels[key], int(duration / rates[key])
-        if panel.manner.timed < n_trials < trials[key] and not is_large(panel):
-            count = partial(panel.tally, run=0, first=0, n_trials=n_trials)
-            rates[key] = min(rates[key], *(_time_call(panel, count) / n_trials for _ in range(2)))
-    return [rates[id(job.panel)] for job in jobs]
-
 
 def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
     """Return how many seconds a call takes: CPU time for kernels, which other programs hardly affect.
@@ -203,17 +149,10 @@ def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
     Calls that wait for something other than a core (a user's function that reads files or starts processes) are timed
     by the clock.
     """
-    shortest = math.inf
-    for _ in range(MAX_TIMINGS if panel.manner.vectorised else 1):
-        wall, cpu = time.perf_counter(), time.process_time()
-        call()
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        if panel.manner.vectorised and cpu > WAITING_SHARE * wall:
-            return cpu
-        shortest = min(shortest, wall)
-        if wall > RETIMING_SECONDS:
-            break
-    return shortest
+    wall, cpu = time.perf_counter(), time.process_time()
+    call()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return cpu if panel.manner.vectorised and cpu > WAITING_SHARE * wall else wall
 
 
 MAX_INLINE_BYTES = 16 * 1024
@@ -247,72 +186,47 @@ class TransientBytes:
         return content
 
 
-GetArgument = Callable[[TrialRange], Any]
-"""Function that returns what the task of some trials receives in place of a panel."""
+QUARTER = 4
+"""A panel may take a quarter of a worker's memory: its packed bytes, the panel, its sums and a reserve."""
+
+MIN_CHECKED_BYTES = 2**24
+"""Panels that fit into any worker, so that its memory is not looked up."""
 
 
-def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, GetArgument]:
+def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Any]:
     """Send the panels of all jobs to workers, and return, by panel id, what tasks receive in place of the panel.
 
-    Small panels are sent as packed bytes, larger ones as futures that tasks share. Large panels, or families of them,
-    are held by workers in blocks of systems, which compute the sums of a task's trials. Blocks that families share are
-    sent once.
+    Small panels are sent as packed bytes, larger ones as futures that tasks share: dask computes them again if the last
+    worker that has one is lost.
+
+    Raises
+    ------
+    InputError
+        A panel takes more than a quarter of a worker's memory.
     """
-    panels: dict[int, GetArgument] = {}
-    blocks: dict[int, list[Any]] = {}
-    for panel in {id(job.panel): job.panel for job in jobs}.values():
-        if is_large(panel):
-            for member in list_panels(panel):
-                if id(member) not in blocks:
-                    blocks[id(member)] = _send_blocks(cluster, split_panel(member))
-            frame = _submit_panel(cluster, unpack_panel, build_frame(panel))
-            member_blocks = [blocks[id(member)] for member in list_panels(panel)]
-            panels[id(panel)] = partial(_submit_sums, cluster.client, frame, member_blocks)
-            continue
-        packed: Any = _pack_panel(panel, code=not cluster.remote)
+    panels: dict[int, Any] = {}
+    for job in {id(job.panel): job for job in jobs}.values():
+        packed: Any = _pack_panel(job.panel, code=not cluster.remote)
+        if len(packed) > MIN_CHECKED_BYTES:
+            _check_fits_workers(cluster, job.label, len(packed))
         if len(packed) > MAX_INLINE_BYTES:
             packed = cluster.client.submit(unpack_panel, TransientBytes(packed), pure=False)
-        panels[id(panel)] = partial(_get_whole, packed)
+        panels[id(job.panel)] = packed
     return panels
 
 
-def _get_whole(packed: Any, _: TrialRange) -> Any:
-    """Return a panel that is sent as a whole: its bytes or its future."""
-    return packed
+def _check_fits_workers(cluster: Cluster, label: str, n_bytes: int) -> None:
+    """Raise an error for a panel that takes more than a quarter of the memory of the smallest worker."""
+    from dask.utils import format_bytes
 
-
-def _submit_sums(client: Any, frame: Any, blocks: list[list[Any]], trials: TrialRange) -> list[Any]:
-    """Return the frame of a large panel or family, and futures of all blocks' sums in some trials."""
-    return [frame, [[client.submit(sum_block, block, trials, pure=False) for block in part] for part in blocks]]
-
-
-def _send_blocks(cluster: Cluster, parts: Iterable[Panel]) -> list[Any]:
-    """Send a panel's blocks to workers, and return their futures; few are in transit at once, to save memory."""
-    from distributed import wait
-
-    futures: list[Any] = []
-    for part in parts:
-        if len(futures) >= cluster.n_threads:
-            wait(futures[-max(cluster.n_threads, 1)])
-        futures.append(_submit_panel(cluster, build_block, part))
-    return futures
-
-
-def _submit_panel(cluster: Cluster, function: Callable[[TransientBytes], Any], panel: AnyPanel) -> Any:
-    """Return the future of a function applied to a panel; dask repeats the task if its result is lost."""
-    return cluster.client.submit(function, TransientBytes(_pack_panel(panel, code=not cluster.remote)), pure=False)
-
-
-def build_block(packed: TransientBytes) -> SystemBlock:
-    """Return the block of systems that a packed part of a panel describes."""
-    part = unpack_panel(packed)
-    assert isinstance(part, Panel)
-    return SystemBlock.from_panel(part)
-
-
-def sum_block(block: SystemBlock, trials: TrialRange) -> MovedSums:
-    """Return the sums of a block's systems in the trials of a task."""
-    return block.compute_sums(run=trials.run, first=trials.first, n_trials=trials.n_trials)
+    workers = cluster.client.scheduler_info(n_workers=-1)["workers"].values()
+    limit = min((worker["memory_limit"] for worker in workers if worker["memory_limit"]), default=None)
+    if limit is not None and QUARTER * n_bytes > limit:
+        raise InputError(
+            f"{label} needs workers with {format_bytes(QUARTER * n_bytes)} of memory; the smallest has "
+            f"{format_bytes(limit)}",
+            remedy=f"give workers more memory, or count on threads with {spell('cluster', 'threads')}",
+        )
 
 
 def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
@@ -337,9 +251,7 @@ def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
 
 
 def unpack_panel(panel: Any) -> AnyPanel:
-    """Return the panel that a task receives: unpickled from bytes, or built from the sums of its blocks."""
-    if isinstance(panel, list):
-        return build_from_sums(*panel)
+    """Return the panel that a task receives, unpickled if it is packed."""
     if isinstance(panel, TransientBytes):
         panel = panel.take()
     if not isinstance(panel, bytes):
@@ -383,9 +295,9 @@ def count_jobs(
     workers : int, optional
         Worker threads or processes to start; by default one per core.
     progress : callable, optional
-        Called with trials done and trials in all, summed over comparisons. If it has a method `show_estimate`, this
-        receives the estimate of the work. If it has `show_trials`, this is called instead, with the completed share of
-        the work and the seconds left.
+        Called with trials done and trials in all, summed over comparisons. If it has a method `show_start`, this
+        receives the number of trials, the expected seconds and the number of threads. If it has `show_trials`, this is
+        called instead, with the completed share of the work and the seconds left.
     blocks_per_task : int, optional
         Size of tasks in blocks of 4,096 trials, instead of by measured speed.
 
@@ -511,7 +423,7 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
     sent_panels = send_panels(cluster, jobs)
 
     def submit(task: Task) -> Any:
-        panels = [sent_panels[id(jobs[trials.job].panel)](trials) for trials in task]
+        panels = [sent_panels[id(jobs[trials.job].panel)] for trials in task]
         return cluster.client.submit(count_on_worker, task, *panels, pure=False)
 
     flight = TaskWindow(cluster, tasks, submit)
@@ -528,102 +440,8 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
         )
 
 
-LONG_SECONDS = 60.0
-
-ROUGH_SECONDS = 1.0
-"""Up to this estimate, the time of one block is accurate enough."""
-
-MIN_TRIALS = 1000
-"""Minimum number of trials of a comparison that is recommended."""
-
-RESAMPLING = (Bootstrap, BootstrapOutputs, ShiftPanel)
-"""Panels of intervals, whose number of trials is set by `resamples` instead of `trials`."""
-
 WARM_UP = 0.05, 2.0
 """Share of the predicted work, and seconds, after which the measured rate weighs as much as the predicted one."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WorkEstimate:
-    """The trials that jobs have to count, and how many seconds they are expected to take.
-
-    Attributes
-    ----------
-    total : int
-        Trials of all jobs, summed over comparisons, including parts of exact p-values.
-    n_exact : int
-        Parts of exact p-values.
-    first, stop : int64 array, shape (n_jobs,)
-        First and last position of each job's trials.
-    seconds_each : float64 array, shape (n_jobs,)
-        Seconds of a trial of each job if all threads work.
-    is_sampled : bool array, shape (n_jobs,)
-        Whether `max_trials` limits their number, unlike arrangements, exact p-values and resamples.
-    n_threads : int
-        Number of threads that share the work.
-    has_resamples : bool
-        Whether some jobs draw resamples.
-    """
-
-    total: int
-    n_exact: int
-    first: Integers
-    stop: Integers
-    seconds_each: Floats
-    is_sampled: Bools
-    n_threads: int
-    has_resamples: bool
-
-    @staticmethod
-    def from_jobs(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
-        """Return the estimate for jobs, from the seconds that a trial of each job takes."""
-        first = np.array([job.first for job in jobs], np.int64)
-        n = np.array([job.n_trials for job in jobs], np.int64)
-        panels = [job.panel for job in jobs]
-        is_sampled = np.array([not (panel.enumerated or isinstance(panel, RESAMPLING)) for panel in panels], np.bool_)
-        n_exact = sum(job.n_trials for job in jobs if isinstance(job.panel, ExactPanel))
-        seconds = np.array(costs, np.float64) / n_threads
-        resampled = any(isinstance(panel, RESAMPLING) for panel in panels)
-        return WorkEstimate(sum_trials(jobs), n_exact, first, first + n, seconds, is_sampled, n_threads, resampled)
-
-    @property
-    def unit(self) -> str:
-        """The word for what is counted: trials, or what replaces them (such as arrangements)."""
-        if self.max_trials:
-            return "trials and resamples" if self.has_resamples else "trials"
-        if self.n_exact == self.total:
-            return "parts of exact p-values"
-        return f"{'parts of exact p-values, ' if self.n_exact else ''}arrangements and resamples"
-
-    @property
-    def max_trials(self) -> int:
-        """Largest number of random trials of any comparison; 0 if none has random trials."""
-        return int(self.stop[self.is_sampled].max(initial=0))
-
-    @property
-    def seconds(self) -> float:
-        """Expected seconds of all the work."""
-        return self.compute_seconds(self.max_trials)
-
-    def compute_seconds(self, trials: int) -> float:
-        """Return the expected seconds if no comparison has more than this many random trials."""
-        stop = np.where(self.is_sampled, np.minimum(self.stop, trials), self.stop)
-        return float(np.maximum(stop - self.first, 0) @ self.seconds_each)
-
-    @property
-    def is_long(self) -> bool:
-        """Whether the work takes long enough to be announced."""
-        return self.seconds > LONG_SECONDS
-
-    @property
-    def fewer_trials(self) -> int | None:
-        """Largest power of ten of trials that is counted quickly, or else the fewest; None if it saves too little."""
-        trials = MIN_TRIALS
-        if trials >= self.max_trials:
-            return None
-        while 10 * trials < self.max_trials and self.compute_seconds(10 * trials) <= LONG_SECONDS:
-            trials *= 10
-        return trials if self.compute_seconds(trials) <= self.seconds / 2 else None
 
 
 class CountingPace:
@@ -634,17 +452,22 @@ class CountingPace:
 
     Parameters
     ----------
-    ahead : WorkEstimate
-        The prediction.
+    jobs : sequence of Job
+        Jobs to count.
+    costs : sequence of float
+        Seconds per trial of each job.
+    n_threads : int
+        Number of threads that share the work.
     """
 
-    def __init__(self, ahead: WorkEstimate) -> None:
-        self._seconds_each, self._total, self._done = ahead.seconds_each, ahead.seconds, 0.0
-        self._start = time.monotonic()
+    def __init__(self, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> None:
+        self._seconds_each = [cost / n_threads for cost in costs]
+        self._total = sum(cost * job.n_trials for cost, job in zip(self._seconds_each, jobs, strict=True))
+        self._done, self._start = 0.0, time.monotonic()
 
     def add_trials(self, job: int, n_trials: int) -> None:
         """Record that trials of a job were counted."""
-        self._done += n_trials * float(self._seconds_each[job])
+        self._done += n_trials * self._seconds_each[job]
 
     @property
     def share(self) -> float:
@@ -660,21 +483,13 @@ class CountingPace:
         return max(self._total - self._done, 0.0) * slowdown
 
 
-def estimate_work(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
-    """Return the estimate for jobs; if it is not short, the costliest panels are timed again first."""
-    estimate = WorkEstimate.from_jobs(jobs, costs, n_threads)
-    if estimate.seconds < ROUGH_SECONDS:
-        return estimate
-    return WorkEstimate.from_jobs(jobs, retime_trials(jobs, costs), n_threads)
-
-
 def start_pace(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> CountingPace:
-    """Estimate the work, report the estimate to `progress` if it accepts one, and return the pace at the start."""
-    estimate = estimate_work(jobs, costs, n_threads)
-    show_estimate = getattr(progress, "show_estimate", None)
-    if show_estimate is not None:
-        show_estimate(estimate)
-    return CountingPace(estimate)
+    """Return the pace at the start, and report it to `progress` if it accepts one."""
+    pace = CountingPace(jobs, costs, n_threads)
+    show_start = getattr(progress, "show_start", None)
+    if show_start is not None:
+        show_start(sum_trials(jobs), pace.seconds_left, n_threads)
+    return pace
 
 
 def report_progress(progress: Any, n_done: int, total: int, pace: CountingPace | None) -> None:

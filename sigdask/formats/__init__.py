@@ -36,7 +36,6 @@ from sigdask.formats.reading.options import (
     parse_map,
     parse_source,
 )
-from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import (
     HEADER_NAMES,
     SCORE_NAMES,
@@ -511,11 +510,13 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     counts = replace(counts, name=options.name, format=name, warnings=warnings)
     if not samples.sizes:
         return counts
+    notes = samples.first_lines
     if len(replicated) > 1 or not samples.is_uniform or samples.sizes.keys() < {s.path for s in replicated[0]}:
         numbers = samples.count_samples(counts, [source.path for source in replicated[0]])
         fields = {**counts.fields, "samples": numbers if len(replicated) == 1 else np.full_like(numbers, -1)}
         counts = replace(counts, fields=fields)
-    return replace(counts, warnings=(*samples.first_lines, *counts.warnings))
+        notes += replicates.describe_imbalance(dict(zip(counts.systems, numbers.mean(axis=0).tolist(), strict=True)))
+    return replace(counts, warnings=(*notes, *counts.warnings))
 
 
 def _iter_input_warnings(
@@ -729,7 +730,7 @@ def _read_with_shortcut(sources: Sequence[Source], gold: Path | None, format_: s
 def detect_layout(table: FileTable, options: Options = DEFAULTS) -> str:
     """Return the layout of a table in memory: wide, long, labels or responses."""
     try:
-        return _detect_by_columns(remove_summary_rows(table, options), options, [Source(table.path)])
+        return _detect_by_columns(table, options, [Source(table.path)])
     except UnknownFormatError:
         return "wide"  # whose reader reports columns without scores
 
@@ -749,13 +750,13 @@ def _list_files(sources: Sequence[Source], gold: Path | None, options: Options) 
 
 
 def _read_table_to_detect(path: Path, options: Options) -> FileTable:
-    """Read a file as a table without summary rows, to detect its format; errors say that it was read as a table."""
+    """Read a file as a table, to detect its format; errors say that it was read as a table."""
     if path.is_dir():
         json_records.check_folder(path)
     with files.open_bytes(path):
         pass  # a missing file is not a question of formats
     try:
-        return remove_summary_rows(read_table(path, options.ignore, options.decimal), options)
+        return read_table(path, options.ignore, options.decimal)
     except RefusedFileError:
         raise
     except InputError as error:

@@ -149,11 +149,6 @@ SPELLINGS = ((r"(?<=[a-z])(?=[A-Z][a-z])", "_"), (r"(?<![A-Za-z])DER(?![A-Za-z])
              (r"(?i)_per_.*", ""), (r"^1 ?[-\u2212]", "minus "))  # fmt: skip
 """Patterns of parts of names that are written in several ways, and how they are looked up."""
 
-ERROR_SHARES = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "error", "mape", "smape", "ece", "fpr",
-                          "fnr", "eer", "jer", "failed", "failure", "toxic", "toxicity",
-                          "hallucination", "hallucinated"})  # fmt: skip
-"""Parts of names in `LOWER_IS_BETTER` that are shares or percentages."""
-
 
 SEGMENTS = (
     "needs scores per segment, which its own tool writes{}: compare the files that it writes (format metrics). Do your "
@@ -373,18 +368,6 @@ def is_lower_better(column: str) -> bool:
     is_reversed = words[last - 1] in NEGATIONS or not INVERSIONS.isdisjoint(words[:last])
     is_lower = words[last] in LOWER_IS_BETTER and not is_reversed and "\u2191" not in column
     return is_lower or "\u2193" in column
-
-
-def may_be_share(column: str) -> bool:
-    """Return whether a score column may hold shares or percentages, by its name.
-
-    Examples
-    --------
-    >>> [may_be_share(name) for name in ("accuracy", "WER", "latency_ms", "errors")]
-    [True, True, False, False]
-    """
-    parts = LOWER_IS_BETTER.intersection(re.split(r"[^a-z]+", column.lower()))
-    return not parts or not ERROR_SHARES.isdisjoint(parts)
 
 
 def is_address(name: str) -> bool:

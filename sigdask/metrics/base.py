@@ -37,6 +37,8 @@ class BoundMetric:
         The scorer library's description of its settings, for reports.
     held : bool array, shape (n_items, n_systems), or None
         Whether each system has each item, if some lack it. Only these items are compared.
+    restriction : callable or None
+        Function of a mask of items that returns the metric on these, if its fields depend on which items are compared.
     """
 
     name: str
@@ -46,6 +48,11 @@ class BoundMetric:
     own: Mapping[str, Array] = field(default_factory=dict)
     signature: str | None = None
     held: Bools | None = None
+    restriction: Callable[[Bools], BoundMetric] | None = None
+
+    def restrict(self, items: Bools) -> BoundMetric:
+        """Return the metric for the comparison of some items, shape (n_items,)."""
+        return self if self.restriction is None or items.all() else self.restriction(items)
 
     def get_field(self, name: str, counts: Counts) -> Array:
         """Return a field that the metric sums: one that it counted itself, or else the field of the data."""

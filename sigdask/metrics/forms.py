@@ -243,12 +243,10 @@ class Correlation:
 
 def _compute_moments(sums: Array) -> list[NDArray[np.float64]]:
     """Return n² times the covariance and both variances; variances that may be rounding alone are 0."""
-    largest = float(np.abs(sums).max(initial=0.0))
-    is_exact = sums.dtype.kind == "i" and largest * max(largest, 1.0) < 2.0**62
-    x, xx, xy, y, yy, n = np.moveaxis(sums if is_exact else np.asarray(sums, np.float64), -1, 0)
-    moments = [np.asarray(n * xy - x * y, np.float64)]
+    x, xx, xy, y, yy, n = np.moveaxis(np.asarray(sums, np.float64), -1, 0)
+    moments = [np.asarray(n * xy - x * y)]
     for squares, total in ((xx, x), (yy, y)):
-        variance = np.asarray(n * squares - total * total, np.float64)
+        variance = n * squares - total * total
         moments.append(np.where(variance > NEARLY_ZERO * np.abs(n * squares), variance, 0.0))
     return moments
 
@@ -341,11 +339,6 @@ def find_undefined(form: Form, sums: Array) -> NDArray[np.bool_]:
 def has_formula(form: Form) -> bool:
     """Return whether a score is computed by a user's function, wholly or in part."""
     return any(map(has_formula, form.forms)) if isinstance(form, MeanOf) else isinstance(form, Formula)
-
-
-def may_cancel(form: Form) -> bool:
-    """Return whether rounding in sums may change a score by more than ties allow, as where it subtracts them."""
-    return any(map(may_cancel, form.forms)) if isinstance(form, MeanOf) else isinstance(form, Formula | Correlation)
 
 
 def compute_gradient(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.float64]:

@@ -10,8 +10,8 @@ binning" (ECE).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.fields import Floats
-from sigdask.counts.precision import ExactNumbers, ScoreScale, SystemNumbers
+from sigdask.counts.fields import Bools, Floats
+from sigdask.counts.precision import ExactNumbers, ScoreScale, SystemNumbers, standardise
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric, BoundRanks, Metric, Spec, build_lacking_error
 from sigdask.metrics.forms import MEAN, CalibrationError, Correlation, Form, Formula, Ratios
@@ -61,18 +61,18 @@ def regression(spec: Spec) -> Metric:
 
 
 def _bind(name: str, base: str, n_bins: int, counts: Counts) -> BoundMetric | BoundRanks:
-    """Compute each item's terms of the sums. Gold values are centred on the mean of all of them, even in subsets."""
+    """Compute each item's terms of the sums. R2 centres gold values on the mean of all of them, even in subsets."""
     gold, predictions = read_predictions(name, counts)
     _check_gold(name, base, gold, counts)
     if base in PROBABILITIES:
         _check_probabilities(name, predictions, counts)
     if base in RANK_METRICS:
         return BoundRanks(name, base)
+    if base == "pearson":
+        return _bind_pearson(name, gold, predictions, counts.systems)
     columns: Columns
     form: Form = MEAN
-    if base == "pearson":
-        columns, form = _build_products(name, gold, predictions, counts), Correlation()
-    elif base == "ECE":
+    if base == "ECE":
         columns, form = _build_residuals(gold, predictions, n_bins), CalibrationError()
     elif base == "log-loss":
         columns = {"loss": [_compute_losses(gold, column) for column in predictions]}
@@ -86,11 +86,16 @@ def _bind(name: str, base: str, n_bins: int, counts: Counts) -> BoundMetric | Bo
             form = Formula(name, compute_rmse)
         if base == "R2":
             columns["squared-deviation"], form = [SystemNumbers((gold - gold.mean()) ** 2)], R2_FORM
+    return _build_metric(name, columns, form, counts.systems)
+
+
+def _build_metric(name: str, columns: Columns, form: Form, systems: Sequence[str]) -> BoundMetric:
+    """Return a metric of the sums of some columns and, except for R2, of the number of items."""
     columns = {f"{name}#{field}": numbers for field, numbers in columns.items()}
     own = {field: np.column_stack([column.numbers for column in numbers]) for field, numbers in columns.items()}
-    fields = tuple(columns) if base == "R2" else (*columns, "items")
-    numbers = ExactNumbers.from_columns(columns, own, counts.systems)
-    return BoundMetric(name, fields, form, base in {"R2", "pearson"}, numbers)
+    fields = tuple(columns) if form == R2_FORM else (*columns, "items")
+    numbers = ExactNumbers.from_columns(columns, own, systems)
+    return BoundMetric(name, fields, form, form == R2_FORM or isinstance(form, Correlation), numbers)
 
 
 def read_predictions(name: str, counts: Counts) -> tuple[Floats, list[Floats]]:
@@ -164,47 +169,27 @@ def _limit_error(numbers: Floats, error: float) -> SystemNumbers:
     return SystemNumbers(numbers, error if numbers.any() else 0.0)
 
 
-FAR = 10
-"""Predictions farther than this from the common centre, in standard deviations, get another centre."""
+def _bind_pearson(
+    name: str, gold: Floats, predictions: Sequence[Floats], systems: Sequence[str], items: Bools | None = None
+) -> BoundMetric:
+    """Return Pearson's correlation on some items, by default all.
 
-TOO_FAR = 1e5
-"""Distance from the centre, in standard deviations, at which squares cannot represent differences of numbers."""
-
-
-def _build_products(name: str, gold: Floats, predictions: Sequence[Floats], counts: Counts) -> Columns:
-    """Return the terms of a correlation. All predictions are centred on one number, as swaps exchange them."""
-    centre = _round_mean(gold)
-    y = _subtract(gold, np.array([centre]))
-    distances = [_measure_distance(column, centre) for column in predictions]
-    if max(distances) > FAR:
-        centre = _round_mean(predictions[int(np.argmax(distances))])
-    for system, column in zip(counts.systems, predictions, strict=True):
-        if _measure_distance(column, centre) > TOO_FAR:
-            raise InputError(
-                f"metric {name!r}: the predictions of {system!r} (mean {column.mean():g}, standard deviation "
-                f"{column.std():.2g}) are too far from {centre:g}, on which all systems are centred; bring them to one "
-                "scale"
-            )
-    x = [_subtract(column, np.array([centre])) for column in predictions]
-    return {
-        "x": x,
-        "xx": [_multiply(column, column) for column in x],
-        "xy": [_multiply(column, y) for column in x],
-        "y": [y],
-        "yy": [_multiply(y, y)],
-    }
+    Gold values and each system's predictions are standardised on these items, because swaps exchange predictions.
+    """
+    used = np.ones(len(gold), np.bool_) if items is None else items
+    y, *x = (_standardise_items(column, used) for column in (gold, *predictions))
+    columns: Columns = {"x": x, "xx": [_multiply(c, c) for c in x], "xy": [_multiply(c, y) for c in x], "y": [y],
+               "yy": [_multiply(y, y)]}  # fmt: skip
+    restriction = partial(_bind_pearson, name, gold, predictions, systems) if items is None else None
+    return replace(_build_metric(name, columns, Correlation(), systems), restriction=restriction)
 
 
-def _round_mean(numbers: Floats) -> float:
-    """Return the mean, rounded to about the size of the standard deviation, so that it has few digits."""
-    deviation = float(numbers.std())
-    digits = math.ceil(-math.log10(deviation)) if deviation else 0
-    return round(float(numbers.mean()), digits)
-
-
-def _measure_distance(numbers: Floats, centre: float) -> float:
-    """Return how many standard deviations the mean is from a centre; 0 for constant numbers."""
-    return 0.0 if np.ptp(numbers) == 0 else abs(float(numbers.mean()) - centre) / float(numbers.std())
+def _standardise_items(column: Floats, items: Bools) -> SystemNumbers:
+    """Return numbers standardised on some items, and 0 on all others."""
+    standardised = standardise(column[items])
+    numbers = np.zeros(len(column))
+    numbers[items] = standardised.numbers
+    return replace(standardised, numbers=numbers)
 
 
 def _build_residuals(gold: Floats, predictions: Sequence[Floats], n_bins: int) -> Columns:

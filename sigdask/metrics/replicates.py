@@ -35,7 +35,11 @@ def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets | Bou
     if not counts.replicates:
         single = metric.bind(counts)
         return replace(single, held=counts.held_in(single.fields)) if isinstance(single, BoundMetric) else single
-    bound = [_bind_replicate(metric, replicate) for replicate in counts.replicates]
+    return _average_replicates([_bind_replicate(metric, replicate) for replicate in counts.replicates], counts)
+
+
+def _average_replicates(bound: Sequence[BoundMetric], counts: Counts) -> BoundMetric:
+    """Return the mean score of a metric that is bound to each replicate of `counts`."""
     held = _find_held_in_all([b.fields for b in bound], counts)
     fields = [
         [b.get_field(name, replicate) for name in b.fields]
@@ -54,7 +58,17 @@ def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets | Bou
             {f"{first.name}@above": above, f"{first.name}@below": below},
             {f"{first.name}@above": _sum_roundings(bound, counts)},
         )
-    return BoundMetric(first.name, tuple(own_fields), form, first.higher_is_better, own_fields, first.signature, held)
+    restriction = partial(_restrict_replicates, bound, counts) if first.restriction else None
+    return BoundMetric(
+        first.name, tuple(own_fields), form, first.higher_is_better, own_fields, first.signature, held, restriction
+    )
+
+
+def _restrict_replicates(bound: Sequence[BoundMetric], counts: Counts, items: Bools) -> BoundMetric:
+    """Return the mean score on some items."""
+    parts = np.split(items, len(bound)) if counts.apart else [items] * len(bound)
+    metrics = [b.restrict(part) for b, part in zip(bound, parts, strict=True)]
+    return replace(_average_replicates(metrics, counts), restriction=None)
 
 
 def _find_held_in_all(fields: Iterable[Sequence[str]], counts: Counts) -> Bools | None:

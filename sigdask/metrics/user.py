@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, overload
 
+import numpy as np
+
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.io import addresses
@@ -54,7 +56,7 @@ def metric(
     """Make a metric from a function, of summed counts or of whole outputs.
 
     A function of outputs works for any score, but is slow: it is called twice for each trial and pair. If it raises an
-    exception or returns no finite number, the comparison raises InputError.
+    exception, returns no finite number, or other numbers when it is called again, the comparison raises InputError.
 
     Parameters
     ----------
@@ -119,7 +121,19 @@ class _BindFields:
                     f"metric {self.name!r} needs the field {field!r}, which these data lack; their fields are "
                     f"{present_fields}"
                 )
-        return BoundMetric(self.name, self.fields, Formula(self.name, self.function), self.higher_is_better)
+        formula = Formula(self.name, self.function)
+        totals = np.stack(np.broadcast_arrays(*(counts.field(name).sum(axis=0) for name in self.fields)), axis=-1)
+        check_repeatable(self.name, *(formula.score(totals).tolist() for _ in range(2)))
+        return BoundMetric(self.name, self.fields, formula, self.higher_is_better)
+
+
+def check_repeatable(name: str, first: object, again: object) -> None:
+    """Raise InputError if a metric gave other scores when it was called again with the same arguments."""
+    if first != again:
+        raise InputError(
+            f"metric {name!r} gives other values for the same outputs: {first}, then {again}",
+            remedy="remove what is random in it, or set its seed in each call",
+        )
 
 
 def black_box(function: Callable[..., float], *, name: str | None = None, higher_is_better: bool = True) -> BlackBox:

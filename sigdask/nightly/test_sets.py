@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sigdask import formats
 from sigdask.analysis.comparison.pairs import CompareSpec
@@ -26,8 +26,6 @@ from sigdask.io import addresses
 from sigdask.metrics import is_address
 from sigdask.metrics.extraction import needs_extraction
 from sigdask.options import OPTIONS, SelectionOptions
-
-Family = Literal["metric", "test-set", "plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,46 +109,25 @@ class TestSet(DataFiles, HasComparison):
             return DataFiles.read(self).with_unit(self.unit)
 
 
-class FamilySettings(Protocol):
-    """Settings of a plan that determine how test sets are judged."""
-
-    @property
-    def comparison(self) -> SelectionOptions:
-        """Options of comparisons."""
-
-    @property
-    def family(self) -> Family:
-        """Scope within which p-values are adjusted."""
-
-
-def judges_sets_together(plan: FamilySettings) -> bool:
-    """Return whether all test sets of a plan are judged together."""
-    return plan.family == "plan" and plan.comparison["adjust"] != "none"
-
-
-def build_study(
-    plan: FamilySettings, sets_and_counts: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()
-) -> Study:
-    """Return the study of test sets that the plan judges together.
+def build_study(settings: SelectionOptions, test_set: TestSet, counts: Counts, metrics: Sequence[Any] = ()) -> Study:
+    """Return the study of a test set. Its comparisons by each metric are judged together.
 
     Parameters
     ----------
-    plan : Plan
-        Its seed, level and adjustment.
-    sets_and_counts : sequence of (TestSet, Counts)
-        Test sets and what they read.
+    settings : SelectionOptions
+        The seed, level and adjustment that all test sets of the plan share.
+    test_set : TestSet
+        The test set.
+    counts : Counts
+        What it read.
     metrics : sequence, optional
-        Metrics, instead of the test sets' own.
+        Metrics, instead of the test set's own.
     """
     return prepare_study(
-        [
-            (counts, build_spec(test_set, counts, metrics), test_set.comparison["alternative"])
-            for test_set, counts in sets_and_counts
-        ],
-        alpha=plan.comparison["alpha"],
-        adjust=plan.comparison["adjust"],
-        by_metric=plan.family == "metric",
-        second_run=plan.comparison["second_run"],
+        [(counts, build_spec(test_set, counts, metrics), test_set.comparison["alternative"])],
+        alpha=settings["alpha"],
+        adjust=settings["adjust"],
+        second_run=settings["second_run"],
     )
 
 
@@ -197,7 +174,7 @@ class PreparedSet:
     counts : Counts
         Its data.
     study : Study or None
-        The study to count. None if it needs statistics of whole outputs or the other test sets.
+        The study to count. None if it needs statistics of whole outputs.
     """
 
     state: str
@@ -211,7 +188,7 @@ class PlanPart:
 
     Attributes
     ----------
-    comparison, family
+    comparison : SelectionOptions
         Settings of the plan.
     folder : Path
         Folder of the plan's file.
@@ -222,7 +199,6 @@ class PlanPart:
     """
 
     comparison: SelectionOptions
-    family: Family
     folder: Path
     shared: str
     test_sets: Sequence[TestSet]
@@ -232,7 +208,7 @@ class PlanPart:
         prepared: list[PreparedSet] = []
         with suppress(Exception):
             for test_set in self.test_sets:
-                prepared.append(prepare_set(self, self.shared, test_set))  # noqa: PERF401  # those before an error
+                prepared.append(prepare_set(self.comparison, self.shared, test_set))  # noqa: PERF401  # those before an error
         return prepared
 
     def count(self) -> bytes:
@@ -256,11 +232,11 @@ def collect_seldom() -> None:
     gc.set_threshold(NEW_OBJECTS)
 
 
-def prepare_set(plan: FamilySettings, shared: str, test_set: TestSet) -> PreparedSet:
+def prepare_set(settings: SelectionOptions, shared: str, test_set: TestSet) -> PreparedSet:
     """Read a test set, and list its jobs if these need nothing else."""
     prepared = PreparedSet(digest_file_state(test_set, shared), test_set.read())
     counts = prepared.counts
     metrics = build_spec(test_set, counts, ()).find_metrics(counts)
-    if not judges_sets_together(plan) and not needs_extraction(counts, metrics):
-        prepared.study = build_study(plan, [(test_set, counts)], metrics)
+    if not needs_extraction(counts, metrics):
+        prepared.study = build_study(settings, test_set, counts, metrics)
     return prepared

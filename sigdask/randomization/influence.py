@@ -3,18 +3,13 @@
 The contribution of a unit in the test is half of what the difference loses if only this unit is swapped. For a mean,
 the contributions sum to the difference. For other scores they do so only approximately. Users see another contribution:
 the unit's share of a sum, or the difference without the unit.
-
-The test assumes that differences of units are symmetric about 0 if the systems are equal. Rare large losses break this:
-most units gain a little, and a few lose much or would, if they had been drawn. The diagnosis looks for this in the
-units' differences, which are linearised if scores are not means. Its limits were chosen by simulation
-(docs/statistics/assumptions.md).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,14 +17,10 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.precision import INTEGER_LATTICE
 from sigdask.metrics.forms import Form, Ratios, compute_scores_or_nan, find_undefined
 from sigdask.randomization.families.deviations import (
     MAX_NUMBERS,
     compute_contributions,
-    compute_moment_skewness,
-    find_possibly_skewed,
-    sum_unit_powers,
 )
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.panels.sets import PresencePanel
@@ -126,56 +117,11 @@ def compute_effects(form: Form, sums: NDArray[Any]) -> tuple[Floats, Floats, boo
     return scores, np.asarray((whole[0] - whole[1]) - (without[:, 0] - without[:, 1])), False
 
 
-LARGE = 1.5
-"""Skewness from which a comparison gets a note. At most 5 % of normal, uniform, logistic and graded samples exceed it.
-"""
-
-TOLERATED = 0.15
-"""The same limit over the root of the number of units, if that is larger. The sum of many units is nearly normal."""
-
-AGAINST_LEAD, CHANCE = 0.1, 1.96
-"""Limits on skewness against the lead unless the verdict is no: over sqrt(units), and in standard errors.
-
-If two systems are skewed in opposite directions, significant differences occur mostly in samples that lack the rare
-large differences. Such samples are skewed against the lead, but less.
-"""
-
 FEW = 5
 """Up to this share of the units counts as few."""
 
 MARGIN = 1.25
 """The verdict may change if an approximate p without some units passes the level by this factor."""
-
-PROBED = 64
-"""Number of units in which most pairs have differences of both signs."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Influence:
-    """Influence of the units on some comparisons: arrays of shape (n_rows,).
-
-    Attributes
-    ----------
-    skewness : float64
-        Skewness of the units' differences. NaN if all have one size, as with 0/1 scores, if none differs, or if many
-        units leave no doubt that it is small.
-    is_skewed : bool
-        Whether the skewness is larger than chance explains, both of all units and of those that differ. Less is enough
-        if the verdict is significant or undecided and the long tail is against the leading system.
-    n_deciding : int64
-        Smallest number of units without which the sign or the verdict changes, if the differences are skewed and these
-        units are few. Otherwise 0.
-    reverses : bool
-        Whether the sign changes without them; else the verdict does.
-    has_one_sign : bool
-        Whether all units that differ favour one system, 0/1 scores left out.
-    """
-
-    skewness: Floats
-    is_skewed: Bools
-    n_deciding: Integers
-    reverses: Bools
-    has_one_sign: Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,48 +142,31 @@ class ComparisonVerdicts:
     level: Floats
     side: NDArray[np.int8]
 
+    def take(self, rows: Integers) -> ComparisonVerdicts:
+        """Return the verdicts on some of the comparisons."""
+        return ComparisonVerdicts(self.decision[rows], self.level[rows], self.side[rows])
 
-def compute_skewness_limit(n_units: Integers, is_against_lead: Bools) -> Floats:
-    """Return the skewness above which a comparison is noted as skewed, for each number of units.
 
-    Examples
-    --------
-    >>> compute_skewness_limit(np.array([20, 400, 400]), np.array([False, False, True])).tolist()
-    [1.5, 3.0, 2.0]
+def find_deciding(
+    panel: ScoredSums, metric: int, rows: Integers, verdicts: ComparisonVerdicts
+) -> tuple[Integers, Bools]:
+    """Return how many units decide each of some pairs under one metric, and whether they decide the sign.
+
+    Returns
+    -------
+    (int64 array, bool array)
+        The smallest number of units without which the sign or the verdict changes, 0 if these are not few; and whether
+        the sign changes without them, else the verdict does.
     """
-    root = np.sqrt(np.maximum(n_units, 1))
-    against_lead = np.maximum(CHANCE * math.sqrt(6) / root, AGAINST_LEAD * root)
-    return np.where(is_against_lead, against_lead, np.maximum(LARGE, TOLERATED * root))
-
-
-def compute_influence(panel: ScoredSums, metric: int, rows: Integers, verdicts: ComparisonVerdicts) -> Influence:
-    """Return how skewed the units' differences of some pairs are under one metric, and whether few units decide."""
-    n = len(rows)
-    n_discordant, signs = panel.n_discordant[rows, metric], panel.sign_counts[rows, metric]
-    has_one_size = signs[:, 0] >= 0
-    skewness, is_skewed = np.full(n, np.nan), np.zeros(n, np.bool_)
-    varied, n_units = np.flatnonzero(~has_one_size & (n_discordant > 0)), np.array(panel.n_units)
-    limit = compute_skewness_limit(n_units, verdicts.decision[varied] != 0)
-    if len(varied := varied[find_possibly_skewed(panel, metric, rows[varied], limit)]):
-        sums = sum_unit_powers(panel, metric, rows[varied].tolist())
-        skewness[varied] = compute_moment_skewness(sums / max(panel.n_units, 1))
-        discordant_skewness = compute_moment_skewness(sums / n_discordant[varied])
-        lead = panel.differences[rows[varied], metric]
-        is_against_lead = (verdicts.decision[varied] != 0) & (skewness[varied] * lead < 0)
-        is_skewed[varied] = (
-            (np.abs(skewness[varied]) > compute_skewness_limit(n_units, is_against_lead))
-            & (np.abs(discordant_skewness) > compute_skewness_limit(n_discordant[varied], is_against_lead))
-            & (skewness[varied] * discordant_skewness > 0)
-        )
-    n_deciding, reverses = np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    for batch in _iter_batches(panel, np.flatnonzero(is_skewed)):
+    n_deciding, reverses = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
+    for batch in _iter_batches(panel, np.flatnonzero(panel.n_discordant[rows, metric] > 0)):
         d = compute_contributions(panel, metric, rows[batch].tolist())
         n_deciding[batch], reverses[batch] = _find_fewest(d, verdicts, batch)
         if not panel.linear[metric]:
             n_deciding[
                 batch[~_confirm_reversals(panel, metric, rows[batch], d, n_deciding[batch], reverses[batch])]
             ] = 0
-    return Influence(skewness, is_skewed, n_deciding, reverses, _has_one_sign(panel, metric, rows, has_one_size))
+    return n_deciding, reverses
 
 
 def _iter_batches(panel: ScoredSums, rows: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
@@ -247,7 +176,7 @@ def _iter_batches(panel: ScoredSums, rows: NDArray[np.intp]) -> Iterator[NDArray
 
 def _find_fewest(d: Floats, verdicts: ComparisonVerdicts, batch: NDArray[np.intp]) -> tuple[Integers, Bools]:
     """Return how many units must be left out to change sign or verdict (0 if not few), and whether it is the sign."""
-    d = np.sort(d / np.abs(d).max(axis=1, keepdims=True), axis=1)  # of skewed pairs, which vary
+    d = np.sort(d / np.maximum(np.abs(d).max(axis=1, keepdims=True), np.finfo(np.float64).tiny), axis=1)
     n_differing = np.count_nonzero(d, axis=1)
     limit = max(1, int(n_differing.max()) // FEW)
     number = np.arange(1, limit + 1)
@@ -297,38 +226,3 @@ def _approximate_p(moments: Floats, n_left: Integers, side: NDArray[np.int8]) ->
     tail = scipy.special.ndtr(-z) + density * kurtosis / 24 * (z**3 - 3 * z)
     sides = np.where(side == 0, 2.0, 1.0)
     return np.asarray(np.clip(sides * tail, sides * 2.0 ** -np.maximum(n_left, 0), 1.0))
-
-
-def _has_one_sign(panel: ScoredSums, metric: int, rows: Integers, has_one_size: Bools) -> Bools:
-    """Return for which pairs all discordant units favour the same system, other than for 0/1 scores."""
-    is_one_sided = np.zeros(len(rows), np.bool_)
-    signs = panel.sign_counts[rows, metric]
-    is_sign_constant = has_one_size & ((signs[:, 0] == 0) != (signs[:, 1] == 0))
-    if is_sign_constant.any() and not _is_binary(panel, metric):
-        is_one_sided |= is_sign_constant
-    candidates = np.flatnonzero(~has_one_size & (panel.n_discordant[rows, metric] > 0))
-    if panel.linear[metric] and len(panel.addresses) > PROBED:
-        probe = replace(panel, values=panel.values[:PROBED], addresses=panel.addresses[:PROBED])
-        candidates = candidates[_is_one_sided(probe, metric, rows[candidates])]
-    is_one_sided[candidates] = _is_one_sided(panel, metric, rows[candidates])
-    return is_one_sided
-
-
-def _is_one_sided(panel: ScoredSums, metric: int, rows: Integers) -> Bools:
-    result = np.zeros(len(rows), np.bool_)
-    for batch in _iter_batches(panel, np.arange(len(rows))):
-        d = compute_contributions(panel, metric, rows[batch].tolist())
-        result[batch] = (d >= 0).all(axis=1) | (d <= 0).all(axis=1)
-    return result
-
-
-def _is_binary(panel: ScoredSums, metric: int) -> bool:
-    """Return whether all item scores of a mean are 0 and 1 (or 0 and 100)."""
-    above = panel.compute_numerators(metric, panel.values)
-    sizes = np.abs(above)
-    largest = int(sizes.max(initial=0))
-    if not bool(((sizes == 0) | (sizes == largest)).all()):
-        return False
-    is_count = all(panel.lattices[f] == INTEGER_LATTICE for f in panel.list_compared_fields(metric))
-    score = largest * panel.compute_step_value(metric) * panel.n_items
-    return (is_count and largest == 1) or any(math.isclose(score, maximum, rel_tol=1e-9) for maximum in (1.0, 100.0))

@@ -30,7 +30,7 @@ from sigdask.counts.precision import INTEGER_LATTICE, TIE
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_gradient
 from sigdask.options import Alternative
-from sigdask.randomization.kernels.dense import limit_blas_threads
+from sigdask.randomization.kernels.blas import limit_blas_threads
 from sigdask.randomization.panels.build import SIDES
 from sigdask.randomization.panels.digests import Digests, digest, digest_values
 from sigdask.randomization.panels.scored_sums import PanelMetric

@@ -56,9 +56,8 @@ def iter_slabs(
 def compute_slab_size(panel: ScoredSums) -> int:
     """Return how many trials to sum at a time, so that they fit the cache and the memory of a slab."""
     arranged = get_layout(panel)
-    room = ROOM_BYTES - arranged.bytes_per_chunk
     numbers = sum(kernel.numbers_per_trial for kernel in build_kernels(panel)) * len(panel.totals)
-    return int(min(arranged.slab_size, max(room // (arranged.bytes_per_trial + 8 * numbers), MIN_TRIALS)))
+    return int(min(arranged.slab_size, max(ROOM_BYTES // (arranged.bytes_per_trial + 8 * numbers), MIN_TRIALS)))
 
 
 @dataclass(frozen=True, eq=False)

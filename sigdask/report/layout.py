@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sigdask.text import make_printable
 
 NUMERIC_HEADERS = frozenset((
-    "score", "A - B", "mean A - B", "p", "unadjusted p", "adjusted p", "rank", "systems", "items", "units",
-    "comparisons", "trials", "time", "run", "took", "with p", "finished", "trials counted", "changed",
+    "score", "A - B", "mean A - B", "p", "unadjusted p", "adjusted p", "equal-score p", "rank", "systems", "items",
+    "units", "comparisons", "trials", "time", "run", "took", "with p", "finished", "trials counted", "changed",
     "statistic", "n",
 ))  # fmt: skip
 """Headers of right-aligned columns."""

@@ -1,4 +1,4 @@
-"""Short tables for notebooks and rich: the verdict first, some rows, and the checks."""
+"""Short tables for notebooks and rich: the verdict first, some rows, and the test."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from sigdask.report.summary.headline import build_verdict
+from sigdask.report.summary.sentences import describe_test
 from sigdask.report.tables.comparisons import build_tables, get_default_layout
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
 from sigdask.report.terminal.remarks import iter_warnings
-from sigdask.text import make_printable
+from sigdask.text import capitalize_first, make_printable
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -23,14 +24,15 @@ MAX_ROWS = 10
 
 
 def build_summary_table(results: ComparisonResults) -> PaperTable:
-    """Return a short table as `print` shows the results: the answer, warnings, rows, and the checks below."""
+    """Return a short table as `print` shows the results: the answer, warnings, rows, and the test below."""
     verdict = build_verdict(results)
     doubt = (verdict.headline,) if verdict.sentences and not verdict.is_checked else ()
     title = " ".join([*doubt, *(verdict.sentences or (verdict.headline,))])
     if not len(results):
         return PaperTable(title, ())
     layout = get_default_layout(results.table)
-    below = [f"Checks: {verdict.checks}.", *verdict.scope]
+    checks = [] if verdict.is_checked else [f"Checks: {verdict.checks}."]
+    below = [f"{capitalize_first(describe_test(results))}.", *checks, *verdict.scope]
     if layout == "pairs" and (n_more := len(results) - MAX_ROWS) > 0:
         results = replace(results, table=results.table.take(slice(MAX_ROWS)))
         below.insert(0, f"{n_more:,} more comparisons are not shown.")

@@ -54,14 +54,15 @@ ADJUSTMENTS = {
         "step-down max-T on shared swaps",
         "the step-down max-T procedure on the same swaps, studentised [[westfall1993,romano2005]]",
     ),
-    "bootstrap-t": AdjustmentWording(
-        "the step-down studentised bootstrap",
-        "the step-down studentised bootstrap of units [[romano2005,westfall1993,efron1993]]",
-    ),
     "tukey": AdjustmentWording(
         "randomised Tukey HSD", "a randomised version of Tukey's HSD test, blocked by unit [[carterette2012]]"
     ),
 }
+
+
+EQUAL_SCORE_TEST = (
+    "the symmetric studentised bootstrap of units, step-down in families [[efron1993,romano2005,westfall1993]]"
+)
 
 
 @dataclass(frozen=True, slots=True)

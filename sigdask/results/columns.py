@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Generic, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -306,89 +306,45 @@ class AdjustmentDetails(ColumnGroup):
         return ~np.isnan(self.low)
 
 
-AssumptionKind = Literal["skewed-differences", "few-units-decide", "one-sign"]
-Severity = Literal["warning", "note"]
-
-CONFIDENCE = 0.95
-"""Confidence of the bound on the rate of unseen units."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """A doubt about the assumptions of one comparison's test, based on its units.
+@dataclass(frozen=True, slots=True, eq=False)
+class EqualScores(ColumnGroup):
+    """The equal-score test of each comparison: arrays of shape (n,).
 
     Attributes
     ----------
-    kind : {"skewed-differences", "few-units-decide", "one-sign"}
-        Kind of the doubt.
-    severity : {"warning", "note"}
-        Whether the verdict should not be read without it.
-    detail : str
-        The finding as a sentence.
-    skewness : float or None
-        Skewness of the units' differences.
-    n_deciding : int or None
-        The fewest units without which the sign or the verdict changes.
-    changes : {"sign", "verdict"} or None
-        What changes without these units.
-    unseen_rate : float or None
-        If no unit favours the other system, the 95 % upper bound of the rate of such units.
-    cancelling_size : float or None
-        Loss on each of them that would cancel the difference, at that rate.
+    p_value : float64
+        p of the symmetric studentised bootstrap of the comparison alone. NaN if there is none.
+    p_adjusted : float64
+        p adjusted over the same comparisons as the table's. NaN if that is not adjusted, or there is none.
+    n_resamples : int64
+        Number of resamples, 0 if there were none.
+    why : CodedColumn of str
+        Why there is no such p; empty if there is.
+    cause : CodedColumn of str
+        For contested results, why the two tests differ, if this is known; otherwise empty.
     """
 
-    kind: AssumptionKind
-    severity: Severity
-    detail: str
-    skewness: float | None = None
-    n_deciding: int | None = None
-    changes: Literal["sign", "verdict"] | None = None
-    unseen_rate: float | None = None
-    cancelling_size: float | None = None
+    p_value: Floats
+    p_adjusted: Floats
+    n_resamples: Integers
+    why: CodedColumn[str]
+    cause: CodedColumn[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assumptions(ColumnGroup):
-    """Doubts about the assumptions of comparisons, as columns: arrays of shape (n,).
+class DecidingUnits(ColumnGroup):
+    """The few units that decide contested results: arrays of shape (n,).
 
     Attributes
     ----------
-    skewness : float64
-        Skewness of the units' differences, if it is larger than chance explains. Otherwise NaN.
-    is_skewed : bool
-        Whether the differences are skewed.
     n_deciding : int64
         The fewest units without which the sign or the verdict changes; 0 where these are not few.
     reverses : bool
         Whether the sign changes without them; else the verdict does.
-    unseen_rate : float64
-        If all differing units favour one system, the 95 % upper bound of the rate of others. Otherwise NaN.
-    cancelling_size : float64
-        Loss on each unit that would cancel the difference. NaN if scores are no means.
     """
 
-    skewness: Floats
-    is_skewed: Bools
     n_deciding: Integers
     reverses: Bools
-    unseen_rate: Floats
-    cancelling_size: Floats
-
-
-def compute_unseen_rate(n_units: int) -> float:
-    """Return the 95 % upper bound on the rate of a kind of unit, if none occurs among `n_units`.
-
-    Examples
-    --------
-    >>> round(compute_unseen_rate(20), 3)
-    0.139
-    """
-    return float(1 - (1 - CONFIDENCE) ** (1 / max(n_units, 1)))
-
-
-def format_kinds(kinds: Iterable[str]) -> str:
-    """Join kinds of doubts for one table cell, empty if there is none."""
-    return ", ".join(kinds)
 
 
 def format_deciding(n_deciding: int, n_units: int, unit: str) -> str:
@@ -402,35 +358,10 @@ def format_deciding(n_deciding: int, n_units: int, unit: str) -> str:
     return f"{n_deciding:,} of {n_units:,} {pluralize(unit, n_units)} decide{'s' if n_deciding == 1 else ''}"
 
 
-def format_short_doubt(doubts: Iterable[Assumption], n_units: int, unit: str) -> str:
-    """Return a short phrase for the most important doubt to show with a verdict, empty if there is no warning."""
-    kinds = {doubt.kind: doubt for doubt in doubts if doubt.severity == "warning"}
-    if (few_units := kinds.get("few-units-decide")) is not None and few_units.n_deciding:
-        return f"{format_deciding(few_units.n_deciding, n_units, unit)} it"
-    return "skewed differences" if kinds else ""
-
-
 def pluralize(unit: str, n: int = 2) -> str:
     """Return a unit's name, plural unless `n` is 1; names that are no words become "unit" or "units"."""
     name = unit if unit.isalpha() and not unit.endswith("s") else "unit"
     return name if n == 1 else f"{name}s"
-
-
-def build_assumptions(doubts: Sequence[Iterable[Assumption]]) -> Assumptions | None:
-    """Return columns with the doubts of each row, or None if no row has any."""
-    doubts_by_kind = [{doubt.kind: doubt for doubt in row_doubts} for row_doubts in doubts]
-    if not any(doubts_by_kind):
-        return None
-    columns = Assumptions.build_empty(len(doubts_by_kind))
-    for row, row_doubts in enumerate(doubts_by_kind):
-        if (skewed := row_doubts.get("skewed-differences")) is not None:
-            columns.is_skewed[row], columns.skewness[row] = True, skewed.skewness
-        if (few_units := row_doubts.get("few-units-decide")) is not None:
-            columns.n_deciding[row], columns.reverses[row] = few_units.n_deciding or 0, few_units.changes == "sign"
-        if (one_sign := row_doubts.get("one-sign")) is not None:
-            columns.unseen_rate[row] = one_sign.unseen_rate
-            columns.cancelling_size[row] = np.nan if one_sign.cancelling_size is None else one_sign.cancelling_size
-    return columns
 
 
 Hashes = NDArray[np.uint64]
@@ -510,6 +441,31 @@ class Intervals(ColumnGroup):
     n_resamples: Integers
     paired_d: Floats
     skewness: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Margins(ColumnGroup):
+    """Tests that A and B differ by less than a margin: arrays of shape (n,), NaN where a row has none.
+
+    Attributes
+    ----------
+    margin : float64
+        The margin, on the metric's own scale.
+    not_worse, not_better : float64
+        One-sided p of the hypothesis that A is worse, and better, than B by the margin or more.
+    holm_not_worse, holm_not_better, holm_equivalent : float64
+        p adjusted by Holm over the family, of these and of the larger of both. NaN if p is not adjusted.
+    method : CodedColumn of str
+        The test, and its limitations.
+    """
+
+    margin: Floats
+    not_worse: Floats
+    not_better: Floats
+    holm_not_worse: Floats
+    holm_not_better: Floats
+    holm_equivalent: Floats
+    method: CodedColumn[str]
 
 
 BCA, PERCENTILE, TANGO, INVERSION, NORMAL = "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal"

@@ -26,7 +26,7 @@ from sigdask.results.export import (
 from sigdask.results.fields import get_result, iter_json_lines, iter_results
 from sigdask.results.notes import Note, list_dicts, list_texts
 from sigdask.results.ranking import SystemRanking, build_rankings
-from sigdask.results.record import MAX_SHOWN, Result, format_table
+from sigdask.results.record import MAX_SHOWN, EqualScoreResult, Result, format_table
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import achieved_significance
 from sigdask.text import format_list, iter_array, iter_json, suggest_name, to_plain
@@ -93,6 +93,8 @@ class ResultAcrossSets:
         the test is two-sided, each direction is tested at half of alpha.
     p_greater, p_less : float
         p of the hypothesis that there are fewer such sets than the bound, or none if the bound is 0.
+    equal_scores : EqualScoreResult or None
+        The equal-score test of the mean difference.
     interval : tuple of float, or None
         t interval of the mean difference, with confidence 1 - alpha. None if no unit differs.
     """
@@ -113,6 +115,16 @@ class ResultAcrossSets:
     p_less: float
     p_adjusted_interval: tuple[float, float] | None = None
     interval: tuple[float, float] | None = None
+    equal_scores: EqualScoreResult | None = None
+
+    def is_contested(self, alpha: float) -> bool:
+        """Return whether exactly one of the test and the equal-score test rejects, by adjusted p if there are any."""
+        test = self.equal_scores
+        if test is None or test.p_value is None:
+            return False
+        if self.p_adjusted is None or test.p_adjusted is None:
+            return (test.p_value <= alpha) != (self.p_value <= alpha)
+        return (test.p_adjusted <= alpha) != (self.p_adjusted <= alpha)
 
 
 class UnitSource(Protocol):
@@ -191,11 +203,12 @@ class ComparisonResults(Sequence[Result]):
 
     @property
     def family_across_sets(self) -> FamilyNote | None:
-        """How p of verdicts over all sets was adjusted: always by max-T. None if there is one verdict or none."""
-        if len(self.together) < 2:
+        """How p of verdicts over all sets was adjusted by each metric: always by max-T. None if it was not."""
+        adjusted = [verdict for verdict in self.together if verdict.p_adjusted is not None]
+        if not adjusted:
             return None
-        verdict, n = self.together[0], len(self.together)
-        return FamilyNote("max-t", n, verdict.n_trials, verdict.method == "exact")
+        n = sum(verdict.metric == adjusted[0].metric for verdict in adjusted)
+        return FamilyNote("max-t", n, adjusted[0].n_trials, adjusted[0].method == "exact")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object of `to_json` as a dictionary of plain Python values."""

@@ -19,11 +19,20 @@ import numpy as np
 from sigdask.counts.fields import Bools
 from sigdask.options import INDEPENDENT_TESTS
 from sigdask.results import messages
-from sigdask.results.columns import CodedColumn, Intervals, format_kinds
+from sigdask.results.columns import CodedColumn, EqualScores, Intervals, Margins
 from sigdask.results.notes import list_dicts, list_texts
-from sigdask.results.record import ClassicalTest, Exact, Interval, OtherUnitResult, Result, SecondRun
+from sigdask.results.record import (
+    ClassicalTest,
+    EqualScoreResult,
+    Exact,
+    Interval,
+    Margin,
+    OtherUnitResult,
+    Result,
+    SecondRun,
+)
 from sigdask.results.signature import format_signatures
-from sigdask.results.table import DISAGREES, ClassicalColumn, Table, get_details
+from sigdask.results.table import DISAGREES, ClassicalColumn, Table, get_details, get_equal_scores
 from sigdask.results.values import (
     Composite,
     Lists,
@@ -37,7 +46,7 @@ from sigdask.results.values import (
     format_values,
     list_values,
 )
-from sigdask.statistics.bounds import Check
+from sigdask.statistics.bounds import EQUAL_SCORES, Check
 from sigdask.statistics.dependence import Dependence
 
 CHUNK_ROWS = 4096
@@ -45,6 +54,15 @@ CHUNK_ROWS = 4096
 
 VERDICTS = ("not applicable", "agrees", "disagrees")
 """Words for the outcomes of a cross-check, by code."""
+
+DECISIONS = ("not significant", "significant", "contested", "undecided")
+"""Words for verdicts."""
+
+MARGIN_VERDICTS = tuple(
+    tuple(claim for k, claim in enumerate(("not worse", "not better", "equivalent")) if code & 1 << k)
+    for code in range(8)
+)
+"""Claims that the tests of a margin show, by code."""
 
 METHODS = ("approximate", "exact")
 """Words for how p was computed: from random trials, or from all arrangements."""
@@ -109,12 +127,39 @@ def _read_exact(table: Table) -> Values:
 
 def _read_checks(table: Table) -> Values:
     n, parts = len(table), []
+    nothing = build_optional(np.full(n, np.nan))
     for name, results in table.checks.items():
         verdicts = CodedColumn(results.verdict.astype(np.int32), VERDICTS)
         details = messages.describe_checks(table, name)
-        members = CodedColumn.from_constant(name, n), verdicts, build_optional(results.p_value), details
+        members = CodedColumn.from_constant(name, n), verdicts, build_optional(results.p_value), details, nothing
         parts.append(Nullable(build_records(Check, *members), results.verdict >= 0))
+    if table.equal_scores is not None:
+        parts.append(_read_equal_score_check(table, table.equal_scores))
     return Lists(parts, n)
+
+
+def _read_equal_score_check(table: Table, test: EqualScores) -> Nullable:
+    """Return the equal-score test as an entry of the checks; its verdict is "contested" where the two tests differ."""
+    n, has_p = len(table), ~np.isnan(test.p_value)
+    verdict = CodedColumn(np.where(table.is_contested, 2, has_p).astype(np.int32), (*VERDICTS[:2], "contested"))
+    pairs = CodedColumn.from_values(zip(test.why.codes.tolist(), test.cause.codes.tolist(), strict=True))
+    detail = pairs.map(lambda pair: test.why.values[pair[0]] or test.cause.values[pair[1]])
+    p_values = build_optional(test.p_value), detail, build_optional(test.p_adjusted)
+    return Nullable(
+        build_records(Check, CodedColumn.from_constant(EQUAL_SCORES, n), verdict, *p_values), np.ones(n, np.bool_)
+    )
+
+
+def _read_equal_scores(table: Table) -> Values:
+    test = get_equal_scores(table)
+    p_values = build_optional(test.p_value), build_optional(test.p_adjusted)
+    records = build_records(EqualScoreResult, *p_values, test.n_resamples, test.why, test.cause)
+    return Nullable(records, np.full(len(table), table.equal_scores is not None))
+
+
+def _read_verdicts(table: Table) -> Values:
+    """Return the verdict of each row, in the words of `Result.verdict` without the level."""
+    return CodedColumn(table.outcome.astype(np.int32) % 4, DECISIONS)
 
 
 def _read_dependence(table: Table) -> Values:
@@ -180,6 +225,29 @@ def _read_adjusted_by(table: Table) -> Values:
     return Nullable(p_values, details.has_two_methods)
 
 
+def _get_margins(table: Table) -> Margins:
+    return Margins.build_empty(len(table)) if table.margins is None else table.margins
+
+
+def _read_margins(table: Table) -> Values:
+    m = _get_margins(table)
+    p_values = m.not_worse, m.not_better, np.maximum(m.not_worse, m.not_better)
+    holm = m.holm_not_worse, m.holm_not_better, m.holm_equivalent
+    shown = [np.where(np.isnan(h), p, h) <= table.alpha for p, h in zip(p_values, holm, strict=True)]
+    codes = np.array([1, 2, 4], np.int32) @ np.array(shown, np.int32)
+    adjusted = Nullable(Composite(holm, lambda *p: p, ("[", ",", ",", "]")), ~np.isnan(m.holm_equivalent))
+    members = m.margin, *p_values, adjusted, CodedColumn(codes, MARGIN_VERDICTS), m.method
+    return Nullable(build_records(Margin, *members), ~np.isnan(m.margin))
+
+
+def _read_margin_p(*names: str) -> Callable[[Table], Values]:
+    def read(table: Table) -> Values:
+        margins = _get_margins(table)
+        return build_optional(np.maximum.reduce([getattr(margins, name) for name in names]))
+
+    return read
+
+
 FIELDS = (
     ResultField("test_set"),
     ResultField("subset", lambda t: t.subset.map(lambda s: s and {"column": s.column, "value": s.value})),
@@ -207,9 +275,11 @@ FIELDS = (
     ResultField("paired_d", lambda t: build_optional(_get_intervals(t).paired_d)),
     ResultField("warnings"),  # the texts of the notes
     ResultField("test_signature", format_signatures),
-    ResultField("assumptions", lambda t: SparseLists(messages.list_assumptions(t), len(t), list)),
     ResultField("p_adjusted_by", _read_adjusted_by),
     ResultField("interval_simultaneous", lambda t: build_optional_pairs(get_details(t).low, get_details(t).high)),
+    ResultField("equal_scores", _read_equal_scores),
+    ResultField("verdict", _read_verdicts),  # of the method `Result.verdict` at the table's level
+    ResultField("margin", _read_margins),
     ResultField("runs", lambda t: [None] * len(t) if t.runs is None else t.runs.read(t.alpha)),
 )
 """Keys of each result, in their order. None is ever removed."""
@@ -250,7 +320,7 @@ def iter_results(table: Table) -> Iterator[Result]:
     """Yield each row of a table as a `Result`, building some thousand at a time."""
     added_names = [field.name for field in list_added_fields()]
     for part in table.split(CHUNK_ROWS):
-        columns = {name: list_values(values) for name, values in _read_values(part).items()}
+        columns = {name: list_values(values) for name, values in _read_values(part).items() if name != "verdict"}
         if added_names:
             added_rows = zip(*(columns.pop(name) for name in added_names), strict=True)
             columns["added"] = [dict(zip(added_names, values, strict=True)) for values in added_rows]
@@ -295,12 +365,6 @@ def _read_disagreements(table: Table) -> Values:
     return list(names)
 
 
-def _read_doubts(table: Table) -> Values:
-    """Return for each row the kinds of doubts about the test's assumptions."""
-    doubts = messages.list_assumptions(table)
-    return [format_kinds(doubt.kind for doubt in doubts.get(row, ())) for row in range(len(table))]
-
-
 def _read_interval_column(name: str) -> Callable[[Table], Values]:
     return lambda table: build_optional(getattr(_get_intervals(table), name))
 
@@ -339,20 +403,23 @@ FRAME_COLUMNS: dict[str, Callable[[Table], Values] | None] = {
     "interval_method": lambda t: _get_intervals(t).method.map(lambda method: method or None),
     **{name: _read_interval_column(column) for name, column in INTERVAL_COLUMNS.items()},
     **dict.fromkeys(("paired_d", "test_signature")),
-    "assumptions": _read_doubts,
-    "p_max_t": _read_method_p("max-t"),
-    "p_bootstrap_t": _read_method_p("bootstrap-t"),
     "p_tukey": _read_method_p("tukey"),
     "interval_simultaneous_low": lambda t: build_optional(get_details(t).low),
     "interval_simultaneous_high": lambda t: build_optional(get_details(t).high),
+    "p_equal_scores": lambda t: build_optional(get_equal_scores(t).p_value),
+    "p_equal_scores_adjusted": lambda t: build_optional(get_equal_scores(t).p_adjusted),
+    **dict.fromkeys(("verdict",)),
+    "margin": _read_margin_p("margin"),
+    "p_not_worse": _read_margin_p("not_worse"),
+    "p_not_better": _read_margin_p("not_better"),
+    "p_equivalent": _read_margin_p("not_worse", "not_better"),
 }  # fmt: skip
 """Columns of data frames, CSV and Parquet, in their order. Those without a reader are fields of results. `tests`
 stands for the statistic and p-value of each classical test. New columns are appended.
 """
 
 CSV_UNDETERMINED = dict.fromkeys(
-    ("interval_method", *INTERVAL_COLUMNS, "paired_d", "interval_simultaneous_low", "interval_simultaneous_high",
-     "assumptions"),
+    ("interval_method", *INTERVAL_COLUMNS, "paired_d", "interval_simultaneous_low", "interval_simultaneous_high"),
     "CSV and Parquet do not say the number of resamples and the level",
 )  # fmt: skip
 """Columns that CSV and Parquet files alone do not determine. `sigdask reproduce` does not compare them."""

@@ -14,15 +14,16 @@ from sigdask.results.columns import (
     AdjustmentDetails,
     CodedColumn,
     Column,
+    DecidingUnits,
+    EqualScores,
     Group,
     InputDigests,
     Intervals,
+    Margins,
     ScoredMetric,
     Subset,
-    build_assumptions,
     get_filling,
 )
-from sigdask.results.messages import SECOND_RUN
 from sigdask.results.record import Result
 from sigdask.results.signature import Signature
 from sigdask.results.table import (
@@ -33,7 +34,14 @@ from sigdask.results.table import (
     UnitCorrelation,
     merge_orders,
 )
-from sigdask.statistics.bounds import CHECKS, EXACT_VALUE, Check, compute_fit_p_within
+from sigdask.statistics.bounds import (
+    CHECKS,
+    EQUAL_SCORES,
+    EXACT_VALUE,
+    SECOND_RUN,
+    Check,
+    compute_fit_p_within,
+)
 from sigdask.statistics.classical import sort_tests
 
 PATHS = {
@@ -51,6 +59,11 @@ INTERVAL_PATHS = {
 }  # fmt: skip
 
 ADJUSTMENT_PATHS = {"low": "interval_simultaneous.0", "high": "interval_simultaneous.1"}
+MARGIN_PATHS = {
+    "margin": "margin.margin", "not_worse": "margin.p_not_worse", "not_better": "margin.p_not_better",
+    "holm_not_worse": "margin.p_adjusted.0", "holm_not_better": "margin.p_adjusted.1",
+    "holm_equivalent": "margin.p_adjusted.2", "method": "margin.method",
+}  # fmt: skip
 METHOD_PATHS = {"first": "0.0", "p_first": "0.1", "second": "1.0", "p_second": "1.1"}
 DIGEST_PATHS = {"units": "data.units", "data_a": "data.a", "data_b": "data.b"}
 
@@ -114,8 +127,10 @@ def results_to_table(results: Sequence[Result], alpha: float) -> Table:
         tests=_build_tests(results),
         intervals=_build_intervals(results),
         origins=_build_digests(results),
-        assumptions=build_assumptions([r.assumptions for r in results]),
+        deciding=_build_deciding(results),
         adjusted=_build_adjusted(results),
+        equal_scores=_build_equal_scores(results),
+        margins=_fill_group(Margins, results, MARGIN_PATHS) if any(r.margin for r in results) else None,
         added=_build_registered_columns(results),
     )
     return _add_kept_texts(table, results)
@@ -127,8 +142,18 @@ def _find_note_number(result: Result, kind: str, number: str, system: str | None
     return next((numbers.get(number) for numbers in note_numbers if numbers.get("system") == system), None)
 
 
+def _build_deciding(results: Sequence[Result]) -> DecidingUnits | None:
+    """Return the columns of units that decide, from the notes on them, or None if there are none."""
+    n_deciding = [_find_note_number(r, "few-units-decide", "n_deciding") or 0 for r in results]
+    changes = [_find_note_number(r, "few-units-decide", "changes") for r in results]
+    reverses = np.array([change == "sign" for change in changes])
+    if not any(n_deciding):
+        return None
+    return DecidingUnits(np.array(n_deciding), reverses)
+
+
 def _build_checks(results: Sequence[Result]) -> dict[str, CheckResults]:
-    checks_by_result = [{check.name: check for check in r.checks} for r in results]
+    checks_by_result = [{check.name: check for check in r.checks if check.name != EQUAL_SCORES} for r in results]
     standard_names = tuple(name for name in CHECKS if any(name in result_checks for result_checks in checks_by_result))
     names = merge_orders([standard_names, *map(tuple, checks_by_result)])
     return {
@@ -204,6 +229,12 @@ def _build_adjusted(results: Sequence[Result]) -> AdjustmentDetails | None:
     return _fill_group(AdjustmentDetails, results, ADJUSTMENT_PATHS, **by_method)
 
 
+def _build_equal_scores(results: Sequence[Result]) -> EqualScores | None:
+    """Return the columns of equal-score tests, or None if no result has one."""
+    tests = [r.equal_scores for r in results]
+    return _fill_group(EqualScores, tests) if any(tests) else None
+
+
 def _build_digests(results: Sequence[Result]) -> InputDigests | None:
     """Return the columns of inputs from the signatures of results, or None if no result has a signature."""
     if all(r.test_signature is None for r in results):
@@ -232,7 +263,7 @@ def _add_kept_texts(table: Table, results: Sequence[Result]) -> Table:
         if original.notes != rebuilt.notes:
             notes[row] = original.notes
         for original_check, rebuilt_check in zip(original.checks, rebuilt.checks, strict=True):
-            if original_check.detail != rebuilt_check.detail:
+            if original_check.name != EQUAL_SCORES and original_check.detail != rebuilt_check.detail:
                 kept_texts[original_check.name][row] = original_check.detail
     checks: Mapping[str, CheckResults] = {name: replace(c, kept=kept_texts[name]) for name, c in table.checks.items()}
     return replace(table, checks=checks, notes=notes)

@@ -1,11 +1,10 @@
 """Texts made from the columns of a table: notes, details of checks and tests, remarks on intervals, and doubts.
 
-Notes on intervals say that one is missing and why, that it disagrees with p, or that its coverage may be too low.
+Notes on intervals say that one is missing and why, or that its coverage may be too low.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any
@@ -20,29 +19,21 @@ from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
 from sigdask.options import Option
 from sigdask.results.columns import (
     BCA,
-    CONFIDENCE,
-    INVERSION,
     NORMAL,
     PERCENTILE,
-    RECIPE,
-    TANGO,
-    AdjustmentDetails,
-    Assumption,
-    Assumptions,
     CodedColumn,
     Intervals,
     format_deciding,
-    pluralize,
 )
 from sigdask.results.notes import Note
-from sigdask.results.table import ClassicalColumn, Table, get_details
+from sigdask.results.table import ClassicalColumn, Table
 from sigdask.results.values import REMEMBERED_ROWS, Sentences, Values
 from sigdask.statistics.bounds import (
     ARRANGEMENTS_TEXT,
     KNOWN_DIGITS,
     RUNS_TEXT,
+    SECOND_RUN,
     TRIALS_TEXT,
-    compute_level,
     estimate_trials_to_decide,
 )
 from sigdask.statistics.rounding import format_limits, format_p_equals, round_up
@@ -90,42 +81,7 @@ def iter_interval_notes(table: Table) -> RowNotes:
         method = intervals.method[row]
         head = "interval" if method else "no interval"
         yield row, Note("interval", f"{head}: {intervals.why[row]}", {"method": method or None})
-    yield from _note_differing(table, intervals)
     yield from _note_shortfalls(table, intervals)
-
-
-def _note_differing(table: Table, intervals: Intervals) -> RowNotes:
-    """Yield a note for each row whose interval and p disagree on whether the difference is 0, with the reason."""
-    level = np.array([math.nan if math.isnan(c) else compute_level(c) for c in intervals.confidence.tolist()])
-    contains_zero = (intervals.low <= 0) & (intervals.high >= 0)
-    is_small = table.p_value <= level
-    is_known = ~np.isnan(table.p_value) & ~np.isnan(intervals.low) & (table.n_trials > 0)
-    is_known &= ~intervals.method.find(lambda method: method == RECIPE)
-    for row in np.flatnonzero(is_known & (contains_zero == is_small)).tolist():
-        relation = "contains 0 although" if contains_zero[row] else "excludes 0 although"
-        p, method = format_p_equals(float(table.p_value[row])), intervals.method[row]
-        percent = f"{100 * intervals.confidence[row]:.4g} %"
-        text = f"the {percent} interval {relation} {p}: {_explain_difference(table.alternative[row], method)}"
-        numbers = {"confidence": float(intervals.confidence[row]), "p_value": float(table.p_value[row])}
-        yield row, Note("interval-differs", text, numbers)
-
-
-def _explain_difference(alternative: str, method: str) -> str:
-    if alternative != "two-sided":
-        return "p is one-sided, but the interval is two-sided"
-    return {
-        INVERSION: (
-            "both are of the same test, computed from different trials or arrangements; more trials would bring "
-            "them together"
-        ),
-        NORMAL: "the interval uses a normal approximation, because there are many units",
-        TANGO: "the test counts arrangements of the discordant items, and the interval uses a normal approximation",
-    }.get(
-        method,
-        "the test swaps systems on these units and needs no approximation, but the bootstrap estimates what other "
-        "units would give; rely on the test for whether there is a difference, and on the interval for "
-        "its size",
-    )
 
 
 def _note_shortfalls(table: Table, intervals: Intervals) -> RowNotes:
@@ -152,52 +108,6 @@ def note_unused(option: Option, reason: str) -> Note:
     written = spell(option.name, False if option.default is True else None)  # who turns it off writes `--no-…`
     return Note("unused-option", f"{written} has no effect {reason}; leave it out", {"option": option.name})
 
-
-def note_adjusted(table: Table) -> list[Note]:
-    """Return notes on how many intervals seem to contradict the adjusted p-values."""
-    intervals = table.intervals
-    if intervals is None:
-        return []
-    details = get_details(table)
-    if details.has_interval.any():
-        return _note_simultaneous(table, details)
-    is_contrary = (
-        ~np.isnan(intervals.low) & ((intervals.low > 0) | (intervals.high < 0)) & (table.p_adjusted > table.alpha)
-    )
-    if not (n := int(np.count_nonzero(is_contrary))):
-        return []
-    text = (
-        f"intervals are not adjusted: {n:,} of {len(table):,} {'excludes' if n == 1 else 'exclude'} 0 where "
-        f"the adjusted p is above {table.alpha:g}"
-    )
-    return [Note("intervals-alone", text, {"n_comparisons": n, "of": len(table), "alpha": table.alpha})]
-
-
-def _note_simultaneous(table: Table, details: AdjustmentDetails) -> list[Note]:
-    """Return a note in a list if some simultaneous intervals contradict the verdicts, else an empty list."""
-    rejected = table.p_adjusted <= table.alpha
-    is_contrary = details.has_interval & (((details.low > 0) | (details.high < 0)) != rejected)
-    if not (rows := np.flatnonzero(is_contrary)).size:
-        return []
-    has_metrics = len({score.name for score in table.metric.values}) > 1
-    pairs = [
-        f"{table.a[row]} and {table.b[row]}" + (f" by {table.metric[row].name}" if has_metrics else "")
-        for row in rows[:MAX_NAMED].tolist()
-    ]
-    remainder = f" and {len(rows) - len(pairs):,} more" if len(rows) > len(pairs) else ""
-    text = (
-        f"{', '.join(pairs)}{remainder}: the simultaneous interval and the adjusted p disagree on whether there is a "
-        "difference. They are two methods, which can disagree near the limit of significance: the interval resamples "
-        "units, and p comes from the test. Report both"
-    )
-    return [Note("simultaneous-differs", text, {"n_comparisons": len(rows), "of": len(table), "alpha": table.alpha})]
-
-
-MAX_NAMED = 3
-"""Maximum number of comparisons that a note names."""
-
-
-SECOND_RUN = "second run"
 
 DROPPED_PLACEHOLDER = "{dropped}"
 """Placeholder for the number of dropped observations in the description of a test."""
@@ -285,6 +195,7 @@ def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:
         _note_not_reached,
         _note_undecided,
         _note_second_look,
+        _note_deciding_units,
         iter_interval_notes,
     ):
         for row, note in iter_notes(table):
@@ -355,45 +266,14 @@ def _note_second_look(table: Table) -> RowNotes:
         yield row, Note("second-look", text, {"n_trials": n_seen})
 
 
-def list_assumptions(table: Table) -> dict[int, tuple[Assumption, ...]]:
-    """Return the doubts about the test's assumptions for each row that has any."""
-    columns = table.assumptions
+def _note_deciding_units(table: Table) -> RowNotes:
+    """Yield a note for each row whose verdict, or whose significant lead, rests on few units."""
+    columns = table.deciding
     if columns is None:
-        return {}
-    doubts: dict[int, tuple[Assumption, ...]] = {}
-    for row in np.flatnonzero(columns.is_skewed | ~np.isnan(columns.unseen_rate)).tolist():
-        n_units, unit = int(table.n_units[row]), table.unit[row]
-        doubts[row] = (
-            *([_describe_skewed(columns, row)] if columns.is_skewed[row] else ()),
-            *([_describe_few(columns, row, n_units, unit)] if columns.n_deciding[row] else ()),
-            *([] if np.isnan(columns.unseen_rate[row]) else [_describe_one_sign(columns, row, n_units, unit)]),
-        )
-    return doubts
-
-
-def _describe_skewed(columns: Assumptions, row: int) -> Assumption:
-    skewness = float(columns.skewness[row])
-    detail = (
-        f"the differences of units are skewed (skewness {skewness:+.1f}): the test and the interval assume symmetric "
-        "differences if the systems are equal, and are wrong if rare large ones are not in the sample"
-    )
-    return Assumption("skewed-differences", "warning", detail, skewness=skewness)
-
-
-def _describe_few(columns: Assumptions, row: int, n_units: int, unit: str) -> Assumption:
-    n, reverses = int(columns.n_deciding[row]), bool(columns.reverses[row])
-    consequence = "the other system would be ahead" if reverses else "the verdict would change"
-    detail = f"{format_deciding(n, n_units, unit)} the result: without {'it' if n == 1 else 'them'} {consequence}"
-    skewness, changes = float(columns.skewness[row]), "sign" if reverses else "verdict"
-    return Assumption("few-units-decide", "warning", detail, skewness, n, changes)  # type: ignore[arg-type]
-
-
-def _describe_one_sign(columns: Assumptions, row: int, n_units: int, unit: str) -> Assumption:
-    rate, size = float(columns.unseen_rate[row]), float(columns.cancelling_size[row])
-    size_text = "" if np.isnan(size) else f", and {size:.3g} lost on each of them would cancel the difference"
-    detail = (
-        f"none of {n_units:,} {pluralize(unit, n_units)} favours the other system; up to {100 * rate:.3g} % of all may "
-        f"({100 * CONFIDENCE:g} % bound){size_text}"
-    )
-    known_size = None if np.isnan(size) else size
-    return Assumption("one-sign", "note", detail, unseen_rate=rate, cancelling_size=known_size)
+        return
+    for row in np.flatnonzero((columns.n_deciding > 0) & ((table.decision == 1) | ~columns.reverses)).tolist():
+        n, reverses = int(columns.n_deciding[row]), bool(columns.reverses[row])
+        consequence = "the other system would be ahead" if reverses else "the verdict would change"
+        decide = format_deciding(n, int(table.n_units[row]), table.unit[row])
+        text = f"{decide} it: without {'it' if n == 1 else 'them'} {consequence}"
+        yield row, Note("few-units-decide", text, {"n_deciding": n, "changes": "sign" if reverses else "verdict"})

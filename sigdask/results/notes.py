@@ -17,8 +17,8 @@ NoteKind = Literal[
     "undecided",  # the interval of p contains alpha
     "unadjusted-undecided",  # as "undecided", for the unadjusted p of a verdict by adjusted p
     "second-look",  # p was computed before with fewer trials
+    "few-units-decide",  # without a few units the other system would be ahead, or the verdict would change
     "interval",  # a remark on an interval, or why there is none
-    "interval-differs",  # it contains 0 although p is small, or the reverse
     "interval-coverage",  # the measured coverage of such intervals is below their level
     # kinds of notes on all comparisons
     "scope",  # what is scored, left out or averaged; printed before the answer
@@ -28,11 +28,7 @@ NoteKind = Literal[
     "few-units",  # a test of so few units says little
     "family-undecided",  # intervals of adjusted p contain alpha
     "caveat",  # a known limitation of the adjustment
-    "exact-by-holm",  # exact p are adjusted by Holm, the default for them
-    "skewed",  # differences of units are too skewed for studentised max-T
     "larger-of-two",  # an adjusted p is the larger of two methods'
-    "simultaneous-differs",  # a simultaneous interval contains 0 although the adjusted p is small, or the reverse
-    "intervals-alone",  # intervals are not adjusted, but p-values are
     "missing",  # two systems without a common item are not compared
     "dependence",  # differences are correlated within groups that are not swapped as a whole
     # kinds of notes on either
@@ -42,11 +38,11 @@ NoteKind = Literal[
 
 CHANGES_VERDICTS: frozenset[NoteKind] = frozenset(
     {"upper-bound", "zero-division", "not-reached", "undecided", "few-trials", "few-units",
-     "family-undecided", "caveat", "skewed", "dependence", "permutation"}
+     "family-undecided", "caveat", "dependence", "permutation"}
 )  # fmt: skip
 LIMITS_CONCLUSIONS: frozenset[NoteKind] = frozenset(
-    {"second-look", "interval", "interval-differs", "interval-coverage", "simultaneous-differs", "intervals-alone",
-     "missing"}
+    {"second-look", "interval", "interval-coverage",
+     "missing", "few-units-decide"}
 )  # fmt: skip
 NOTE_WEIGHTS: Mapping[str, tuple[str, frozenset[NoteKind]]] = {
     "Could change a verdict": (

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sigdask.results.columns import Assumption, format_short_doubt
 from sigdask.results.notes import Note, list_texts
 from sigdask.results.runs import RecipeResult
 from sigdask.statistics.bounds import Check
@@ -54,6 +53,31 @@ class Exact:
     p_hi: float
     method: str
     guarantee: str
+
+
+@dataclass(frozen=True, slots=True)
+class EqualScoreResult:
+    """The equal-score test of one comparison: the symmetric studentised bootstrap of units.
+
+    Attributes
+    ----------
+    p_value : float or None
+        p of the comparison alone. None if the test was not made.
+    p_adjusted : float or None
+        p adjusted over the same comparisons as `Result.p_adjusted`. None without adjustment.
+    n_resamples : int
+        Number of resamples.
+    why : str
+        Why the test was not made; empty if it was.
+    cause : str
+        If the result is contested, why the two tests differ, as far as it is known. Otherwise empty.
+    """
+
+    p_value: float | None
+    p_adjusted: float | None
+    n_resamples: int
+    why: str
+    cause: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +163,35 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Margin:
+    """Tests that A and B differ by less than a margin (non-inferiority and equivalence).
+
+    Attributes
+    ----------
+    margin : float
+        The margin, on the metric's own scale.
+    p_not_worse, p_not_better : float
+        One-sided p of the hypothesis that A is worse, and better, than B by the margin or more.
+    p_equivalent : float
+        The larger of both: p of two one-sided tests (Schuirmann 1987).
+    p_adjusted : tuple of float, or None
+        These three p adjusted by Holm over the family. None if p was not adjusted.
+    verdicts : tuple of str
+        What is shown at alpha, by the adjusted p if there is one: "not worse", "not better", "equivalent".
+    method : str
+        The test, and its limitations.
+    """
+
+    margin: float
+    p_not_worse: float
+    p_not_better: float
+    p_equivalent: float
+    p_adjusted: tuple[float, float, float] | None
+    verdicts: tuple[str, ...]
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One comparison: two systems, one metric, one test set (or subset).
 
@@ -206,14 +259,16 @@ class Result:
     test_signature : str or None
         One line that names everything that p depends on, so that p can be cited and reproduced. None without
         digests.
-    assumptions : tuple of Assumption
-        Assumptions of the test that the units make doubtful: skewed differences, few deciding units.
     p_adjusted_by : dict of str to float, or None
         The p-values of the two methods of which the adjusted p is the larger, by the methods' names. None if one
         method gives it.
     interval_simultaneous : tuple of float, or None
         Simultaneous interval of the difference. With confidence 1 - alpha all such intervals of the family contain
         their differences. Infinite on the open side of a one-sided test.
+    equal_scores : EqualScoreResult or None
+        The equal-score test. None for results of other sources.
+    margin : Margin or None
+        Tests of the margin that you chose with `margin`. None without it.
     runs : RecipeResult or None
         Results over several runs of each system, and of their recipes. None if the systems have one run.
     added : mapping of str to value
@@ -262,9 +317,10 @@ class Result:
     score_b_interval: tuple[float, float] | None = None
     paired_d: float | None = None
     test_signature: str | None = None
-    assumptions: tuple[Assumption, ...] = ()
     p_adjusted_by: dict[str, float] | None = None
     interval_simultaneous: tuple[float, float] | None = None
+    equal_scores: EqualScoreResult | None = None
+    margin: Margin | None = None
     runs: RecipeResult | None = None
     added: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
@@ -293,6 +349,16 @@ class Result:
             return None
         return self.a if (self.difference > 0) == self.higher_is_better else self.b
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether p is the smallest value that the trials allow: none of them was extreme."""
+        return self.method != "exact" and 0 == self.p_interval[0] < self.p_value
+
+    @property
+    def is_adjusted_bound(self) -> bool:
+        """Whether the adjusted p is the smallest value that the trials allow."""
+        return self.method != "exact" and 0 == (self.p_adjusted_interval or (1.0,))[0] < (self.p_adjusted or 0)
+
     def is_undecided(self, alpha: float) -> bool:
         """Return whether the interval of p contains alpha, so that more trials could change the verdict."""
         return self.method != "exact" and self.p_interval[0] <= alpha < self.p_interval[1]
@@ -303,7 +369,8 @@ class Result:
         Returns
         -------
         str
-            "significant", "not significant", or "undecided at ALPHA" if more trials could change the verdict.
+            "significant", "not significant", "contested" if only one of the test and the equal-score test rejects,
+            or "undecided at ALPHA" if more trials could change the verdict.
 
         Examples
         --------
@@ -311,10 +378,20 @@ class Result:
         >>> compare([1] * 8, [0] * 8).verdict(0.05)
         'significant'
         """
+        if self.is_contested(alpha):
+            return "contested"
         return {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}[self.decision(alpha)]
 
+    def is_contested(self, alpha: float) -> bool:
+        """Return whether exactly one of the test and the equal-score test rejects, by adjusted p if there are any."""
+        decision, test = self.decision(alpha), self.equal_scores
+        if decision is None or test is None or test.p_value is None:
+            return False
+        p = test.p_value if self.p_adjusted is None or test.p_adjusted is None else test.p_adjusted
+        return (p <= alpha) != decision
+
     def decision(self, alpha: float) -> bool | None:
-        """Return whether the difference is significant at the level alpha, by the p of `verdict`. None if undecided.
+        """Return whether the test rejects at the level alpha, by the adjusted p if there is one. None if undecided.
 
         Examples
         --------
@@ -372,18 +449,16 @@ def format_line(r: Result) -> str:
         The comparison.
     """
     location = [_escape_text(part) for part in (r.test_set, _get_subset(r)) if part]
-    p = format_p_equals(r.p_value)
-    adjusted = [] if r.p_adjusted is None or math.isnan(r.p_adjusted) else [f"adjusted {format_p_equals(r.p_adjusted)}"]
+    p = format_p_equals(r.p_value, is_bound=r.is_bound)
+    adjusted = []
+    if r.p_adjusted is not None and not math.isnan(r.p_adjusted):
+        adjusted = [f"adjusted {format_p_equals(r.p_adjusted, is_bound=r.is_adjusted_bound)}"]
     scores = (
         f"{_escape_text(r.metric)} {format_score(r.score_a)} - {format_score(r.score_b)} = "
         f"{format_signed(r.difference)}"
     )
-    parts = [*location, f"{_escape_text(r.a)} - {_escape_text(r.b)}", scores, p, *adjusted, _format_doubt(r)]
-    return f"Result({', '.join(filter(None, parts))})"
-
-
-def _format_doubt(r: Result) -> str:
-    return _escape_text(format_short_doubt(r.assumptions, r.n_units, r.unit))
+    parts = [*location, f"{_escape_text(r.a)} - {_escape_text(r.b)}", scores, p, *adjusted]
+    return f"Result({', '.join(parts)})"
 
 
 def _build_columns(results: Sequence[Result], alpha: float) -> dict[str, list[str]]:
@@ -397,14 +472,16 @@ def _build_columns(results: Sequence[Result], alpha: float) -> dict[str, list[st
         "score A": [format_score(r.score_a) for r in results],
         "score B": [format_score(r.score_b) for r in results],
         "A - B": [format_signed(r.difference) for r in results],
-        "unadjusted p" if adjusted else "p": [_format_p(r.p_value, alpha) for r in results],
-        "adjusted p": [_format_p(r.p_adjusted, alpha) for r in results],
-        "": [", but ".join(filter(None, [r.verdict(alpha), _format_doubt(r)])) for r in results],
+        "unadjusted p" if adjusted or len(results) > 1 else "p": [
+            _format_p(r.p_value, alpha, is_bound=r.is_bound) for r in results
+        ],
+        "adjusted p": [_format_p(r.p_adjusted, alpha, is_bound=r.is_adjusted_bound) for r in results],
+        "": [r.verdict(alpha) for r in results],
     }
 
 
-def _format_p(p: float | None, alpha: float) -> str:
-    return "" if p is None or math.isnan(p) else format_p(p, alpha)
+def _format_p(p: float | None, alpha: float, *, is_bound: bool) -> str:
+    return "" if p is None or math.isnan(p) else format_p(p, alpha, is_bound=is_bound)
 
 
 def _get_subset(r: Result) -> str:

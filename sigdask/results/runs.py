@@ -51,8 +51,9 @@ class RunResults(ColumnGroup):
         """Return the records of all rows."""
         words = CodedColumn(self.decide(alpha).astype(np.int32) + 1, VERDICTS)
         p_values = [build_optional(p) for p in (self.p_runs, self.p_value, self.p_adjusted, self.df)]
-        members = self.column, self.n_runs, self.is_paired, self.method, *p_values, self.se_items, self.se_runs
-        records = build_records(RecipeResult, *members, build_optional_pairs(self.low, self.high), words)
+        named = self.column, self.n_runs, self.is_paired, self.method
+        interval = build_optional_pairs(self.low, self.high)
+        records = build_records(RecipeResult, *named, *p_values, self.se_items, self.se_runs, interval, words)
         return Nullable(records, self.n_runs > 0)
 
 

@@ -21,12 +21,14 @@ from sigdask.results.columns import (
     SIMULTANEOUS,
     UNADJUSTED,
     AdjustmentDetails,
-    Assumptions,
     CodedColumn,
     Column,
     ColumnGroup,
+    DecidingUnits,
+    EqualScores,
     InputDigests,
     Intervals,
+    Margins,
     Rows,
     ScoredMetric,
     Subset,
@@ -40,11 +42,15 @@ from sigdask.results.columns import (
 )
 from sigdask.results.notes import Note
 from sigdask.results.runs import RunResults
+from sigdask.statistics.bounds import EXACT_VALUE, SECOND_RUN, SIGN_TEST
 from sigdask.statistics.classical import sort_tests
 from sigdask.statistics.exact import CLOSE_SHARE
 
 NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
 """Codes of a cross-check's outcome."""
+
+CONTESTED = 2
+"""Code of a verdict on which the test and the equal-score test differ."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +158,7 @@ class Table(ColumnGroup):
     alpha : float
         Level of the verdicts.
     grouping : str
-        How rankings mark systems that are not significantly different, as in `options.FamilyOptions`.
+        How rankings mark systems that are not significantly different, as in `options.RankingMarkOptions`.
     test_set, unit, a, b, alternative : CodedColumn of str
         As in `Result`.
     subset : CodedColumn of Subset or None
@@ -195,10 +201,14 @@ class Table(ColumnGroup):
         None if not requested.
     origins : InputDigests or None
         None for results without digests.
-    assumptions : Assumptions or None
-        Diagnosis of units. None if there was none.
+    deciding : DecidingUnits or None
+        The few units that decide contested results. None without contested results.
     adjusted : AdjustmentDetails or None
         Details of the adjusted p-values, or None.
+    equal_scores : EqualScores or None
+        The equal-score test of each row, or None.
+    margins : Margins or None
+        Tests of a margin. None if not requested.
     runs : RunResults or None
         Tests over runs and of recipes, or None if all systems have one run.
     notes : mapping of int to tuple of Note
@@ -247,8 +257,10 @@ class Table(ColumnGroup):
     tests: tuple[ClassicalColumn, ...] = ()
     intervals: Intervals | None = None
     origins: InputDigests | None = None
-    assumptions: Assumptions | None = None
+    deciding: DecidingUnits | None = None
     adjusted: AdjustmentDetails | None = None
+    equal_scores: EqualScores | None = None
+    margins: Margins | None = None
     runs: RunResults | None = None
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
     added: Mapping[str, Column] = field(default_factory=dict)
@@ -335,9 +347,21 @@ class Table(ColumnGroup):
         return np.where(np.isnan(self.p_adjusted), single, self.p_adjusted <= self.alpha).astype(np.int8)
 
     @property
-    def is_skewed(self) -> Bools:
-        """Whether the differences between units are skewed, for each row."""
-        return np.zeros(len(self), np.bool_) if self.assumptions is None else self.assumptions.is_skewed
+    def equal_score_p(self) -> Floats:
+        """The p of the equal-score test with which each row's verdict is compared: adjusted if that of the row is."""
+        test = get_equal_scores(self)
+        return np.where(np.isnan(self.p_adjusted) | np.isnan(test.p_adjusted), test.p_value, test.p_adjusted)
+
+    @property
+    def is_contested(self) -> Bools:
+        """Whether exactly one of the test and the equal-score test rejects at alpha, by adjusted p if there are any."""
+        p = self.equal_score_p
+        return np.asarray(~np.isnan(p) & (self.decision >= 0) & ((p <= self.alpha) != (self.decision == 1)))
+
+    @property
+    def outcome(self) -> NDArray[np.int8]:
+        """Verdict on each row: as `decision`, but CONTESTED where only one of the two tests rejects."""
+        return np.where(self.is_contested, CONTESTED, self.decision).astype(np.int8)
 
     @property
     def has_disagreement(self) -> Bools:
@@ -350,8 +374,8 @@ class Table(ColumnGroup):
 
 GROUPS: dict[str, type[ColumnGroup]] = {
     "checks": CheckResults, "dependence": UnitCorrelation, "beside": AlternativeUnit,
-    "tests": ClassicalColumn, "intervals": Intervals, "origins": InputDigests, "assumptions": Assumptions,
-    "adjusted": AdjustmentDetails, "runs": RunResults,
+    "tests": ClassicalColumn, "intervals": Intervals, "origins": InputDigests, "deciding": DecidingUnits,
+    "adjusted": AdjustmentDetails, "equal_scores": EqualScores, "margins": Margins, "runs": RunResults,
 }  # fmt: skip
 """Fields of a table that are groups of columns."""
 
@@ -395,7 +419,7 @@ def _build_groups(kind: str, columns_by_key: Mapping[str, Mapping[str, Column]])
     group = GROUPS[kind]
     if kind == "checks":
         return {key: group.from_columns(columns) for key, columns in columns_by_key.items()}
-    if kind in {"intervals", "origins", "assumptions", "adjusted", "runs"}:
+    if kind in {"intervals", "origins", "deciding", "adjusted", "equal_scores", "margins", "runs"}:
         return next((group.from_columns(columns) for columns in columns_by_key.values()), None)
     keys = sort_tests(columns_by_key) if kind == "tests" else columns_by_key
     values = [[key] if len(group.KEYS) == 1 else json.loads(key) if group.KEYS else [] for key in keys]
@@ -461,6 +485,11 @@ def get_details(table: Table) -> AdjustmentDetails:
     return AdjustmentDetails.build_empty(len(table)) if table.adjusted is None else table.adjusted
 
 
+def get_equal_scores(table: Table) -> EqualScores:
+    """Return the equal-score test of a table's rows; NaN if the table has none."""
+    return EqualScores.build_empty(len(table)) if table.equal_scores is None else table.equal_scores
+
+
 ExactMethod = tuple[str, str]
 
 GUARANTEED = ("exact", "certified")
@@ -512,9 +541,36 @@ def use_exact_p(table: Table) -> Table:
     is_only_exact = (table.n_trials == 0) & ~np.isnan(table.exact_high)
     p = np.where(is_known | is_only_exact, table.exact_high, table.p_value)
     low = np.where(is_only_exact, np.where(is_known, p, table.exact_low), table.p_low)
+    exact = table.exact | is_known
     return replace(
-        table, exact=table.exact | is_known, p_value=p, p_low=low, p_high=np.where(is_only_exact, p, table.p_high)
+        table,
+        exact=exact,
+        p_value=p,
+        p_low=low,
+        p_high=np.where(is_only_exact, p, table.p_high),
+        checks=_remove_repeated_checks(table, exact),
     )
+
+
+def _remove_repeated_checks(table: Table, exact: Bools) -> dict[str, CheckResults]:
+    """Return the checks, of which those that compute an exact p again, or have no part in it, are not applicable."""
+    checks = dict(table.checks)
+    sign_p, exact_check = checks[SIGN_TEST].p_value, checks[EXACT_VALUE]
+    is_same = exact & (exact_check.verdict > 0) & np.isclose(sign_p, table.exact_high, rtol=1e-9, atol=0)
+    for name, is_repeated, why in (
+        (SECOND_RUN, exact, "p is exact, so a second run checks nothing"),
+        (SIGN_TEST, is_same, "the exact p is that of the sign test, and the trials are compared with it"),
+    ):
+        check = checks[name]
+        rows = is_repeated & (check.verdict > 0)
+        reasons = np.where(rows, len(check.why.values), check.why.codes).astype(np.int32)
+        checks[name] = replace(
+            check,
+            verdict=np.where(rows, NOT_APPLICABLE, check.verdict).astype(np.int8),
+            p_value=np.where(rows, np.nan, check.p_value),
+            why=CodedColumn(reasons, (*check.why.values, why)),
+        )
+    return checks
 
 
 def select_intervals(table: Table) -> tuple[Intervals | None, str]:

@@ -150,12 +150,14 @@ ALARM = 1e-4
 KNOWN_DIGITS = 6
 """Digits of a p that is compared with a count."""
 
-Verdict = Literal["agrees", "disagrees", "not applicable"]
+Verdict = Literal["agrees", "disagrees", "not applicable", "contested"]
 
 
-EXACT_VALUE = "exact value"
-CHECKS = ("second run", "sign test", EXACT_VALUE)
+SECOND_RUN, SIGN_TEST, EXACT_VALUE = CHECKS = "second run", "sign test", "exact value"
 """Names of all checks, in the order in which they are printed."""
+
+EQUAL_SCORES = "equal scores"
+"""Name of the equal-score test among the checks of a result. Its columns are `Table.equal_scores`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,18 +168,21 @@ class Check:
     ----------
     name : str
         Name of the check, one of `CHECKS`.
-    verdict : {"agrees", "disagrees", "not applicable"}
-        Outcome.
+    verdict : {"agrees", "disagrees", "not applicable", "contested"}
+        Outcome. "contested": p and this p are of two hypotheses, of which only one is rejected.
     p_value : float or None
-        The p-value of the other side: the second run's bound, the sign test's or the exact p.
+        The p-value of the other side: the second run's bound, the sign test's, the exact p or the equal-score test's.
     detail : str
         Explanation as a sentence.
+    p_adjusted : float or None
+        `p_value` adjusted for all comparisons of the family. None if it is not adjusted.
     """
 
     name: str
     verdict: Verdict
     p_value: float | None
     detail: str
+    p_adjusted: float | None = None
 
 
 def compute_agreement_p(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> Floats:

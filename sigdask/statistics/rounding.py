@@ -42,7 +42,7 @@ def _choose_format(score: float) -> str:
     return ".6g" if size >= LARGE else ".3g" if 0 < size < SMALL else ".4f"
 
 
-def format_p(p: float, level: float | None = None, *, digits: int = 3) -> str:
+def format_p(p: float, level: float | None = None, *, digits: int = 3, is_bound: bool = False) -> str:
     """Return a p-value as text, rounded up; all printed p-values come from this function.
 
     Parameters
@@ -53,30 +53,34 @@ def format_p(p: float, level: float | None = None, *, digits: int = 3) -> str:
         Level with which p is compared. Enough digits are written to show on which side of it p is.
     digits : int
         Number of digits otherwise.
+    is_bound : bool
+        Whether p is the smallest value that the trials allow, so that it is only known to be at most this.
 
     Examples
     --------
     >>> format_p(0.00019836406863778244), format_p(0.25), format_p(1.0), format_p(205 / 4096), format_p(0.0)
     ('0.000199', '0.25', '1', '0.0501', '<1e-300')
-    >>> format_p(0.012344, level=0.012345)
-    '0.012344'
+    >>> format_p(0.012344, level=0.012345), format_p(1 / 2**20, is_bound=True)
+    ('0.012344', '≤ 9.54e-07')
     """
     if math.isnan(p):
         return "none"
     if p == 0:
         return "<1e-300"
-    return _round_decisively(p, level, digits, UP)
+    return "≤ " * is_bound + _round_decisively(p, level, digits, UP)
 
 
-def format_p_equals(p: float, level: float | None = None, *, digits: int = 3) -> str:
-    """Return `p = 0.0123`, formatted as by `format_p`, or `p < 1e-300`.
+def format_p_equals(p: float, level: float | None = None, *, digits: int = 3, is_bound: bool = False) -> str:
+    """Return `p = 0.0123`, formatted as by `format_p`, `p at most 9.54e-07` for a bound, or `p < 1e-300`.
 
     Examples
     --------
-    >>> format_p_equals(0.05003), format_p_equals(0.0)
-    ('p = 0.0501', 'p < 1e-300')
+    >>> format_p_equals(0.05003), format_p_equals(0.0), format_p_equals(1 / 2**20, is_bound=True)
+    ('p = 0.0501', 'p < 1e-300', 'p at most 9.54e-07')
     """
-    return "p < 1e-300" if p == 0 else f"p = {format_p(p, level, digits=digits)}"
+    if p == 0:
+        return "p < 1e-300"
+    return f"p {'at most' if is_bound else '='} {format_p(p, level, digits=digits)}"
 
 
 def round_up(p: Floats, digits: int = 3) -> Floats:

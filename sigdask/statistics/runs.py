@@ -159,7 +159,7 @@ def _permute_runs(samples: list[Floats], alternative: Alternative) -> Floats:
 def _list_signs(n_runs: int, *, is_paired: bool) -> Floats:
     """Return the sign of each run's score in all arrangements, the observed one first."""
     if is_paired:
-        return 1.0 - 2 * (np.arange(2**n_runs)[:, None] >> np.arange(n_runs) & 1)
+        return np.asarray(1.0 - 2 * (np.arange(2**n_runs)[:, None] >> np.arange(n_runs) & 1), np.float64)
     chosen = np.array([*combinations(range(2 * n_runs), n_runs)])
     signs = np.full((len(chosen), 2 * n_runs), -1.0)
     np.put_along_axis(signs, chosen, 1.0, axis=1)

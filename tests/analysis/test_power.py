@@ -55,7 +55,6 @@ def test_the_side_of_a_one_sided_test_is_the_alternative_s():
     two_sided = sigdask.power(TWO, difference=0.04, samples=500)[0]
     assert (greater.ahead, less.ahead, two_sided.ahead) == ("old", "new", "new")
     assert less.needed.value < two_sided.needed.value
-    assert less.at_observed.power > two_sided.at_observed.power > greater.at_observed.power
 
 
 def test_zero_or_one_scores_are_answered_exactly():

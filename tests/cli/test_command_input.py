@@ -241,7 +241,6 @@ UNUSED_SETTINGS = [
     (ITEM_SCORES, {"interval": "none", "resamples": 9}, "resamples= has no effect with interval='none'"),
     (ITEM_SCORES, {"method": "exact", "second_run": False}, "second_run=False has no effect with method='exact'"),
     (ITEM_SCORES, {"method": "randomization", "exact_limit": 3}, "exact_limit= has no effect with method="),
-    (ITEM_SCORES, {"grouping": "ranks"}, "grouping= has no effect without all pairs"),
     (LONG_ROWS, {"interval": "none", "ignore": ["speed"]}, "ignore='speed' has no effect: there is no such column"),
 ]
 

@@ -198,6 +198,7 @@ def test_more_figures_than_are_drawn_are_counted(tmp_path, monkeypatch):
     assert (len(paths), n_left) == (2, 3)
 
 
+@pytest.mark.slow
 def test_kinds_width_font_and_dpi_of_figures_are_chosen(scores, tmp_path):
     options = ("--figure-kinds", "forest,cd", "--figure-width", "84mm", "--font", "DejaVu Serif", "--dpi", 100)
     store_results(scores, tmp_path)

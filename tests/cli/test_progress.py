@@ -4,22 +4,18 @@ import gzip
 import json
 import re
 import threading
-from fractions import Fraction
 
-import numpy as np
 import pytest
-from builders import build_panel
 from command import call_sigdask
 from conftest import YEH
 from terminals import run_in_terminal
 
 import sigdask
 from sigdask.cli import progress
-from sigdask.cli.progress import ProgressLines, ProgressStep, ProgressSteps, describe_expected_time
+from sigdask.cli.progress import ProgressLines, ProgressStep, ProgressSteps
 from sigdask.execution import run
-from sigdask.execution.run import CountingPace, WorkEstimate
+from sigdask.execution.run import CountingPace
 from sigdask.metrics.extraction.parts import ExtractionProgress
-from sigdask.metrics.forms import Ratios
 from sigdask.randomization.slabs import Job
 
 
@@ -112,79 +108,19 @@ def test_a_terminal_that_moves_no_cursor_gets_lines(monkeypatch):
     assert "\x1b" not in terminal.written
 
 
+@pytest.mark.slow
 def test_lines_for_machines_are_whole_on_a_terminal_too():
     terminal = run_in_terminal("--log-json", "compare", str(YEH), "--trials", "100", "--cluster", "none", columns=60)
     lines = [json.loads(line) for line in terminal.written.splitlines() if line.startswith("{")]
     assert [line["message"].split()[0] for line in lines] == ["read", "metric:"]
 
 
-class StubPanel:
-    """A stand-in with as much of a panel as the estimate looks at."""
-
-    is_whole, shape = False, (1, 1)
-
-    def __init__(self, *, enumerated=False):
-        self.enumerated = enumerated
-
-
-def build_job(n_trials, first=0, **panel):
-    return Job(StubPanel(**panel), n_trials, 0, "x", first)
-
-
-def test_what_is_ahead_is_the_sum_of_what_each_trial_takes():
-    jobs = [build_job(1_000_000), build_job(500_000, 100_000), build_job(4096, enumerated=True)]
-    costs = [Fraction(1, 1000), Fraction(1, 500), Fraction(1, 4)]
-    estimate = WorkEstimate.from_jobs(jobs, [float(cost) for cost in costs], 2)
-    for trials in (1_000_000, 300_000, 50_000):
-        n_counted = min(1_000_000, trials), max(0, min(600_000, trials) - 100_000), 4096
-        expected = sum(n * cost for n, cost in zip(n_counted, costs, strict=True)) / 2
-        assert estimate.compute_seconds(trials) == pytest.approx(float(expected), rel=1e-12)
-    assert estimate.total == 1_504_096
-    assert estimate.max_trials == 1_000_000
-    assert estimate.seconds == estimate.compute_seconds(1_000_000)
-
-
-@pytest.mark.parametrize(
-    ("jobs", "cost", "fewer"),
-    [
-        ([build_job(10**7)], 1e-3, 10**4),  # the largest power of ten within a minute
-        ([build_job(10**7)], 10.0, 1000),  # the fewest, long as they take
-        ([build_job(900)], 1.0, None),  # none less
-        ([build_job(4096, enumerated=True)], 1.0, None),  # arrangements stay
-    ],
-)
-def test_what_is_recommended_is_as_many_trials_as_a_minute_takes(jobs, cost, fewer):
-    estimate = WorkEstimate.from_jobs(jobs, [cost] * len(jobs), 1)
-    assert estimate.fewer_trials == fewer
-    assert ("instead of" in describe_expected_time(estimate)) == (fewer is not None)
-
-
 def test_the_time_left_follows_the_predicted_work_and_the_measured_pace(monkeypatch):
     """Of 100 s of trials and an exact p of 900 s: all trials done in 200 s are a tenth, at half the pace."""
     clock = iter([0.0, 0.0, 200.0])
     monkeypatch.setattr(run.time, "monotonic", lambda: next(clock))
-    pace = CountingPace(WorkEstimate.from_jobs([build_job(10**6), build_job(1, enumerated=True)], [1e-4, 900.0], 1))
+    pace = CountingPace([Job(None, 10**6), Job(None, 1)], [1e-4, 900.0], 1)
     assert (pace.share, pace.seconds_left) == (0.0, pytest.approx(1000))
     pace.add_trials(0, 10**6)
     assert pace.share == pytest.approx(0.1)
     assert pace.seconds_left == pytest.approx(900 * (200 + 50) / (100 + 50))  # the prediction weighs as 5 % of the work
-
-
-def test_a_long_comparison_is_announced_before_it_is_counted(monkeypatch, tmp_path):
-    monkeypatch.setattr(run, "LONG_SECONDS", 1e-9)
-    result = call_sigdask("compare", YEH, "-m", "recall", "--trials", "1e5", "--cluster", "none", cwd=tmp_path)
-    assert re.search(
-        r"counting [\d,]+ trials takes [\w ]+ on 1 thread; [\d,]+ trials a comparison instead of", result.stderr
-    )
-
-
-def test_what_one_block_tells_little_of_is_timed_again_for_longer(monkeypatch):
-    """Neither short counts nor slow timings are timed again: a trial of a black box may take minutes."""
-    monkeypatch.setattr(run, "RETIMING_SECONDS", 5.0)
-    panel, small, slow = (
-        build_panel(np.arange(20).reshape(10, 2, 1), [Ratios(((1,),), ((1,),))], seed=k) for k in range(3)
-    )
-    jobs = [Job(panel, 10**6), Job(panel, 10**6, 1), Job(small, 1000), Job(slow, 10**6)]
-    retimed, retimed_rest, *untouched = run.retime_trials(jobs, [1e-3, 1e-3, 1e-3, 60.0])
-    assert retimed == retimed_rest < 1e-3
-    assert untouched == [1e-3, 60.0]

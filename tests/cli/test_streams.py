@@ -146,6 +146,7 @@ def test_a_gate_that_fails_fails_though_nobody_reads_on(tmp_path):
     assert run_shell(f"{SIGDASK} run plan.toml --json - | head -1", tmp_path).returncode == 1
 
 
+@pytest.mark.slow
 def test_letters_that_the_terminal_lacks_are_no_error(tmp_path):
     (tmp_path / "t.csv").write_text("item,müde,猫\na,1,2\nb,2,1\n")
     result = run_shell(f"PYTHONIOENCODING=ascii {SIGDASK} compare t.csv", tmp_path)

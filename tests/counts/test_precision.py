@@ -47,7 +47,7 @@ def test_tenths_of_few_bits_are_tenths(kind, most, seed):
     assert result.score_a == pytest.approx(float(Fraction(int(a.sum()), 100)), rel=1e-15)
 
 
-@pytest.mark.parametrize("below", [3, 6, 7, 9])
+@pytest.mark.parametrize("below", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (6, 7, 9))])
 @pytest.mark.parametrize("kind", ["float32", "float16"])
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**31))

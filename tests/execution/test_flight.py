@@ -79,6 +79,7 @@ def flown(monkeypatch):
     return fly
 
 
+@pytest.mark.slow
 def test_a_thousand_threads_have_tasks_waiting_as_long_as_there_are_any(flown):
     under_way = flown(10_000, StubClient(1000), 1000)
     for n_done, _ in enumerate(under_way, 1):

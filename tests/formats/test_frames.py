@@ -154,7 +154,9 @@ LONG = {
 """Rows of system and item, with a column for each metric."""
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(
+    "library", ["pandas", *(pytest.param(name, marks=pytest.mark.slow) for name in ("polars", "pyarrow"))]
+)
 def test_compare_takes_wide_frames_and_long_ones_with_a_column_for_each_metric(library):
     build, options = LIBRARIES[library], {"trials": 500, "second_run": False}
     ids = [f"i{k}" for k in range(60)]

@@ -123,7 +123,7 @@ def test_a_key_of_many_parts_is_refused_in_a_plan(tmp_path):
             load_plan(write_text(tmp_path / "plan.toml", text))
 
 
-@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("nested", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_parquet_that_repeats_one_value_without_end_is_a_bomb(tmp_path, nested):
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

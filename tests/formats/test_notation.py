@@ -28,7 +28,7 @@ def test_points_and_commas_in_one_column_are_asked_about(tmp_path):
 
 def test_a_list_of_decimal_commas_is_read_where_it_is_no_two_columns(tmp_path):
     first, second = write_text(tmp_path / "one", "0,25\n1\n0,5\n"), write_text(tmp_path / "two", "0,75\n0\n1,5\n")
-    assert read_scores(first, second)[0] == [[0.25, 0.75], [1, 0], [0.5, 1.5]]
+    assert read_scores(first, second, own={"decimal": ","})[0] == [[0.25, 0.75], [1, 0], [0.5, 1.5]]
     first, second = write_text(tmp_path / "one", "0,25\n0,5\n"), write_text(tmp_path / "two", "0,75\n1,5\n")
     with pytest.raises(InputError, match=r"one, line 1: .*or say format='table:decimal=,' where commas part decimals"):
         read(first, second)

@@ -91,3 +91,9 @@ def test_a_key_that_stands_twice_in_one_object_is_seen(tmp_path, text):
     (tmp_path / "gold.json").write_text('{"q": "a", "r": "b"}')
     with pytest.raises(InputError, match=r"x.json: id 'q' is in the same JSON object already"):
         read(tmp_path / "x.json", gold=tmp_path / "gold.json", format="labels")
+
+
+def test_very_unequal_numbers_of_samples_are_noted(tmp_path):
+    rows = [f"{item},x,{k % 2}\n" for item in "abc" for k in range(20)] + [f"{item},y,1\n" for item in "abc"]
+    (tmp_path / "t.csv").write_text("id,system,score\n" + "".join(rows))
+    assert "x has 20 samples per item and y 1: scores of y scatter more" in read(tmp_path / "t.csv").scope[1]

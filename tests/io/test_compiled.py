@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from conftest import ROOT
 
 MODULE = """
@@ -33,6 +34,7 @@ def test_a_second_process_takes_the_compiled_function_from_the_cache(tmp_path):
     assert [run_module(tmp_path) for _ in range(2)] == [[42, 0], [42, 1]]
 
 
+@pytest.mark.slow
 def test_where_no_folder_can_be_written_each_process_compiles(tmp_path):
     for name in ("__pycache__", "file"):
         (tmp_path / name).touch()

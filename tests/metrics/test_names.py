@@ -94,6 +94,7 @@ def test_a_users_metric_of_counts_counts_as_the_built_in_one(yeh):
     assert user_result.score_a == built_in.score_a
 
 
+@pytest.mark.slow
 def test_a_black_box_counts_as_the_vectorised_metric():
     gold, a, b = np.random.default_rng(3).choice(list("AB"), (3, 40)).tolist()
 

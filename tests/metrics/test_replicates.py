@@ -68,6 +68,7 @@ def test_scores_and_pseudo_scores_are_means_over_replicates(labelled, metric, ap
             assert float(bound.form.score(row.sum(0))) == pytest.approx(mean, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_units_and_subsets_hold_all_replicates(labelled):
     gold, seeds = labelled
     groups = {"topic": [str(k % 4) for k in range(N_ITEMS)]}

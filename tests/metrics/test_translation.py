@@ -97,6 +97,7 @@ def test_ter_is_better_when_lower(counts):
     assert r.better() == ("x" if r.score_a < r.score_b else "y")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_wmt24_has_its_official_scores(shared_data):
     folder = shared_data / "mt_wmt24_en-de"

@@ -107,3 +107,11 @@ def test_replicates_are_refused():
     counts = Counts.of_replicates([build_counts(columns), build_counts([columns[0], columns[2], columns[1]])])
     with pytest.raises(InputError, match="metric 'type-f1' is of sets, which takes no replicates"):
         compare_all(counts, metrics=["type-f1"], trials=64)
+
+
+def test_a_random_metric_is_an_error_that_names_it():
+    values = iter(range(1000))
+    functions = {"outputs": lambda outputs, gold: next(values), "sums": lambda score, items: score + next(values)}
+    for of, function in functions.items():
+        with pytest.raises(InputError, match="metric 'shaky' gives other values for the same outputs"):
+            compare_all({"a": [1, 2], "b": [2, 1]}, metrics=[metric(function, of=of, name="shaky")], cluster="none")

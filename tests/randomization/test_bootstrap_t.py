@@ -10,7 +10,7 @@ from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
 from sigdask.randomization.families.bootstrap_t import (
-    SINGLE_STEP,
+    OWN,
     STEP_DOWN,
     StudentisedBootstrap,
     compute_lower_edges,
@@ -39,7 +39,7 @@ def build_bootstrap(values, form=MEAN, *, side=0, seed=3, subset=None, n_units=N
     )
     parts = np.array([[[0, row]] for row in range(len(pairs))])
     return StudentisedBootstrap(
-        MaxTFamily((FamilyMember(placed.panel, 0),), parts, side, studentised=True), (n,)
+        MaxTFamily((FamilyMember(placed.panel, 0),), parts, side, studentised=True), (n,), has_cells=True
     ), pairs
 
 
@@ -49,7 +49,7 @@ def draw_scores(n=12, n_systems=4, seed=1, highest=50):
 
 
 def count_plainly(contributions, observed, indices, side):
-    """How often the largest statistic of all, and of those no more extreme, is at least each one's own.
+    """How often each one's statistic, and the largest of those no more extreme, is at least the observed one.
 
     `contributions` are what units add to differences about their observed values, shape (n_units, n_pairs).
     """
@@ -58,16 +58,18 @@ def count_plainly(contributions, observed, indices, side):
     resampled = contributions[indices]  # (n_trials, n_units, n_pairs)
     error = contributions.std(axis=0, ddof=1) * np.sqrt(n)
     resample_errors = resampled.std(axis=1, ddof=1) * np.sqrt(n)
+    shift = fold(resampled.sum(axis=1) - contributions.sum(axis=0))
     with np.errstate(all="ignore"):
         t = np.where(error > 1e-9, fold(observed) / error, -np.inf)
-        statistics = fold(resampled.sum(axis=1) - contributions.sum(axis=0)) / resample_errors
+        is_own = np.where(resample_errors < 1e-9, shift > 1e-9, shift / resample_errors >= t - 1e-9)
+        statistics = shift / np.maximum(resample_errors, error / 2)  # a quarter of the variance
     statistics[(resample_errors < 1e-9) | (error < 1e-9)] = -np.inf
     order, step_down = np.argsort(t, kind="stable"), np.zeros(len(t), int)
     for k, h in enumerate(order):
-        step_down[h] = (statistics[:, order[: k + 1]].max(axis=1) >= t[h] - 1e-9).sum()
-    single = (statistics.max(axis=1)[:, None] >= t - 1e-9).sum(axis=0)
-    single[np.isneginf(t)] = step_down[np.isneginf(t)] = len(indices)
-    return single, step_down, statistics
+        step_down[h] = ((statistics[:, order[: k + 1]].max(axis=1) >= t[h] - 1e-9) | is_own[:, h]).sum()
+    own = is_own.sum(axis=0)
+    own[np.isneginf(t)] = step_down[np.isneginf(t)] = len(indices)
+    return own, step_down, statistics
 
 
 def draw_resamples(bootstrap, n_trials=N_TRIALS):
@@ -82,8 +84,8 @@ def test_counts_are_those_of_plain_numpy_with_the_same_resamples(side):
     bootstrap, pairs = build_bootstrap(values, side=side)
     tally = bootstrap.tally(run=0, first=0, n_trials=N_TRIALS)
     d = (values[:, pairs[:, 0], 0] - values[:, pairs[:, 1], 0]).astype(float)
-    single, step_down, statistics = count_plainly(d, d.sum(axis=0), draw_resamples(bootstrap), side)
-    assert tally.counts[: len(pairs), 0, SINGLE_STEP].tolist() == single.tolist()
+    own, step_down, statistics = count_plainly(d, d.sum(axis=0), draw_resamples(bootstrap), side)
+    assert tally.counts[: len(pairs), 0, OWN].tolist() == own.tolist()
     assert tally.counts[: len(pairs), 0, STEP_DOWN].tolist() == step_down.tolist()
     assert tally.counts[len(pairs) - 1, 0].tolist() == [N_TRIALS, N_TRIALS]
     largest = np.sort(statistics.max(axis=1)) * np.sqrt(12 / 11)  # errors here divide by n, there by n - 1
@@ -91,19 +93,30 @@ def test_counts_are_those_of_plain_numpy_with_the_same_resamples(side):
     assert find_critical_value(tally, 0.05) == pytest.approx(compute_lower_edges()[edge], abs=0.02)
 
 
-def test_counts_of_f1_are_those_of_its_derivative():
+def test_f1_and_its_derivative_are_computed_again_in_each_resample():
     rng = build_rng(6)
     predicted, gold = rng.integers(0, 6, (20, 3)), rng.integers(1, 6, 20)
     correct = rng.binomial(np.minimum(predicted, gold[:, None]), [0.5, 0.6, 0.9])
     values = np.stack([correct, predicted, np.broadcast_to(gold[:, None], predicted.shape)], axis=-1)
     bootstrap, pairs = build_bootstrap(values, F1)
-    r, below = correct.sum(axis=0), (predicted + gold[:, None]).sum(axis=0)
-    added = 2 * correct / below - 2 * r / below**2 * (predicted + gold[:, None])
-    f1 = 2 * r / below
-    d = added[:, pairs[:, 0]] - added[:, pairs[:, 1]]
-    single, step_down, _ = count_plainly(d, f1[pairs[:, 0]] - f1[pairs[:, 1]], draw_resamples(bootstrap), 0)
+
+    def compute_statistics(units):
+        above, below = 2 * correct[units], predicted[units] + gold[units, None]
+        f1 = above.sum(axis=0) / below.sum(axis=0)
+        c = (above - f1 * below) / below.sum(axis=0)
+        i, j = pairs.T
+        return f1[i] - f1[j], ((c[:, i] - c[:, j]) ** 2).sum(axis=0)
+
+    observed, variance = compute_statistics(np.arange(20))
+    t = np.abs(observed) / np.sqrt(variance)
+    moved, variances = map(np.array, zip(*map(compute_statistics, draw_resamples(bootstrap)), strict=True))
+    own = np.abs(moved - observed) / np.sqrt(variances) >= t
+    floored = np.abs(moved - observed) / np.sqrt(np.maximum(variances, variance / 4))
+    order = np.argsort(t)
+    joint = [(own[:, h] | (floored[:, order[: k + 1]].max(axis=1) >= t[h])).sum() for k, h in enumerate(order)]
     counts = bootstrap.tally(run=0, first=0, n_trials=N_TRIALS).counts[: len(pairs), 0]
-    assert np.abs(counts - np.column_stack([single, step_down])).max() <= 1
+    assert np.abs(counts[:, OWN] - own.sum(axis=0)).max() <= 1
+    assert np.abs(counts[order, STEP_DOWN] - joint).max() <= 1
 
 
 @pytest.mark.parametrize("n", [3, 4, 5])
@@ -112,9 +125,9 @@ def test_shares_of_all_resamples_of_tiny_data(n):
     bootstrap, pairs = build_bootstrap(values)
     d = (values[:, pairs[:, 0], 0] - values[:, pairs[:, 1], 0]).astype(float)
     every = np.array(list(product(range(n), repeat=n)))
-    single, step_down, _ = count_plainly(d, d.sum(axis=0), every, 0)
+    own, step_down, _ = count_plainly(d, d.sum(axis=0), every, 0)
     counts = bootstrap.tally(run=0, first=0, n_trials=20_000).counts[: len(pairs), 0]
-    expected = np.column_stack([single, step_down]) / len(every)
+    expected = np.column_stack([own, step_down]) / len(every)
     assert np.abs(counts / 20_000 - expected).max() < 4.5 * np.sqrt(0.25 / 20_000)
 
 
@@ -134,9 +147,9 @@ def test_units_of_one_kind_and_an_order_of_systems_change_no_count():
     [test_set] = bootstrap.test_sets
     assert len(test_set.multiplicity) == 8  # of 300 units
     d = (correct[:, pairs[:, 0]] - correct[:, pairs[:, 1]]).astype(float)
-    single, step_down, _ = count_plainly(d, d.sum(axis=0), draw_resamples(bootstrap, 500), 0)
+    own, step_down, _ = count_plainly(d, d.sum(axis=0), draw_resamples(bootstrap, 500), 0)
     counts = bootstrap.tally(run=0, first=0, n_trials=500).counts[:3, 0]
-    assert counts.tolist() == np.column_stack([single, step_down]).tolist()
+    assert counts.tolist() == np.column_stack([own, step_down]).tolist()
 
 
 def test_a_subset_is_a_ratio_over_resamples_of_all_units():
@@ -145,9 +158,9 @@ def test_a_subset_is_a_ratio_over_resamples_of_all_units():
     means = values[subset, :, 0].mean(axis=0)
     added = np.where(subset[:, None], (values[..., 0] - means) / 10, 0.0)
     d = added[:, pairs[:, 0]] - added[:, pairs[:, 1]]
-    single, step_down, _ = count_plainly(d, means[pairs[:, 0]] - means[pairs[:, 1]], draw_resamples(bootstrap), 0)
+    own, step_down, _ = count_plainly(d, means[pairs[:, 0]] - means[pairs[:, 1]], draw_resamples(bootstrap), 0)
     counts = bootstrap.tally(run=0, first=0, n_trials=N_TRIALS).counts[: len(pairs), 0]
-    assert np.abs(counts - np.column_stack([single, step_down])).max() <= 1
+    assert np.abs(counts - np.column_stack([own, step_down])).max() <= 1
 
 
 def test_two_test_sets_are_resampled_apart_and_judged_by_one_maximum():
@@ -163,12 +176,16 @@ def test_two_test_sets_are_resampled_apart_and_judged_by_one_maximum():
         statistics.append(
             (d.sum() / (d.std(ddof=1) * np.sqrt(n)), count_plainly(d, d.sum(axis=0), draw_resamples(bootstrap), 0)[2])
         )
-    counts = joint.tally(run=0, first=0, n_trials=N_TRIALS).counts[:2, 0, SINGLE_STEP]
+    counts = joint.tally(run=0, first=0, n_trials=N_TRIALS).counts[:2, 0, STEP_DOWN]
     # the factor n / (n - 1) is each set's own, as errors divide by n
     factor = np.sqrt([10 / 9, 14 / 13])
-    largest = np.maximum(statistics[0][1] * factor[0], statistics[1][1] * factor[1]).ravel()
-    expected = [(largest >= abs(t) * f - 1e-9).sum() for (t, _), f in zip(statistics, factor, strict=True)]
-    assert counts.tolist() == expected
+    t = np.array([abs(t) for t, _ in statistics]) * factor
+    by_set = [x.ravel() * f for (_, x), f in zip(statistics, factor, strict=True)]
+    lower, higher = np.argsort(t)
+    own = joint.tally(run=0, first=0, n_trials=N_TRIALS).counts[:2, 0, OWN]
+    assert own[lower] == counts[lower]  # the first of the step-down
+    largest = np.maximum(*by_set) >= t[higher] - 1e-9
+    assert abs(counts[higher] - largest.sum()) <= own[higher] - (by_set[higher] >= t[higher] - 1e-9).sum()
 
 
 def test_a_critical_value_is_passed_by_just_those_whose_single_step_p_is_at_most_alpha():
@@ -176,7 +193,10 @@ def test_a_critical_value_is_passed_by_just_those_whose_single_step_p_is_at_most
     values[:, 0, 0] += 12
     bootstrap, pairs = build_bootstrap(values)
     tally = bootstrap.tally(run=0, first=0, n_trials=4000)
-    p = (tally.counts[: len(pairs), 0, SINGLE_STEP] + 1) / 4001
+    d = (values[:, pairs[:, 0], 0] - values[:, pairs[:, 1], 0]).astype(float)
+    _, _, statistics = count_plainly(d, d.sum(axis=0), draw_resamples(bootstrap, 4000), 0)
+    largest = statistics.max(axis=1)[:, None] * np.sqrt(30 / 29)  # errors here divide by n, there by n - 1
+    p = ((largest >= bootstrap.statistics - 1e-9).sum(axis=0) + 1) / 4001
     for alpha in (0.01, 0.05, 0.3):
         passed = bootstrap.statistics > find_critical_value(tally, alpha)
         assert passed.any()

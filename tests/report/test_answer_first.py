@@ -55,37 +55,32 @@ def test_metrics_by_which_different_systems_are_best_are_said_to_disagree(system
     assert "disagree" not in headline.build_verdict(single).headline
 
 
-def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_calls_and_a_count_of_the_rest(many):
+def test_of_many_systems_the_ranking_stands_below_the_answer_then_contested_results_and_a_count_of_the_rest(many):
     text = render(many)
     summary = headline.build_verdict(many)
     assert text.startswith(summary.headline)
-    n, n_close = len(many), len(summary.close)
-    assert n_close > MAX_CLOSEST
+    n, n_contested = len(many), summary.n_contested
+    n_not = n - summary.n_significant - n_contested
+    contested = f", {n_contested} contested" * bool(n_contested)
     find_positions(
         text,
         "ranking by mean; ",
-        "borderline results (",
-        f"{n} comparisons: {summary.n_significant} significant at 0.05, {n - summary.n_significant} not significant (p "
-        f"adjusted by max-t); {n_close} borderline results, the {MAX_CLOSEST} closest shown (",
-        "checks: second run ",
-        "sigdask ",
+        f"{n} comparisons: {summary.n_significant} significant at 0.05{contested}, {n_not} not significant (",
+        "test: stratified shuffling by item, two-sided; p adjusted by step-down max-T ",
     )
-    assert len(ROW_PATTERN.findall(text)) == MAX_CLOSEST
-    assert len(ROW_PATTERN.findall(render(many, verbose=True))) == min(n_close, 40)
+    assert len(ROW_PATTERN.findall(text)) == min(len(summary.doubtful), MAX_CLOSEST)
+    for detail in ("checks: second run ", "\nsigdask "):
+        assert (detail in text, detail in render(many, verbose=True)) == (False, True)
     assert len(ROW_PATTERN.findall(render(many, everything=True))) == n
     assert "discriminative power" in render(many, verbose=True)
     assert "discriminative power" not in text
 
 
-def test_notes_that_explain_are_details_and_those_that_warn_are_not():
-    rng = np.random.default_rng(1)
-    scores = {f"s{k}": rng.integers(0, 2, 200) for k in range(3)}
-    results = compare_all(scores, method="exact", interval="none")
-    assert [note.kind for note in results.notes] == ["exact-by-holm"]
-    assert select_warnings(results) == []
-    assert [note.kind for note in select_warnings(results, verbose=True)] == ["exact-by-holm"]
-    few_units = compare_all({"a": [1, 2, 3], "b": [2, 1, 2]}, interval="none")
-    assert [note.kind for note in select_warnings(few_units)] == ["few-units"]
+def test_notes_that_warn_are_selected():
+    for n, kinds in ((3, ["few-units"]), (9, [])):  # of 3 items no p is as small as 0.05
+        few_units = compare_all({"a": [*range(n)], "b": [2] * n}, interval="none")
+        assert [note.kind for note in few_units.notes] == ["few-units"]
+        assert [note.kind for note in select_warnings(few_units)] == kinds
 
 
 def write_table(tmp_path, n_systems, n_items=12):
@@ -95,7 +90,7 @@ def write_table(tmp_path, n_systems, n_items=12):
     (tmp_path / "scores.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
 
 
-@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("columns", [pytest.param(40, marks=pytest.mark.slow), 80, 200])
 def test_no_line_of_many_systems_is_wider_than_the_terminal(tmp_path, columns):
     write_table(tmp_path, 9)
     command = ("compare", "scores.csv", "--trials", "99", "--cluster", "none", "-v")
@@ -118,9 +113,9 @@ def test_a_failed_gate_is_the_first_thing_that_a_run_says(tmp_path):
     assert terminal.status == 1
     lines = [line for line in terminal.screen if line and not line.startswith("sigdask: ")]
     assert lines[0].startswith("gate: FAILED: s0 against s2 by mean on set0; s1 against s2 by mean on set0; ")
-    assert next(line for line in lines if "FAILED  " in line).startswith("  FAILED  non-inferior(margin=0.01")
+    assert next(line for line in lines if "FAILED  " in line).startswith("  FAILED  non-inferior (margin=0.01")
     report = call_sigdask("report", "night.toml", columns=120, cwd=tmp_path).stdout.splitlines()
-    assert report[:2] == ["gate: FAILED", "  FAILED  non-inferior(margin=0.01, alpha=0.01), level 0.01"]
+    assert report[:2] == ["gate: FAILED", "  FAILED  non-inferior (margin=0.01), level 0.01"]
     assert report[2].startswith("      ! s0 is not shown non-inferior to s2 within 0.01 by mean on set0: -0.205, p = ")
     find_positions(terminal.text, "gate: FAILED", "plan night, run 1 of ", "== set0 ==", "== set1 ==")
     assert terminal.text.count("systems is significantly better than s2 on mean") == 2  # once for each test set

@@ -137,7 +137,7 @@ def test_all_are_opened_where_they_are_few_else_the_gates_and_the_close_ones():
     best, second = [s.system for s in results.rankings()[0].systems[:2]]
     leading, *others = [detail.row for detail in opened]
     assert {results[leading].a, results[leading].b} == {best, second}
-    assert others == [row for row in headline.build_verdict(results).close.tolist() if row != leading]
+    assert others == [row for row in headline.build_verdict(results).doubtful.tolist() if row != leading]
     assert 0 < len(opened) < 28
     _, chosen = compare_opened([Counts.from_scores(scores)], trials=499, open_pairs=[("s4", "s0")])
     assert (results[chosen[0].row].a, results[chosen[0].row].b) == ("s0", "s4")

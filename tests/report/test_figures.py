@@ -200,6 +200,7 @@ def test_one_and_none_are_drawn_too():
         assert plots.rendered(figure, "svg").startswith(b"<?xml")
 
 
+@pytest.mark.slow
 def test_the_same_figure_has_the_same_bytes_whatever_the_users_settings_are():
     import matplotlib as mpl
 

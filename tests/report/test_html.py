@@ -106,7 +106,10 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
         ends = sorted([sign * low, sign * high])
         assert entry.difference == f"{sign * r.difference:+.4f}"
         assert entry.interval == f"[{ends[0]:+.4f}, {ends[1]:+.4f}]"
-        assert (entry.p, entry.verdict) == (format_p_cell(r.p_adjusted, 0.05), r.verdict(0.05))
+        assert (entry.p, entry.verdict) == (
+            format_p_cell(r.p_adjusted, 0.05, is_bound=r.is_adjusted_bound),
+            r.verdict(0.05),
+        )
         positions = [entry.low, entry.at, entry.high, section.zero]
         numbers = [ends[0], sign * r.difference, ends[1], 0.0]
         assert np.corrcoef(positions, numbers)[0, 1] == pytest.approx(1, abs=1e-5)  # places are rounded to tenths

@@ -257,6 +257,7 @@ def test_report_opens_nothing_that_the_run_did_not_see(folder, tmp_path):
     assert not page.exists()
 
 
+@pytest.mark.slow
 def test_a_plan_draws_its_figures_into_a_folder_it_names(tmp_path):
     text = PLAN.replace('html = "night.html"', 'figures = "figs/{date}"\nfigure_format = ["svg"]')
     (tmp_path / "plan.toml").write_text(text)
@@ -378,7 +379,7 @@ NIGHTS = """
 import sys, time
 from pathlib import Path
 import sigdask
-from sigdask.nightly.report.site import write_site
+from sigdask.nightly.report.site import write_stored_nights
 
 folder, other, site = map(Path, sys.argv[1:])
 (folder / "ready").touch()
@@ -388,7 +389,7 @@ plan = sigdask.load_plan(folder / "plan.toml")
 for night in range(3):
     outcome = sigdask.run_plan(plan, cluster="none")
     assert not outcome.unwritten, outcome.unwritten
-    write_site(site, plan)
+    write_stored_nights(site, plan.store, plan.name)
 """
 
 

@@ -37,7 +37,11 @@ def run_piped(*arguments, cwd=None):
     return result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+@pytest.mark.parametrize(
+    "environment",
+    [{"FORCE_COLOR": "1"}, *(pytest.param(e, marks=pytest.mark.slow) for e in ({}, {"TERM": "dumb"}))],
+    ids=str,
+)
 def test_the_header_of_the_table_is_legible_on_every_terminal(environment):
     terminal = run_in_terminal("compare", YEH, "--metric", "recall", *QUICK_RUN, columns=120, **environment)
     assert terminal.status == 0
@@ -45,6 +49,7 @@ def test_the_header_of_the_table_is_legible_on_every_terminal(environment):
     assert HEADER in [line.split() for line in terminal.screen]
 
 
+@pytest.mark.slow
 def test_a_forced_colour_puts_no_command_into_a_pipe(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b" not in run_piped(*COMPARE_YEH)

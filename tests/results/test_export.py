@@ -115,6 +115,7 @@ def test_what_is_printed_of_many_is_the_smallest_p_and_the_number_of_all():
     assert math.isclose(p_values[0], smallest)
 
 
+@pytest.mark.slow
 def test_many_rankings_leave_room_on_a_page(monkeypatch):
     results = compare_systems("abcdefgh", adjust="none")
     rows = [replace(r, subset={"column": "kind", "value": f"k{k}"}) for k in range(50) for r in results]

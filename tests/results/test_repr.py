@@ -8,10 +8,10 @@ import sigdask
 def test_results_are_shown_as_a_short_table(yeh):
     assert repr(sigdask.compare_all(yeh)) == (
         "Results: 3 comparisons, alpha 0.05\n"
-        "A  B   metric     score A  score B    A - B         p\n"
-        "I  II  recall      0.4563   0.2427  +0.2136  0.000196  significant\n"
-        "I  II  precision   0.4947   0.6410  -0.1463      0.04  significant\n"
-        "I  II  f1          0.4747   0.3521  +0.1226    0.0296  significant"
+        "A  B   metric     score A  score B    A - B  unadjusted p\n"
+        "I  II  recall      0.4563   0.2427  +0.2136      0.000196  significant\n"
+        "I  II  precision   0.4947   0.6410  -0.1463          0.04  contested\n"
+        "I  II  f1          0.4747   0.3521  +0.1226        0.0296  significant"
     )
 
 

@@ -106,6 +106,7 @@ def test_rows_come_back_from_columns_as_they_were(rows, data):
     assert [*iter_results(table.take(slice(None, None, -1)))] == rows[::-1]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(draw_results(), max_size=5))
 def test_the_lines_of_json_are_the_rows_as_dicts(rows):

@@ -54,6 +54,7 @@ def test_ranges_of_ranks_and_clusters_are_those_of_counted_wins_and_losses(n, da
         assert rows[k].cluster - rows[k - 1].cluster == is_cut
 
 
+@pytest.mark.slow
 def test_a_thousand_systems_get_letters():
     index = np.arange(1000)
     different = np.argwhere(index[None, :] - index[:, None] > 30)

@@ -183,7 +183,7 @@ PROPORTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("alpha", [0.05, *(pytest.param(a, marks=pytest.mark.slow) for a in (0.01, 0.2))])
 @pytest.mark.parametrize("matched", PROPORTIONS)
 def test_the_smallest_margin_is_where_p_crosses_the_level(matched, alpha):
     """Against inversion by Brent's method; p falls as margins grow."""

@@ -1,24 +1,15 @@
-"""What weakens verdicts: too few trials or units, undecided adjusted p, skewed differences, few deciding units."""
+"""What weakens verdicts: too few trials or units, undecided adjusted p, few deciding units."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.families import Adjustment
 from sigdask.analysis.comparison.intervals import NO_MEAN, NOT_BINARY, UNBOUNDED
-from sigdask.analysis.comparison.pairs import Comparisons
-from sigdask.counts.factors import scatter_rows
-from sigdask.counts.fields import Bools, Integers
 from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import BoundAgreement
-from sigdask.randomization.families.skewness import SHARE
-from sigdask.randomization.influence import ComparisonVerdicts, compute_influence
-from sigdask.randomization.panels.sums import SUMS, Panel
-from sigdask.results.columns import Assumptions, compute_unseen_rate
 from sigdask.results.notes import Note, NoteValue
 from sigdask.results.table import Table, get_details
 from sigdask.statistics.bounds import MAX_TRIALS, estimate_trials_to_decide
@@ -31,22 +22,6 @@ FEW_UNITS = 20
 TUKEY_CAVEAT = (
     "Tukey's HSD tests that all systems are exchangeable: systems of equal means and unequal variances are "
     "declared different too often (in simulations 9 to 16 % instead of 5 %); {adjust=max-t} does not have this problem"
-)
-EXACT_BY_HOLM = (
-    "p is exact, and adjusted by Holm. {adjust=max-t} uses random trials instead, and has more power if comparisons "
-    "are correlated"
-)
-SKEWED = (
-    "in {n:,} of {of:,} comparisons the scores of the two systems are strongly skewed in opposite directions. For such "
-    "systems the adjustment {adjust} alone can report false differences several times as often as its level allows. "
-)
-LARGER = (
-    "So their adjusted p is the larger of two: that of {adjust}, and that of the studentised bootstrap of units. "
-    "{turned} (error rates: docs/error-rates.md)"
-)
-RESAMPLE = (
-    "Use more units, or {adjust=max-t}, which also resamples the units of such comparisons (error rates: "
-    "docs/error-rates.md)"
 )
 TUKEY_P = (
     "the verdict uses the larger of Tukey's p (the published method) and the unadjusted p; in {n:,} of {of:,} "
@@ -168,7 +143,7 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         needed = sorted(estimate_trials_to_decide(p, alpha) or MAX_TRIALS for p in middle)[n // 2]
         remedy = f"; about {format_count(needed, 'trial')} would decide {'it' if n == 1 else 'half of them'}"
         has_remedy = adjustment.family is not None and needed < MAX_TRIALS
-        is_more = has_remedy and needed > adjustment.n_trials  # p of fewer resamples may be the larger one
+        is_more = has_remedy and needed > adjustment.n_trials
         text = (
             f"{n:,} of {len(table):,} adjusted p {'lies' if n == 1 else 'lie'} within Monte Carlo error (99 %) "
             f"of {alpha:g}: another seed could change the verdict{remedy if is_more else ''}"
@@ -178,17 +153,9 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 
 def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:
-    if adjustment.for_exact and adjustment.method == "holm":
-        yield Note("exact-by-holm", spell_in(EXACT_BY_HOLM), {"adjust": adjustment.method})
     if adjustment.method == "tukey":
         yield Note("caveat", spell_in(TUKEY_CAVEAT), {"adjust": adjustment.method})
         yield from _check_tukey_p(table)
-    if adjustment.takes_larger:
-        details = get_details(table)
-        is_turned = details.has_two_methods & (details.p_first <= table.alpha) & (table.p_adjusted > table.alpha)
-        yield _build_skewed_note(adjustment, LARGER, int(np.count_nonzero(is_turned)))
-    elif adjustment.n_skewed >= max(SHARE * len(table), 1):
-        yield _build_skewed_note(adjustment, spell_in(RESAMPLE))
 
 
 def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
@@ -206,19 +173,6 @@ def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
             yield Note("interval", text, {"n_comparisons": n, "of": len(table)})
 
 
-def _build_skewed_note(adjustment: Adjustment, remedy: str, turned: int = 0) -> Note:
-    """Return a note on how many comparisons have differences too skewed for the adjusted p-values, with the remedy."""
-    assert adjustment.skewed is not None
-    n, total = adjustment.n_skewed, len(adjustment.skewed)
-    lost = (
-        "This changes no verdict"
-        if not turned
-        else f"Because of this, {turned:,} of them {'is' if turned == 1 else 'are'} not significant"
-    )
-    text = f"{SKEWED}{remedy}".format(n=n, of=total, adjust=adjustment.method, turned=lost)
-    return Note("skewed", text, {"n_comparisons": n, "of": total, "adjust": adjustment.method})
-
-
 def _check_tukey_p(table: Table) -> Iterable[Note]:
     """Yield a note if some Tukey p-values are smaller than the unadjusted p-values, which verdicts then use."""
     tukey, unadjusted = get_details(table).p_first, get_details(table).p_second
@@ -229,58 +183,3 @@ def _check_tukey_p(table: Table) -> Iterable[Note]:
         values = {"a": table.a[row], "b": table.b[row], "tukey": p_tukey, "alone": p_alone}
         text = TUKEY_P.format(n=len(smaller), of=len(table), **values)
         yield Note("larger-of-two", text, {"n_comparisons": len(smaller), "of": len(table), "adjust": "tukey"})
-
-
-BLOCK_ROWS = 2**15
-"""Number of comparisons whose units are checked at a time."""
-
-
-def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assumptions:
-    """Return the diagnosis of the units of all comparisons of some test sets, in the row order of their table."""
-    empty: dict[str, Any] = Assumptions.build_empty(1).columns
-    columns = {name: np.broadcast_to(value, len(table)) for name, value in empty.items()}
-    verdicts, start = extract_verdicts(table), 0
-
-    def enter(name: str, rows: Integers, values: NDArray[Any], mask: Bools) -> None:
-        if mask.any():
-            columns[name] = scatter_rows(columns[name], rows[mask], values[mask])
-
-    for comparisons in set_comparisons:
-        for panel, metric, rows in _iter_panel_rows(comparisons):
-            table_rows, pairs = start + rows, comparisons.row[rows].astype(np.int64)
-            selected = ComparisonVerdicts(
-                verdicts.decision[table_rows], verdicts.level[table_rows], verdicts.side[table_rows]
-            )
-            influence = compute_influence(panel, metric, pairs, selected)
-            enter("skewness", table_rows, influence.skewness, influence.is_skewed)
-            for name in ("is_skewed", "n_deciding", "reverses"):
-                values = getattr(influence, name)
-                enter(name, table_rows, values, values != 0)
-            one_sign, rate = influence.has_one_sign, compute_unseen_rate(panel.n_units)
-            enter("unseen_rate", table_rows, np.full(len(rows), rate), one_sign)
-            if panel.linear[metric] and one_sign.any():
-                size = np.abs(panel.differences[pairs, metric]) * (1 - rate) / rate
-                enter("cancelling_size", table_rows, size, one_sign)
-        start += len(comparisons)
-    return Assumptions(**columns)
-
-
-def _iter_panel_rows(comparisons: Comparisons) -> Iterator[tuple[Panel, int, Integers]]:
-    """Yield panels of sums and metrics with their comparisons, in blocks if all their differences have the same size.
-
-    The diagnosis of other differences looks at all pairs of a panel together.
-    """
-    for panel, metric, rows in comparisons.iter_panels():
-        if isinstance(panel, Panel) and panel.kind == SUMS:
-            has_one_size = len(rows) > BLOCK_ROWS and (panel.sign_counts[:, metric, 0] >= 0).all()
-            step = BLOCK_ROWS if has_one_size else len(rows)
-            yield from ((panel, metric, rows[first : first + step]) for first in range(0, len(rows), step))
-
-
-def extract_verdicts(table: Table) -> ComparisonVerdicts:
-    """Return, for each comparison, the decision, the level that its unadjusted p has to reach, and the tested side."""
-    sides = {"two-sided": 0, "greater": 1, "less": -1}
-    side = np.array([sides[value] for value in table.alternative.values], np.int8)[table.alternative.codes]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(np.isnan(table.p_adjusted) | (table.p_adjusted == 0), 1.0, table.p_value / table.p_adjusted)
-    return ComparisonVerdicts(table.decision, np.nan_to_num(table.alpha * share, nan=table.alpha), side)

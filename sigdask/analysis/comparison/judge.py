@@ -281,11 +281,11 @@ def _join_arrays(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def compute_p_values(sets: Sequence[ComparisonJobs], tallies: Tallies, alternative: Alternative) -> Floats:
-    """Return the unadjusted p of each comparison, shape (n,): the exact p if known, otherwise that of the trials."""
+def judge_counts(sets: Sequence[ComparisonJobs], tallies: Tallies, alternative: Alternative) -> tuple[Floats, Integers]:
+    """Return the unadjusted p of each comparison, exact if known, and its number of trials, shape (n,) each."""
     judged, exact, exact_values = _judge_counts(JointJobs.join(sets), tallies, alternative)
     p = bounds.compute_p_value(judged.n_extreme, judged.n_trials, exact=exact)
-    return np.where(exact_values.is_p, exact_values.high, p)
+    return np.where(exact_values.is_p, exact_values.high, p), judged.n_trials
 
 
 def _judge_counts(

@@ -475,7 +475,7 @@ def _build_agreement_panels(
         n_items = counts.n_items if mask is None else int(mask.sum())
         yield AgreementPanel.from_cells(cells, spec.units, metric, spec.pairs, n_items), np.arange(len(spec.pairs))
         return
-    if metric.level == "system" and len(cells.sets) > cells.n_sets:
+    if cells.has_means(metric):
         cells = cells.average()
     decisions, weights = build_decisions(cells, metric)
     fields = {"decisions": decisions, "pairs": weights}
@@ -578,6 +578,8 @@ class CompareSpec:
         Names of classical tests, as `statistics.classical.parse_tests` gives them.
     interval_spec : IntervalSpec or None
         Requested intervals; None for none.
+    margin : float or None
+        Margin of the tests of non-inferiority and equivalence; None for none.
     unused : tuple of Option
         Options that have no effect together with the others.
     """
@@ -594,6 +596,7 @@ class CompareSpec:
     has_contrasts: bool = True
     tests: tuple[str, ...] = ()
     interval_spec: IntervalSpec | None = None
+    margin: float | None = None
     unused: tuple[Option, ...] = ()
 
     @staticmethod

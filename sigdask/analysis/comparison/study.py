@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.analysis.comparison.caveats import diagnose_units, list_caveats, note_permutation
+from sigdask.analysis.comparison.caveats import list_caveats, note_permutation
 from sigdask.analysis.comparison.classical import run_tests
+from sigdask.analysis.comparison.equal_scores import explain_contested
 from sigdask.analysis.comparison.families import (
+    ONE_SET,
     AcrossSets,
     Adjustment,
     add_intervals,
@@ -26,7 +28,8 @@ from sigdask.analysis.comparison.jobs import (
     FamilyComparisons,
     build_input_digests,
 )
-from sigdask.analysis.comparison.judge import Failed, JudgementSettings, compute_p_values
+from sigdask.analysis.comparison.judge import Failed, JudgementSettings, judge_counts
+from sigdask.analysis.comparison.margins import MarginJobs
 from sigdask.analysis.comparison.nesting import compute_unit_correlations, find_coarsest
 from sigdask.analysis.comparison.pairs import (
     CompareSpec,
@@ -50,14 +53,15 @@ from sigdask.interface import spell, spell_in
 from sigdask.options import Adjust, Alternative, Option, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
-from sigdask.results.columns import AdjustmentDetails, Intervals
+from sigdask.results.columns import AdjustmentDetails, EqualScores, Intervals, Margins
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
-from sigdask.results.messages import note_adjusted, note_unused
+from sigdask.results.messages import note_unused
 from sigdask.results.notes import Note, NoteValue, drop_duplicates
 from sigdask.results.runs import RunResults, adjust_runs
 from sigdask.results.signature import add_families
 from sigdask.results.table import AlternativeUnit, ClassicalColumn, Table, UnitCorrelation, use_exact_p
 from sigdask.statistics.dependence import compute_naive_size, find_clear
+from sigdask.statistics.multiplicity import holm
 from sigdask.text import format_list
 
 Families = Sequence[tuple[Adjustment, Integers]]
@@ -94,6 +98,8 @@ class SetAnalysis:
         Alternative of all comparisons.
     intervals : IntervalJobs or None
         Intervals, None if not requested.
+    margins : MarginJobs or None
+        Tests of a margin, None if not requested.
     unused : tuple of Option
         Options that have no effect together with the others.
     run_scores : float64 array, shape (n_comparisons, 2, n_runs), or None
@@ -107,12 +113,18 @@ class SetAnalysis:
     tests: tuple[str, ...] = ()
     alternative: Alternative = "two-sided"
     intervals: IntervalJobs | None = None
+    margins: MarginJobs | None = None
     unused: tuple[Option, ...] = ()
     run_scores: Floats | None = None
 
     @staticmethod
     def from_spec(
-        counts: Counts, spec: CompareSpec, alternative: Alternative = "two-sided", *, second_run: bool
+        counts: Counts,
+        spec: CompareSpec,
+        alternative: Alternative = "two-sided",
+        *,
+        second_run: bool,
+        alpha: float = 0.05,
     ) -> SetAnalysis:
         """Return the analysis that a specification asks of a test set, ready to be counted."""
         counts = counts.with_runs_as_units(*spec.levels, *filter(None, [spec.by]))
@@ -127,8 +139,17 @@ class SetAnalysis:
         levels = levels if spec.has_contrasts and not counts.apart else []
         contrasts = tuple(ComparisonJobs.build_contrast(counts.with_unit(level), spec) for level in levels)
         left_out = tuple(list_left_out(grouped, main.spec.pairs, spec.find_metrics(grouped), spec.by))
+        margins = None if spec.margin is None else MarginJobs.from_comparisons(main, spec, spec.margin, alpha)
         return SetAnalysis(
-            main, dependences, contrasts, left_out, spec.tests, alternative, unused=spec.unused, run_scores=run_scores
+            main,
+            dependences,
+            contrasts,
+            left_out,
+            spec.tests,
+            alternative,
+            margins=margins,
+            unused=spec.unused,
+            run_scores=run_scores,
         )
 
     def __len__(self) -> int:
@@ -155,15 +176,8 @@ class SetAnalysis:
         """Key that analyses share if their results have the same groups of columns, so that one table can hold them."""
         units = tuple(jobs.spec.counts.unit for jobs in self.comparison_jobs)
         columns = tuple(entry.column for entry in self.dependences)
-        return (
-            self.alternative,
-            self.intervals is None,
-            self.tests,
-            columns,
-            units,
-            len(self) > 0,
-            self.run_scores is None,
-        )
+        has_further = self.intervals is None, self.margins is None, self.run_scores is None
+        return self.alternative, has_further, self.tests, columns, units, len(self) > 0
 
     @cached_property
     def notes(self) -> list[Note]:
@@ -248,9 +262,9 @@ class Study:
     analyses : list of SetAnalysis
         Analysis of each test set.
     families : list of (Adjustment, int64 array)
-        Adjustments, each with the indices of the comparisons that are judged together.
-    across : AcrossSets or None
-        Tests of each pair over all sets.
+        Adjustments, each with the indices of the comparisons that are judged together: all those by one metric.
+    across : list of AcrossSets
+        Tests of each pair over all sets, by each metric. Empty if not requested.
     alpha : float
         Level of the verdicts.
     seed : int
@@ -259,7 +273,7 @@ class Study:
 
     analyses: list[SetAnalysis]
     families: list[tuple[Adjustment, Integers]]
-    across: AcrossSets | None
+    across: list[AcrossSets]
     alpha: float
     seed: int
 
@@ -271,13 +285,14 @@ class Study:
     @property
     def cells(self) -> list[CountedCells]:
         """The comparisons' counts, in the order of the jobs."""
-        families = [(adjustment.job, rows) for adjustment, rows in self.families]
-        families += [(adjustment.resampling, rows) for adjustment, rows in self.families]
-        families += [(self.across.job, np.zeros(0, np.int64))] if self.across else []
+        across = [job for entry in self.across for job in (entry.job, entry.equal_scores.job)]
+        families = [(job, rows) for adjustment, rows in self.families for job in adjustment.jobs]
+        families += [(job, np.zeros(0, np.int64)) for job in across if job is not None]
         return [
             *join_cells((analysis.cells for analysis in self.analyses), self._sizes),
-            *(CountedCells.from_whole(job, rows) for job, rows in families if job is not None),
+            *(CountedCells.from_whole(job, rows) for job, rows in families),
             *join_cells((entry.intervals.cells if entry.intervals else [] for entry in self.analyses), self._sizes),
+            *(part for entry in self.analyses if entry.margins for part in entry.margins.cells),
         ]
 
     @property
@@ -328,19 +343,22 @@ class Study:
             table=table,
             seed=self.seed,
             alpha=self.alpha,
-            notes=drop_duplicates([*notes, *note_adjusted(table)]),
+            notes=drop_duplicates(notes),
             family=None if largest is None else largest[0].build_note(len(largest[1])),
             together=self._combine_sets(tallies, table),
         )
 
     def _combine_sets(self, tallies: Tallies, table: Table) -> tuple[ResultAcrossSets, ...]:
-        if self.across is None:
+        if not self.across:
             return ()
         jobs = [analysis.main for analysis in self.analyses]
-        p_greater, p_less = (compute_p_values(jobs, tallies, side) for side in ("greater", "less"))
+        p_greater, p_less = (judge_counts(jobs, tallies, side)[0] for side in ("greater", "less"))
         errors = np.concatenate([compute_scores_and_errors(main.spec, main.comparisons)[1] for main in jobs])
-        results = self.across.build_results(tallies, table, p_greater, p_less)
-        return tuple(add_intervals(self.across, results, table, errors))
+        by_metric = [
+            add_intervals(across, across.build_results(tallies, table, p_greater, p_less), table, errors)
+            for across in self.across
+        ]
+        return tuple(verdict for verdicts in by_metric for verdict in verdicts)
 
 
 def judge_studies(
@@ -374,12 +392,12 @@ def judge_studies(
     ]
     table = _add_adjusted_p(use_exact_p(table), all_families, tallies)
     if adjusted := _select_adjusted(table, all_families):
-        table = add_families(table, [(entry.method, entry.trial_counts, indices) for entry, indices in adjusted])
+        table = add_families(table, [(entry.method, (entry.n_trials,), indices) for entry, indices in adjusted])
         if table.runs is not None:
             runs = adjust_runs(table.runs, [(entry.method, rows) for entry, rows in adjusted])
             table = replace(table, runs=runs, adjusted=None)  # simultaneous intervals hold for these runs only
     comparisons = [analysis.main.comparisons for study in studies for analysis in study.analyses]
-    table = replace(table, assumptions=diagnose_units(comparisons, table))
+    table = explain_contested(replace(table, equal_scores=_compute_equal_scores(all_families, tallies)), comparisons)
     parts = [table] if len(studies) == 1 else map(_drop_empty_details, table.divide(sizes))
     return table, [
         study._build_results(part, study_families, tallies)  # noqa: SLF001
@@ -395,11 +413,16 @@ def _build_joint_table(studies: Sequence[Study], n_sampled: Integers, tallies: T
         stop = start + sum(map(len, analyses))
         judgement = JudgementSettings(analyses[0].alternative, studies[0].alpha, n_sampled[start:stop], failed)
         intervals = [entry.intervals.build_columns(tallies) for entry in analyses if entry.intervals is not None]
+        table = _build_table(analyses, judgement, tallies)
+        differences = np.split(table.difference, np.cumsum([*map(len, analyses)])[:-1])
+        pairs = [(entry.margins, d) for entry, d in zip(analyses, differences, strict=True) if entry.margins]
+        margins = [jobs.build_columns(difference, tallies) for jobs, difference in pairs]
         joined = Intervals.join(intervals) if intervals else None
         runs = _compare_runs(analyses, studies[0].alpha)
         tables.append(
             replace(
-                _build_table(analyses, judgement, tallies),
+                table,
+                margins=Margins.join(margins) if margins else None,
                 intervals=joined if joined is None or runs is None else use_recipe_intervals(joined, runs),
                 runs=runs,
                 origins=build_input_digests([a.main for a in analyses], studies[0].seed, get_version()),
@@ -450,7 +473,30 @@ def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table
             columns = [scatter_rows(column, indices, values) for column, values in pairs]
     p, p_low, p_high = columns
     details = _compute_details(table, families, tallies)
-    return replace(table, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high, adjusted=details)
+    margins = table.margins and adjust_margins(table.margins, families)
+    return replace(table, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high, adjusted=details, margins=margins)
+
+
+def adjust_margins(margins: Margins, families: Families) -> Margins:
+    """Return the tests of a margin with p adjusted by Holm over each family that is adjusted."""
+    p_values = margins.not_worse, margins.not_better, np.maximum(margins.not_worse, margins.not_better)
+    columns = [np.full(len(p), np.nan) for p in p_values]
+    for adjustment, indices in families:
+        if adjustment.method != "none" and len(indices) > 1:
+            for column, p in zip(columns, p_values, strict=True):
+                column[indices] = holm(p[indices])
+    worse, better, equivalent = columns
+    return replace(margins, holm_not_worse=worse, holm_not_better=better, holm_equivalent=equivalent)
+
+
+def _compute_equal_scores(families: Families, tallies: Tallies) -> EqualScores | None:
+    """Return the equal-score tests of all comparisons in row order; None without comparisons."""
+    tests = [(adjustment.equal_scores, rows) for adjustment, rows in families]
+    columns = [test.compute_columns(tallies) for test, _ in tests if test is not None]
+    if not columns:
+        return None
+    rows = np.concatenate([family_rows for _, family_rows in tests])
+    return EqualScores.join(columns).take(np.argsort(rows, kind="stable"))
 
 
 def _select_adjusted(table: Table, families: Families) -> Families:
@@ -460,7 +506,7 @@ def _select_adjusted(table: Table, families: Families) -> Families:
 
 def _compute_details(table: Table, families: Families, tallies: Tallies) -> AdjustmentDetails | None:
     """Return the details of adjusted p-values in row order; None if no family has any."""
-    if all(adjustment.job is None for adjustment, _ in families):
+    if all(not adjustment.jobs for adjustment, _ in families):
         return None
     details = [
         entry.compute_details(table.p_value[indices], table.difference[indices], tallies, table.alpha)
@@ -477,7 +523,6 @@ def prepare_study(
     *,
     alpha: float = 0.05,
     adjust: Adjust | None = None,
-    by_metric: bool = False,
     together: bool = False,
     second_run: bool = True,
 ) -> Study:
@@ -489,8 +534,6 @@ def prepare_study(
         Test sets with different names, and the comparisons requested for each.
     alpha, adjust, together, second_run
         As in `compare_sets`.
-    by_metric : bool
-        Judge the comparisons under each metric together, instead of all.
     """
     if not specs:
         raise InputError("no test set given")
@@ -498,20 +541,22 @@ def prepare_study(
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")
-    analyses = [SetAnalysis.from_spec(*request, second_run=second_run) for request in specs]
+    analyses = [SetAnalysis.from_spec(*request, alpha=alpha, second_run=second_run) for request in specs]
     comparisons = FamilyComparisons.from_jobs(*(analysis.main for analysis in analyses))
-    families, n = [], len(comparisons)
+    families, across, n = [], [], len(comparisons)
     interval_specs = [
         spec.interval_spec if spec.interval_spec and spec.interval_spec.covers(n) else None for _, spec, _ in specs
     ]
-    for indices in group_rows(number_rows(comparisons.metric) if by_metric else np.zeros(n, np.int64)):
+    for indices in group_rows(number_rows(comparisons.metric)):  # metrics are separate questions
         members = comparisons.select(indices)
-        interval_spec = next((w for k in np.unique(members.set_index) if (w := interval_specs[k])), None)
-        family_adjustment = build_adjustment(
-            choose_adjustment(adjust, members), members, analyses[members.set_index[0]].alternative, interval_spec
-        )
-        families.append((replace(family_adjustment, for_exact=adjust is None and "exact" in members.methods), indices))
-    across = build_across_sets(comparisons, specs[0][2]) if together else None
+        method, alternative = choose_adjustment(adjust, members), analyses[members.set_index[0]].alternative
+        with_intervals = any(interval_specs[k] for k in np.unique(members.set_index))
+        families.append((build_adjustment(method, members, alternative, with_intervals=with_intervals), indices))
+        if together:
+            of_metric = build_across_sets(members, specs[0][2])
+            across.append(replace(of_metric, members=indices[of_metric.members]))
+    if together and all(of_metric.members.shape[1] < 2 for of_metric in across):
+        raise InputError(spell_in(ONE_SET))
     analyses = [analysis.with_intervals(spec) for analysis, spec in zip(analyses, interval_specs, strict=True)]
     return Study(analyses, families, across, alpha, specs[0][1].seed)
 

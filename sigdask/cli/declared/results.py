@@ -33,7 +33,7 @@ FIGURE_FORMATS = "svg,pdf"
 SHOW_GROUPS = {
     "Output": (
         declare_output("csv", "parquet", "markdown", "latex", "bibtex", "html", "text"),
-        *declare_options(options.FamilyOptions, "grouping"),
+        *declare_options(options.RankingMarkOptions),
         *declare_options(options.PageOptions),
         VERBOSE,
         declare_all("comparison"),

@@ -33,12 +33,11 @@ from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.reading import files, replicates
-from sigdask.formats.reading.averages_only import build_leaderboard_error, is_metric_name
+from sigdask.formats.reading.averages_only import build_leaderboard_error, describe_summary_items, is_metric_name
 from sigdask.formats.reading.columns import MISSING, is_number
 from sigdask.formats.reading.json_records import is_json, read_record_cells
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
 from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value
-from sigdask.formats.reading.summaries import find_summary_keys
 from sigdask.formats.reading.tables import (
     ID_NAMES,
     SAMPLE_NAMES,
@@ -341,7 +340,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     are_samples = may_be_samples and list_unnamed_scores(
         read_table(sources[0].path, options.ignore), options, holds_scores
     )
-    if are_samples or (is_long and not is_loose and lowered & replicates.METRIC_COLUMNS):
+    if are_samples or "run" in options.columns or (is_long and not is_loose and lowered & replicates.METRIC_COLUMNS):
         return False  # format long averages samples, and keeps the scores of several metrics or criteria apart
     return "score" in roles and ("rater" in roles or not is_long or is_split_by_blanks)
 
@@ -425,9 +424,7 @@ class Ratings:
         if not items:
             raise InputError(f"none of {format_count(len(self.items), 'item')} has a rating")
         n_unrated = len(self.items) - len(items)
-        summaries, summary_notes = find_summary_keys(items, self.cells.values())
-        items = {item: name for item, name in items.items() if item not in summaries}
-        notes = [*notes, *summary_notes]
+        notes = [*notes, *describe_summary_items([*items.values()])]
         if n_unrated:
             notes.append(f"{n_unrated:,} of {len(self.items):,} items are unrated in all systems and left out")
         n_ratings, n_repeated = replicates.count_repeated(self.cells)

@@ -6,11 +6,12 @@ A test needs the score of each item. Most tools that print averages can log thes
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import RefusedFileError
 from sigdask.interface import spell_in
 
@@ -111,6 +112,41 @@ def is_metric_name(name: str) -> bool:
     """
     words = re.findall(r"[a-z]+[0-9]*", name.lower())
     return "@" in name or any(word in METRIC_WORDS or word.rstrip("0123456789") in METRIC_WORDS for word in words)
+
+
+SUMMARY_WORDS = frozenset({"all", "mean", "means", "average", "averages", "avg", "amean", "overall", "macro", "micro",
+                           "total", "totals", "sum", "accuracy", "acc", "median", "min", "max", "count", "std", "sd",
+                           "stdev"})  # fmt: skip
+FILLER_WORDS = frozenset({"score", "scores", "value", "of", "the", "over", "across", "task", "tasks", "item", "items",
+                          "topic", "topics", "query", "queries", "row", "grand", "weighted", "result", "results",
+                          "datasets"})  # fmt: skip
+"""Words next to these in names of summaries: "Average score", "mean over topics"."""
+
+DOUBTFUL_ROWS = frozenset({"p", "p-value", "p_value", "pvalue", "p value", "t-test", "rank", "ranks", "ranking", "wins",
+                           "diff", "difference", "delta", "significance"})  # fmt: skip
+"""Names of other last rows that rarely name an item."""
+
+N_LAST_ITEMS = 8
+"""Number of last items whose names are looked at, as many as the statistics of pandas' describe()."""
+
+
+def is_summary_name(name: str) -> bool:
+    """Return whether a name is that of a summary, such as "Average" or "std".
+
+    Examples
+    --------
+    >>> [is_summary_name(name) for name in ("all", "Average (13 tasks)", "std", "overall_score", "all of it", "task 3")]
+    [True, True, True, True, False, False]
+    """
+    words = set(re.findall(r"[^\W\d_]+", name.lower()))
+    return bool(words & SUMMARY_WORDS) and words <= SUMMARY_WORDS | FILLER_WORDS
+
+
+def describe_summary_items(items: Sequence[str]) -> Iterator[str]:
+    """Yield notes on the first and the last items, if they are named like a summary of the others."""
+    for name in dict.fromkeys([*items[:1], *items[-N_LAST_ITEMS:]]):
+        if is_summary_name(name) or name.lower() in DOUBTFUL_ROWS:
+            yield ScopeNote(f"row {name!r} is named like a summary, and taken for an item; remove it if it is none")
 
 
 def check_text(path: Path, first_line: str) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import chain
@@ -204,60 +204,6 @@ def parse_decimals(buffer, starts, stops, out, odd):  # type: ignore[no-untyped-
         value = value / POWERS[-power] if power < 0 else value * POWERS[power]
         out[k] = -value if negative else value
     return n_odd
-
-
-def hash_words(words: Iterable[str]) -> NDArray[np.uint64]:
-    """Return the hashes of lower-case words, sorted, as `mark_summary_names` compares them."""
-    values = []
-    for word in words:
-        mixed = BASIS
-        for c in word.encode():
-            mixed = (mixed ^ c) * PRIME % 2**64
-        values.append(mixed)
-    return np.array(sorted(values), np.uint64)
-
-
-BASIS, PRIME = 0xCBF29CE484222325, 0x100000001B3
-"""Constants of the hash FNV-1a."""
-
-
-@cached_njit()
-def mark_summary_names(buffer, starts, stops, naming, allowed, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Mark the cells that may be summary names: a word is in `naming`, and no ASCII word is outside `allowed`.
-
-    Words are runs of letters, without case. Cells that end in a per cent sign are marked too.
-    """
-    last, is_naming, is_allowed = np.uint64(0), False, False  # the last word, which mostly is the next one too
-    for k in range(len(starts)):
-        position, stop = np.int64(starts[k]), np.int64(stops[k])
-        has_name, only_allowed, ascii_ = False, True, True
-        out[k] = position < stop and buffer[stop - 1] == 37
-        mixed, is_word = np.uint64(BASIS), False
-        while position < stop:
-            c = buffer[position]
-            position += 1
-            if 97 <= c | np.uint8(32) <= 122:
-                mixed = (mixed ^ np.uint64(c | np.uint8(32))) * np.uint64(PRIME)
-                is_word = True
-                if position < stop:
-                    continue
-            else:
-                ascii_ &= c < 128
-            if is_word:
-                if mixed != last:
-                    last, is_naming, is_allowed = mixed, _is_in(naming, mixed), _is_in(allowed, mixed)
-                has_name |= is_naming
-                only_allowed &= is_allowed
-                mixed, is_word = np.uint64(BASIS), False
-        out[k] |= has_name and (only_allowed or not ascii_)
-
-
-@inlined_njit
-def _is_in(values, value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    is_found = False
-    for k in range(len(values)):  # without a branch: several at a time
-        is_found |= values[k] == value
-    return is_found
 
 
 MIN_BYTES = 1 << 16

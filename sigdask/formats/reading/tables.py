@@ -384,14 +384,6 @@ class FileTable:
             f"{spell('align', 'position')}",
         )
 
-    def remove_rows(self, dropped: Collection[int]) -> FileTable:
-        """Return the table without some rows."""
-        if not dropped:
-            return self
-        is_kept = np.ones(self.n_rows, np.bool_)
-        is_kept[list(dropped)] = False
-        return self.select_rows(is_kept)
-
     def replace_column(self, name: str, cells: Sequence[str], note: str) -> FileTable:
         """Return the table with new cells in a column, and a note on the change."""
         return replace(self, columns={**self.columns, name: cells}, notes=[*self.notes, note])

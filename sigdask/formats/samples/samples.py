@@ -23,9 +23,9 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
+from sigdask.formats.reading.averages_only import describe_summary_items
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.replicates import Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
-from sigdask.formats.reading.summaries import find_summary_keys
 from sigdask.formats.samples.files import is_log, list_source_files, open_logs, select_logs
 from sigdask.formats.samples.sample import LogTextLookup, SampleFile, ScoredSample
 from sigdask.formats.tables.bookkeeping import CLOCK_NAMES
@@ -111,12 +111,11 @@ class GatheredSamples:
             reason = f"; {self._describe_non_numbers()}" if self.non_numbers else ""
             raise InputError(f"no metric in {format_count(len(self.groups), 'sample')}{reason}")
         scored: set[Key] = set().union(*(cells for column in columns.values() for cells in column.cells.values()))
-        values = [cells for column in columns.values() for cells in column.cells.values()]
-        summaries, summary_notes = find_summary_keys({key: key[1] for key in self.groups if key in scored}, values)
-        keys = [key for key in self.groups if key in scored and key not in summaries]
+        keys = [key for key in self.groups if key in scored]
+        summary_notes = describe_summary_items([item for _, item in keys])
         has_one_task = len({task for task, _ in keys}) == 1
         ids: dict[Key, str] = {key: key[1] if has_one_task else ":".join(key) for key in keys}
-        notes = [*self.notes, *summary_notes, *self._iter_notes(columns, len(keys) + len(summaries))]
+        notes = [*self.notes, *summary_notes, *self._iter_notes(columns, len(keys))]
         groups = {name: [self.groups[key][k] for key in keys] for k, name in enumerate(self._list_group_names())}
         systems = list(self.systems)
         counts = build_averaged_counts(columns, systems, ids, groups=groups, options=options, warnings=notes)

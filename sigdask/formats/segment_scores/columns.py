@@ -27,7 +27,6 @@ from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.json_records import load_json, read_head
 from sigdask.formats.reading.options import Options, Source, list_row_systems
 from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
-from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_rows, remove_bookkeeping
 from sigdask.formats.tables.notation import convert_scores, read_score_table
@@ -199,8 +198,7 @@ def read_system_tables(source: Source, options: Options) -> dict[str, FileTable]
         raw_tables = {source.system: remove_bookkeeping(_rename_metricx(table), options)}
     tables = {}
     for name, raw_table in raw_tables.items():  # truth values are scores too ("em": true)
-        converted = convert_scores(raw_table, options, raw_table.list_system_columns(options))
-        table = remove_summary_rows(converted, options)
+        table = convert_scores(raw_table, options, raw_table.list_system_columns(options))
         tables[name] = select_one_sample(table, table.find_id_column(options), options)
     return tables
 

@@ -1,18 +1,17 @@
 """Find columns that are not systems, next to scores and labels: counters, times, constants, spreads.
 
-A column is known by its name, or by values that cannot be scores. The notes name what is left out; the option
+A column is known by its name. The notes name what is left out; the option
 `systems=NAME+NAME` of a format names the systems instead. Tables of averages or of training are refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts.checks import CLEAR_ITEMS
 from sigdask.counts.factors import Factor
@@ -23,7 +22,6 @@ from sigdask.formats.reading.columns import MISSING, is_number, is_percent
 from sigdask.formats.reading.files import format_cell
 from sigdask.formats.reading.json_records import parse_nested_columns
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.summaries import is_summary_name
 from sigdask.formats.reading.tables import ID_NAMES, SAMPLE_NAMES, FileTable
 from sigdask.interface import spell
 from sigdask.text import describe_items
@@ -103,10 +101,6 @@ SPREAD_NAMES = re.compile(
 """Names of columns that describe another column: its spread, cost or confidence."""
 
 DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?")
-FIRST_SECOND, LAST_SECOND = 9e8, 2.2e9
-UNITS_OF_TIME = (1, 1e3, 1e6, 1e9)
-"""Unix times from 1998 to 2039, and their units: seconds, milli-, micro- and nanoseconds."""
-
 MIN_ROWS = 10
 """Minimum number of rows for recognizing a column by its values."""
 
@@ -205,7 +199,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
         if is_system:
             raise averages_only.build_leaderboard_error(table.path, name, hint)
         others = [name for name in metrics if name not in benchmarks]
-        are_metrics = all(averages_only.is_metric_name(name) or is_summary_name(name) for name in others)
+        are_metrics = all(averages_only.is_metric_name(name) or averages_only.is_summary_name(name) for name in others)
         are_metrics |= len(benchmarks) > max(1, len(others))
         is_index &= not benchmarks
         if name.lower() == "id" and not benchmarks:
@@ -440,8 +434,7 @@ def _remove_bookkeeping(table: FileTable, options: Options, *, costs: bool, noun
     requested = {*options.metrics, options.score_column}
     table = _remove_columns(table, dict.fromkeys(_list_sample_numbers(table, options, requested), SAMPLES), noun)
     columns = table.list_system_columns(options, *table.nested)
-    non_scores, ranges = _find_non_scores(table, columns)
-    reasons = {name: reason for name, reason in non_scores.items() if name not in requested}
+    reasons = {name: why for name, why in _find_non_scores(table, columns).items() if name not in requested}
     systems = [name for name in reasons if name.lower() == "step" and _is_binary_score(table, name)]
     reasons = {name: reason for name, reason in reasons.items() if name not in systems}
     if costs:
@@ -450,14 +443,7 @@ def _remove_bookkeeping(table: FileTable, options: Options, *, costs: bool, noun
         return table
     doubt = f"taken for a system's scores; if it is none, {spell('ignore')}"
     binary = [f"{table.path}: column {name!r} holds 0 and 1 alone: {doubt} {name!r}" for name in systems]
-    notes = [*table.notes, *map(ScopeNote, binary)]
-    scores = [name for name in columns if name not in reasons]
-    if table.n_rows >= MIN_ROWS and len(scores) > 1:
-        numeric = filter(table.is_numeric, scores)
-        notes += _describe_constants(
-            table, {name: ranges.get(name) or NumberRange.from_numbers(table.get_numbers(name)) for name in numeric}
-        )
-    return _remove_columns(replace(table, notes=notes), reasons, noun)
+    return _remove_columns(replace(table, notes=[*table.notes, *map(ScopeNote, binary)]), reasons, noun)
 
 
 def remove_label_bookkeeping(table: FileTable, options: Options, gold: str, columns: Sequence[str]) -> FileTable:
@@ -543,102 +529,23 @@ def _describe_by_name(table: FileTable, name: str) -> str:
     return COUNTS if averages_only.STEP.fullmatch(name) or COUNTER_NAMES.fullmatch(name) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class NumberRange:
-    """What tells whether the numbers of a column may be scores.
+def _find_non_scores(table: FileTable, columns: Sequence[str]) -> dict[str, str]:
+    """Return the columns that are not scores by their names, or because they hold dates or one text, with the reason.
 
-    Attributes
-    ----------
-    lowest, highest : float
-        Without missing numbers.
-    is_whole : bool
-        All are whole numbers, and none is missing.
-    is_counting : bool
-        Whether numbers are whole and rise or fall by equal steps.
-    constant : float or None
-        The only number, NaN if all are missing.
+    A name of a setting is that of a system if the numbers differ.
     """
-
-    lowest: float
-    highest: float
-    is_whole: bool
-    is_counting: bool
-    constant: float | None
-
-    @staticmethod
-    def from_numbers(values: NDArray[np.float64]) -> NumberRange:
-        """Look through the numbers of a column."""
-        lowest = float(np.fmin.reduce(values, initial=np.inf))
-        highest = float(np.fmax.reduce(values, initial=-np.inf))
-        is_whole = bool((values == np.floor(values)).all())
-        has_one = lowest > highest or (lowest == highest and not np.isnan(values).any())
-        constant = float(values[0]) if has_one else None
-        return NumberRange(lowest, highest, is_whole, is_whole and _is_counting(values), constant)
-
-    @property
-    def are_times(self) -> bool:
-        """Whether they are Unix times, in seconds, milli-, micro- or nanoseconds."""
-        return any(FIRST_SECOND * unit <= self.lowest <= self.highest <= LAST_SECOND * unit for unit in UNITS_OF_TIME)
-
-
-def _find_non_scores(table: FileTable, columns: Sequence[str]) -> tuple[dict[str, str], dict[str, NumberRange]]:
-    """Return the columns that are not scores, each with the reason, and the ranges of columns of numbers."""
     reasons = {name: reason for name in columns if (reason := _describe_by_name(table, name))}
-    ranges: dict[str, NumberRange] = {}
-    if not table.n_rows:
-        return reasons, ranges
-    for name in columns:
-        if name in reasons:
-            continue
-        if table.is_numeric(name):
-            ranges[name] = NumberRange.from_numbers(table.get_numbers(name))
+    for name in (name for name in columns if name not in reasons and table.n_rows):
+        is_number, is_setting = table.is_numeric(name), SETTING_NAMES.fullmatch(name)
+        if is_number and not is_setting:
             continue
         column = Factor.from_values(table.columns[name])
-        if _are_dates(column):
-            reasons[name] = TIME
-        elif len(column.levels) == 1 and table.n_rows >= MIN_ROWS and column[0]:
+        if len(column.levels) == 1 and table.n_rows >= MIN_ROWS and column[0]:
             reasons[name] = CONSTANT
-    if table.n_rows >= MIN_ROWS:
-        reasons |= dict(_iter_non_scores(ranges))
-    return reasons, ranges
-
-
-def _iter_non_scores(ranges: Mapping[str, NumberRange]) -> Iterator[tuple[str, str]]:
-    """Yield the numeric columns that cannot be scores, judged beside the other columns, each with the reason.
-
-    A constant may be the score of a system (always 0 or 1, a baseline's 0.5). It is none where it is a setting by its
-    name, or a whole number beyond the scale of the others, which are shares.
-    """
-    counting = [name for name, numbers in ranges.items() if numbers.is_counting]
-    times = [name for name, numbers in ranges.items() if numbers.are_times]
-    constant = {name: numbers.constant for name, numbers in ranges.items() if numbers.constant is not None}
-    scores = [numbers for name, numbers in ranges.items() if name not in {*counting, *times, *constant}]
-    if not scores:
-        return
-    yield from ((name, COUNTS) for name in counting)
-    yield from ((name, TIME) for name in times)
-    are_shares = all(numbers.lowest >= 0 and numbers.highest <= 1 for numbers in scores)
-    for name, value in constant.items():
-        is_off_scale = are_shares and ranges[name].is_whole and value not in {0, 1, 100}
-        if value not in {0, 1} and (is_off_scale or SETTING_NAMES.fullmatch(name)):
-            yield name, CONSTANT
-
-
-def _is_counting(values: NDArray[np.float64]) -> bool:
-    steps = np.diff(values)
-    return bool(len(steps) and steps[0] != 0 and (steps == steps[0]).all())
+        elif not is_number and _are_dates(column):
+            reasons[name] = TIME
+    return reasons
 
 
 def _are_dates(column: Factor) -> bool:
     return len(column.levels) > 1 and all(DATE_PATTERN.fullmatch(level) for level in column.levels)
-
-
-def _describe_constants(table: FileTable, ranges: Mapping[str, NumberRange]) -> Iterator[str]:
-    """Yield notes on constant columns that are nevertheless taken as systems."""
-    for name, numbers in ranges.items():
-        value = numbers.constant
-        if value is not None and value not in {0, 1} and not np.isnan(value):
-            yield ScopeNote(
-                f"{table.path}: column {name!r} is {value:g} in every row, and is compared as a system; if it is "
-                f"none, add {spell('ignore', name)}"
-            )

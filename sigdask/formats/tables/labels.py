@@ -23,7 +23,6 @@ from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, reord
 from sigdask.formats.reading.columns import MISSING, is_number
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import select_one_sample
-from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_labels, remove_label_bookkeeping, select_systems
 from sigdask.interface import spell
@@ -158,7 +157,7 @@ PREDICTION_NAMES = (*ANSWER_NAMES, "output", "system", "label", "labels")
 def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read gold labels and predictions."""
     if gold is None and len(sources) == 1:
-        return _read_one_table(remove_summary_rows(read_table(sources[0].path, options.ignore), options), options)
+        return _read_one_table(read_table(sources[0].path, options.ignore), options)
     tables = [read_table(source.path, options.ignore) for source in sources]
     return build_label_counts(sources, tables, None if gold is None else read_table(gold, options.ignore), options)
 

@@ -1,18 +1,14 @@
 """Conversion of written scores to numbers: decimal commas, thousands separators, truth values, and lists of one number.
 
-All score columns of a table are converted in the same way. A cell that can be read in one way only is converted with a
-note. If it can be read in two ways, an error asks. Columns of labels and ids stay as they are.
-
-A comma is a decimal comma if a number of digits other than three follows it, or if no digit or a 0 stands before it
-(`0,125`). If every comma of a table may also separate thousands (`1,234`), the option `decimal` of the format must be
-given.
+All score columns of a table are converted in the same way. Columns of labels and ids stay as they are. A comma may
+separate decimals or thousands: the option `decimal` of the format says which.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,14 +18,10 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.columns import MISSING, find_numbers, is_number
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_rows, list_unnamed_scores, remove_bookkeeping, select_scores
 from sigdask.interface import spell
 from sigdask.text import describe_items
-
-AMBIGUOUS_COMMA = re.compile(r"[+-]?[^0,].{0,2},.{3}")
-"""Pattern of a number whose comma may separate thousands or decimals."""
 
 GROUPED_NUMBERS = {mark: re.compile(rf"[+-]?[1-9][0-9]{{0,2}}({re.escape(mark)}[0-9]{{3}})+") for mark in ",."}
 """Pattern of whole numbers with separators of thousands."""
@@ -50,69 +42,33 @@ def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal
     Raises
     ------
     InputError
-        The decimal separator is not specified and cannot be inferred.
+        A number has a comma, and the decimal separator is not specified.
     """
     texts = {name: cells.compact() for name, cells in texts.items()}  # each with a buffer of its own, to be searched
     if decimal == ".":
         return replace(table, columns={**table.columns, **_remove_thousands(texts, ",")})
-    commas = {name: column for name, cells in texts.items() if (column := _CommaColumn.from_texts(cells)) is not None}
-    columns = {**table.columns, **{name: column.pointed for name, column in commas.items()}}
+    pointed = {name: column for name, cells in texts.items() if (column := _replace_commas(cells)) is not None}
     if decimal == ",":
-        rest = {name: Texts.from_values(cells).compact() for name, cells in table.columns.items() if name not in commas}
-        return replace(table, columns=columns | _remove_thousands(rest, "."))
-    if not commas:
-        return table
-    doubtful = [name for name, column in commas.items() if column.has_points or column.clear is None]
-    if any(column.has_points for column in commas.values()) or len(doubtful) == len(commas):
-        name, row = doubtful[0], commas[doubtful[0]].row
+        rest = {
+            name: Texts.from_values(cells).compact() for name, cells in table.columns.items() if name not in pointed
+        }
+        return replace(table, columns={**table.columns, **pointed, **_remove_thousands(rest, ".")})
+    for name in pointed:
+        row, cell = next((k, text) for k, text in enumerate(texts[name]) if "," in text)
         raise InputError(
-            f"{table.path}, line {table.lines[row]}, column {name!r}: found {commas[name].cells[row]!r}. Does the "
-            f"comma separate decimals or thousands? Say {spell('format', 'table:decimal=,')} or "
-            f"{spell('format', 'table:decimal=.')}"
+            f"{table.path}, line {table.lines[row]}, column {name!r}: found {cell!r}. Does the comma separate decimals "
+            f"or thousands? Say {spell('format', 'table:decimal=,')} or {spell('format', 'table:decimal=.')}"
         )
-    name, row = next((name, column.clear) for name, column in commas.items() if column.clear is not None)
-    column_text = f", column {name!r}" if name else ""
-    note = (
-        f"{table.path}: decimal commas: {commas[name].cells[row]!r} (line {table.lines[row]}{column_text}) is read as "
-        f"{commas[name].pointed[row]}"
-    )
-    return replace(table, columns=columns, notes=[*table.notes, note])
+    return table
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _CommaColumn:
-    """A column of numbers, some of them with a comma.
-
-    Attributes
-    ----------
-    cells, pointed : Texts
-        Cells as written, and with points in place of commas.
-    row : int
-        The first cell with a comma.
-    clear : int or None
-        The first in which it cannot part thousands.
-    has_points : bool
-        Whether others hold a point.
-    """
-
-    cells: Texts
-    pointed: Texts
-    row: int
-    clear: int | None
-    has_points: bool
-
-    @staticmethod
-    def from_texts(cells: Texts) -> _CommaColumn | None:
-        """Return the column with its commas located, or None if it has none or holds other text than numbers."""
-        is_comma = cells.buffer == ord(",")
-        if not is_comma.any():
-            return None
-        pointed = Texts(np.where(is_comma, np.uint8(ord(".")), cells.buffer), cells.starts, cells.stops)
-        if find_numbers(pointed) is None:
-            return None
-        row = next(k for k, text in enumerate(cells) if "," in text)
-        clear = (k for k, text in enumerate(cells) if "," in text and not AMBIGUOUS_COMMA.fullmatch(text))
-        return _CommaColumn(cells, pointed, row, next(clear, None), bool((cells.buffer == ord(".")).any()))
+def _replace_commas(cells: Texts) -> Texts | None:
+    """Return a column of numbers, some with a comma, with points instead; None for other columns."""
+    is_comma = cells.buffer == ord(",")
+    if not is_comma.any():
+        return None
+    pointed = Texts(np.where(is_comma, np.uint8(ord(".")), cells.buffer), cells.starts, cells.stops)
+    return None if find_numbers(pointed) is None else pointed
 
 
 def _remove_thousands(columns: Mapping[str, Texts], mark: str) -> dict[str, Texts]:
@@ -203,10 +159,10 @@ def find_row_score(table: FileTable, options: Options) -> str | None:
 
 
 def read_score_table(source: Source, options: Options, *, costs: bool = True) -> FileTable:
-    """Read a score table as numbers, without bookkeeping columns and summary rows."""
+    """Read a score table as numbers, without bookkeeping columns."""
     table = read_table(source.path, options.ignore, options.decimal)
     check_rows(table, options)
-    return remove_summary_rows(convert_scores(remove_bookkeeping(table, options, costs=costs), options), options)
+    return convert_scores(remove_bookkeeping(table, options, costs=costs), options)
 
 
 def convert_scores(table: FileTable, options: Options, columns: Sequence[str] | None = None) -> FileTable:

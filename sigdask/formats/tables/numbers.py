@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Floats
-from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
 from sigdask.formats.reading.options import Options, Source, list_system_names
@@ -22,9 +21,6 @@ from sigdask.formats.tables.bookkeeping import remove_bookkeeping, select_system
 from sigdask.formats.tables.labels import find_gold_column, get_gold_column, get_prediction_column
 from sigdask.formats.tables.notation import convert_scores
 from sigdask.interface import spell
-
-ERROR_METRICS = frozenset({"MAE", "MSE", "RMSE", "R2"})
-CLEAR_CORRELATION = 0.5
 
 
 def read_numbers(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -102,22 +98,4 @@ def _build_counts(
 ) -> Counts:
     gold = _read_column(base, gold_column, FILE_ORDER)
     groups = get_group_columns(base, replace(options, ignore=(*options.ignore, gold_column)))
-    warnings = [*notes, *_describe_scales(gold, predictions, options.metrics)]
-    return Counts.from_numbers(gold, predictions, ids=ids, groups=groups, warnings=warnings)
-
-
-def _describe_scales(gold: Floats, predictions: Mapping[str, Floats], metrics: Sequence[str]) -> Iterator[ScopeNote]:
-    """Yield notes on predictions that are correlated with gold but on another scale, so that errors mean little."""
-    if metrics and ERROR_METRICS.isdisjoint(metrics):
-        return
-    with np.errstate(over="ignore", invalid="ignore"):
-        far = [name for name, column in predictions.items() if np.mean((column - gold) ** 2) > gold.var() > 0]
-        correlations = {name: np.corrcoef(gold, predictions[name])[0, 1] for name in far if predictions[name].var()}
-    for name, correlation in correlations.items():
-        column = predictions[name]
-        if correlation >= CLEAR_CORRELATION:
-            yield ScopeNote(
-                f"predictions of {name} ({column.min():g} to {column.max():g}) correlate well with gold "
-                f"({gold.min():g} to {gold.max():g}; {correlation:.2f}), but their values are far from it: are they "
-                "on another scale? If so, MAE, MSE, RMSE and R2 mean nothing; bring them to the scale of gold"
-            )
+    return Counts.from_numbers(gold, predictions, ids=ids, groups=groups, warnings=notes)

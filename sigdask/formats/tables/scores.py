@@ -19,15 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import CLEAR_ITEMS, LARGE_SCORE, MAX_CORRELATED, MAX_ROWS, find_uncorrelated
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, Floats, LazyColumns
 from sigdask.counts.precision import ScoreMatrix
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
 from sigdask.errors import InputError, MissingColumnError
-from sigdask.formats.reading import summaries
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
-from sigdask.formats.reading.averages_only import STEP, is_metric_name
+from sigdask.formats.reading.averages_only import (
+    STEP,
+    SUMMARY_WORDS,
+    describe_summary_items,
+    is_metric_name,
+    is_summary_name,
+)
 from sigdask.formats.reading.columns import MAX_EXACT, MISSING, TypedColumn, has_numbers
 from sigdask.formats.reading.files import find_delimiter
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
@@ -45,12 +49,12 @@ from sigdask.formats.reading.tables import (
     build_header_error,
     read_table,
 )
-from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, MIN_ROWS, find_item_column, select_systems
+from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, find_item_column, select_systems
 from sigdask.formats.tables.labels import GOLD_NAMES, PREDICTION_NAMES
 from sigdask.formats.tables.notation import convert_scores, find_row_score, read_score_table
 from sigdask.interface import spell
 from sigdask.metrics import is_lower_better
-from sigdask.text import describe_items, format_list
+from sigdask.text import describe_items
 
 Integers = NDArray[np.intp]
 
@@ -67,23 +71,8 @@ DOUBTFUL_NAMES = frozenset({*GOLD_LIKE_NAMES, "y_true", "actual", "expected", "c
                             "difficulty", "year", "age", "weight"})  # fmt: skip
 """Names of columns that rarely name a system."""
 
-DOUBTFUL_ROWS = frozenset({"p", "p-value", "p_value", "pvalue", "p value", "t-test", "rank", "ranks", "ranking", "wins",
-                           "diff", "difference", "delta", "significance"})  # fmt: skip
-"""Names of last rows that rarely name an item."""
-
-MAX_SUMMARIES, MAX_DERIVED = 4, 8
-"""Number of last rows that are searched for summaries, and maximum number of columns searched for derived ones."""
-
-ROUNDED_TOTAL = 0.005
-"""Largest difference from 1 of a sum of rounded probabilities."""
-
-ROUNDED_SUM = 1e-9
-"""Largest rounding error of sums, relative to scores."""
-
 SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var", " std", " sd", " se")
 """Endings of columns that describe the scores of a system, and are not systems themselves."""
-
-MAX_CLASSES = 20
 
 
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -112,8 +101,6 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
                 else f"; or say {spell('format', 'table:decimal=,')} where commas part decimals"
             )
             raise build_header_error(table.path, table.lines[0], commas)
-        columns, notes = summaries.remove_summary_columns(table, columns)
-        warnings += notes
         if not columns:
             raise InputError(f"no column of scores besides ids; columns: {', '.join(table.columns)}", file=table.path)
         for column in columns:
@@ -198,17 +185,12 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
             return None
     cells = body.replace("\n", delimiter).split(delimiter)
     lowered = body.lower()
-    may_sum_up = any(word in lowered for word in summaries.SUMMARY_WORDS)
-    if may_sum_up and any(map(summaries.is_summary_name, cells[:: len(names)])):
+    may_sum_up = any(word in lowered for word in SUMMARY_WORDS)
+    if may_sum_up and any(map(is_summary_name, cells[:: len(names)])):
         return None
     scores = np.array([[*map(float, cells[k :: len(names)])] for k in range(1, len(names))])
     steps = np.diff(scores)
-    if (
-        len(scores) > scores.shape[1]
-        or (steps == steps[:, :1]).all(axis=1).any()
-        or np.abs(scores).max() >= MAX_SCORE
-        or any(_describe_values("", dict(zip(names[1:], scores, strict=True))))
-    ):
+    if len(scores) > scores.shape[1] or (steps == steps[:, :1]).all(axis=1).any() or np.abs(scores).max() >= MAX_SCORE:
         return None
     return Counts.from_scores(
         dict(zip(names[1:], scores, strict=True)),
@@ -240,9 +222,7 @@ def _have_plain_roles(names: tuple[str, ...]) -> bool:
         len(systems) > 1
         and id_name in ITEM_NAMES
         and ROLE_NAMES.isdisjoint(systems)
-        and not any(
-            summaries.is_summary_name(name) or STEP.fullmatch(name) or ROW_NAMES.fullmatch(name) for name in systems
-        )
+        and not any(is_summary_name(name) or STEP.fullmatch(name) or ROW_NAMES.fullmatch(name) for name in systems)
     )
 
 
@@ -281,7 +261,7 @@ def _describe_doubts(tables: Sequence[FileTable], scores: Mapping[str, Floats], 
         examples = ", ".join(summary[:3])
         yield f"{path}: columns {examples} look like a summary with one row per system; rows are taken for items"
         return
-    yield from _describe_doubtful_names(path, [*scores], (ids or ())[-MAX_SUMMARIES:])
+    yield from _describe_doubtful_names(path, [*scores], ids or ())
     named_by = {"file's name says": [table.path.name for table in tables], "systems' names say": [*scores]}
     lower = next((says for says, names in named_by.items() if all(map(is_lower_better, names))), None)
     if lower:
@@ -289,122 +269,15 @@ def _describe_doubts(tables: Sequence[FileTable], scores: Mapping[str, Floats], 
     if all(map(is_metric_name, scores)) and (len(tables) == 1 or len(scores) > len(tables)):
         hint = "if they are metrics, add a column `system` that names the system of each row"
         yield f"{path}: the columns are called like metrics, but are taken for systems; {hint}"
-    n_items = tables[0].n_rows
-    yield from describe_uncorrelated(scores, by_position=ids is None and len(tables) > 1)
-    most_systems = n_items if n_items < CLEAR_ITEMS else 3 * n_items  # tables of TREC have 129 runs on 50 topics
-    if len(scores) > most_systems > 1 and len(tables) == 1:
-        yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
-    yield from _describe_values(path, scores, has_ids=ids is not None)
-    if all(list(table.columns) == [""] for table in tables):
-        values = np.unique(np.concatenate(list(scores.values())))
-        if values[-1] > 1 and len(values) <= MAX_CLASSES and (values == np.arange(len(values)) + values[0]).all():
-            yield (
-                f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give "
-                f"{spell('gold', 'FILE')}"
-            )
-
-
-def _describe_doubtful_names(path: object, names: Sequence[str], last_ids: Sequence[str]) -> Iterator[str]:
-    for name in names:
-        if name.lower() in DOUBTFUL_NAMES or name.lower().endswith(SPREAD_ENDINGS):
-            yield f"{path}: column {name!r} is taken for a system's scores; if it is none, {spell('ignore', name)}"
-    for name in last_ids:
-        if name.lower() in DOUBTFUL_ROWS:
-            yield f"{path}: row {name!r} is taken for an item; remove it if it is none"
-
-
-def _describe_values(path: object, scores: Mapping[str, Floats], *, has_ids: bool = False) -> Iterator[str]:
-    """Yield notes on numbers that may not be scores of systems: a row of means, ranks, and columns made of others."""
-    names = [*scores][:MAX_CORRELATED]
-    columns = [scores[name] for name in names]
-    if len(scores) > 1 and len(columns[0]) >= MIN_ROWS * has_ids and summaries.has_mean_row(scores.values()):
-        yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
-    if len(scores) > 1 and len(columns[0]) >= MIN_ROWS and summaries.has_mean_row([column[::-1] for column in columns]):
-        yield f"{path}: the first row holds the means or totals of the others; remove it if it is no item"
-    values = np.column_stack([column[:MAX_ROWS] for column in columns]).astype(np.float64)
-    values = values[~np.isnan(values).any(axis=1)]
-    if len(values) < MIN_ROWS or len(names) < 2:
-        return
-    if np.abs(values).max() > MAX_EXACT:
+    if any(np.fmax.reduce(np.abs(column), initial=0) > MAX_EXACT for column in scores.values()):
         yield f"{path}: scores exceed 2^53, so that their last digits are lost: subtract a number from all of them"
-    top, is_whole = values.max(axis=0), (values == np.rint(values)).all(axis=0)
-    if (~is_whole & (top <= 1)).any() and values.min() >= 0:
-        for k in np.flatnonzero(is_whole & (top > 1) & (top <= LARGE_SCORE)):
-            yield (
-                f"{path}: {names[k]!r} holds whole numbers up to {top[k]:g}, others shares: is it a system? If not, "
-                f"{spell('ignore', names[k])}"
-            )
-    yield from _describe_rows(path, values)
-    if len(names) <= MAX_DERIVED:
-        yield from _describe_derived(path, names, values)
 
 
-def _describe_rows(path: object, values: Floats) -> Iterator[str]:
-    """Yield a note on rows that hold ranks, codes of right and wrong, or probabilities of classes."""
-    n_systems = values.shape[1]
-    if (np.sort(values, axis=1) == np.arange(1, n_systems + 1)).all():
-        hint = f"If rank 1 is best, write {n_systems + 1} minus the rank"
-        yield f"{path}: each row holds the ranks 1 to {n_systems}, and higher is taken as better. {hint}"
-    elif {*values.ravel().tolist()} == {1, 2}:
-        yield f"{path}: every score is 1 or 2, and 2 is taken as better. If 1 is better, -m mean:better=lower"
-    elif values.min() >= 0 and (np.abs(values.sum(axis=1) - 1) < ROUNDED_TOTAL).all() and len(np.unique(values)) > 3:
-        yield f"{path}: scores of each row add up to 1. If columns are classes and no systems, give one file per system"
-
-
-def _describe_derived(path: object, names: Sequence[str], values: Floats) -> Iterator[str]:
-    """Yield a note on a column that is a difference, sum or maximum of others in every row."""
-    kept, largest = np.flatnonzero(np.ptp(values, axis=0) > 0), np.abs(values).max(axis=0)
-    head = values[:MIN_ROWS, kept]  # rules out nearly all
-    gaps = np.abs(head[:, :, None, None] + head[:, None, :, None] - head[:, None, None]).max(axis=0)
-    for part, other, whole in kept[np.argwhere(gaps <= ROUNDED_SUM * largest.max())].tolist():
-        columns = sorted({part, other, whole})
-        gap = np.abs(values[:, part] + values[:, other] - values[:, whole]).max()
-        if len(columns) == 3 and gap <= ROUNDED_SUM * largest[columns].min():
-            listed = format_list([repr(names[k]) for k in columns])
-            yield (
-                f"{path}: of columns {listed}, one is the difference or sum of the others in every row: leave out "
-                f"the one that is no system with {spell('ignore')}"
-            )
-            return
-    is_top = values == values.max(axis=1, keepdims=True)
-    for k in kept[is_top[:, kept].all(axis=0)].tolist() if len(names) > 2 else ():
-        others = np.delete(values, k, axis=1)
-        is_best = others == values[:, [k]]
-        if is_best.any(axis=1).all() and not is_best.all(axis=0).any():
-            yield (
-                f"{path}: {names[k]!r} is the largest score of every row: if it is no system, "
-                f"{spell('ignore', names[k])}"
-            )
-
-
-def describe_uncorrelated(scores: Mapping[str, Floats], *, by_position: bool) -> Iterator[str]:
-    """Yield a note on systems whose scores are uncorrelated with all others: in columns without ids, or if sorted."""
-    names = [*scores][:MAX_CORRELATED]
-    columns = np.column_stack([scores[name][:MAX_ROWS] for name in names])
-    columns = columns[~np.isnan(columns).any(axis=1)]
-    are_sorted = [_is_sorted(column) for column in columns.T]
-    odd = find_uncorrelated(columns) if len(columns) >= CLEAR_ITEMS and (by_position or any(are_sorted)) else []
-    if odd and by_position:
-        yield (
-            f"rows are matched by position, but scores of {format_list([names[k] for k in odd])} are not correlated "
-            "with other systems': are the items of all systems in the same order? Files with ids are matched by id"
-        )
-    elif by_position and len(columns) >= MIN_ROWS and len(names) > 1 and all(are_sorted):
-        yield (
-            "scores of all systems are sorted, and rows are matched by position: was each file sorted by itself? Then "
-            "the comparison means nothing"
-        )
-    elif alone := [names[k] for k in odd if are_sorted[k]]:
-        yield (
-            f"scores of {format_list(alone)} are sorted, and not correlated with other systems': was this column "
-            "sorted without its row? Then the comparison means nothing"
-        )
-
-
-def _is_sorted(column: Floats) -> bool:
-    """Return whether scores of three values or more rise or fall from row to row."""
-    before, after = column[:-1], column[1:]
-    return len(np.unique(column)) > 2 and bool((after >= before).all() or (after <= before).all())
+def _describe_doubtful_names(path: object, names: Sequence[str], ids: Sequence[str]) -> Iterator[str]:
+    for name in names:
+        if name.lower() in DOUBTFUL_NAMES or name.lower().endswith(SPREAD_ENDINGS) or is_summary_name(name):
+            yield f"{path}: column {name!r} is taken for a system's scores; if it is none, {spell('ignore', name)}"
+    yield from (f"{path}: {note}" for note in describe_summary_items(ids))
 
 
 DOCUMENT_NAMES = frozenset({"doc", "document", "docid", "doc_id", "document_id"})
@@ -462,7 +335,7 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
     if len(sources) > 1:
         remedy = f"give {spell('gold', 'FILE')} (the right ids), or one table with a column per system"
         raise InputError(f"format responses: several files and no gold list; {remedy}")
-    table = summaries.remove_summary_rows(read_table(sources[0].path, options.ignore), options)
+    table = read_table(sources[0].path, options.ignore)
     names = ("gold", "of_interest", "correct")
     name = table.require_column(options.gold_column, names, "column 'gold'", f"{spell('columns', 'gold=COLUMN')}")
     table = select_one_sample(table, table.find_id_column(options), options, gold=name)
@@ -507,26 +380,22 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     _check_long_rows(files, systems * len(metrics), codes, items, groups)
     columns = [f"{metric}\0{system}" if metric else system for metric in metrics for system in systems]
     scores = _build_long_scores(columns, codes, items, [file.scores for file in files])
-    names = items.levels[item_order]
-    dropped, notes = summaries.find_summary_items(names, scores.values())
-    is_kept = np.ones(len(names), np.bool_)
-    is_kept[list(dropped)] = False
-    ids = names[is_kept] if dropped else names
-    rows = first_rows[item_order][is_kept]
+    ids = items.levels[item_order]
+    rows = first_rows[item_order]
     item_groups = {name: column[rows] for name, column in zip(options.groups, groups, strict=True)}
     warnings = [
         *(note for file in files for note in file.table.notes),
-        *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes),
+        *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in describe_summary_items(ids)),
     ]
     score_names = {file.score for file in files}
     if metrics == [""] and len(score_names) == 1 and is_lower_better(*score_names):
         metrics = [*score_names]
     if metrics != [""]:
-        matrix = np.column_stack([column[is_kept] for column in scores.values()]).astype(np.float64)
+        matrix = np.column_stack([*scores.values()]).astype(np.float64)
         matrices = dict(zip(metrics, np.split(matrix, len(metrics), axis=1), strict=True))
         return build_score_counts(matrices, systems, ids, groups=item_groups, options=options, warnings=warnings)
     return Counts.from_scores(
-        {name: column[is_kept] for name, column in scores.items()} if dropped else scores,
+        scores,
         ids=ids,
         groups=item_groups,
         missing=options.missing_policy,

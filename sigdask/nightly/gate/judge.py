@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sigdask.counts.checks import are_other_scales
-from sigdask.metrics import may_be_share
 from sigdask.nightly.gate.non_inferiority import judge_within_margin
 from sigdask.nightly.gate.not_worse import judge_not_worse
 from sigdask.nightly.gate.rules import (
     ComparisonKey,
-    CoveredComparison,
     Evidence,
     GateContext,
     GateVerdict,
@@ -20,11 +17,9 @@ from sigdask.nightly.gate.rules import (
     RuleVerdict,
     covers_comparison,
     covers_metric,
-    describe_scope,
     format_rule_name,
     iter_covered,
 )
-from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.text import format_list
 
@@ -37,9 +32,7 @@ def judge_rules(
     table: Table,
     evidence: Evidence,
     *,
-    family: str = "test-set",
     runs_per_year: float = 365,
-    adjust: str | None = None,
 ) -> GateVerdict:
     """Return the verdict of a gate's rules on results.
 
@@ -51,19 +44,15 @@ def judge_rules(
         Results of all test sets, adjusted as the plan requests.
     evidence : Evidence
         Baselines, spreads, tests of margins, earlier failures.
-    family : {"metric", "test-set", "plan"}
-        Scope within which the plan adjusted p-values.
     runs_per_year : float
         Runs per year, for the expected number of false alarms.
-    adjust : str or None
-        The plan's adjustment.
 
     Raises
     ------
     InputError
         The results are not sufficient for a rule. The message says why.
     """
-    basis = replace(GateContext.from_rules(rules, table, evidence, family, runs_per_year), adjust=adjust)
+    basis = GateContext.from_rules(rules, table, evidence, runs_per_year)
     return GateVerdict(tuple(_judge_rule(rule, basis) for rule in rules))
 
 
@@ -81,30 +70,11 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
     if dropped := basis.evidence.dropped.get(verdict.name, ()):
         note = f"judged in the previous run, but not in this one: {_describe_keys(dropped)}"
         verdict = replace(verdict, notes=(*verdict.notes, note), n_gone=len(dropped))
-    if gains := [c for c in covered if c.gain > 0 and _is_on_other_scale(c.result, basis.evidence)]:
-        verdict = replace(verdict, passed=False, notes=(_describe_other_scales(gains), *verdict.notes))
     if absent:  # such baselines fail all rules but `NotWorse`
         note = f"not compared, because the systems have no item in common: {_describe_keys(absent)}"
         passed, n_blind = verdict.passed and isinstance(rule, NotWorse), verdict.n_blind + len(absent)
         verdict = replace(verdict, passed=passed, notes=(*verdict.notes, note), n_blind=n_blind)
     return verdict
-
-
-def _is_on_other_scale(r: Result, evidence: Evidence) -> bool:
-    return not evidence.negative_items.get((r.test_set, r.metric)) and are_other_scales(
-        r.score_a, r.score_b, is_share=may_be_share(r.metric)
-    )
-
-
-def _describe_other_scales(gains: Sequence[CoveredComparison]) -> str:
-    """Return why a rule fails although systems are ahead: their scores are on another scale than the baseline's."""
-    c, more_text = gains[0], f"; {len(gains) - 1:,} more" if len(gains) > 1 else ""
-    scores = [c.result.score_a, c.result.score_b]
-    score, baseline_score = scores if c.system == c.result.a else scores[::-1]
-    return (
-        f"{c.system} scores {score:g} and {c.baseline} {baseline_score:g} by {describe_scope(c)}{more_text}: shares "
-        f"and percentages, or two metrics? Bring both to one scale; if the gain is real, make {c.system} the baseline"
-    )
 
 
 def _explain_no_comparison(rule: Rule, basis: GateContext) -> str:

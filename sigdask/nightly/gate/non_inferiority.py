@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import scipy
 
+from sigdask.analysis.comparison.margins import MarginResult
 from sigdask.errors import InputError
 from sigdask.nightly.gate.rules import (
     POWER,
     CoveredComparison,
     Equivalent,
     GateContext,
-    MarginResult,
     RuleFinding,
     RuleVerdict,
     WithinMargin,

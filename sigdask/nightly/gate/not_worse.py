@@ -1,10 +1,9 @@
-"""The rule that nothing is significantly worse: adjusted p-values and the smallest detectable loss."""
+"""The rule that nothing is significantly worse: two tests by Holm's procedure, and the smallest detectable loss."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import scipy
 
@@ -12,7 +11,6 @@ from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound
 from sigdask.nightly.gate.rules import (
     POWER,
-    ComparisonKey,
     CoveredComparison,
     GateContext,
     NotWorse,
@@ -24,7 +22,6 @@ from sigdask.nightly.gate.rules import (
     get_key,
     sort_findings,
 )
-from sigdask.report.summary.sentences import describe_doubt
 from sigdask.results.columns import ScoredMetric
 from sigdask.results.record import Result
 from sigdask.statistics.multiplicity import holm
@@ -38,30 +35,24 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
     for c in covered:
         metric = ScoredMetric(c.result.metric, c.result.higher_is_better)
         check_direction(c.result.a, c.result.b, c.baseline, c.result.alternative, metric)
-    adjusted = _adjust_p_values(rule, covered, basis)
-    losses = [p for c, p in zip(covered, adjusted, strict=True) if c.is_worse]
-    n_levels = _count_levels(rule, covered, basis)
-    name = format_rule_name(rule)
     level = compute_run_level(rule, len(covered), basis.n_shared, basis.runs_per_year)
-    family_level = level if rule.false_alarms_per_year is None else level / n_levels
-    simulated = _simulate_losses(rule, covered, family_level, basis)
+    p_values = [float(p) for p in holm([c.result.p_value for c in covered])]
+    equal_scores = _adjust_equal_scores(covered, level)
     findings = [
-        _build_finding(rule, c, p, family_level, len(covered), basis, simulated.get(get_key(c.result)))
-        for c, p in zip(covered, adjusted, strict=True)
+        _build_finding(rule, c, p, p_equal, level, len(covered), basis)
+        for c, p, p_equal in zip(covered, p_values, equal_scores, strict=True)
     ]
+    losses = [max(f.p_value, f.p_equal_scores or 0.0) for f in findings if f.gain < 0]
     return RuleVerdict(
         rule=rule,
-        name=name,
+        name=format_rule_name(rule),
         passed=all(f.passed for f in findings),
-        p_value=min(1.0, n_levels * min(losses, default=1.0)),
+        p_value=min(losses, default=1.0),
         level=level,
         findings=sort_findings(findings),
-        alarms_per_year=basis.runs_per_year
-        * min(1.0, family_level * (len(covered) if basis.limits_share(rule) else n_levels)),
+        alarms_per_year=basis.runs_per_year * level,
         notes=tuple(_list_notes(rule, basis, level, findings)),
-        least_level={"holm": family_level / len(covered), "none": family_level}.get(rule.adjust),
-        repeats=basis.evidence.repeats.get(name),
-        n_blind=sum(f.detectable is not None and math.isinf(f.detectable) for f in findings),
+        n_blind=_count_blind(findings),
     )
 
 
@@ -90,13 +81,6 @@ def compute_run_level(rule: NotWorse, n_covered: int, n_shared: int, runs_per_ye
     return min(rule.alpha, rule.false_alarms_per_year / runs_per_year) * n_covered / max(n_shared, n_covered, 1)
 
 
-def _count_levels(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> int:
-    """Return the number of parts into which the rule's level is divided: 1, families or single comparisons."""
-    if rule.adjust == "holm":
-        return 1
-    return len(covered) if rule.adjust == "none" else len({basis.get_family(c.result) for c in covered})
-
-
 def check_direction(a: str, b: str, baseline: str, alternative: str, metric: AnyBound | ScoredMetric) -> bool:
     """Raise if a one-sided alternative cannot show that a system is worse than the baseline; return True otherwise.
 
@@ -117,55 +101,38 @@ def check_direction(a: str, b: str, baseline: str, alternative: str, metric: Any
     return True
 
 
-def _adjust_p_values(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> list[float]:
-    p_values = [c.result.p_value for c in covered]
-    if rule.adjust != "plan":
-        return [float(p) for p in holm(p_values)] if rule.adjust == "holm" else p_values
-    for k, c in enumerate(covered):
-        if c.result.p_adjusted is not None:
-            p_values[k] = c.result.p_adjusted
-        elif basis.sizes[basis.get_family(c.result)] > 1:
-            raise InputError(
-                'gate: adjust = "plan", but the results are not adjusted', remedy='choose "holm" or "none"'
-            )
-    return p_values
+def _adjust_equal_scores(covered: Sequence[CoveredComparison], level: float) -> list[float | None]:
+    """Return p of each comparison's equal-score test, adjusted by Holm's procedure.
 
-
-def _simulate_losses(
-    rule: NotWorse, covered: Sequence[CoveredComparison], level: float, basis: GateContext
-) -> dict[ComparisonKey, float]:
-    """Return the smallest loss of each comparison that simulation detects; empty if the rule does not simulate."""
-    detected: dict[ComparisonKey, float] = {}
-    if rule.detectable == "simulated":
-        groups: dict[tuple[str, str, int], list[CoveredComparison]] = {}
-        for c in covered:
-            group_key = c.result.test_set, c.result.alternative, _count_adjusted(rule, c, len(covered), basis)
-            groups.setdefault(group_key, []).append(c)
-        for (test_set, _, n), members in groups.items():
-            if (losses := basis.evidence.losses.get(test_set)) is not None:
-                detected |= losses.find_losses([c.result for c in members], [c.system for c in members], level / n)
-    return detected
+    None if there is no such test, or if no resample is as extreme and even so its p is above the level. Then the swap
+    test decides alone.
+    """
+    tests = [c.result.equal_scores for c in covered]
+    own = [None if test is None else test.p_value for test in tests]
+    floors = [0.0 if test is None else 1 / (test.n_resamples + 1) for test in tests]
+    adjusted = holm([c.result.p_value if p is None else p for c, p in zip(covered, own, strict=True)]).tolist()
+    return [
+        None if p is None or (p <= floor and p_adjusted > level) else p_adjusted
+        for p, floor, p_adjusted in zip(own, floors, adjusted, strict=True)
+    ]
 
 
 def _build_finding(
     rule: NotWorse,
     c: CoveredComparison,
     p: float,
+    p_equal: float | None,
     level: float,
     n_covered: int,
     basis: GateContext,
-    simulated: float | None,
 ) -> RuleFinding:
-    failed = c.is_worse and p <= level
-    smallest_level = level / _count_adjusted(rule, c, n_covered, basis)
-    # with max-T, the largest difference may be tested at the whole level
-    smallest = compute_detectable_loss(
-        c.result, basis.get_spread(c.result), smallest_level, reach=level if rule.adjust == "plan" else smallest_level
-    )
-    is_simulated = simulated is not None and smallest != math.inf
-    smallest = simulated if is_simulated else smallest
+    rejects = c.is_worse and p <= level
+    rejects_equal = rejects if p_equal is None else c.is_worse and p_equal <= level
+    failed, contested = rejects and rejects_equal, rejects != rejects_equal
+    smallest = compute_detectable_loss(c.result, basis.get_spread(c.result), level / n_covered)
     key = get_key(c.result)
     since = basis.evidence.first_failures.get((format_rule_name(rule), key)) if failed else None
+    standing = "worse, contested, than" if contested else _describe_standing(c, failed=failed)
     return RuleFinding(
         key=key,
         system=c.system,
@@ -174,22 +141,29 @@ def _build_finding(
         p_value=p,
         passed=not failed,
         detectable=smallest,
-        text=f"{c.system} is {_describe_standing(c, failed=failed)} {c.baseline} by {describe_scope(c)}: "
-        f"{c.gain:+.4g}, {format_p_equals(p, level)}{'' if rule.adjust == 'none' else ' adjusted'}, "
+        text=f"{c.system} is {standing} {c.baseline} by {describe_scope(c)}: "
+        f"{c.gain:+.4g}, {format_p_equals(p, level)} adjusted, "
         f"{'at most' if p <= level else 'above'} the level {format_lower_limit(level)}"
-        f"{_describe_doubt(c.result, p, level) if failed else ''}; "
+        f"{_describe_equal_scores(c.result, p_equal, level, rejects=rejects, contested=contested)}; "
         f"{_describe_detectable(smallest)}"
-        f"{' (simulated)' if is_simulated else ''}{_describe_plan_verdict(c, basis.alpha, failed=failed)}"
+        f"{_describe_plan_verdict(c, basis.alpha) if c.is_worse and not failed and not contested else ''}"
         f"{describe_since(since)}",
         level=level,
+        p_equal_scores=p_equal,
+        is_contested=contested,
         since=since,
     )
 
 
-def _describe_doubt(result: Result, p: float, level: float) -> str:
-    """Return a clause on doubts about a failure; which units decide is known only for the plan's verdict."""
-    kept = tuple(a for a in result.assumptions if a.kind != "few-units-decide")
-    return describe_doubt(replace(result, p_adjusted=p, assumptions=kept), level, points=False)
+def _describe_equal_scores(result: Result, p: float | None, level: float, *, rejects: bool, contested: bool) -> str:
+    """Return a clause on the equal-score test if it confirms or contests a loss, or if a failure lacks it."""
+    test = result.equal_scores
+    if p is None:
+        return f", without an equal-score test: {test.why}" if rejects and test and test.why else ""
+    if contested:
+        cause = f" ({test.cause})" if test and test.cause else ""
+        return f", but {format_p_equals(p, level)} of the equal-score test{cause}: no failure"
+    return f", as is {format_p_equals(p, level)} of the equal-score test" if rejects else ""
 
 
 def _describe_standing(c: CoveredComparison, *, failed: bool) -> str:
@@ -199,34 +173,25 @@ def _describe_standing(c: CoveredComparison, *, failed: bool) -> str:
     return "ahead of" if c.gain > 0 else "level with"
 
 
-def _describe_plan_verdict(c: CoveredComparison, alpha: float | None, *, failed: bool) -> str:
+def _describe_plan_verdict(c: CoveredComparison, alpha: float | None) -> str:
     """Return a clause on a loss that is significant at the plan's alpha but passes the gate, or ""."""
     p = c.result.p_value if c.result.p_adjusted is None else c.result.p_adjusted
-    if failed or alpha is None or not c.is_worse or p > alpha:
+    if alpha is None or p > alpha:
         return ""
     return f"; significant at the plan's alpha {alpha:g} ({format_p_equals(p, alpha)}), but no alarm of the gate"
 
 
-def _count_adjusted(rule: NotWorse, c: CoveredComparison, n_covered: int, basis: GateContext) -> int:
-    """Return the number of comparisons among which a comparison's p-value is adjusted."""
-    if rule.adjust != "plan":
-        return n_covered if rule.adjust == "holm" else 1
-    return basis.sizes[basis.get_family(c.result)]
-
-
-def compute_detectable_loss(
-    result: Result, sd: float | None, level: float, *, reach: float | None = None
-) -> float | None:
+def compute_detectable_loss(result: Result, sd: float | None, level: float) -> float | None:
     """Return the smallest loss that the test detects with power 0.8 at a significance level.
 
     Uses the normal approximation with the swap standard deviation. Infinite if so few units or trials have no p-value
-    of at most `reach` (by default the level). None if the spread of differences is unknown.
+    of at most the level. None if the spread of differences is unknown.
     """
     sides = 2 if result.alternative == "two-sided" else 1
     smallest_p = sides * 2.0**-result.n_units
     if result.method != "exact":
         smallest_p = max(smallest_p, 1 / (result.n_trials + 1))
-    if smallest_p > (level if reach is None else reach):
+    if smallest_p > level:
         return math.inf
     if not sd:
         return None
@@ -241,42 +206,29 @@ def _describe_detectable(smallest: float | None) -> str:
     return f"a loss of {format_upper_limit(smallest)} would be detected with power {POWER:g}"
 
 
+def _count_blind(findings: Sequence[RuleFinding]) -> int:
+    """Return the number of comparisons that could not fail."""
+    return sum(f.detectable is not None and math.isinf(f.detectable) for f in findings)
+
+
 def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:
-    n_blind = sum(f.detectable is not None and math.isinf(f.detectable) for f in findings)
-    if (repeated := basis.evidence.repeats.get(format_rule_name(rule))) is not None:
-        yield f"the outputs are the same as in run {repeated}: the two runs count as one"
     if rule.false_alarms_per_year is not None:
         budget = f"{rule.false_alarms_per_year:g} false alarms a year over {basis.runs_per_year:g} runs"
         if rule.alpha <= rule.false_alarms_per_year / basis.runs_per_year:
             budget = f"alpha {rule.alpha:g}, which is stricter than {budget}"
         share_text = f" of the gate's {basis.n_shared:,}" if basis.n_shared > len(findings) else ""
         n = f"{len(findings):,}{share_text} comparison{'' if len(findings) == 1 and not share_text else 's'}"
+        least = f"; before adjustment the smallest p must be at most {format_lower_limit(level / len(findings))}"
         yield (
-            f"this night's level is {format_lower_limit(level)} over {n}: "
-            f"{budget}{_describe_smallest_level(rule, level, len(findings))}"
+            f"this night's level is {format_lower_limit(level)} over {n}: {budget}{least if len(findings) > 1 else ''}"
         )
         if basis.evidence.n_runs > basis.runs_per_year:
             yield (
                 f"{basis.evidence.n_runs:,} runs with new inputs in the last 365 days, but runs_per_year is "
                 f"{basis.runs_per_year:g}: expect more false alarms than false_alarms_per_year; correct runs_per_year"
             )
-    if basis.limits_share(rule):
-        yield (
-            f'the plan\'s adjust = "{basis.adjust}" limits the share of false differences: a false alarm is likelier '
-            'than this level if other systems differ from the baseline; adjust = "holm" in the rule keeps to it'
-        )
-    if n_blind:
+    if n_blind := _count_blind(findings):
         yield (
             f"{n_blind} of {len(findings)} comparisons could not fail: too few units or trials for p to reach this "
             "level; use more"
         )
-
-
-def _describe_smallest_level(rule: NotWorse, level: float, n: int) -> str:
-    """Return a clause with the level that p must reach before adjustment, or "" if it is the rule's level."""
-    if n == 1 or rule.adjust == "plan":
-        return ""
-    return (
-        f"; before adjustment {'the smallest' if rule.adjust == 'holm' else 'each'} p must be at most "
-        f"{format_lower_limit(level / n)}"
-    )

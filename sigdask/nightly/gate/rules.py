@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.analysis.comparison.margins import NOT_BETTER, NOT_WORSE, MarginResult
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.statistics.matched_proportions import MatchedProportions
 from sigdask.statistics.rounding import format_upper_limit
 from sigdask.text import as_json, format_list, to_plain
 
@@ -33,33 +31,26 @@ ComparisonKey = tuple[str, str | None, str, str, str]
 class NotWorse:
     """The rule that no system is significantly worse than the baseline.
 
-    It also passes if a test set is too small to show a difference. So the smallest detectable difference is stated.
+    A system fails if both the swap test and the equal-score test reject. The rule also passes if a test set is too
+    small to show a difference, so the smallest detectable difference is stated.
 
     Attributes
     ----------
     alpha : float
         Level of the rule as a whole, or its maximum with `false_alarms_per_year`.
-    adjust : {"holm", "plan", "none"}
-        How p-values of its comparisons are adjusted: by Holm over all of them, as in the plan (within each of its
-        families), or not at all.
     baseline : str or None
         None uses the baseline of each test set.
     test_sets, metrics : tuple of str
         Test sets and metrics of the rule. Empty for all.
-    detectable : {"normal", "simulated"}
-        How the smallest detectable loss is computed: by the normal approximation, or by testing samples of the observed
-        units. No verdict depends on it.
     false_alarms_per_year : float or None
         The level of each run is this number divided by the runs per year. Rules share it in proportion to their numbers
         of comparisons, so that every comparison has the same share. The level does not depend on earlier runs.
     """
 
     alpha: float
-    adjust: Literal["holm", "plan", "none"] = "holm"
     baseline: str | None = None
     test_sets: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
-    detectable: Literal["normal", "simulated"] = "normal"
     false_alarms_per_year: float | None = None
 
 
@@ -77,8 +68,8 @@ class WithinMargin:
         As in `NotWorse`.
     """
 
-    sides: ClassVar[tuple[int, ...]] = (1,)
-    """Directions that are tested: 1 for "not worse by the margin", -1 for "not better"."""
+    sides: ClassVar[tuple[int, ...]] = (NOT_WORSE,)
+    """Sides that are tested."""
 
     margin: float
     alpha: float
@@ -100,39 +91,10 @@ class Equivalent(WithinMargin):
     """
 
     __slots__ = ()
-    sides = (1, -1)
+    sides = (NOT_WORSE, NOT_BETTER)
 
 
 Rule = NotWorse | WithinMargin
-
-
-@dataclass(frozen=True, slots=True)
-class MarginResult:
-    """A test of non-inferiority or equivalence of one system.
-
-    Attributes
-    ----------
-    p_value : float
-        One-sided p for a difference at least as bad as the margin. For equivalence, the larger of two.
-    method : str
-        The test and its limitations.
-    n_trials : int or None
-        Trials (or arrangements) of swaps of the shifted scores.
-    smallest_margin : float or None
-        Smallest margin that would be shown at the rule's level. Infinite if there is none, None if unknown. It is at
-        most the rule's margin if and only if p is at most alpha.
-    matched : MatchedProportions or None
-        Items with different 0/1 scores.
-    is_doubtful : bool
-        Whether p may be too small: few units differ, or rare differences are large.
-    """
-
-    p_value: float
-    method: str
-    n_trials: int | None = None
-    smallest_margin: float | None = None
-    matched: MatchedProportions | None = None
-    is_doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,33 +109,23 @@ class Evidence:
         Swap standard deviation of each comparison.
     margin_results : mapping of (NonInferior or Equivalent, Key) to MarginResult
         Tests of non-inferiority and equivalence.
-    repeats : mapping of str to int
-        For each rule (`format_rule_name`), the earlier run with the same outputs in all of its comparisons. The two are
-        one observation.
     first_failures : mapping of (str, Key) to int
         For each rule and comparison, the first run that failed and whose outputs have not changed since.
     dropped : mapping of str to sequence of Key
         Comparisons of each rule that the run before judged, and that this run lacks.
     n_runs : int
-        Number of runs with new inputs in the last 365 days, including this one.
+        Number of runs in the last 365 days, including this one. Runs with the same inputs one after another are one.
     absent : tuple of Key
         Comparisons that could not be made, because one of the systems lacks the items.
-    losses : mapping of str to LossDetection
-        Simulations of the smallest detectable losses, by test set.
-    negative_items : mapping of (str, str) to bool
-        By test set and metric, whether some items have negative scores, so that the metric is no share.
     """
 
     baselines: Mapping[str, str | None] = field(default_factory=dict)
     spreads: Mapping[ComparisonKey, float] = field(default_factory=dict)
     margin_results: Mapping[tuple[WithinMargin, ComparisonKey], MarginResult] = field(default_factory=dict)
-    repeats: Mapping[str, int] = field(default_factory=dict)
     first_failures: Mapping[tuple[str, ComparisonKey], int] = field(default_factory=dict)
     dropped: Mapping[str, Sequence[ComparisonKey]] = field(default_factory=dict)
     n_runs: int = 0
     absent: tuple[ComparisonKey, ...] = ()
-    losses: Mapping[str, Any] = field(default_factory=dict)
-    negative_items: Mapping[tuple[str, str], bool] = field(default_factory=dict)
 
     def __add__(self, other: Evidence) -> Evidence:
         names = [f.name for f in fields(self) if f.name not in {"n_runs", "absent"}]
@@ -210,6 +162,10 @@ class RuleFinding:
         Numbers of items that only the system, and only the baseline, has right, for 0/1 scores.
     level : float or None
         Level with which p was compared.
+    p_equal_scores : float or None
+        P-value of the equal-score test, adjusted if the rule adjusts. None if the rule or the scores have no such test.
+    is_contested : bool
+        Whether only one of the two tests shows a loss, so that the system does not fail.
     since : int or None
         The first run with this alarm, if the outputs have not changed since. Then it is not a new alarm.
     """
@@ -227,6 +183,8 @@ class RuleFinding:
     n_better: int | None = None
     n_worse: int | None = None
     level: float | None = None
+    p_equal_scores: float | None = None
+    is_contested: bool = False
     since: int | None = None
 
 
@@ -239,7 +197,7 @@ class RuleVerdict:
     rule : NotWorse, NonInferior or Equivalent
         The rule in the plan.
     name : str
-        Name of the rule's p-values in the store.
+        Name of the rule.
     passed : bool
         Whether the rule holds. A rule without comparisons does not.
     p_value : float
@@ -252,10 +210,6 @@ class RuleVerdict:
         Expected number of runs a year that fail though no system is worse (at most, for NotWorse).
     notes : tuple of str
         Notes on the whole gate.
-    least_level : float or None
-        Maximum of the smallest unadjusted p of all comparisons. None if the plan adjusts.
-    repeats : int or None
-        The earlier run whose observation this one repeats.
     n_blind : int
         Number of comparisons that could not fail for lack of data, or that could not be computed.
     n_gone : int
@@ -272,8 +226,6 @@ class RuleVerdict:
     findings: tuple[RuleFinding, ...]
     alarms_per_year: float
     notes: tuple[str, ...]
-    least_level: float | None = None
-    repeats: int | None = None
     n_blind: int = 0
     n_gone: int = 0
     n_doubtful: int = 0
@@ -282,6 +234,11 @@ class RuleVerdict:
     def failures(self) -> tuple[RuleFinding, ...]:
         """The comparisons that fail."""
         return tuple(finding for finding in self.findings if not finding.passed)
+
+    @property
+    def n_contested(self) -> int:
+        """Number of comparisons in which only one of two tests shows a loss."""
+        return sum(finding.is_contested for finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,32 +288,19 @@ def get_key(result: Result) -> ComparisonKey:
 
 
 def format_rule_name(rule: Rule) -> str:
-    """Return the text that identifies a rule in the history; a different level or margin changes it.
+    """Return the text that identifies a rule; the level is stated beside it.
 
     Examples
     --------
-    >>> format_rule_name(NotWorse(0.01))
-    'not-worse(alpha=0.01, adjust=holm)'
     >>> format_rule_name(NotWorse(0.05, false_alarms_per_year=4.0))
-    'not-worse(alpha=0.05, adjust=holm, false_alarms_per_year=4)'
+    'not-worse (false_alarms_per_year=4)'
     """
     kind = {NotWorse: "not-worse", NonInferior: "non-inferior", Equivalent: "equivalent"}[type(rule)]
-    settings = {k: v for k, v in asdict(rule).items() if v and k != "detectable"}
+    settings = {k: v for k, v in asdict(rule).items() if v and k != "alpha"}
     if "false_alarms_per_year" in settings:
         settings["false_alarms_per_year"] = f"{settings['false_alarms_per_year']:g}"
     setting_texts = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in settings.items()]
-    return f"{kind}({', '.join(setting_texts)})"
-
-
-def shorten_rule_name(name: str) -> str:
-    """Return a rule's name without its `alpha`, for texts that state the level at which the rule is judged.
-
-    Examples
-    --------
-    >>> shorten_rule_name("not-worse(alpha=0.05, adjust=holm)"), shorten_rule_name("equivalent(alpha=0.05)")
-    ('not-worse (adjust=holm)', 'equivalent')
-    """
-    return re.sub(r"\(alpha=[^,)]*(?:, )?", " (", name).removesuffix(" ()")
+    return f"{kind} ({', '.join(setting_texts)})" if setting_texts else kind
 
 
 MAX_METRICS = 6
@@ -373,62 +317,33 @@ class GateContext:
         The results.
     evidence : Evidence
         Further data that rules need.
-    family : {"metric", "test-set", "plan"}
-        Scope within which the plan adjusted p-values.
     runs_per_year : float
         Runs per year, for the expected number of false alarms.
-    sizes : mapping of tuple of str to int
-        Comparisons of each family.
     n_shared : int
         Comparisons of all rules that share the false alarms of a year.
     alpha : float or None
         The level of the plan's tables, which may differ from the gate's.
-    adjust : str or None
-        The plan's adjustment.
     """
 
     table: Table
     evidence: Evidence
-    family: str
     runs_per_year: float
-    sizes: Mapping[tuple[str, ...], int]
     n_shared: int = 0
     alpha: float | None = None
-    adjust: str | None = None
-
-    def limits_share(self, rule: NotWorse) -> bool:
-        """Return whether a rule's p-values limit the share of false differences, not the probability of one."""
-        is_rate = rule.adjust == "plan" and self.adjust in {"bh", "by"}
-        return is_rate and max(self.sizes.values(), default=0) > 1
 
     @staticmethod
-    def from_rules(
-        rules: Sequence[Rule], table: Table, evidence: Evidence, family: str, runs_per_year: float
-    ) -> GateContext:
-        """Return the context for some rules, with the numbers of comparisons that their levels depend on."""
-        codes = np.column_stack([table.test_set.codes, table.metric.codes])
-        distinct, n_rows = np.unique(codes, axis=0, return_counts=True)
-        sizes = Counter[tuple[str, ...]]()
-        for (test_set, metric), n in zip(distinct.tolist(), n_rows.tolist(), strict=True):
-            sizes[_build_family_key(family, table.test_set.values[test_set], table.metric.values[metric].name)] += n
+    def from_rules(rules: Sequence[Rule], table: Table, evidence: Evidence, runs_per_year: float) -> GateContext:
+        """Return the context for some rules, with the number of comparisons that their levels depend on."""
         n_shared = sum(
             len(select_rows(rule, table, evidence.baselines))
             for rule in rules
             if isinstance(rule, NotWorse) and rule.false_alarms_per_year is not None
         )
-        return GateContext(table, evidence, family, runs_per_year, sizes, n_shared, table.alpha)
-
-    def get_family(self, result: Result) -> tuple[str, ...]:
-        """Return the key of the family of comparisons in which the plan adjusted a result's p-value."""
-        return _build_family_key(self.family, result.test_set, result.metric)
+        return GateContext(table, evidence, runs_per_year, n_shared, table.alpha)
 
     def get_spread(self, result: Result) -> float | None:
         """Return the standard deviation of a comparison's difference over trials, or None where it is unknown."""
         return self.evidence.spreads.get(get_key(result))
-
-
-def _build_family_key(family: str, test_set: str, metric: str) -> tuple[str, ...]:
-    return {"metric": (test_set, metric), "test-set": (test_set,)}.get(family, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,8 +410,8 @@ def describe_scope(c: CoveredComparison) -> str:
 
 
 def sort_findings(findings: Sequence[RuleFinding]) -> tuple[RuleFinding, ...]:
-    """Return the findings with those that failed before those that passed."""
-    return tuple(sorted(findings, key=lambda f: f.passed))
+    """Return the findings: those that failed, those that are contested, and those that passed."""
+    return tuple(sorted(findings, key=lambda f: (f.passed, not f.is_contested)))
 
 
 def find_largest_losses(findings: Sequence[RuleFinding]) -> dict[str, float]:

@@ -7,11 +7,10 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sigdask import formats, metrics
-from sigdask.analysis.comparison.families import SHARED_TRIALS
 from sigdask.counts.checks import canonicalize
 from sigdask.errors import InputError
 from sigdask.io import addresses
-from sigdask.nightly.gate.rules import NotWorse, Rule
+from sigdask.nightly.gate.rules import Rule
 from sigdask.nightly.plan.errors import MAX_SHOWN, PlanKey, format_value, suggest_nearest
 from sigdask.nightly.plan.model import Plan
 from sigdask.nightly.test_sets import TestSet
@@ -84,7 +83,6 @@ def check_plan(plan: Plan, complain: Complain) -> None:
                 ("test_set", number, "name"),
                 f"{format_value(test_set.name)} is already the name of test_set[{first_number}]; choose another",
             )
-    _check_adjustment(plan, complain)
     uses = list_inputs(plan)
     for key, path in _iter_outputs(plan):
         if path in uses:
@@ -92,24 +90,6 @@ def check_plan(plan: Plan, complain: Complain) -> None:
         uses[path] = f"what {'.'.join(map(str, key))} writes"
     for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
         _check_rule(rule, plan, ("gate", "rules", number), complain)
-
-
-def _check_adjustment(plan: Plan, complain: Complain) -> None:
-    adjust = plan.comparison["adjust"]
-    settings = {(t.comparison["alternative"], t.comparison["trials"]) for t in plan.test_sets}
-    if adjust in SHARED_TRIALS and plan.family == "plan" and len(settings) > 1:
-        complain(
-            ("family",),
-            f"adjust = {format_value(adjust)} over the whole plan needs one alternative and one number of "
-            "trials; found " + ", ".join(sorted(f"{a}, {n or 'default'} trials" for a, n in settings)),
-        )
-    sides = sorted({a for a, _ in settings})
-    if adjust is None and plan.family == "plan" and len(sides) > 1:
-        complain(
-            ("family",),
-            f"the default adjustment over the whole plan needs one alternative; found {', '.join(sides)}: choose one, "
-            'or adjust = "holm"',
-        )
 
 
 def list_inputs(plan: Plan) -> dict[Path, str]:
@@ -150,8 +130,6 @@ def _check_rule(rule: Rule, plan: Plan, key: PlanKey, complain: Complain) -> Non
         check_rule_metrics(rule, {name for t in covered for name in t.metrics}, key, complain)
     for test_set in covered:
         _check_baseline(rule, test_set, key, complain)
-    if isinstance(rule, NotWorse) and rule.adjust == "plan" and plan.comparison["adjust"] == "none":
-        complain((*key, "adjust"), 'found "plan", but the plan has adjust = "none"; expected "holm" or "none"')
 
 
 def check_rule_metrics(rule: Rule, compared: Iterable[str], key: PlanKey, complain: Complain) -> None:

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
 from sigdask.interface import PLAN_KEYS
-from sigdask.nightly.test_sets import Family
 from sigdask.options import (
     FIGURE_STYLE,
     LABEL_READING,
@@ -159,7 +158,7 @@ ELSEWHERE = ("baseline", "cluster", "unit")
 PYTHON_ONLY = ("together", "progress", "cache", "beside", "blocks_per_task")
 """Options of comparisons that plans do not have."""
 
-OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "grouping", "workers")
+OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "workers")
 """Options that all test sets share."""
 
 COMPARISON = choose_options(OPTIONS, (*ELSEWHERE, *PYTHON_ONLY), pairs="all", interval="none")
@@ -257,20 +256,7 @@ RULE_SCOPE = (
 """Keys that choose the comparisons of a rule of the gate."""
 
 
-NOT_WORSE_OPTIONS = (
-    Option(
-        "Adjust p by Holm over all comparisons of the rule, like the plan, or not at all. By default like the plan if "
-        "it sets an adjustment, else by Holm.", name="adjust", choices=("holm", "plan", "none")
-    ),
-    *RULE_SCOPE,
-    Option(
-        "How the smallest loss that would be detected is found: by the normal approximation, or by samples of the "
-        "observed units, each judged by the test.", "normal", name="detectable", choices=("normal", "simulated")
-    ),
-)  # fmt: skip
-
-
-@plan_table(NOT_WORSE_OPTIONS, after="alpha")
+@plan_table(RULE_SCOPE, after="alpha")
 class NotWorseKeys:
     """No system is significantly worse than the baseline."""
 
@@ -352,7 +338,6 @@ class PlanKeys:
         Field(max_length=MAX_ENTRIES, description="Labellings to test for independence of another labelling."),
     ] = ()
     name: Annotated[Text | None, Field(description="Name of the plan. By default the file's name.")] = None
-    family: Annotated[Family, Field(description="Comparisons that are adjusted together.")] = "test-set"
     cluster: Annotated[
         Cluster, Field(description="A value of --cluster, or a table with `class` and its options, or with `file`.")
     ] = "auto"

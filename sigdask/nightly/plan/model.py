@@ -16,7 +16,7 @@ from sigdask.formats import Source, candidates
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.interface import use_interface
 from sigdask.nightly.gate.rules import Rule
-from sigdask.nightly.test_sets import DataFiles, Family, HasComparison, TestSet
+from sigdask.nightly.test_sets import DataFiles, HasComparison, TestSet
 from sigdask.options import (
     FigureStyleOptions,
     IndependenceOptions,
@@ -187,10 +187,7 @@ class Plan(HasComparison):
     test_sets : tuple of TestSet
         Test sets, in the order of the file.
     comparison : SelectionOptions
-        Options that all test sets share: seed, alpha, second_run, adjust, grouping and workers.
-    family : {"metric", "test-set", "plan"}
-        Comparisons whose p-values are adjusted together: of one metric on a test set, of a test set, or of the whole
-        plan.
+        Options that all test sets share: seed, alpha, second_run, adjust and workers.
     cluster : str or ClusterDescription
         Where trials are counted: a value of `--cluster`, or the description in the plan's table `[cluster]`.
     store : str
@@ -209,7 +206,6 @@ class Plan(HasComparison):
     name: str
     test_sets: tuple[TestSet, ...]
     comparison: SelectionOptions
-    family: Family
     cluster: ClusterSpec
     store: str
     report: ReportFiles = ReportFiles()

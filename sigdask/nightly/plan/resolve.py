@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from sigdask.analysis.candidate_rankings.spec import RankingSpec, convert_cutoffs
@@ -90,7 +90,6 @@ def resolve_plan(keys: tables.PlanKeys, path: Path, complaints: list[Complaint],
         name=keys.name or path.stem,
         test_sets=tuple(_build_test_set(entry, shared, location, ("test_set", n)) for entry, n in numbered),
         comparison=fill_options(SelectionOptions, shared),
-        family=keys.family,
         cluster=_resolve_cluster(keys.cluster, location),
         store=_resolve_store(keys.store, path, location),
         report=_build_report(keys.report, location),
@@ -334,13 +333,10 @@ def _build_rule(rule: Any, shared_options: GivenOptions, gate: Any) -> Rule:
         return NonInferior(margin=rule.margin, **shared)
     if isinstance(rule, tables.EquivalentKeys):
         return Equivalent(margin=rule.margin, **shared)
-    adjust: Literal["holm", "plan", "none"] = "holm" if shared_options.get("adjust", "none") == "none" else "plan"
     false_alarms = gate.false_alarms_per_year
     if false_alarms is None and rule.alpha is None:
         false_alarms = FALSE_ALARMS_PER_YEAR
-    return NotWorse(
-        adjust=rule.adjust or adjust, detectable=rule.detectable, false_alarms_per_year=false_alarms, **shared
-    )
+    return NotWorse(false_alarms_per_year=false_alarms, **shared)
 
 
 def _find_command(command: tuple[str, ...], location: _PlanLocation) -> tuple[str, ...]:

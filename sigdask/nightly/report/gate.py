@@ -16,7 +16,6 @@ from sigdask.nightly.gate.rules import (
     find_largest_losses,
     format_losses,
     is_new_failure,
-    shorten_rule_name,
 )
 from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
 from sigdask.text import format_count, format_list, make_printable
@@ -27,11 +26,10 @@ MAX_PASSED = 5
 MAX_KEPT = 50
 """Maximum number of comparisons of a rule whose texts are in a run's record, failures first."""
 
-RULE_KEYS = (
-    "name", "passed", "p_value", "level", "least_level", "repeats", "n_blind", "n_gone", "n_doubtful",
-    "alarms_per_year",
+RULE_KEYS = ("name", "passed", "p_value", "level", "n_blind", "n_contested", "n_gone", "n_doubtful", "alarms_per_year")
+FINDING_KEYS = (
+    "system", "baseline", "gain", "p_value", "p_equal_scores", "level", "passed", "is_contested", "since", "text",
 )  # fmt: skip
-FINDING_KEYS = ("system", "baseline", "gain", "p_value", "level", "passed", "since", "text")
 """Keys of each comparison in a run's record."""
 
 
@@ -46,14 +44,13 @@ def _describe_limits(verdict: GateVerdict) -> str:
     """Return a clause on what limits the meaning of a passed gate, such as comparisons that could not fail."""
     n_gone = sum(rule.n_gone for rule in verdict.rules)
     clauses = (
+        (sum(rule.n_contested for rule in verdict.rules), "{} contested: one of two tests shows a loss"),
         (sum(rule.n_blind for rule in verdict.rules), "{} could not fail, for lack of data"),
         (n_gone, f"{{}} of the previous run {'is' if n_gone == 1 else 'are'} gone"),
         (sum(rule.n_doubtful for rule in verdict.rules), "p of {} may be too small"),
     )
     doubts = [text.format(format_count(n, "comparison")) for n, text in clauses if n]
-    repeats = {rule.repeats for rule in verdict.rules} - {None}
-    repeat_text = f", on the same outputs as run {min(filter(None, repeats))}" if len(repeats) == 1 else ""
-    return repeat_text + (f", but {', and '.join(doubts)} (see the notes)" if doubts else "")
+    return f", but {', and '.join(doubts)} (see below)" if doubts else ""
 
 
 def _clean(text: str) -> str:
@@ -77,9 +74,8 @@ def _describe_comparison(finding: RuleFinding) -> str:
 
 def _describe_rule(rule: RuleVerdict) -> Iterator[str]:
     passed = [f for f in rule.findings if f.passed]
-    n_shown = MAX_PASSED if rule.passed else 0
-    name = f"{shorten_rule_name(rule.name)}, level {format_lower_limit(rule.level)}"
-    yield f"  {'passed' if rule.passed else 'FAILED'}  {name}"
+    n_shown = max(MAX_PASSED if rule.passed else 0, rule.n_contested)
+    yield f"  {'passed' if rule.passed else 'FAILED'}  {_format_title(rule.name, rule.level)}"
     for finding in [*rule.failures, *passed[:n_shown]]:
         yield f"      {'' if finding.passed else '! '}{finding.text}"
     if len(passed) > n_shown:
@@ -89,6 +85,10 @@ def _describe_rule(rule: RuleVerdict) -> Iterator[str]:
     for note in rule.notes:
         yield f"      note: {note}"
     yield f"      false alarms expected a year: {format_alarms(rule)}"
+
+
+def _format_title(name: str, level: float) -> str:
+    return f"{name}, level {format_lower_limit(level)}"
 
 
 def build_record(verdict: GateVerdict) -> dict[str, Any]:
@@ -106,15 +106,11 @@ def format_record(verdict_record: Mapping[str, Any]) -> str:
     """
     lines = [f"gate: {'passed' if verdict_record['passed'] else 'FAILED'}"]
     for rule in verdict_record["rules"]:
-        if rule["passed"] and "level" in rule:
-            lines += [f"  passed  {shorten_rule_name(rule['name'])}, level {format_lower_limit(rule['level'])}"]
+        lines += [f"  {'passed' if rule['passed'] else 'FAILED'}  {_format_title(rule['name'], rule['level'])}"]
         if not rule["passed"]:
             failed = [finding["text"] for finding in _list_failures(rule)]
             n_more = rule["n_failed"] - len(failed)
-            name = rule["name"]
-            if "level" in rule:
-                name = f"{shorten_rule_name(name)}, level {format_lower_limit(rule['level'])}"
-            lines += [f"  FAILED  {name}", *(f"      ! {text}" for text in failed)]
+            lines += [f"      ! {text}" for text in failed]
             lines += [f"      and {n_more:,} more that failed"] if n_more else []
             lines += [f"      note: {note}" for note in rule["notes"]]
     return _clean("\n".join(lines))
@@ -139,8 +135,8 @@ def _build_finding_record(finding: RuleFinding, names: Sequence[str]) -> dict[st
 
 
 def format_levels(verdict: Mapping[str, Any]) -> str:
-    """Return the levels of a night's rules as text, or "" where its record has none."""
-    return ", ".join(dict.fromkeys(format_lower_limit(rule["level"]) for rule in verdict["rules"] if "level" in rule))
+    """Return the levels of a night's rules as text."""
+    return ", ".join(dict.fromkeys(format_lower_limit(rule["level"]) for rule in verdict["rules"]))
 
 
 def is_alarm(verdict: Mapping[str, Any]) -> bool:
@@ -212,7 +208,7 @@ def render_junit(verdict: GateVerdict, name: str) -> str:
     """
     root = ET.Element("testsuites", _count_cases(verdict.rules, name))
     for rule in verdict.rules:
-        suite = ET.SubElement(root, "testsuite", _count_cases([rule], rule.name))
+        suite = ET.SubElement(root, "testsuite", _count_cases([rule], _format_title(rule.name, rule.level)))
         for finding in rule.findings:
             test_set, subset, _, _, metric = finding.key
             scope = test_set + (f".{subset}" if subset is not None else "")

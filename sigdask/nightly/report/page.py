@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.details import ComparisonDetails
-from sigdask.nightly.gate.rules import shorten_rule_name
 from sigdask.nightly.report.gate import format_levels, iter_reasons, list_findings
 from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, read_nights
 from sigdask.report import plots
@@ -131,7 +130,7 @@ def build_part(report: PlanReport) -> PagePart:
             "when": format_time(report.run.started),
             "before": report.before,
             "gate": verdict and _build_gate(verdict),
-            "is_unjudged": verdict is None and any("gate" in run.details for run in history.runs),
+            "is_unjudged": verdict is None and any("verdict" in run.details for run in history.runs),
             "levels": _format_level_spans(history),
             "most_reasons": MAX_REASONS,
             "changed": count_changes(report.changes),
@@ -149,11 +148,7 @@ def build_part(report: PlanReport) -> PagePart:
 
 
 def _build_gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    levels = [format_lower_limit(rule["level"]) if "level" in rule else "" for rule in verdict["rules"]]
-    rules = [
-        {**rule, "name": shorten_rule_name(rule["name"]) if level else rule["name"], "level_text": level}
-        for rule, level in zip(verdict["rules"], levels, strict=True)
-    ]
+    rules = [{**rule, "level_text": format_lower_limit(rule["level"])} for rule in verdict["rules"]]
     n_failed = sum(rule["n_failed"] or (not rule["passed"]) for rule in rules)
     return {**verdict, "rules": rules, "why": [*iter_reasons(verdict)], "n_failed": n_failed}
 

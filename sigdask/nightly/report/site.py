@@ -20,7 +20,6 @@ from pydantic import TypeAdapter
 
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.nightly.plan import Plan, read_store_and_name
 from sigdask.nightly.report.gate import list_failing_sets, list_first_reasons
 from sigdask.nightly.report.page import MAX_REASONS, join_tables, select_first
 from sigdask.nightly.report.text import format_gate, list_run_cells, write_report
@@ -109,44 +108,6 @@ def get_folder_name(plan: str) -> str:
         return plan
     digest = hashlib.sha256(plan.encode("utf-8", "backslashreplace")).hexdigest()[:8]
     return f"{plain or 'plan'}-{digest}"
-
-
-def write_site(folder: str | Path, *plans: Plan | str | Path) -> Path:
-    """Write or update a static site of plans, as `sigdask report --site` does.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Folder of the site. It is created if it does not exist.
-    *plans : Plan, str or Path
-        Plans, their files, or stores that have only one plan. Each must have been run.
-
-    Returns
-    -------
-    Path
-        The site's first page.
-
-    Raises
-    ------
-    InputError
-        A plan has no recorded results, or the site has another plan of the same name.
-    UnfinishedError
-        A file cannot be written.
-
-    Examples
-    --------
-    >>> write_site("site", "news.toml", "summaries.toml")  # doctest: +SKIP
-    PosixPath('site/index.html')
-    """
-    for plan in plans:
-        if isinstance(plan, Plan):
-            location, name = plan.store, plan.name
-        elif str(plan).endswith(".toml"):
-            location, name = read_store_and_name(plan)
-        else:
-            location, name = str(plan), None
-        write_stored_nights(Path(folder), location, name)
-    return Path(folder) / "index.html"
 
 
 def write_stored_nights(site: Path, store: str, plan: str | None) -> None:

@@ -40,8 +40,8 @@ from sigdask.statistics.rounding import format_p_equals, format_score
 from sigdask.text import format_count, format_duration, format_list, format_time, iter_json, make_printable, to_plain
 
 OPENED = (
-    "comparisons that the gate judges or the plan opens, the best system and its runner-up, and borderline results "
-    "(another seed or two more units could change them)"
+    "comparisons that the gate judges or the plan opens, the best system and its runner-up, and doubtful results "
+    "(contested, or another seed could change the verdict)"
 )
 NOT_OPENED = (
     "details of single comparisons need the data: they are on the page that `sigdask run` writes, and "

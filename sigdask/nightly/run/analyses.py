@@ -1,7 +1,7 @@
 """The other analyses of a plan's run: candidate rankings, tests of independence, and details of comparisons.
 
 Rankings and tests of independence are read, watched while they are counted, and evaluated. Details are made for the
-comparisons that the page opens: gated and borderline ones.
+comparisons that the page opens: gated and doubtful ones.
 """
 
 from __future__ import annotations
@@ -135,11 +135,7 @@ def open_recorded(
     inputs, settings = (report.run.details.get(kind, {}) for kind in ("inputs", "settings"))
     changed = [
         *(f"the files of {n}" for n, own in now["inputs"].items() if [*own.values()] != [*inputs.get(n, {}).values()]),
-        *(
-            f"the plan's {n}"
-            for n, value in now["settings"].items()
-            if n != "grouping" and value != settings.get(n, value)
-        ),
+        *(f"the plan's {n}" for n, value in now["settings"].items() if value != settings.get(n, value)),
     ]
     if changed:
         raise InputError(
@@ -165,17 +161,17 @@ def open_details(
     gated: Sequence[ComparisonKey] = (),
     open_pairs: Sequence[tuple[str, str]] = (),
 ) -> tuple[ComparisonDetails, ...]:
-    """Return the details of chosen, gated, leading and borderline comparisons, with their rows among all results."""
+    """Return the details of chosen, gated, leading and doubtful comparisons, with their rows among all results."""
     nonempty = [results for results in report.results.values() if len(results)]
     if not nonempty:
         return ()
     table = Table.join([results.table for results in nonempty])
     offsets = np.cumsum([0, *map(len, nonempty)])
-    borderline = [row + start for results, start in zip(nonempty, offsets.tolist(), strict=False)
-             for row in headline.build_verdict(results).close.tolist()]  # fmt: skip
+    doubtful = [row + start for results, start in zip(nonempty, offsets.tolist(), strict=False)
+             for row in headline.build_verdict(results).doubtful.tolist()]  # fmt: skip
     leading = Standings.from_table(table).list_leading_rows()
     chosen = find_pair_rows(table, open_pairs)
-    rows = select_rows(len(table), borderline, _iter_rows(table, gated), leading, chosen)
+    rows = select_rows(len(table), doubtful, _iter_rows(table, gated), leading, chosen)
     studies = [study for batch in batches for study in batch.studies]
     details_by_row = {detail.row: detail for study in studies for detail in compute_details(study, table, rows)}
     return tuple(details_by_row[row] for row in rows.tolist() if row in details_by_row)

@@ -27,7 +27,8 @@ from sigdask.nightly.plan.errors import Complaint, PlanKey, attempt, build_error
 from sigdask.nightly.plan.model import PlanEntrySize, RankedCandidates, TestedLabels
 from sigdask.nightly.run.analyses import PlanIndependence, PlanRankings
 from sigdask.nightly.run.work import prepare_sets
-from sigdask.nightly.test_sets import FamilySettings, PreparedSet, build_study, prepare_set
+from sigdask.nightly.test_sets import PreparedSet, build_study, prepare_set
+from sigdask.options import SelectionOptions
 
 
 def check_plan_data(plan: Plan, tell: ProgressCallback | None = None) -> list[PlanEntrySize]:
@@ -74,10 +75,10 @@ def check_plan_data(plan: Plan, tell: ProgressCallback | None = None) -> list[Pl
     return [size for size in sizes if size is not None]
 
 
-def _prepare_if_valid(plan: FamilySettings, shared: str, test_set: TestSet) -> PreparedSet | None:
+def _prepare_if_valid(settings: SelectionOptions, shared: str, test_set: TestSet) -> PreparedSet | None:
     """Return a test set as a run prepares it, or None if it has errors."""
     with suppress(InputError):
-        return prepare_set(plan, shared, test_set)
+        return prepare_set(settings, shared, test_set)
     return None
 
 
@@ -114,7 +115,7 @@ def _check_test_set(
         return None
     compared[test_set.name] = [metric.name for metric in metrics]
     _check_gate(plan, test_set, counts, metrics, complaints)
-    study = study or attempt(complaints, key, build_study, plan, [(test_set, counts)], metrics)
+    study = study or attempt(complaints, key, build_study, plan.comparison, test_set, counts, metrics)
     return attempt(complaints, key, _build_size, test_set, counts, study) if study else None
 
 

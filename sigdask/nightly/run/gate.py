@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import SigdaskError
 from sigdask.execution.run import count_jobs
-from sigdask.nightly.gate.evidence import gather_evidence
+from sigdask.nightly.gate.evidence import Count, gather_evidence
 from sigdask.nightly.gate.judge import judge_rules
-from sigdask.nightly.gate.margin_tests import Count
 from sigdask.nightly.gate.rules import ComparisonKey, Evidence, GateVerdict, format_rule_name, select_rows
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.model import fill_date
@@ -77,9 +77,7 @@ def judge_plan(
         plan.gate.rules,
         table,
         evidence,
-        family=plan.family,
         runs_per_year=plan.gate.runs_per_year,
-        adjust=plan.comparison["adjust"],
     )
 
 
@@ -93,7 +91,7 @@ def judge_night(
     count: Count,
     interruptible: Callable[[], AbstractContextManager[None]],
 ) -> tuple[GateVerdict | None, list[str]]:
-    """Judge a run by its plan's gate, record the rules' p-values in the store, and send notifications.
+    """Judge a run by its plan's gate, record the verdict in the store, and send notifications.
 
     Parameters
     ----------
@@ -128,14 +126,12 @@ def judge_night(
     )
     if verdict is None:
         return None, []
-    store.amend_run(
-        number, {"gate": {rule.name: rule.p_value for rule in verdict.rules}, "verdict": build_record(verdict)}
-    )
+    store.amend_run(number, {"verdict": build_record(verdict)})
     return verdict, list(publish_verdict(plan, verdict, datetime.fromtimestamp(this.started).astimezone()))
 
 
 def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: PlanRun, table: Table) -> Evidence:
-    """Return the evidence of earlier runs: failures, comparisons that are gone, and rules that see unchanged outputs.
+    """Return the evidence of earlier runs: failures of the same outputs, and comparisons that are gone.
 
     Parameters
     ----------
@@ -151,55 +147,31 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
         By it.
     """
     assert plan.gate is not None
-    last_judged = next((run for run in reversed(runs) if run.number < this.number and "gate" in run.details), None)
-    if last_judged is None:
+    judged_runs = [run for run in runs if run.number < this.number and "verdict" in run.details]
+    if not judged_runs:
         return Evidence(n_runs=1)
+    last_judged = judged_runs[-1]
     unchanged = {*list_keys(store.fetch_unchanged(last_judged.number))}
     baselines = {t.name: t.comparison["baseline"] for t in plan.test_sets}
-    rules = {format_rule_name(rule): rule for rule in plan.gate.rules}
     last_table = store.fetch_results_after(last_judged.number)
-    repeats, dropped, n_runs = {}, {}, 1
+    dropped: dict[str, list[ComparisonKey]] = {}
     first_failures: dict[tuple[str, ComparisonKey], int] = {}
-    for name, rule in rules.items():
-        recorded = _get_rule_record(last_judged, name)
-        covered = list_keys(table.take(select_rows(rule, table, baselines)))
-        current = {*covered}
-        if lost := [
-            key for key in list_keys(last_table.take(select_rows(rule, last_table, baselines))) if key not in current
-        ]:
+    for rule in plan.gate.rules:
+        name = format_rule_name(rule)
+        current = {*list_keys(table.take(select_rows(rule, table, baselines)))}
+        last_keys = list_keys(last_table.take(select_rows(rule, last_table, baselines)))
+        if lost := [key for key in last_keys if key not in current]:
             dropped[name] = lost
-        is_repeated = bool(covered) and unchanged.issuperset(covered) and name in last_judged.details["gate"]
-        if is_repeated:
-            repeats[name] = recorded.get("repeats") or last_judged.number
-        failed = [f for f in list_findings(recorded) if not f["passed"] and tuple(f["key"]) in unchanged]
+        findings = list_findings(_get_rule_record(last_judged, name))
+        failed = [f for f in findings if not f["passed"] and tuple(f["key"]) in unchanged]
         first_failures |= {(name, tuple(f["key"])): f.get("since") or last_judged.number for f in failed}
-        judged_runs = _list_observations(runs, this, name, is_repeated=is_repeated)
-        oldest_start = this.started - DAYS_PER_YEAR * 86_400
-        n_runs = max(n_runs, 1 + sum(run.started >= oldest_start for run in judged_runs))
-    return Evidence(repeats=repeats, first_failures=first_failures, dropped=dropped, n_runs=n_runs)
+    return Evidence(first_failures=first_failures, dropped=dropped, n_runs=_count_runs([*judged_runs, this]))
 
 
-def _list_observations(
-    runs: Sequence[PlanRun], this: PlanRun, name: str, *, is_repeated: bool = False
-) -> list[PlanRun]:
-    """Return the earlier runs that judged a rule on outputs of their own.
-
-    A run with the same outputs as the next one gives no new information and is omitted. So is the latest run if this
-    one repeats it.
-    """
-    judged_runs: list[PlanRun] = []
-    for run in runs:
-        if run.number < this.number and name in run.details.get("gate", ()):
-            if judged_runs and (_has_same_inputs(judged_runs[-1], run) or _get_rule_record(run, name).get("repeats")):
-                judged_runs.pop()
-            judged_runs.append(run)
-    if judged_runs and (is_repeated or _has_same_inputs(judged_runs[-1], this)):
-        return judged_runs[:-1]
-    return judged_runs
-
-
-def _has_same_inputs(run: PlanRun, other: PlanRun) -> bool:
-    return bool(run.details.get("inputs") == other.details.get("inputs"))
+def _count_runs(runs: Sequence[PlanRun]) -> int:
+    """Return the number of runs in the year before the last of them, which is included; equal neighbours are one."""
+    recent = [run for run in runs if run.started >= runs[-1].started - DAYS_PER_YEAR * 86_400]
+    return 1 + sum(bool(a.details.get("inputs") != b.details.get("inputs")) for a, b in pairwise(recent))
 
 
 def _get_rule_record(run: PlanRun, name: str) -> Mapping[str, Any]:

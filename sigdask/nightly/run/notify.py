@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
 from sigdask.nightly.gate.rules import GateVerdict
 from sigdask.nightly.plan import NotifySettings
@@ -108,19 +108,22 @@ def _send_request(url: str, body: bytes, timeout: float, sockets: list[socket.so
         parts = urlsplit(url)
         secrets += filter(None, (parts.path, parts.query, parts.username, unquote(parts.password or "")))
         opener = urllib.request.build_opener(WithoutRedirects, *_build_handlers(sockets))
-        refusal = _follow_redirects(opener, _build_request(parts, body), timeout)
+        opener.open(_build_request(parts, body), timeout=timeout).close()
+    except urllib.error.HTTPError as error:
+        error.close()
+        return f"answered with status {error.code}{_describe_redirect(error)}"
     except (OSError, ValueError) as error:  # URLError, timeouts and a closed connection are OSErrors
         trouble = f"no answer ({getattr(error, 'reason', None) or error})"
     except http.client.HTTPException as error:
         trouble = f"the answer is not HTTP ({type(error).__name__})"
     else:
-        return None if refusal is None else f"answered with status {refusal.code}{_describe_redirect(refusal)}"
+        return None
     return redact(trouble, values=secrets)
 
 
 def _build_request(parts: SplitResult, body: bytes) -> urllib.request.Request:
     """Return the request that posts to a URL, with the URL's user and password as Basic authorization."""
-    if parts.scheme not in DEFAULT_PORTS:
+    if parts.scheme not in {"http", "https"}:
         raise ValueError("expected a URL of http or https")
     account, _, host = parts.netloc.rpartition("@")
     path, query = (quote(text, URL_CHARACTERS) for text in (parts.path, parts.query))
@@ -131,12 +134,8 @@ def _build_request(parts: SplitResult, body: bytes) -> urllib.request.Request:
     return urllib.request.Request(url, body, headers, method="POST")  # noqa: S310  # http or https
 
 
-DEFAULT_PORTS = {"http": 80, "https": 443}
-
 URL_CHARACTERS = "".join(map(chr, range(33, 127)))
 """Characters of paths and queries that are sent as they are. Others are percent-encoded."""
-
-MAX_REDIRECTS = 5
 
 
 class WithoutRedirects(urllib.request.HTTPRedirectHandler):
@@ -146,43 +145,8 @@ class WithoutRedirects(urllib.request.HTTPRedirectHandler):
         """Follow no redirect."""
 
 
-def _follow_redirects(
-    opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float
-) -> urllib.error.HTTPError | None:
-    """Send a request, and again if the same host redirects it; return the error that ended it, or None."""
-    refusal = None
-    for _ in range(MAX_REDIRECTS):
-        try:
-            opener.open(request, timeout=timeout).close()
-        except urllib.error.HTTPError as error:
-            error.close()
-            refusal = error
-        else:
-            return None
-        location = refusal.headers.get("Location") if 300 <= refusal.code < 400 else None
-        target = urljoin(request.full_url, location or "")
-        if not (location and _is_same_host(request.full_url, target)):
-            break
-        # 302 and 303 redirect to a page to fetch; other codes redirect the POST itself
-        is_page = refusal.code in {302, 303} and urlsplit(target).scheme == urlsplit(request.full_url).scheme
-        data, method = (None, "GET") if is_page else (request.data, request.get_method())
-        request = urllib.request.Request(target, data, request.headers, method=method)  # noqa: S310  # the same host
-    return refusal
-
-
-def _is_same_host(old_url: str, new_url: str) -> bool:
-    """Return whether a redirect stays at a host and port, or goes from http to https on their usual ports."""
-    old, new = _split_origin(old_url), _split_origin(new_url)
-    return new in {old, ("https", old[1], 443)} if old[::2] == ("http", 80) else new == old
-
-
-def _split_origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme)
-
-
 def _describe_redirect(error: urllib.error.HTTPError) -> str:
-    """Return the target of a redirect that is not followed; empty for other errors."""
+    """Return the target of a redirect; empty for other errors."""
     with suppress(ValueError):
         target = urlsplit(error.headers.get("Location", "") if 300 <= error.code < 400 else "")
         if target.hostname:

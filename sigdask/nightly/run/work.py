@@ -37,16 +37,15 @@ from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults
 from sigdask.nightly.test_sets import (
-    FamilySettings,
     PlanPart,
     PreparedSet,
     build_spec,
     build_study,
     digest_file_state,
     has_own_code,
-    judges_sets_together,
     prepare_set,
 )
+from sigdask.options import SelectionOptions
 from sigdask.randomization.slabs import Job
 from sigdask.report.page.frame import get_versions, hash_paths
 from sigdask.results.table import Table
@@ -134,27 +133,27 @@ def prepare_sets(
     plan: Plan,
     test_sets: Sequence[TestSet],
     workers: int | None,
-    prepare: Callable[[FamilySettings, str, TestSet], _Prepared],
+    prepare: Callable[[SelectionOptions, str, TestSet], _Prepared],
 ) -> Iterator[PreparedSet | _Prepared]:
     """Yield the test sets of a plan as they are read, in their order; many are read in worker processes."""
     n, shared = min(workers or count_cores(), count_cores()), _describe_shared(plan)
     seconds = []
     for test_set in test_sets[:PROBED_SETS]:
         start = time.perf_counter()
-        yield prepare(plan, shared, test_set)
+        yield prepare(plan.comparison, shared, test_set)
         seconds.append(time.perf_counter() - start)
     rest = test_sets[PROBED_SETS:]
     is_worth_it = IS_SUPPORTED and n > 1 and len(rest) * np.median(seconds or 0) > WORTH_SECONDS
     results = _prepare_in_processes(plan, rest, n) if is_worth_it else {}
     for test_set in rest:
-        yield results.pop(test_set.name) if test_set.name in results else prepare(plan, shared, test_set)
+        yield results.pop(test_set.name) if test_set.name in results else prepare(plan.comparison, shared, test_set)
 
 
 def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> dict[str, PreparedSet]:
     """Return the test sets that this process and n - 1 others read, by name, without those that have errors."""
     portable = [test_set for test_set in test_sets if _can_leave(test_set)]
     size = max(1, -(-len(portable) // (n * PARTS)))
-    settings = plan.comparison, plan.family, plan.path.parent, _describe_shared(plan)
+    settings = plan.comparison, plan.path.parent, _describe_shared(plan)
     parts = [PlanPart(*settings, portable[k : k + size]) for k in range(0, len(portable), size)]
     waiting, contents = list(range(len(parts))), dict[int, bytes]()
 
@@ -241,13 +240,10 @@ def read_batches(
     extractions = extract_statistics([(c, build_spec(t, c, ()).find_metrics(c)) for t, c in incomplete], source)
     counts_by_set = {t.name: p.counts for t, p in zip(test_sets, prepared_sets, strict=True)}
     counts_by_set |= {t.name: extraction.counts for (t, _), extraction in zip(incomplete, extractions, strict=True)}
-    if judges_sets_together(plan) and test_sets:
-        studies = [(counts_by_set, build_study(plan, [(t, counts_by_set[t.name]) for t in test_sets]))]
-    else:
-        studies = [
-            ({t.name: (counts := counts_by_set[t.name])}, p.study or build_study(plan, [(t, counts)]))
-            for t, p in zip(test_sets, prepared_sets, strict=True)
-        ]
+    studies = [
+        ({t.name: (counts := counts_by_set[t.name])}, p.study or build_study(plan.comparison, t, counts))
+        for t, p in zip(test_sets, prepared_sets, strict=True)
+    ]
     n_unread = accumulate(test_set.name in unread for test_set in plan.test_sets)
     before = dict(zip((test_set.name for test_set in plan.test_sets), n_unread, strict=True))
     return [*_iter_batches(studies, before)], {
@@ -292,7 +288,7 @@ def digest_file_states(plan: Plan) -> dict[str, str]:
 
 def _describe_shared(plan: Plan) -> str:
     """Describe the inputs on which the results of all test sets depend."""
-    return repr((_get_versions(), plan.comparison, plan.family))
+    return repr((_get_versions(), plan.comparison))
 
 
 @cache
@@ -333,8 +329,7 @@ class UnreadSets:
     def find(plan: Plan, store: Store, *, reread: bool = False) -> UnreadSets:
         """Return the test sets whose files and settings are as in the plan's latest run, which counted all.
 
-        A gate, a page and a table of units need the data of all test sets. Test sets that are judged together are read
-        together. With `reread`, all are read.
+        A gate, a page and a table of units need the data of all test sets. With `reread`, all are read.
         """
         none = UnreadSets({}, {}, StoredResults(Table.build_empty(0, alpha=0), NO_NUMBERS, NO_NUMBERS.astype(bool)))
         has_files = plan.report.has_page or "items" in plan.report.files or plan.report.figures is not None
@@ -355,11 +350,7 @@ class UnreadSets:
             for p in run.progress
             if p.test_set in same and n_rows.get(p.test_set) == p.comparisons == p.finished
         }
-        return (
-            none
-            if judges_sets_together(plan) and len(unread) < len(states)
-            else UnreadSets(unread, run.details, stored)
-        )
+        return UnreadSets(unread, run.details, stored)
 
 
 NO_NUMBERS = np.zeros(0, np.int64)
@@ -392,8 +383,6 @@ def build_provenance(
     }
     inputs |= {entry.name: hash_paths((entry.path,)) for entry in plan.rankings}
     inputs |= {entry.name: hash_paths(entry.list_files()) for entry in plan.independence}
-    settings: dict[str, Any] = {
-        name: plan.comparison[name] for name in ("seed", "alpha", "adjust", "second_run", "grouping")
-    }
+    settings: dict[str, Any] = {name: plan.comparison[name] for name in ("seed", "alpha", "adjust", "second_run")}
     settings["trials"] = {t.name: t.comparison["trials"] for t in plan.test_sets}
     return {"versions": _get_versions(), "settings": settings, "inputs": inputs}

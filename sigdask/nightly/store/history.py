@@ -186,7 +186,7 @@ def is_progress(row: Any) -> bool:
     return isinstance(row["test_set"], str) and all(type(number) is int and number >= 0 for number in numbers)
 
 
-DETAILS = ("versions", "settings", "inputs", "second_looks", "frames", "file_states", "gate", "verdict", "rankings",
+DETAILS = ("versions", "settings", "inputs", "second_looks", "frames", "file_states", "verdict", "rankings",
            "independence", "families")  # fmt: skip
 """Details of a run that are objects."""
 
@@ -253,9 +253,7 @@ def list_families(table: Table) -> dict[str, list[str]]:
     columns = [getattr(table.origins, name) for name in FAMILY]
     numbers = number_rows(table.metric.codes, *(column.codes for column in columns))
     firsts = [rows[0] for rows in group_rows(numbers)]
-    families = {table.metric[row].name: [column[row] for column in columns] for row in firsts if columns[2][row]}
-    shared = next(iter(families.values()), None)
-    return {"": shared} if shared and all(family == shared for family in families.values()) else families
+    return {table.metric[row].name: [column[row] for column in columns] for row in firsts if columns[2][row]}
 
 
 def apply_families(families: Mapping[str, Mapping[str, Sequence[str]]], table: Table) -> Table:
@@ -276,7 +274,7 @@ def apply_families(families: Mapping[str, Mapping[str, Sequence[str]]], table: T
     for row in (rows[0] for rows in group_rows(numbers)):
         by_metric = families.get(table.test_set[row], {})
         known = tuple(column[row] for column in columns)
-        current.append(tuple(by_metric.get(table.metric[row].name, by_metric.get("", known))) if known[2] else known)
+        current.append(tuple(by_metric.get(table.metric[row].name, known)) if known[2] else known)
     adjust, members, family = (
         CodedColumn.join([CodedColumn(numbers.astype(np.int32), values)]) for values in zip(*current, strict=True)
     )

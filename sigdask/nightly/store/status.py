@@ -27,7 +27,6 @@ from sigdask.nightly.store.results import (
     find_changes,
     select_identity,
 )
-from sigdask.options import OPTIONS, Grouping
 from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.presentable import Results
 from sigdask.results.fields import get_result
@@ -267,10 +266,8 @@ def _connect(store: str | Store) -> AbstractContextManager[Connection]:
     return store.database.transaction() if isinstance(store, Store) else open_for_reading(store)
 
 
-def build_report(
-    store: str | Store, plan: str | None = None, number: int | None = None, grouping: Grouping | None = None
-) -> PlanReport:
-    """Return a plan's results after its latest run or a given one, with rankings marked as in the run's plan."""
+def build_report(store: str | Store, plan: str | None = None, number: int | None = None) -> PlanReport:
+    """Return a plan's results after its latest run or a given one."""
     with _connect(store) as connection:
         name = history.find_plan(connection, plan)
         run = history.find_run(connection, name, number)
@@ -291,10 +288,7 @@ def build_report(
         evaluations = history.fetch_evaluations(connection, run)
     settings = run.details["settings"]
     alpha = float(settings["alpha"])
-    recorded = grouping or settings.get("grouping")
-    known = recorded if recorded in OPTIONS["grouping"].choices else "auto"
     table = history.apply_families(run.details.get("families") or {}, build_results_table(columns, alpha))
-    table = replace(table, grouping=known)
     n_incomplete = int((~np.asarray(columns[COMPLETE])).sum()) if columns else 0
     return PlanReport(
         run=run,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.fields import Floats
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Form, Formula, compute_gradient, compute_gradients
 from sigdask.randomization.panels.scored_sums import ScoredSums
@@ -41,9 +41,6 @@ MAX_NUMBERS = 2**21
 
 CONSTANT = 1e-9
 """Units do not vary about their mean if their variance is below this share of the mean square."""
-
-ROUNDED = 0.01
-"""Share of a skewness that may be rounding error, with a wide margin."""
 
 
 def compute_swap_deviations(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Floats:
@@ -76,50 +73,6 @@ def sum_unit_powers(panel: ScoredSums, metric: int, rows: Sequence[int] | None =
     scaled = (_scale_rows(d)[0] for d in _iter_contributions(panel, metric, rows))
     sums_of_runs = [np.stack([power.sum(axis=1) for power in (d, d * d, d * d * d)]) for d in scaled]
     return np.concatenate([np.empty((3, 0)), *sums_of_runs], axis=1)
-
-
-def find_possibly_skewed(panel: ScoredSums, metric: int, rows: Integers, limit: float | Floats) -> Bools:
-    """Return which pairs may have a skewness above a limit, by a bound that needs no third powers.
-
-    Skewness is at most max |d_u - mean| / sqrt(variance), and the sum of squares about the mean is at least that of
-    some units about their own mean. All pairs may exceed the limit if units are few or a score is not a mean.
-    """
-    step = panel.values.shape[0] * panel.values.shape[1] // MAX_NUMBERS
-    if step < 2 or not len(rows) or not panel.linear[metric]:
-        return np.ones(len(rows), np.bool_)
-    (i, j), totals = panel.pairs[rows].T, panel.compute_numerators(metric, panel.totals)
-    columns = (panel.compute_numerators(metric, panel.values[:, s]) for s in range(len(totals)))
-    low, high = np.array([(column.min(), column.max()) for column in columns], np.float64).T
-    mean = (totals[i] - totals[j]) / panel.n_units
-    farthest = np.max([np.abs(d - mean) for d in (low[i] - high[j], high[i] - low[j], 0.0)], axis=0)
-    some = panel.compute_numerators(metric, panel.values[::step])
-    some = np.asarray(some - some[:, :1], np.float64)  # changes no difference
-    products, sums = some.T @ some, some.sum(axis=0)
-    own = (1 - CONSTANT) * np.diagonal(products)  # less than rounding errors
-    squares = own[i] + own[j] - 2 * products[i, j] - (sums[i] - sums[j]) ** 2 / len(some)
-    return np.asarray(farthest**2 * panel.n_units > ((1 - ROUNDED) * limit) ** 2 * squares)
-
-
-def compute_system_skewness(panel: ScoredSums, metric: int) -> Floats:
-    """Return the skewness of each system's contributions of units relative to the mean of all systems, (n_systems,)."""
-    sums = panel.to_arguments(metric, panel.totals)
-    slope = compute_gradient(panel.metrics[metric].form, np.asarray(sums.mean(axis=0), np.float64))
-    largest = max((float(np.abs(d).max(initial=0.0)) for d in _iter_centred(panel, metric, slope)), default=0.0)
-    power = math.ldexp(1.0, math.frexp(largest)[1])  # squares stay within range
-    moments = np.zeros((3, len(sums)))
-    for added in _iter_centred(panel, metric, slope):
-        d = added / power
-        for k, raised in enumerate((d, d * d, d * d * d)):
-            moments[k] += raised.sum(axis=0)
-    return compute_moment_skewness(moments / max(panel.n_units, 1))
-
-
-def _iter_centred(panel: ScoredSums, metric: int, slope: Floats) -> Iterator[Floats]:
-    """Yield units' contributions to each system's score, minus the mean of all systems, (n_some, n_systems)."""
-    step = max(1, MAX_NUMBERS // max(len(panel.totals), 1))
-    for start in range(0, len(panel.addresses), step):
-        moved = np.asarray(panel.to_arguments(metric, panel.values[start : start + step]) @ slope)
-        yield moved - moved.mean(axis=1, keepdims=True)
 
 
 def compute_moment_skewness(moments: Floats, constant: float = CONSTANT) -> Floats:

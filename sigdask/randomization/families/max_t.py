@@ -80,11 +80,6 @@ class MaxTFamily(WholePanel):
         """Number of hypotheses, and of metrics, always 1."""
         return len(self.parts), 1
 
-    @property
-    def nbytes(self) -> int:
-        """Approximate size of the arrays in bytes."""
-        return sum(panel.nbytes for panel in self.panels)
-
     @cached_property
     def panels(self) -> tuple[Panel, ...]:
         """The distinct panels of its members."""

@@ -1,4 +1,4 @@
-"""Arrange panels for summing: distinct columns, and the bit planes, tables or matrix that sum them.
+"""Arrange panels for summing: distinct columns, and the bit planes and tables that sum them.
 
 A column holds one system's contributions to one field, minus those of its base system. Columns are held in
 no type wider than the panel's, and no Python object is made for a column and 128 units: a panel of 1,000
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,25 +17,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Integers
-from sigdask.randomization.kernels import dense
-from sigdask.randomization.kernels.dense import DistinctColumns
 from sigdask.randomization.kernels.sums import ContributionPieces, SumLayout, compute_max_planes
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import COLUMN
-
-MIN_DENSE = 8
-"""Minimum number of columns for a matrix product."""
 
 ALWAYS_PLANES = 2
 """Up to this number, bit planes are faster than a table on any machine: eight words are counted, where a table needs
 16 lookups.
 """
 
-MAX_TIMED = 64
-"""Columns of units that are timed to choose the faster way of summing."""
-
 MAX_NUMBERS = 2**21
 """Maximum number of unit sums split into bit planes at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistinctColumns:
+    """The distinct nonzero columns of a panel: contributions to a field minus those of a base system, up to sign.
+
+    Attributes
+    ----------
+    values : int array, shape (n_units, n_systems, n_fields)
+        The panel's contributions, in a type that holds their differences.
+    systems, bases, fields : int64 array, shape (n_columns,)
+        The first system that has the column, the base system that is subtracted, and the field.
+    signs : int array, shape (n_columns,)
+        1 or -1, so that each column's first nonzero number is positive.
+    """
+
+    values: NDArray[Any]
+    systems: Integers
+    bases: Integers
+    fields: Integers
+    signs: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.systems)
+
+    @property
+    def n_units(self) -> int:
+        """Number of units of each column."""
+        return len(self.values)
+
+    def compute_values(self, units: slice) -> NDArray[Any]:
+        """Return the columns for some units, shape (n_columns, n_units), in the contributions' type."""
+        values = self.values[units]
+        differences = values[:, self.systems, self.fields] - values[:, self.bases, self.fields]
+        return np.asarray((differences * self.signs).T)
+
 
 _layouts: WeakKeyDictionary[ScoredSums, SumLayout] = WeakKeyDictionary()
 
@@ -48,18 +76,13 @@ def get_layout(panel: ScoredSums) -> SumLayout:
     return cached
 
 
-def set_layout(panel: ScoredSums, arranged: SumLayout) -> None:
-    """Cache a given layout as the layout of a panel."""
-    _layouts[panel] = arranged
-
-
 def _build_layout(panel: ScoredSums) -> SumLayout:
     _, n_systems, n_fields = panel.values.shape
     column_of = np.full((n_systems, n_fields), -1, np.int64)
     sign_of = np.ones((n_systems, n_fields), np.int64)
     seen: dict[bytes, int] = {}
     origins: list[tuple[int, int]] = []
-    largest, exact = 0, True
+    largest = 0
     for s in range(1, n_systems):
         base = panel.get_base_system(s)
         for f in range(n_fields) if s != base else ():
@@ -73,35 +96,13 @@ def _build_layout(panel: ScoredSums) -> SumLayout:
             column_of[s, f] = seen.setdefault(hashlib.blake2b(column).digest(), len(origins))
             if column_of[s, f] == len(origins):
                 origins.append((s, f))
-                sizes = np.abs(column)
-                largest = max(largest, int(sizes.sum(dtype=np.int64)))
-                exact = exact and dense.has_exact_sums(sizes)
+                largest = max(largest, int(np.abs(column).sum(dtype=np.int64)))
     systems, fields = np.array(origins, np.int64).reshape(-1, 2).T
     bases = np.array([panel.get_base_system(s) for s in systems.tolist()], np.int64)
     signs = sign_of[systems, fields].astype(panel.values.dtype)
     columns = DistinctColumns(panel.values, systems, bases, fields, signs)
     empty = SumLayout(len(columns), column_of, sign_of, largest)
-    if exact and _is_dense(columns, panel.addresses, empty.dtype):
-        return replace(empty, dense=columns)
     return replace(empty, pieces=_build_pieces(columns, panel.addresses, empty.dtype))
-
-
-def _is_dense(columns: DistinctColumns, addresses: Integers, dtype: Any) -> bool:
-    """Return whether a matrix product is estimated to sum the columns faster than bit planes and byte tables do.
-
-    For a long panel, the estimate is made from evenly spaced groups of units.
-    """
-    if len(columns) < MIN_DENSE:
-        return False
-    starts = _find_starts(addresses)
-    sampled = starts[:: -(-len(starts) // MAX_TIMED)]
-    ends = np.append(starts, len(addresses))[np.searchsorted(starts, sampled) + 1]
-    seconds, n_units = 0.0, 0
-    for first, last in zip(sampled.tolist(), ends.tolist(), strict=True):
-        sample = replace(columns, values=columns.values[first:last])
-        seconds += _build_pieces(sample, addresses[first:last], dtype).estimate_seconds(np.dtype(dtype).itemsize)
-        n_units += last - first
-    return dense.estimate_seconds(len(columns), columns.n_units) < seconds * columns.n_units / n_units
 
 
 def _find_starts(addresses: Integers) -> Integers:

@@ -10,12 +10,13 @@ There are two exact ways to sum one column over 128 units. The one that was meas
   the units whose value has bit k, and `minus_k` has those of them whose value is negative.
 - byte tables: the 256 possible sums of each 8 units, with one look-up per byte of the swap word.
 
-For many columns a matrix product (`dense`) sums all at once, where it was measured to be faster. All ways keep their
-data in the L1 and L2 cache.
+Both keep their data in the L1 and L2 cache. For 0/1 and 129 systems, a product of matrices in float32 takes 6 times as
+long. With four decimals it would gain a tenth on 50 units, and a third on 1,000.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,11 +27,9 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Integers
 from sigdask.io.caches import cached_njit
-from sigdask.randomization.kernels import dense
-from sigdask.randomization.kernels.dense import DistinctColumns
 from sigdask.randomization.kernels.discordance import is_zero, popcount
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream import BLOCK, COLUMN, SWAP, fill_counting_words, fill_swap_words, get_run_word, philox
+from sigdask.randomization.stream import BLOCK, COLUMN, SWAP, fill_counting_words, get_run_word, philox
 
 SLAB_BYTES = 2**20
 """Maximum bytes of the swap words and sums of one slab of trials, so that they stay in the L2 cache."""
@@ -67,12 +66,6 @@ class ContributionPieces:
     table_targets: NDArray[np.int32]
     values: NDArray[Any]
 
-    def estimate_seconds(self, itemsize: int) -> float:
-        """Return the estimated seconds that this machine takes to sum one trial."""
-        plane, table = measure_piece_seconds(itemsize)
-        halves = np.where(self.masks[:, 0, 2:].any(axis=1), 1.0, 0.5).sum()
-        return float(halves * plane + self.values.reshape(-1, 4, 32).any(axis=2).sum() / 4 * table)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumLayout:
@@ -90,10 +83,6 @@ class SumLayout:
         Bound on any sum of one column.
     pieces : ContributionPieces or None
         The columns, by columns of 128 units.
-    dense : DistinctColumns, or None
-        The columns themselves, if a matrix product is faster than `pieces`.
-    block_sums : tuple of MovedSums, or None
-        Sums that were computed elsewhere, one for each block of systems, if this process does not have the panel.
     """
 
     n_columns: int
@@ -101,8 +90,6 @@ class SumLayout:
     sign_of: Integers
     largest: int
     pieces: ContributionPieces | None = None
-    dense: DistinctColumns | None = None
-    block_sums: tuple[MovedSums, ...] | None = None
 
     @property
     def dtype(self) -> Any:
@@ -116,42 +103,12 @@ class SumLayout:
     @property
     def slab_size(self) -> int:
         """Number of trials summed at a time."""
-        return int(np.clip(SLAB_BYTES // self._cached_bytes_per_trial // 256 * 256, 1024, 16 * BLOCK))
+        return int(np.clip(SLAB_BYTES // self.bytes_per_trial // 256 * 256, 1024, 16 * BLOCK))
 
     @property
     def bytes_per_trial(self) -> int:
         """Bytes needed for each trial during summing."""
-        if self.dense is None:
-            return self._cached_bytes_per_trial
-        return self._cached_bytes_per_trial + 4 * (self.n_columns + min(self.dense.n_units, dense.UNITS))
-
-    @property
-    def bytes_per_chunk(self) -> int:
-        """Bytes that the matrix product needs for one chunk of units, however many trials there are; 0 without one."""
-        return 0 if self.dense is None else 4 * self.n_columns * min(self.dense.n_units, dense.UNITS)
-
-    @property
-    def _cached_bytes_per_trial(self) -> int:
         return 16 + self.n_columns * int(np.dtype(self.dtype).itemsize)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MovedSums:
-    """Sums over the units swapped in each trial of a range, for some of a panel's systems.
-
-    Attributes
-    ----------
-    arranged : SumLayout
-        Columns of these systems. The first system is the first of the whole panel.
-    first : int
-        The first trial.
-    sums : int array, shape (n_columns, n_trials)
-        In the smallest type that holds them.
-    """
-
-    arranged: SumLayout
-    first: int
-    sums: NDArray[Any]
 
 
 def compute_moved_sums(
@@ -161,15 +118,10 @@ def compute_moved_sums(
     room = room or SlabMemory.from_layout(arranged, n_trials)
     words = room.words.ravel()[: 4 * n_trials].reshape(4, n_trials)  # without gaps between rows
     out = room.sums.ravel()[: len(room.sums) * n_trials].reshape(len(room.sums), n_trials)
-    if arranged.block_sums is not None:
-        sums = [block.sums[:, first - block.first :][:, :n_trials] for block in arranged.block_sums]
-        return np.concatenate(sums, out=out, casting="unsafe")
     out[:] = 0
     if panel.enumerated:
         fill_counting_words(first, words)
-    if arranged.dense is not None:
-        _add_products(panel, arranged.dense, run, first, words, room, out)
-    elif arranged.pieces is not None:
+    if arranged.pieces is not None:
         _add_pieces(panel, arranged.pieces, run, first, words, room, out)
     return out
 
@@ -204,29 +156,6 @@ def _add_pieces(
             room.table,
             out,
         )
-
-
-def _add_products(
-    panel: ScoredSums, columns: DistinctColumns, run: int, first: int, words: Words, room: SlabMemory, out: NDArray[Any]
-) -> None:
-    """Add the sums over swapped units to `out`, as matrix products of contributions and swaps for chunks of units."""
-    n_columns, n_trials = out.shape
-    column = -1
-    for start in range(0, columns.n_units, dense.UNITS):
-        addresses = panel.addresses[start : start + dense.UNITS]
-        swaps = room.get_array("swaps", (len(addresses), n_trials), np.float32)
-        for block in np.unique(addresses // COLUMN):
-            if block != column and not panel.enumerated:
-                fill_swap_words(panel.key, run, first, int(block), words)
-                column = block
-            units = np.flatnonzero(addresses // COLUMN == block)
-            dense.expand_swaps(words, addresses[units] % COLUMN, swaps[units[0] : units[-1] + 1])
-        products = room.get_array("products", (n_columns, n_trials), np.float32)
-        contributions = room.get_array("contributions", (n_columns, len(addresses)), np.float32)
-        columns.write(slice(start, start + dense.UNITS), contributions)
-        with dense.limit_blas_threads():
-            np.matmul(contributions, swaps, out=products)
-        dense.add_rounded(products, out)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -282,6 +211,17 @@ def compute_max_planes(itemsize: int) -> int:
     return int(table / plane)
 
 
+def measure_fastest(call: Any, *arguments: Any) -> float:
+    """Return the seconds that the fastest of several identical calls takes."""
+    call(*arguments)
+    times = []
+    for _ in range(9):
+        start = time.perf_counter()
+        call(*arguments)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
 @lru_cache(maxsize=2)
 def measure_piece_seconds(itemsize: int) -> tuple[float, float]:
     """Measure the seconds per trial that one bit plane takes, and one set of byte tables, each of 128 units."""
@@ -289,8 +229,8 @@ def measure_piece_seconds(itemsize: int) -> tuple[float, float]:
     words, sums = np.full((4, 2048), 0x5A5A5A5A, np.uint32), np.zeros(2048, dtype)
     masks, weights = np.full((8, 2, 4), 0x0F0F0F0F, np.uint32), np.ones(8, dtype)
     table, values = np.empty((16, 256), dtype), np.ones(COLUMN, dtype)
-    plane_seconds = dense.measure_fastest(add_planes, words, masks, weights, sums) / len(weights)
-    return plane_seconds / len(sums), dense.measure_fastest(add_tables, words, values, table, sums) / len(sums)
+    plane_seconds = measure_fastest(add_planes, words, masks, weights, sums) / len(weights)
+    return plane_seconds / len(sums), measure_fastest(add_tables, words, values, table, sums) / len(sums)
 
 
 @cached_njit()

@@ -92,7 +92,7 @@ class AgreementPanel(ComparedPanel):
         """Return the panel of some pairs of metrics."""
         check_calibration(cells, metric)
         return AgreementPanel(
-            units.key, metric, cells.human, cells.standardise(), cells.index, cells.starts, cells.sets, pairs,
+            units.key, metric, cells.human, cells.standardise(metric), cells.index, cells.starts, cells.sets, pairs,
             score_cells(cells, metric), n_items, len(np.unique(cells.index)),
         )  # fmt: skip
 

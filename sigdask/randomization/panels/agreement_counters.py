@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.kernels import agreement as kernels
-from sigdask.randomization.kernels.dense import limit_blas_threads
+from sigdask.randomization.kernels.blas import limit_blas_threads
 from sigdask.randomization.panels.cells import STATISTIC_CODES, AgreementCells, compute_wins, draw_signs
 
 LANES = 128
@@ -40,7 +40,7 @@ def build_counter(metric: BoundAgreement, cells: AgreementCells) -> Counter:
         return SoftAccuracyCounter(cells, metric.signs)
     if metric.statistic == "acc-eq":
         return CalibratedCounter(cells)
-    if metric.level == "system" and len(cells.sets) > cells.n_sets:
+    if cells.has_means(metric):
         return SystemCounter(cells, STATISTIC_CODES[metric.statistic])
     is_zero = metric.undefined == "zero"
     if metric.statistic == "pearson":

@@ -72,8 +72,10 @@ class PanelGroups:
         The aligned systems.
     fields : tuple of array, shape (n_items, n_systems) or (n_items, 1)
         Fields that the metrics sum.
-    metrics : tuple of PanelMetric
+    bound : tuple of BoundMetric
         Metrics on the same items.
+    metrics : tuple of PanelMetric
+        The same within panels.
     held : bool array, shape (n_items, n_systems), or None
         Whether each system has each item.
     pairs : int64 array, shape (n_pairs, 2)
@@ -84,6 +86,7 @@ class PanelGroups:
 
     counts: Counts
     fields: tuple[NDArray[Any], ...]
+    bound: tuple[BoundMetric, ...]
     metrics: tuple[PanelMetric, ...]
     held: Bools | None
     pairs: Integers
@@ -115,10 +118,10 @@ class PanelGroups:
             )
             current = dict(zip(scales, group_lattices, strict=True))
             groups.append((members, tuple(current.get(f, INTEGER_LATTICE) for f in range(len(fields)))))
-        bound = tuple(
+        panel_metrics = tuple(
             PanelMetric(m.name, m.form, tuple(names.index(f) for f in m.fields), m.higher_is_better) for m in metrics
         )
-        return PanelGroups(counts, fields, bound, held, pairs, tuple(groups))
+        return PanelGroups(counts, fields, tuple(metrics), panel_metrics, held, pairs, tuple(groups))
 
     def build(self, units: SwapUnits, subset: Bools | None = None, *, every_unit: bool = False) -> list[IndexedPanel]:
         """Build the panels of all items or a subset; with `every_unit`, include concordant units."""
@@ -126,6 +129,11 @@ class PanelGroups:
         for members, lattices in self.groups:
             pairs = self.pairs if len(members) == len(self.pairs) else self.pairs[members]
             mask = self.counts.in_common(pairs[0].tolist(), subset, self.held)
+            if not mask.all() and any(metric.restriction for metric in self.bound):
+                groups = PanelGroups.from_metrics(self.counts, [m.restrict(mask) for m in self.bound], pairs)
+                parts = groups.build(units, mask, every_unit=every_unit)
+                placed += [IndexedPanel(part.panel, members[part.pair_indices]) for part in parts]
+                continue
             panel = _build_panel(units, self.fields, lattices, pairs, self.metrics, mask, every_unit=every_unit)
             placed.append(IndexedPanel(panel, members))
         return placed
@@ -205,6 +213,7 @@ def build_joint_panel(
             f"adjust tukey: {counts.systems[missing]!r} lacks items, and Tukey's test needs every system on every item",
             remedy="use max-t, or leave the system out",
         )
+    metric = metric.restrict(mask)
     fields = [metric.get_field(name, counts) for name in metric.fields]
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
     scales = _find_scales(fields, _list_rounding([metric], counts), pairs, counts)

@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.precision import rank_numbers, standardise
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.interface import spell
 from sigdask.metrics.agreement import SET_COLUMN
 from sigdask.metrics.base import BoundAgreement
+from sigdask.metrics.regression import RANK_METRICS
 from sigdask.randomization.kernels import agreement as kernels
 from sigdask.randomization.stream import compute_stream_key, draw_swap_bits
 from sigdask.text import format_list
-
-DIGITS = 12
-"""Decimals to which standardised scores are rounded, so that equal scores of two metrics are equal."""
 
 MAX_CALIBRATED = 2**21
 """Maximum number of pairs of cells for which thresholds are calibrated in each trial."""
@@ -101,6 +100,13 @@ class AgreementCells:
             )
         return cells.average() if metric.level == "system" and cells.has_one_unit_each else cells
 
+    def select(self, kept: Bools) -> AgreementCells:
+        """Return some of the cells. Groups without any are left out."""
+        sizes = np.add.reduceat(kept.astype(np.int64), self.starts[:-1])
+        starts, sets = np.append(0, np.cumsum(sizes[sizes > 0])), self.sets[sizes > 0]
+        _, numbers = np.unique(sets, return_inverse=True)
+        return AgreementCells(self.human[kept], self.scores[kept], self.index[kept], starts, numbers.astype(np.int64))
+
     @property
     def n_sets(self) -> int:
         """Number of sets."""
@@ -162,17 +168,20 @@ class AgreementCells:
             self.human[is_complete], self.scores[is_complete], self.index[is_complete], starts, self.sets
         )
 
-    def standardise(self) -> Floats:
-        """Return scores with mean 0 and variance 1 over each set; 0 for constant ones."""
+    def standardise(self, metric: BoundAgreement) -> Floats:
+        """Return scores with mean 0 and variance 1 over each set, or ranks for rank correlations of single cells."""
         result, sets = np.zeros_like(self.scores), self.set_of_cell
+        by_rank = metric.statistic in RANK_METRICS and not self.has_means(metric)
         for s in range(self.n_sets):
-            here = sets == s
-            values = self.scores[here]
-            deviations = values - values.mean(axis=0)
-            spread = np.sqrt((deviations**2).mean(axis=0))
-            is_constant = spread <= 1e-13 * np.abs(values).max(axis=0, initial=0.0)
-            result[here] = np.where(is_constant, 0.0, deviations / np.where(is_constant, 1.0, spread))
-        return np.asarray(np.round(result, DIGITS) + 0.0)
+            columns = self.scores[sets == s].T
+            result[sets == s] = np.column_stack(
+                [rank_numbers(c) if by_rank else standardise(c).numbers for c in columns]
+            )
+        return result
+
+    def has_means(self, metric: BoundAgreement) -> bool:
+        """Return whether means over groups of cells are compared, in which cells are swapped one by one."""
+        return metric.level == "system" and len(self.sets) > self.n_sets
 
     def iter_set_pairs(self) -> Iterator[tuple[Integers, Integers, Integers]]:
         """Yield, for each set, the first and second cells of all pairs within its groups, and the pairs' groups."""
@@ -242,7 +251,7 @@ def _score_column(cells: AgreementCells, metric: BoundAgreement, scores: Floats)
             shares.append(float((weights * right).sum() / weights.sum()) if len(weights) else float("nan"))
         return float(np.mean(shares))
     code = STATISTIC_CODES[metric.statistic]
-    if metric.level == "system" and len(cells.sets) > cells.n_sets:
+    if cells.has_means(metric):
         cells, scores = cells.average(), cells.compute_means(scores)
     values = kernels.score_groups(code, scores, cells.human, cells.starts, 0.0)
     return float(kernels.average_groups(values, cells.sets, cells.n_sets, is_zero))

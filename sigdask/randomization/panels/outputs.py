@@ -15,6 +15,7 @@ from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox
+from sigdask.metrics.user import check_repeatable
 from sigdask.randomization.kernels.scored import count_scores
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.digests import Digests, digest_values, hash_outputs
@@ -114,6 +115,13 @@ class OutputsPanel(ComparedPanel):
         """Observed scores, shape (2, 1)."""
         return np.array([[s] for s in self.score(np.zeros(len(self.a), np.bool_))])
 
+    @cached_property
+    def difference(self) -> float:
+        """Observed difference. The scores are computed again, because a random metric cannot be tested."""
+        a, b = self.scores[:, 0].tolist()
+        check_repeatable(self.metric.name, (a, b), self.score(np.zeros(len(self.a), np.bool_)))
+        return float(a - b)
+
     def score(self, swapped: Bools) -> tuple[float, float]:
         """Return the scores of both systems after the items marked in `swapped`, shape (n_items,), are swapped."""
         gold = None if self.gold is None else self.gold.tolist()
@@ -158,8 +166,7 @@ class OutputsPanel(ComparedPanel):
         """Count exceedances of the pair in a range of trials, the same on any machine and in any partition."""
         [(a, b)] = self.compute_trial_scores(run=run, first=first, n_trials=n_trials)
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
-        observed = self.scores[0, 0] - self.scores[1, 0]
-        count_scores(a, b, np.zeros_like(a), observed, counts[0, 0])
+        count_scores(a, b, np.zeros_like(a), self.difference, counts[0, 0])
         return Tally(n_trials, counts)
 
     def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> Floats:

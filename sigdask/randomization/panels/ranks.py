@@ -1,7 +1,8 @@
-"""Panels of two systems' predicted numbers under a metric of their order."""
+"""Panels of the ranks of two systems' predicted numbers, under a metric of their order."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,9 +12,12 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.precision import rank_numbers
 from sigdask.metrics.base import BoundRanks
 from sigdask.metrics.regression import CORRELATIONS, read_predictions
-from sigdask.randomization.kernels.ranks import score_auc, score_average_precision, score_kendall, score_spearman
+from sigdask.randomization.kernels.ranks import score_auc, score_average_precision, score_spearman
+from sigdask.randomization.panels.agreement_counters import OrderCounter
+from sigdask.randomization.panels.cells import AgreementCells
 from sigdask.randomization.panels.digests import Digests, digest_values, hash_terms, mix_bits
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Pair, SwapUnits
@@ -37,7 +41,7 @@ FIXED = COLUMN // 4
 
 @dataclass(frozen=True, eq=False)
 class RankPanel(OutputsPanel):
-    """Two systems' predicted numbers under one metric of their order; arrays as in `OutputsPanel`, of float64."""
+    """Ranks of two systems' predicted numbers under one metric of their order; arrays as in `OutputsPanel`."""
 
     metric: BoundRanks  # type: ignore[assignment]
     gold: Floats
@@ -50,10 +54,13 @@ class RankPanel(OutputsPanel):
     def from_counts(
         counts: Counts, units: SwapUnits, metric: Any, pair: Pair, subset: Bools | None = None
     ) -> RankPanel:
-        """Return the panel of one pair of systems in `counts`, on the items that both have."""
+        """Return the panel of one pair of systems in `counts`, of their ranks on the items that both have.
+
+        Ranks are swapped instead of predictions, so that the scale of a system's predictions does not matter.
+        """
         mask = counts.in_common(pair, subset)
         gold, predictions = read_predictions(metric.name, counts)
-        a, b = (predictions[k][mask] + 0.0 for k in pair)  # a negative zero becomes a positive one
+        a, b = (rank_numbers(predictions[k][mask]) for k in pair)
         return RankPanel(units.key, metric, a, b, gold[mask] + 0.0, units.index[mask], units.n_units)
 
     @cached_property
@@ -80,20 +87,28 @@ class RankPanel(OutputsPanel):
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1], [True][: 2 * n]]))  # of equal ones
         item = order % max(n, 1)
         codes = 2 * np.where(self.index < 0, FIXED, self.index)[item] + order // max(n, 1)
-        if self.metric.statistic in CORRELATIONS:
-            _, gold, sizes = np.unique(self.gold, return_inverse=True, return_counts=True)
-            if self.metric.statistic == "kendall":
-                return codes, starts, gold[item], len(sizes), int((sizes * (sizes - 1) // 2).sum())
-            weights = (2 * np.cumsum(sizes) - sizes - n)[gold]
+        if self.metric.statistic == "spearman":
+            weights = np.rint(2 * rank_numbers(self.gold)).astype(np.int64) - n - 1
             return codes, starts, weights[item], int((weights**2).sum())
         positive = self.gold.astype(np.int64)
         return codes, starts, positive[item], int(positive.sum())
 
     def _score(self, words: NDArray[np.uint32]) -> Floats:
         """Return the scores of both systems after the swaps of each trial, shape (2, n_trials)."""
-        out = np.empty((2, words.shape[1]))
-        KERNELS[self.metric.statistic](words, *self.arguments, out)
+        out = np.zeros((2, words.shape[1]))
+        if self.metric.statistic == "kendall":
+            unit = np.where(self.index < 0, FIXED, self.index)
+            swaps = (words[unit >> 5] >> (unit & 31).astype(np.uint32)[:, None] & 1).astype(np.uint8)
+            self._order_counter.count(swaps.T, np.array([[0, 1]]), out[None])
+        else:
+            KERNELS[self.metric.statistic](words, *self.arguments, out)
         return out
+
+    @cached_property
+    def _order_counter(self) -> OrderCounter:
+        """Counter of Kendall's tau-b, with all items in one group."""
+        ranks, starts = np.column_stack([self.a, self.b]), np.array([0, len(self.gold)])
+        return OrderCounter(AgreementCells(self.gold, ranks, self.index, starts, np.zeros(1, np.int64)), is_zero=True)
 
     def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> Floats:
         """Return the scores of both systems after the swaps of each trial, shape (1, 2, n_trials)."""
@@ -138,9 +153,8 @@ class RankPanel(OutputsPanel):
         return np.array([[hash_terms(mix_bits(gold ^ x.view(np.uint64)), self.index) for x in (self.a, self.b)]])
 
 
-KERNELS = {
+KERNELS: dict[str, Callable[..., None]] = {
     "spearman": score_spearman,
-    "kendall": score_kendall,
     "AUC": score_auc,
     "average-precision": score_average_precision,
 }

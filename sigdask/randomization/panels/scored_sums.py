@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE, Lattice
-from sigdask.metrics.forms import Form, Ratios, estimate_score_errors, may_cancel
+from sigdask.metrics.forms import Form, Ratios, estimate_score_errors, has_formula
 from sigdask.randomization.kernels.discordance import add_signs, sum_discordant_weights
 from sigdask.randomization.stream import Key
 
@@ -84,11 +84,6 @@ class ScoredSums:
     def shape(self) -> tuple[int, int]:
         """Numbers of pairs and metrics."""
         return len(self.pairs), len(self.metrics)
-
-    @property
-    def nbytes(self) -> int:
-        """Approximate size of its arrays."""
-        return self.values.nbytes
 
     def to_arguments(self, metric: int, totals: Integers) -> NDArray[Any]:
         """Convert integer sums, shape (..., n_fields), to the arguments of a metric's score."""
@@ -168,7 +163,7 @@ class ScoredSums:
         """Return whether a metric's sums are inexact when its form takes them as floats."""
         panel_metric = self.metrics[metric]
         lattices = [self.lattices[f] for f in panel_metric.fields]
-        return any(x.slack for x in lattices) or (may_cancel(panel_metric.form) and any(x.digits for x in lattices))
+        return any(x.slack for x in lattices) or (has_formula(panel_metric.form) and any(x.digits for x in lattices))
 
     def compute_error_bounds(self, metric: int, totals: Integers) -> Floats:
         """Return how far rounding in the sums may take a metric's scores from their true values.

@@ -27,7 +27,7 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_scores_or_nan
 from sigdask.randomization.families.deviations import compute_moment_skewness
-from sigdask.randomization.kernels.dense import limit_blas_threads
+from sigdask.randomization.kernels.blas import limit_blas_threads
 from sigdask.randomization.panels.digests import mix_bits
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.statistics.classical import sum_rows

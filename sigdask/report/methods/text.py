@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
 from sigdask.randomization.stream import SCHEME
 from sigdask.report.methods.sources import format_bibtex, format_citation
-from sigdask.report.summary.sentences import name_trials
+from sigdask.report.summary.sentences import describe_family_size, name_trials
 from sigdask.report.summary.standings import join_phrases
 from sigdask.report.tables.latex import CHARACTERS, LINE_BREAK, UNKNOWN_CHARACTER, escape_sentence
 from sigdask.report.wording import (
     ADJUSTMENTS,
     ALTERNATIVES,
     CITATION_PATTERN,
+    EQUAL_SCORE_TEST,
     EXACT_METHOD_SOURCES,
     INTERVAL_METHODS,
     find_citations,
@@ -33,7 +34,7 @@ from sigdask.results.columns import SIMULTANEOUS, CodedColumn, Intervals, Value,
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, get_version
 from sigdask.results.ranking import build_rankings
 from sigdask.results.signature import EXACT, LIMITS, TRIALS, Signature
-from sigdask.results.table import Table, get_details, select_intervals
+from sigdask.results.table import Table, get_details, get_equal_scores, select_intervals
 from sigdask.statistics.classical import DESCRIPTIONS
 from sigdask.text import capitalize_first, format_count, format_list
 
@@ -65,10 +66,10 @@ class Facts:
         Adjustments of p, each with its number of comparisons.
     intervals : tuple of (str, float, int)
         Intervals of differences: method, confidence and number of resamples (0 without resampling).
-    n_larger : int
-        Comparisons whose adjusted p is the larger of max-T's and the studentised bootstrap's.
+    n_checked, n_contested : int
+        Comparisons with an equal-score test, and those of which exactly one of the two tests rejects.
     n_resamples : int
-        Resamples of the studentised bootstrap; 0 without it.
+        Resamples of the simultaneous intervals; 0 without them.
     has_simultaneous : bool
         Whether there are simultaneous intervals.
     tests : tuple of str
@@ -83,8 +84,8 @@ class Facts:
         How the p-values of these verdicts were computed and adjusted, in words. Empty for a single exact p.
     alpha : float or None
         Level of the verdicts.
-    n_skewed : int
-        Comparisons that few units decide, or whose units' differences are skewed.
+    margins : tuple of float
+        Margins of tests of non-inferiority and equivalence.
     """
 
     metrics: tuple[tuple[str, str], ...]
@@ -103,7 +104,8 @@ class Facts:
     computed: tuple[str, ...] = ()
     adjusted: tuple[tuple[str, int], ...] = ()
     intervals: tuple[tuple[str, float, int], ...] = ()
-    n_larger: int = 0
+    n_checked: int = 0
+    n_contested: int = 0
     n_resamples: int = 0
     has_simultaneous: bool = False
     tests: tuple[str, ...] = ()
@@ -112,7 +114,7 @@ class Facts:
     has_sets: bool = False
     across_sets: str = ""
     alpha: float | None = None
-    n_skewed: int = 0
+    margins: tuple[float, ...] = ()
 
     @staticmethod
     def from_signatures(signatures: Sequence[Signature]) -> Facts:
@@ -156,16 +158,17 @@ class Facts:
             computed=_drop_duplicates(exact_by[0] for exact_by in list_used(table.exact_by) if exact_by),
             adjusted=_list_adjustments(results),
             intervals=() if intervals is None else _drop_duplicates(_iter_interval_methods(intervals)),
-            n_larger=_count_larger(results),
+            n_checked=int(np.count_nonzero(get_equal_scores(table).n_resamples)),
+            n_contested=int(np.count_nonzero(table.is_contested)),
             n_resamples=(family.n_resamples or 0) if family else 0,
             has_simultaneous=bool(get_details(table).has_interval.any()),
             tests=tuple(entry.name for entry in table.tests),
-            has_second_run=bool((table.second_trials > 0).any()),
+            has_second_run=bool(((table.second_trials > 0) & ~table.exact).any()),
             groupings=_drop_duplicates(ranking.grouping for ranking in build_rankings(table)),
             has_sets=bool(results.together),
             across_sets=_describe_p_across_sets(results),
             alpha=results.alpha,
-            n_skewed=int(np.count_nonzero(table.is_skewed)),
+            margins=() if table.margins is None else _drop_duplicates(table.margins.margin.tolist()),
         )
 
 
@@ -195,12 +198,6 @@ def _iter_interval_methods(intervals: Intervals) -> Iterator[tuple[str, float, i
     used = np.unique(np.stack([intervals.method.codes, intervals.n_resamples]), axis=1).T.tolist()
     methods = sorted((intervals.method.values[code], n) for code, n in used)
     yield from ((method, confidence, n) for method, n in methods if method)
-
-
-def _count_larger(results: ComparisonResults) -> int:
-    """Return the number of comparisons whose adjusted p is the larger of two methods'."""
-    has_one_method = results.family is None or results.family.adjust == "tukey"
-    return 0 if has_one_method else int(np.count_nonzero(get_details(results.table).has_two_methods))
 
 
 def _describe_scorer(signature: Signature) -> str:
@@ -274,19 +271,19 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
         scope = f"were adjusted in families of {n:,} comparisons"
         if n == facts.n_comparisons:
             scope = f"of all {n:,} comparisons were adjusted"
+        elif n * len(facts.metrics) == facts.n_comparisons:
+            scope = f"of the {n:,} comparisons by each metric were adjusted"
         yield f"The p-values {scope} by {ADJUSTMENTS[adjust].sentence}."
-    if facts.n_larger:
-        yield (
-            f"In {format_count(facts.n_larger, 'comparison')} the scores of the two systems are skewed in opposite "
-            f"directions. There the adjusted p is the larger one of this p and the p of "
-            f"{ADJUSTMENTS['bootstrap-t'].sentence}, with {facts.n_resamples:,} resamples."
-        )
     if facts.alpha is not None:
         adjusted = "adjusted " if facts.adjusted else ""
         yield f"Differences with {adjusted}p at most {facts.alpha:g} are called significant."
-    if facts.n_skewed:
-        subject = f"{facts.n_skewed:,} of {facts.n_comparisons:,} comparisons" if facts.n_comparisons > 1 else "it"
-        yield f"In {subject}, few units decide the result, or the differences of units are skewed."
+    if facts.n_checked:
+        yield (
+            f"The hypothesis of equal scores was also tested by {EQUAL_SCORE_TEST}. In {facts.n_contested:,} of "
+            f"{format_count(facts.n_checked, 'comparison')} only one of the two tests rejects; these are called "
+            "contested."
+        )
+    yield from _describe_margins(facts)
     yield from _describe_groupings(facts)
     if facts.has_sets:
         procedure = f", with p-values {facts.across_sets}" if facts.across_sets else ""
@@ -314,6 +311,16 @@ GROUPING_SENTENCES = {
     "ranks": CLUSTERS_SENTENCE,
 }
 """Sentences about rankings, by the option `grouping`."""
+
+
+def _describe_margins(facts: Facts) -> Iterator[str]:
+    for margin in facts.margins:
+        adjusted = ", and their p-values were adjusted by Holm's method [[holm1979]]" if facts.adjusted else ""
+        yield (
+            f"Non-inferiority and equivalence within a margin of {margin:g} were tested by one-sided tests in both "
+            f"directions [[schuirmann1987]]: score tests of items scored 0 or 1 [[tango1998]], and swaps of shifted "
+            f"scores for other means{adjusted}."
+        )
 
 
 def _describe_groupings(facts: Facts) -> Iterator[str]:
@@ -471,6 +478,9 @@ def describe_test(results: ComparisonResults, *, intervals: bool = True, across_
     family = results.family_across_sets if across_sets else results.family
     yield _count_p_values(exact, n_trials, "unadjusted p" if family is not None and family.n_trials else "p")
     yield f"Significant means {_describe_significance(results, family, len(exact))}."
+    if table.is_contested.any() and not across_sets:
+        n_resamples = _format_range(get_equal_scores(table).n_resamples[table.is_contested])
+        yield f"Equal-score p: {CITATION_PATTERN.sub('', EQUAL_SCORE_TEST)}, {n_resamples} resamples."
     yield from _note_intervals(table) if intervals else ()
     scorers = {score.name: score.signature for score in list_used(table.metric) if score.signature}
     yield from (f"{metric} is {signature}." for metric, signature in scorers.items())
@@ -509,6 +519,8 @@ def list_sources(results: ComparisonResults, *, intervals: bool = True, across_s
     if (family := results.family_across_sets if across_sets else results.family) is not None:
         keys += find_citations(ADJUSTMENTS[family.adjust].sentence)
         keys += ["efron1993"] if family.n_resamples else []
+    if table.is_contested.any() and not across_sets:
+        keys += find_citations(EQUAL_SCORE_TEST)
     if intervals and table.intervals is not None:
         for name in sorted(list_used(table.intervals.method)):
             keys += find_citations(INTERVAL_METHODS[name].sentence) if name else ()
@@ -536,15 +548,9 @@ def _describe_significance(results: ComparisonResults, family: FamilyNote | None
         unadjusted_text = ", not adjusted for the number of comparisons" if n > 1 else ""
         return f"p at most {results.alpha:g}{unadjusted_text}"
     trials_text = f", {family.n_trials:,} {name_trials(family)}" if family.n_trials else ""
-    larger_text = ""
-    if n_larger := _count_larger(results) if family is results.family else 0:
-        larger_text = (
-            f"; in {n_larger:,} of them, whose scores are skewed in opposite directions, the larger of that and "
-            f"{ADJUSTMENTS['bootstrap-t'].label}, {family.n_resamples or 0:,} resamples"
-        )
     return (
         f"adjusted p at most {results.alpha:g}, by {ADJUSTMENTS[family.adjust].label} over "
-        f"{format_count(family.n_comparisons, 'comparison')}{trials_text}{larger_text}"
+        f"{describe_family_size(results, family)}{trials_text}"
     )
 
 

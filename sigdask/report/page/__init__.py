@@ -11,7 +11,7 @@ import numpy as np
 
 from sigdask.report.page import comparisons
 from sigdask.report.page import grids as page_data
-from sigdask.report.page.comparisons import MAX_HEADLINES, build_card, list_borderline
+from sigdask.report.page.comparisons import MAX_HEADLINES, build_card
 from sigdask.report.page.frame import PagePart, render_frame
 from sigdask.report.page.grids import PageTable
 from sigdask.report.page.rankings import (
@@ -23,7 +23,7 @@ from sigdask.report.page.rankings import (
     build_forests,
     build_sections,
 )
-from sigdask.report.summary.sentences import describe_settings, is_adjusted
+from sigdask.report.summary.sentences import describe_settings, describe_test, is_adjusted
 from sigdask.report.terminal import MAX_ALARMS
 from sigdask.report.terminal.overview import MAX_NAMED
 from sigdask.results.comparisons import ComparisonResults
@@ -100,7 +100,7 @@ def render_page(
     table = Table.join(tables) if tables else Table.build_empty(0, alpha=0.05)
     leading_first = {name: nonempty[name] for name in sorted(nonempty, key=lambda name: name not in leading)}
     card = build_card(leading_first, table)
-    all_comparisons, rows = comparisons.build_grid(table, list_borderline(nonempty, card.verdicts))
+    all_comparisons, rows = comparisons.build_grid(table)
     set_sections = [*_iter_sections(nonempty, all_listed=len(rows) == len(table))]
     tests, misfits = page_data.build_tests_grid(table.take(rows))
     grids = [all_comparisons, *(entry.together for entry in set_sections), tests]
@@ -130,7 +130,7 @@ def render_page(
         "most_in_matrix": MAX_IN_MATRIX,
         "most_open": MAX_OPEN,
         "drawing": WIDTH,
-        "citations": list(dict.fromkeys(describe_settings(results) for results in nonempty.values())),
+        "citations": list(dict.fromkeys(f"{describe_settings(r)}; {describe_test(r)}" for r in nonempty.values())),
         "curve": page_data.build_curve(table),
     }
     data: dict[str, Any] = {grid.name: grid.build_script_data() for grid in grids if grid is not None}

@@ -13,24 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.page.grids import PageColumn, PageTable, encode_names, encode_rows, encode_values
-from sigdask.report.summary.checks import explain_checks, merge_causes
+from sigdask.report.summary.checks import explain_checks
 from sigdask.report.summary.headline import Verdict, build_verdict
+from sigdask.report.summary.margins import describe_shown_margin
 from sigdask.report.summary.sentences import is_adjusted
 from sigdask.report.tables.cells import (
     describe_method,
     format_ends,
     format_interval,
+    format_marked_p,
     format_p_cell,
     is_bounded,
+    mark_bounds,
 )
 from sigdask.report.wording import INTERVAL_METHODS
 from sigdask.results import messages
 from sigdask.results.columns import SIMULTANEOUS, CodedColumn
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.messages import list_assumptions
 from sigdask.results.notes import list_texts
 from sigdask.results.record import Result
-from sigdask.results.table import AGREES, DISAGREES, Table, select_intervals
+from sigdask.results.table import AGREES, CONTESTED, Table, get_equal_scores, select_intervals
 from sigdask.statistics.rounding import format_limits, format_score, format_signed
 from sigdask.text import format_count
 
@@ -38,9 +40,11 @@ VERDICT_HINTS = {
     "significant": "chance alone would rarely give a difference as large",
     "not significant": "the data do not show which system is better; the two need not be equal",
     "undecided": "more trials would decide",
+    "contested": "only one of two tests rejects: that of swapped outputs, or that of equal scores",
 }
 CHECK_HINTS = {
-    "agree": "a second run, a sign test or an exact p gives the same p up to chance",
+    "agree": "an independent computation gives the same p up to chance",
+    "interval differs": "interval and p disagree on whether the difference can be 0",
     "disagree": "another way to compute p gives another value: do not use this p",
 }
 """Hover texts that explain verdicts and outcomes of checks."""
@@ -49,15 +53,13 @@ MAX_ROWS = 20_000
 """Maximum number of comparisons listed, those with the smallest p."""
 
 
-def build_grid(table: Table, borderline_rows: Sequence[int]) -> tuple[PageTable, NDArray[np.int64]]:
+def build_grid(table: Table) -> tuple[PageTable, NDArray[np.int64]]:
     """Return the grid of comparisons, and the table rows that it lists.
 
     Parameters
     ----------
     table : Table
         All comparisons.
-    borderline_rows : sequence of int
-        Rows of borderline results.
     """
     rows = select_listed(table)
     shown_table = table.take(rows)
@@ -65,8 +67,9 @@ def build_grid(table: Table, borderline_rows: Sequence[int]) -> tuple[PageTable,
     if len(rows) < len(table):
         left_out = f"The {len(rows):,} with the smallest p of {len(table):,}; the JSON has all."
     notes_by_row = {row: [*list_texts(row_notes)] for row, row_notes in messages.build_notes(shown_table).items()}
-    for row, row_notes in list_assumptions(shown_table).items():
-        notes_by_row[row] = [*(assumption.detail for assumption in row_notes), *notes_by_row.get(row, [])]
+    for row in np.flatnonzero(shown_table.is_contested).tolist():
+        cause = get_equal_scores(shown_table).cause[row]
+        notes_by_row[row] = [*filter(None, [cause]), *notes_by_row.get(row, [])]
     extra = {
         "rows": rows.tolist() if len(rows) < len(table) else None,
         "notes": {"rows": [*notes_by_row], "texts": ["; ".join(row_notes) for row_notes in notes_by_row.values()]},
@@ -75,7 +78,7 @@ def build_grid(table: Table, borderline_rows: Sequence[int]) -> tuple[PageTable,
     }
     if shown_table.intervals is not None:
         extra["plot"] = _list_interval_ends(shown_table)
-    columns = [*_iter_columns(shown_table, np.isin(rows, borderline_rows))]
+    columns = [*_iter_columns(shown_table)]
     return PageTable("comparisons", "Comparisons of systems", columns, left_out, extra), rows
 
 
@@ -88,7 +91,7 @@ def select_listed(table: Table) -> NDArray[np.int64]:
     return order[:MAX_ROWS]
 
 
-def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[PageColumn]:
+def _iter_columns(table: Table) -> Iterator[PageColumn]:
     test_set, subset = encode_names(table.test_set), encode_names(table.subset, lambda s: s.value if s else "")
     yield PageColumn("test set", test_set, is_filter=True, is_hidden=len(np.unique(test_set.codes)) < 2)
     yield PageColumn("subset", subset, is_filter=True, is_hidden=not any(subset.values))
@@ -105,24 +108,26 @@ def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[Pa
         ends = encode_rows(table, (intervals.low, intervals.high, intervals.method.codes), text)
         yield PageColumn(head, ends, is_number=True)
     p_heads = _list_p_heads(table)
-    for head, p in zip(p_heads, (table.p_value, table.p_adjusted), strict=False):
-        p_texts = encode_values(p, lambda p: format_p_cell(p, table.alpha))
+    p_columns = ((table.p_value, table.p_low), (table.p_adjusted, table.p_adjusted_low))
+    for head, (p, low) in zip(p_heads, p_columns, strict=False):
+        p_texts = encode_values(mark_bounds(p, low, table.exact), lambda p: format_marked_p(p, table.alpha))
         is_last = head == p_heads[-1]
         yield PageColumn(head, p_texts, is_number=True, is_pinned=is_last, is_aside=not is_last)
-    verdicts = encode_rows(table, (table.decision,), lambda r: r.verdict(table.alpha))
+    if table.equal_scores is not None:
+        p_texts = encode_values(table.equal_score_p, lambda p: format_p_cell(p, table.alpha))
+        yield PageColumn("equal-score p", p_texts, is_number=True, is_aside=not table.is_contested.any())
+    verdicts = encode_values(table.outcome, VERDICTS.__getitem__)
     yield PageColumn("verdict", verdicts, is_filter=True, is_pinned=True, hints=VERDICT_HINTS)
-    borderline = encode_values(is_borderline, lambda is_close: "yes" if is_close else "")
-    yield PageColumn("borderline", borderline, is_filter=True, is_hidden=True)
+    if table.margins is not None:
+        p_values = [column for column in table.margins.columns.values() if isinstance(column, np.ndarray)]
+        shown = encode_rows(table, p_values, describe_shown_margin)
+        yield PageColumn("within margin", shown, is_filter=True)
     has_alarm = bool(table.has_disagreement.any())
     yield PageColumn("checks", _encode_checks(table), is_filter=True, is_aside=not has_alarm, hints=CHECK_HINTS)
-    if bool(table.is_skewed.any()):
-        assert table.assumptions is not None
-        deciding = (table.is_skewed, table.assumptions.n_deciding)
-        yield PageColumn("units", encode_rows(table, deciding, _describe_deciding), is_filter=True, is_aside=True)
-    p_columns = (table.exact, table.n_trials, table.p_low, table.p_high)
-    limits = encode_rows(table, p_columns, lambda r: _format_limits(r, table.alpha))
+    method_columns = (table.exact, table.n_trials, table.p_low, table.p_high)
+    limits = encode_rows(table, method_columns, lambda r: _format_limits(r, table.alpha))
     yield PageColumn("interval of p", limits, is_number=True, is_aside=True)
-    yield PageColumn("method", encode_rows(table, p_columns, describe_method), is_aside=True)
+    yield PageColumn("method", encode_rows(table, method_columns, describe_method), is_aside=True)
     units = encode_rows(table, (table.n_discordant, table.n_units), _format_units)
     yield PageColumn("discordant units", units, is_number=True, is_aside=True)
     if intervals is not None:
@@ -136,7 +141,7 @@ def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[Pa
 
 def _list_p_heads(table: Table) -> list[str]:
     """Return the headings of the columns of p; the last one is the p that verdicts use."""
-    return ["unadjusted p", "adjusted p"] if is_adjusted(table) else ["p"]
+    return ["unadjusted p", "adjusted p"] if is_adjusted(table) else ["unadjusted p" if len(table) > 1 else "p"]
 
 
 def _format_common(confidence: NDArray[np.float64]) -> str:
@@ -163,15 +168,6 @@ def _format_units(r: Result) -> str:
     return f"{r.n_discordant:,} of {r.n_units:,}"
 
 
-def _describe_deciding(r: Result) -> str:
-    """Return text on a doubt of a comparison: how few units decide, or that the differences are skewed; "" for none."""
-    by_kind = {assumption.kind: assumption for assumption in r.assumptions}
-    if (few_units := by_kind.get("few-units-decide")) is not None:
-        n = few_units.n_deciding
-        return "1 unit decides" if n == 1 else f"{n:,} units decide"
-    return "skewed" if "skewed-differences" in by_kind else ""
-
-
 def _format_limits(r: Result, alpha: float) -> str:
     """Return the confidence interval of p as text, or "" where p is exact."""
     if r.method == "exact":
@@ -180,12 +176,26 @@ def _format_limits(r: Result, alpha: float) -> str:
 
 
 def _encode_checks(table: Table) -> CodedColumn[str]:
-    """Return for each row whether its cross-checks agree."""
+    """Return for each row whether its cross-checks agree, and whether its interval contradicts p."""
     agrees = np.zeros(len(table), np.bool_)
     for checked in table.checks.values():
         agrees |= checked.verdict == AGREES
-    codes = np.where(table.has_disagreement, DISAGREES, np.where(agrees, AGREES, 0))
-    return encode_values(codes, {DISAGREES: "disagree", AGREES: "agree", 0: ""}.__getitem__)
+    codes = np.select([table.has_disagreement, _find_contrary_intervals(table), agrees], [3, 2, 1], 0)
+    return encode_values(codes, ("", "agree", "interval differs", "disagree").__getitem__)
+
+
+def _find_contrary_intervals(table: Table) -> NDArray[np.bool_]:
+    """Return where interval and p disagree on whether the difference can be 0, as `describe_contradiction` says it."""
+    intervals, _ = select_intervals(table)
+    if intervals is None:
+        return np.zeros(len(table), np.bool_)
+    is_above, is_below = (
+        np.array([side != other for side in table.alternative.values])[table.alternative.codes]
+        for other in ("less", "greater")
+    )
+    excludes = (is_above & (intervals.low > 0)) | (is_below & (intervals.high < 0))
+    is_known = ~np.isnan(intervals.low) & np.isin(table.outcome, (0, 1))
+    return np.asarray(is_known & (excludes != (table.outcome == 1)))
 
 
 def _encode_better(table: Table) -> str:
@@ -221,7 +231,7 @@ class AnswerCard:
     n_sets : int
         Number of all test sets.
     counts : sequence of (str, str)
-        Numbers of comparisons by verdict, and of borderline results, each with what it means.
+        Numbers of comparisons by verdict, each with what it means.
     check_meanings : sequence of str
         What each check compares the p-values with.
     """
@@ -254,35 +264,19 @@ class AnswerCard:
 def build_card(sets: Mapping[str, ComparisonResults], table: Table) -> AnswerCard:
     """Return the card of all test sets, given one table of their comparisons."""
     verdicts = {name: build_verdict(results) for name, results in islice(sets.items(), MAX_SETS)}
-    causes = [cause for verdict in verdicts.values() for cause in verdict.causes]
-    return AnswerCard(verdicts, len(sets), [*_describe_counts(table, causes)], explain_checks(table))
+    return AnswerCard(verdicts, len(sets), [*_describe_counts(table)], explain_checks(table))
 
 
-def list_borderline(sets: Mapping[str, ComparisonResults], verdicts: Mapping[str, Verdict]) -> Sequence[int]:
-    """Return the rows of borderline results in the joined table of all test sets."""
-    rows, offset = [], 0
-    for name, results in sets.items():
-        if name in verdicts:
-            rows.append(offset + verdicts[name].close)
-        offset += len(results)
-    return np.concatenate(rows).tolist() if rows else []
+VERDICTS = {1: "significant", CONTESTED: "contested", 0: "not significant", -1: "undecided"}
 
 
-VERDICTS = {1: "significant", 0: "not significant", -1: "undecided"}
-
-
-def _describe_counts(table: Table, causes: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield numbers of comparisons by verdict and of borderline results, each with what it means."""
+def _describe_counts(table: Table) -> Iterator[tuple[str, str]]:
+    """Yield numbers of comparisons by verdict, each with what it means."""
     n = len(table)
     if not n:
         yield "0 comparisons", "nothing was compared"
     for code, name in VERDICTS.items():
-        if n_verdict := int((table.decision == code).sum()):
+        if n_verdict := int((table.outcome == code).sum()):
             total = f"{n_verdict:,} of {format_count(n, 'comparison')}" if n > 1 else "1 comparison"
             words = name.replace("significant", "significantly different")
             yield f"{total} {words} at {table.alpha:g}", VERDICT_HINTS[name]
-    if causes:
-        yield (
-            f"{len(causes):,} borderline result{'' if len(causes) == 1 else 's'}",
-            f"{merge_causes(causes)} could change the verdict",
-        )

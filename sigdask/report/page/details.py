@@ -174,7 +174,7 @@ def _build_item(item: ItemDetails, unit: UnitDetails, texts: dict[str, int]) -> 
 def _iter_checks(r: Result, alpha: float) -> Iterator[list[str]]:
     """Yield (name, outcome, explanation) of cross-checks and classical tests of a comparison."""
     for check in r.checks:
-        yield [check.name, check.verdict, check.detail]
+        yield [check.name, check.verdict, comparisons.describe_check(check)]
     for row in comparisons.iter_rows([r], alpha):
         yield [row.name, f"p = {row.p}", row.remark]
 

@@ -122,7 +122,7 @@ const sigdask = (() => {
   const NARROW = matchMedia("(max-width: 600px)");
   const FOLDED = ["B", "test set", "subset", "metric"]; // in the cell of A, where a table has too little room
   const DRAWN = 131; // pixels: 8.2rem
-  const MARKS = { significant: "found", "not significant": "", agree: "agree", disagree: "disagree" };
+  const MARKS = { significant: "found", "not significant": "", agree: "agree", disagree: "disagree", contested: "contested" };
 
   const ruler = document.createElement("canvas").getContext("2d");
 
@@ -487,7 +487,7 @@ const sigdask = (() => {
     const p = comparisons.cell(comparisons.held.decides, row);
     const verdict = comparisons.cell("verdict", row);
     const kind = verdict === "significant" ? (comparisons.better[row] === side ? "better" : "worse") : "";
-    return make("td", { class: kind || null, title: `${a} and ${b}: ${kind ? `${kind}, ` : ""}${verdict}, p = ${p}` }, p);
+    return make("td", { class: kind || null, title: `${a} and ${b}: ${kind ? `${kind}, ` : ""}${verdict}, p = ${p}`.replace("= ≤", "≤") }, p);
   };
 
   const drawMatrix = (own) => {

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.summary.standings import BASELINE, SOME, Standings
-from sigdask.report.tables.cells import GROUPING_HEADERS, explain_group_marks, format_groups, format_p_cell
+from sigdask.report.tables.cells import (
+    GROUPING_HEADERS,
+    explain_group_marks,
+    format_groups,
+    format_marked_p,
+    mark_bounds,
+)
 from sigdask.results.columns import EMPTY
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, iter_ranked
@@ -206,7 +212,7 @@ def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: boo
 
 
 BestComparison = tuple[float, float, float, float, str]
-"""Difference from the best, the ends of its interval, p (adjusted if there is a family), and verdict."""
+"""Difference from the best, the ends of its interval, p of `mark_bounds` (adjusted if that is), and verdict."""
 
 
 def _compare_with_best(table: Table, best: str) -> tuple[dict[str, BestComparison], str]:
@@ -223,7 +229,11 @@ def _compare_with_best(table: Table, best: str) -> tuple[dict[str, BestCompariso
         np.where(is_a, -best_table.difference, best_table.difference),
         np.where(is_a, -high, low),
         np.where(is_a, -low, high),
-        np.where(np.isnan(best_table.p_adjusted), best_table.p_value, best_table.p_adjusted),
+        np.where(
+            np.isnan(best_table.p_adjusted),
+            mark_bounds(best_table.p_value, best_table.p_low, best_table.exact),
+            mark_bounds(best_table.p_adjusted, best_table.p_adjusted_low, best_table.exact),
+        ),
     )
     verdicts = [r.verdict(table.alpha) for r in iter_results(best_table)]
     rows = zip(*(column.tolist() for column in columns), verdicts, strict=True)
@@ -251,7 +261,7 @@ def _build_row(
     has_interval = not math.isnan(low)
     interval = f"[{format_signed(low)}, {format_signed(high)}]" if has_interval else ""
     ends: tuple[float | None, float | None] = (scale.locate(low), scale.locate(high)) if has_interval else (None, None)
-    texts = format_signed(difference), interval, format_p_cell(p, alpha), verdict
+    texts = format_signed(difference), interval, format_marked_p(p, alpha), verdict
     return RankedRow(*labels, scale.locate(difference), *ends, *texts)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats
 from sigdask.report.plots import canvas
+from sigdask.results.table import CONTESTED
 from sigdask.statistics.ranking_letters import format_letter
 from sigdask.statistics.rounding import format_p
 
@@ -27,6 +28,7 @@ VERDICT_MARKS: dict[int, tuple[str, dict[str, Any]]] = {
     1: ("significantly different", {"marker": "o", "markerfacecolor": canvas.BLUE}),
     0: ("not significantly different", {"marker": "o", "markerfacecolor": "white"}),
     -1: ("undecided: more trials would decide", {"marker": "D", "markerfacecolor": "white"}),
+    CONTESTED: ("contested: only one of two tests rejects", {"marker": "s", "markerfacecolor": "white"}),
 }
 """Words and marks of verdicts."""
 
@@ -40,7 +42,7 @@ def forest(
     difference: Floats,
     low: Floats,
     high: Floats,
-    decision: NDArray[np.int8],
+    outcome: NDArray[np.int8],
     *,
     beside: Sequence[str] = (),
     title: str = "",
@@ -55,8 +57,8 @@ def forest(
         Systems A and B of each difference A - B, n of them.
     difference, low, high : float64 array, shape (n,)
         Differences and the ends of their intervals. NaN if there is none, infinite if it is unbounded.
-    decision : int8 array, shape (n,)
-        1 significantly different, 0 not, -1 undecided.
+    outcome : int8 array, shape (n,)
+        Verdicts, as in `Table.outcome`.
     beside : sequence of str
         Text to the right of each difference, such as p.
     title, score, note : str
@@ -97,7 +99,7 @@ def forest(
         axes.hlines(*ends, color=canvas.BLUE, linewidth=1.1, gid="intervals")
         marks = []
         for kind, (label, look) in VERDICT_MARKS.items():
-            if (is_kind := decision == kind).any():
+            if (is_kind := outcome == kind).any():
                 marks += axes.plot(difference[is_kind], rows[is_kind], label=label, **VERDICT_MARK | look)
         axes.set_yticks(rows, labels=names, parse_math=False)
         axes.set_ylim(n - 0.4, -0.6)

@@ -170,7 +170,7 @@ def forest(table: Table) -> Figure:
         np.where(is_turned, -selected.difference, selected.difference),
         np.where(is_turned, -high, low),
         np.where(is_turned, -low, high),
-        selected.decision,
+        selected.outcome,
         beside=_format_p_values(selected),
         title=_format_title(table),
         note=f"{n_shown:,} of {n:,} comparisons: those with {chosen}" if n_shown < n else "",
@@ -191,7 +191,7 @@ def matrix(table: Table) -> Figure:
     for rows, columns, direction in ((a, b, side), (b, a, -side)):
         p[rows, columns] = adjusted
         better[rows, columns] = direction
-        significant[rows, columns] = table.decision == 1
+        significant[rows, columns] = table.outcome == 1
     is_adjusted = not bool(np.isnan(table.p_adjusted).all())
     return plots.matrix(names, p, better, significant, table.alpha, title=_format_title(table), adjusted=is_adjusted)
 
@@ -321,9 +321,12 @@ def _get_p_values(table: Table) -> NDArray[np.float64]:
 def _format_p_values(table: Table, p_values: NDArray[np.float64] | None = None) -> list[str]:
     """Return the p-value of each row as text: the adjusted one, if there is one, or that of `p_values`."""
     limits = zip(table.p_low.tolist(), table.p_high.tolist(), strict=True)
+    is_alone = np.isnan(table.p_adjusted) | (p_values is not None)
+    is_bound = (np.where(is_alone, table.p_low, table.p_adjusted_low) == 0) & ~table.exact
+    shown = (_get_p_values(table) if p_values is None else p_values).tolist()
     texts = [
-        f"p in {format_limits(*ends, table.alpha)}" if np.isnan(p) else format_p_equals(p, table.alpha)
-        for p, ends in zip((_get_p_values(table) if p_values is None else p_values).tolist(), limits, strict=True)
+        f"p in {format_limits(*ends, table.alpha)}" if np.isnan(p) else format_p_equals(p, table.alpha, is_bound=bound)
+        for p, bound, ends in zip(shown, is_bound.tolist(), limits, strict=True)
     ]
     kind = "adjusted" if p_values is None else "unadjusted"
     is_adjusted = (~np.isnan(table.p_adjusted)).tolist()

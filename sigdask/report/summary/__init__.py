@@ -1,1 +1,1 @@
-"""The parts of a verdict: amounts, sentences on comparisons, checks and borderline results."""
+"""The parts of a verdict: amounts, sentences on comparisons, checks and doubtful results."""

@@ -1,14 +1,8 @@
-"""The outcome of the checks on all comparisons in one line, and borderline results.
-
-A borderline result is a comparison whose verdict a different seed, or a few units more or less, could change.
-"""
+"""The outcome of the checks on all comparisons in one line, and doubtful results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from sigdask.report.summary.standings import join_phrases
@@ -64,63 +58,11 @@ def _describe_agreement(name: str, n: int, total: int) -> str:
     return name if n == total else f"{name} ({n:,} of {total:,} comparisons)"
 
 
-FEW_UNITS = 2
-"""A verdict that changes with so few units of typical weight is borderline: two units more or fewer, or one with the
-other winner.
-"""
-
-
-def find_borderline(table: Table) -> NDArray[np.int64]:
-    """Return the rows whose verdicts the fewest units or another seed could change, the closest first."""
-    units = estimate_units_to_turn(table)
-    rows = np.flatnonzero(_depends_on_seed(table) | (units <= FEW_UNITS))
-    return rows[np.lexsort((np.nan_to_num(table.p_value[rows], nan=1.0), units[rows]))]
-
-
-SEED, UNITS = "a different seed", "two more units"
-CAUSES = (SEED, UNITS, f"{SEED} or {UNITS}")
-
-
-def list_causes(table: Table, rows: NDArray[np.int64]) -> list[str]:
-    """Return, for each borderline row, text on what could change its verdict: a seed, units or both."""
-    selected = table.take(rows)
-    by_seed, by_units = _depends_on_seed(selected), estimate_units_to_turn(selected) <= FEW_UNITS
-    return [
-        CAUSES[2 if seed and units else 1 - seed]
-        for seed, units in zip(by_seed.tolist(), by_units.tolist(), strict=True)
-    ]
-
-
-def merge_causes(cause_texts: Iterable[str]) -> str:
-    """Return text on what could change the verdicts of several results, given the text on each.
-
-    Examples
-    --------
-    >>> merge_causes(["two more units"]), merge_causes(["two more units", "a different seed"])
-    ('two more units', 'a different seed or two more units')
-    """
-    distinct = set(cause_texts)
-    return distinct.pop() if len(distinct) == 1 else CAUSES[2]
-
-
-def estimate_units_to_turn(table: Table) -> NDArray[np.float64]:
-    """Return an estimate for each row of how many more units of usual size would change its verdict.
-
-    Under swaps, the variance of the difference is the sum of its units' squares. So with n differing units, one more of
-    usual weight (their root mean square) shifts the standardised difference by 1 / sqrt(n). For an adjusted p, the
-    shift is compared with the level that p alone has to reach: about alpha times p over adjusted p. Infinite if no unit
-    differs, if so few units cannot reach the level, or if there is no p.
-    """
-    p = table.p_value
-    sides = np.where([value == "two-sided" for value in table.alternative.values], 2.0, 1.0)[table.alternative.codes]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(np.isnan(table.p_adjusted) | (table.p_adjusted == 0), 1.0, p / table.p_adjusted)
-        level = table.alpha * share
-        shift = np.abs(scipy.special.ndtri(p / sides) - scipy.special.ndtri(level / sides))
-    units = shift * np.sqrt(table.n_discordant)
-    min_p = np.ldexp(sides, -np.minimum(table.n_discordant + FEW_UNITS, 1000).astype(np.int32))
-    is_reachable = (table.n_discordant > 0) & (min_p <= level)
-    return np.where(is_reachable & ~np.isnan(units), units, np.inf)
+def find_doubtful(table: Table) -> NDArray[np.int64]:
+    """Return the rows that are contested, or whose verdict another seed could change, the smallest p first."""
+    rows = np.flatnonzero(table.is_contested | _depends_on_seed(table))
+    p = np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)[rows]
+    return rows[np.lexsort((-np.abs(table.difference[rows]), p))]
 
 
 def _depends_on_seed(table: Table) -> NDArray[np.bool_]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.summary import checks as check_texts
-from sigdask.report.summary.checks import find_borderline, list_causes
+from sigdask.report.summary.checks import find_doubtful
+from sigdask.report.summary.margins import describe_margins
 from sigdask.report.summary.runs import describe_all_runs
 from sigdask.report.summary.standings import (
     ALL,
@@ -25,10 +27,14 @@ from sigdask.report.summary.standings import (
     join_phrases,
 )
 from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.table import CONTESTED, Table
 from sigdask.text import format_count, format_list, to_plain
 
 MAX_LISTED_GROUPS = 6
 """Maximum number of groups (metrics, subsets, test sets) described one by one. Further groups are counted."""
+
+MIN_TESTS = 5
+"""Number of tests that are not adjusted together, from which on the verdict says how many chance would reject."""
 
 MAX_NAMED_SYSTEMS = 3
 """Maximum number of systems that are named."""
@@ -56,14 +62,15 @@ def _describe_pairs(groups: VerdictGroups) -> str:
     """Return the verdict on two systems that were compared on several metrics, subsets or test sets."""
     c = groups.standings
     a, b = c.names[int(c.a[0])], c.names[int(c.b[0])]
-    won, lost = (c.decision == 1) & (c.ahead > 0), (c.decision == 1) & (c.ahead < 0)
+    won, lost = (c.outcome == 1) & (c.ahead > 0), (c.outcome == 1) & (c.ahead < 0)
     won, lost = (np.where(c.a == c.a[0], x, y) for x, y in ((won, lost), (lost, won)))
     if lost.sum() > won.sum():
         a, b, won, lost = b, a, lost, won
     words = "are not significantly different" if c.is_two_sided else "show no difference in the direction tested"
     cases = [
-        (won, f"{a} is better than {b}"), (lost, f"{b} is better than {a}"), (c.decision == 0, f"{a} and {b} {words}"),
-        (c.decision == -1, f"whether {a} is better than {b} is undecided"),
+        (won, f"{a} is better than {b}"), (lost, f"{b} is better than {a}"), (c.outcome == 0, f"{a} and {b} {words}"),
+        (c.outcome == -1, f"whether {a} is better than {b} is undecided"),
+        (c.outcome == CONTESTED, f"whether {a} is better than {b} is contested"),
     ]  # fmt: skip
     outcomes = [(np.flatnonzero(rows), text) for rows, text in cases if rows.any()]
     if c.n_groups <= MAX_LISTED_GROUPS:
@@ -72,14 +79,12 @@ def _describe_pairs(groups: VerdictGroups) -> str:
     total = f"{c.n_groups:,} {groups.noun}"
     first, *rest = outcomes
     clauses = [f"{first[1]} in {_format_share(len(first[0]), total, c.n_groups)}"]
-    text = _capitalize_whether("; ".join([*clauses, *(f"{text} in {len(rows):,}" for rows, text in rest)]))
-    return text + groups.describe_doubts()
+    return _capitalize_whether("; ".join([*clauses, *(f"{text} in {len(rows):,}" for rows, text in rest)]))
 
 
 def _describe_rows(groups: VerdictGroups, rows: np.ndarray) -> str:
-    """Return text that names the groups of rows, each with its p and doubts in parentheses."""
-    p_texts = [groups.format_p(row).replace(" (", ", ").removesuffix(")") for row in rows.tolist()]
-    asides = [f" ({p}{groups.describe_doubt(row)})" for row, p in zip(rows.tolist(), p_texts, strict=True)]
+    """Return text that names the groups of rows, each with its p in parentheses."""
+    asides = [f" ({groups.format_p(row).replace(' (', ', ').replace(')', '')})" for row in rows.tolist()]
     return groups.explain_group_marks(groups.standings.group[rows].tolist(), asides)
 
 
@@ -97,30 +102,35 @@ def _describe_baseline(groups: VerdictGroups, g: int) -> str:
     rows = np.flatnonzero(c.group == g)
     base = c.names[int(c.b[rows[0]])]
     rows = rows[np.argsort(-np.nan_to_num(c.ahead[rows], nan=-np.inf), kind="stable")]
-    better, worse, not_different, undecided = _split_outcomes(groups, rows)
+    better, worse, not_different, undecided, contested = _split_outcomes(groups, rows)
     text = f"{_count_systems(len(better), len(rows))} significantly better than {base} {groups.group_labels[g]}"
     names = [c.names[int(c.a[row])] for row in better]
     if names:
         others_text = f"; also {format_list(names[1:], MAX_NAMED_SYSTEMS)}" if len(names) > 1 else ""
-        text += f": {names[0]} by {groups.describe_lead(better[0])}, {groups.format_p(better[0])}{others_text}"
-    rest = {"significantly worse": worse, "not significantly different": not_different, "undecided": undecided}
-    rest_text = _describe_rest(*rest.items())
+        text += f": {names[0]} by {groups.format_lead(better[0])}, {groups.format_p(better[0])}{others_text}"
+    rest_text = _describe_rest(
+        ("significantly worse", worse),
+        ("not significantly different", not_different),
+        ("undecided", undecided),
+        ("contested", contested),
+    )
     closest = ""
     if not names and not np.isnan(c.ahead[rows[0]]) and c.ahead[rows[0]] != 0:
         side = "ahead" if c.ahead[rows[0]] > 0 else "behind"
-        size = f"{groups.describe_lead(rows[0])}, {groups.format_p(rows[0])}"
+        size = f"{groups.format_lead(rows[0])}, {groups.format_p(rows[0])}"
         closest = f": the best, {c.names[int(c.a[rows[0]])]}, is {side} by {size}"
-    mentioned = [better[0]] if names else [rows[0]] if closest else []
-    return text + closest + rest_text + groups.describe_doubts(rows, mentioned)
+    return text + closest + rest_text
 
 
-def _split_outcomes(groups: VerdictGroups, rows: np.ndarray) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Return the rows in which A is better, worse, not significantly different, and undecided."""
+def _split_outcomes(groups: VerdictGroups, rows: np.ndarray) -> list[list[int]]:
+    """Return the rows in which A is better, worse, not significantly different, undecided, and contested."""
     c = groups.standings
-    decision, ahead = c.decision[rows], c.ahead[rows]
-    kinds = ((decision == 1) & (ahead > 0), (decision == 1) & (ahead < 0), decision == 0, decision == -1)
-    better, worse, not_different, undecided = (rows[kind].tolist() for kind in kinds)
-    return better, worse, not_different, undecided
+    outcome, ahead = c.outcome[rows], c.ahead[rows]
+    is_significant = outcome == 1
+    kinds = (
+        is_significant & (ahead > 0), is_significant & (ahead < 0), outcome == 0, outcome == -1, outcome == CONTESTED
+    )  # fmt: skip
+    return [rows[kind].tolist() for kind in kinds]
 
 
 def _describe_rest(*named_rows: tuple[str, list[int]]) -> str:
@@ -138,18 +148,17 @@ def _describe_baselines(groups: VerdictGroups) -> str:
     """Return the verdict on systems compared with one baseline on several metrics, subsets or test sets."""
     c = groups.standings
     base = c.names[int(c.b[0])]
-    better = (c.decision == 1) & (c.ahead > 0)
+    better = (c.outcome == 1) & (c.ahead > 0)
     if c.n_groups <= MAX_LISTED_GROUPS:
         n = np.bincount(c.group[better], minlength=c.n_groups).tolist()
         counts = [f" ({k or 'none'} of {m:,})" for k, m in zip(n, np.bincount(c.group).tolist(), strict=True)]
         text = f"Systems significantly better than {base}: {groups.explain_group_marks(range(c.n_groups), counts)}"
-        return text + groups.describe_doubts()
+        return text + groups.count_contested()
     outcomes = _split_outcomes(groups, np.arange(len(c.group)))
-    names = ("significantly better", "significantly worse", "not significantly different", "undecided")
+    names = ("significantly better", "significantly worse", "not significantly different", "undecided", "contested")
     parts = [f"{len(rows):,} {name}" for name, rows in zip(names, outcomes, strict=True) if rows]
     across = f"over {c.n_groups:,} {groups.noun}"
-    text = f"Of {len(c.group):,} comparisons with {base} {across}, {join_phrases(parts)}"
-    return text + groups.describe_doubts()
+    return f"Of {len(c.group):,} comparisons with {base} {across}, {join_phrases(parts)}"
 
 
 def _describe_ranking(groups: VerdictGroups, g: int) -> str:
@@ -161,22 +170,25 @@ def _describe_ranking(groups: VerdictGroups, g: int) -> str:
     row = c.find_rival(g)
     rival = c.get_opponent(row, int(c.top[g]))
     is_ahead = c.ahead[row] != 0
-    lead = f"by {groups.describe_lead(row)}; {groups.format_p(row)}"
-    doubts = groups.describe_doubts(np.flatnonzero(c.group == g), [row] if is_ahead else [])
+    lead = f"by {groups.format_lead(row)}; {groups.format_p(row)}"
+    contested = groups.count_contested(np.flatnonzero(c.group == g), [row] if is_ahead else [])
     if near_names == [rival] and is_ahead:
         return (
             f"{best} scores best {groups.group_labels[g]}, but not significantly better than the runner-up, {rival}: "
-            f"ahead {lead}{doubts}"
+            f"ahead {lead}{contested}"
         )
     if not is_ahead:
-        return _describe_tie(groups, g, best, rival, near_names) + doubts
+        return _describe_tie(groups, g, best, rival, near_names) + contested
     lead = f"ahead of the runner-up, {rival}, {lead}"
     if not near_names:
         all_others = "both others" if n_others == 2 else f"all {n_others:,} others"
-        return f"{best} is best {groups.group_labels[g]}, significantly better than {all_others}: {lead}{doubts}"
+        if n := int(np.count_nonzero((c.outcome == CONTESTED) & c.has_top & (c.group == g))):
+            all_others += f" (contested: {n:,})"
+        return f"{best} is best {groups.group_labels[g]}, significantly better than {all_others}: {lead}{contested}"
     near = _name_others(near_names, n_others)
     return (
-        f"{best} scores best {groups.group_labels[g]}, but is not significantly different from {near}: {lead}{doubts}"
+        f"{best} scores best {groups.group_labels[g]}, but is not significantly different from {near}: "
+        f"{lead}{contested}"
     )
 
 
@@ -203,7 +215,7 @@ def _describe_rankings(groups: VerdictGroups) -> str:
     """Return the verdict on which systems are best on each of several metrics, subsets or test sets."""
     c = groups.standings
     has_clear_best = c.n_near_top == 0
-    doubts = groups.describe_doubts()
+    contested = groups.count_contested()
     if c.n_groups <= MAX_LISTED_GROUPS:
         members: dict[tuple[int, bool], list[int]] = {}
         for g, key in enumerate(zip(c.top.tolist(), has_clear_best.tolist(), strict=True)):
@@ -214,7 +226,7 @@ def _describe_rankings(groups: VerdictGroups) -> str:
             f"{'' if is_clear else 'but not '}significantly better than all others"
             for (top, is_clear), indices in members.items()
         )
-        return "; ".join(clauses) + doubts
+        return "; ".join(clauses) + contested
     tops, counts = np.unique(c.top, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     total = f"{c.n_groups:,} {groups.noun}"
@@ -224,38 +236,38 @@ def _describe_rankings(groups: VerdictGroups) -> str:
     parts += [f"{len(rest) - MAX_NAMED_SYSTEMS:,} more systems in others"] if len(rest) > MAX_NAMED_SYSTEMS else []
     n_sure = int(has_clear_best.sum())
     tail = "in none of them" if not n_sure else f"in {'all' if n_sure == c.n_groups else f'{n_sure:,}'} of them"
-    return f"{join_phrases(parts)}; {tail} the best is significantly better than all others{doubts}"
+    return f"{join_phrases(parts)}; {tail} the best is significantly better than all others{contested}"
 
 
 def _describe_several(groups: VerdictGroups, g: int) -> str:
     """Return the number of significant differences and the largest one, for comparisons of no regular design."""
     c = groups.standings
     rows = np.flatnonzero(c.group == g)
-    better, worse, _, _ = _split_outcomes(groups, rows)
+    better, worse, *_ = _split_outcomes(groups, rows)
     text = _describe_counts(groups, rows, f" {groups.group_labels[g]}")
     row = max([*better, *worse], key=lambda row: abs(c.ahead[row]), default=None)
     if row is None or len(rows) == 1:
-        return text + groups.describe_doubts(rows)
+        return text
     loser = c.get_opponent(row, int((c.a if c.ahead[row] > 0 else c.b)[row]))
     return (
-        f"{text}: most of all {c.get_winner(row)} is ahead of {loser}, by {groups.describe_lead(row)}; "
-        f"{groups.format_p(row)}{groups.describe_doubts(rows, [row])}"
+        f"{text}: most of all {c.get_winner(row)} is ahead of {loser}, by {groups.format_lead(row)}; "
+        f"{groups.format_p(row)}"
     )
 
 
 def _describe_any(groups: VerdictGroups) -> str:
-    return _describe_counts(groups, np.arange(len(groups.standings.group)), "") + groups.describe_doubts()
+    return _describe_counts(groups, np.arange(len(groups.standings.group)), "")
 
 
 def _describe_counts(groups: VerdictGroups, rows: np.ndarray, where: str) -> str:
     if len(rows) == 1:
         return groups.describe(int(rows[0]))
-    better, worse, _, undecided = _split_outcomes(groups, rows)
+    better, worse, _, undecided, contested = _split_outcomes(groups, rows)
     n = len(better) + len(worse)
     text = f"{n:,} of {format_count(len(rows), 'comparison')}{where} {'is' if n == 1 else 'are'} significant"
     if n == 0:
         text = f"None of {format_count(len(rows), 'comparison')}{where} is significant"
-    return text + (_describe_rest(("undecided", undecided)) if undecided else "")
+    return text + _describe_rest(("undecided", undecided), ("contested", contested))
 
 
 DOUBT = "Do not rely on this, a check disagrees: "
@@ -274,8 +286,8 @@ class BestSystems:
     metric : str
         Metric as requested.
     names : tuple of str
-        The system with the best score, then those not significantly different from it. Against a baseline, the
-        significantly better systems, best first.
+        The system with the best score, then those not significantly different from it, or contested. Against a
+        baseline, the significantly better systems, best first.
     """
 
     test_set: str
@@ -301,12 +313,10 @@ class Verdict:
         Checks and their outcomes, in a line.
     is_checked : bool
         Whether no check disagrees.
-    close : int64 array
-        Rows of the table whose verdict a different seed, or a few more or fewer units, could change; the closest first.
-    causes : tuple of str
-        Which of these, of each of them.
-    n_significant, n_undecided, n_comparisons : int
-        Comparisons that are significant, undecided, and all.
+    doubtful : int64 array
+        Rows of the table that are contested or whose verdict a different seed could change, the smallest p first.
+    n_significant, n_undecided, n_contested, n_comparisons : int
+        Comparisons that are significant, undecided, contested, and all.
     is_ranking : bool
         Whether all systems were compared with each other, three or more, two-sided.
     best : tuple of BestSystems
@@ -318,10 +328,10 @@ class Verdict:
     sentences: tuple[str, ...]
     checks: str
     is_checked: bool
-    close: NDArray[np.int64]
-    causes: tuple[str, ...]
+    doubtful: NDArray[np.int64]
     n_significant: int
     n_undecided: int
+    n_contested: int
     n_comparisons: int
     is_ranking: bool
     best: tuple[BestSystems, ...]
@@ -336,22 +346,22 @@ def build_verdict(results: ComparisonResults) -> Verdict:
         The results.
     """
     table = results.table
-    decision = table.decision
+    outcome = table.outcome
     is_checked = not bool(table.has_disagreement.any())
     answer, sentences = _build_answer(results)
-    caveats = [*_describe_disagreement(results), *_describe_correlation(results), *describe_all_runs(table)]
+    caveats = [*describe_margins(results), *_describe_chance(results)]
+    caveats += [*_describe_disagreement(results), *_describe_correlation(results), *describe_all_runs(table)]
     standings = Standings.from_table(table)
-    borderline = find_borderline(table)
     return Verdict(
         scope=tuple(_add_full_stop(note.text) for note in results.notes if note.kind == "scope"),
         headline=" ".join([_add_full_stop(answer if is_checked else DOUBT + answer), *caveats]),
         sentences=(*map(_add_full_stop, sentences), *(caveats if sentences else ())),
         checks=check_texts.describe_checks(table),
         is_checked=is_checked,
-        close=borderline,
-        causes=tuple(list_causes(table, borderline)),
-        n_significant=int(np.count_nonzero(decision == 1)),
-        n_undecided=int(np.count_nonzero(decision == -1)),
+        doubtful=find_doubtful(table),
+        n_significant=int(np.count_nonzero(outcome == 1)),
+        n_undecided=int(np.count_nonzero(outcome == -1)),
+        n_contested=int(np.count_nonzero(outcome == CONTESTED)),
         n_comparisons=len(table),
         is_ranking=len(table) > 0 and standings.design == ALL,
         best=tuple(_list_best_systems(results, standings)),
@@ -364,6 +374,25 @@ def _build_answer(results: ComparisonResults) -> tuple[str, list[str]]:
     groups = build_verdict_groups(results)
     n = groups.standings.n_groups
     return build_headline(groups), [describe_group(groups, g) for g in range(n)] if 1 < n <= MAX_LISTED_GROUPS else []
+
+
+def _describe_chance(results: ComparisonResults) -> Iterator[str]:
+    table = results.table
+    n_metrics = len(np.unique(table.metric.codes))
+    n = n_metrics if results.together else count_tests(table, table.metric.codes)
+    yield from describe_chance(n, table.alpha, "metrics" if n == n_metrics else "comparisons")
+
+
+def count_tests(table: Table, family: NDArray[Any]) -> int:
+    """Return the number of tests that are not adjusted together: families, and comparisons whose p is not adjusted."""
+    is_single = np.isnan(table.p_adjusted)
+    return int(np.count_nonzero(is_single)) + len(np.unique(family[~is_single]))
+
+
+def describe_chance(n: int, alpha: float, noun: str) -> Iterator[str]:
+    """Yield a sentence on how many of `n` tests chance would reject, if these are many."""
+    if n >= MIN_TESTS:
+        yield f"If the systems were equal, chance would make about {n * alpha:.2g} of {n:,} {noun} significant."
 
 
 def _describe_disagreement(results: ComparisonResults) -> Iterator[str]:
@@ -380,7 +409,7 @@ def _describe_disagreement(results: ComparisonResults) -> Iterator[str]:
 def _describe_correlation(results: ComparisonResults) -> Iterator[str]:
     """Yield a sentence if differences are significant, but p is too small as units are correlated within columns."""
     notes = [note for note in results.notes if note.kind == "dependence"]
-    if notes and (results.table.decision == 1).any():
+    if notes and (results.table.outcome == 1).any():
         n, of = (max(int(note.numbers.get(key) or 0) for note in notes) for key in ("n_comparisons", "of"))
         some, there = ("", "") if n == of else (f" in {n:,} of {of:,} comparisons", " there")
         columns = join_phrases([*dict.fromkeys(str(note.numbers["column"]) for note in notes)])
@@ -408,7 +437,7 @@ def _list_best_systems(results: ComparisonResults, c: Standings) -> list[BestSys
 
 def _list_leaders(c: Standings) -> list[list[str]]:
     """Return, for each group, its best system and those not significantly different from it."""
-    top, rows = c.top, c.near_top_rows
+    top, rows = c.top, np.flatnonzero(c.has_top & (c.outcome != 1))
     leaders = [[c.names[k]] for k in top.tolist()]
     group = c.group[rows]
     others = np.where(c.a[rows] == top[group], c.b[rows], c.a[rows])
@@ -419,7 +448,7 @@ def _list_leaders(c: Standings) -> list[list[str]]:
 
 
 def _list_above_baseline(c: Standings) -> list[list[str]]:
-    rows = np.flatnonzero((c.decision == 1) & (c.ahead > 0))
+    rows = np.flatnonzero((c.outcome == 1) & (c.ahead > 0))
     better: list[list[str]] = [[] for _ in range(c.n_groups)]
     for row in rows[np.argsort(-c.ahead[rows], kind="stable")].tolist():
         better[int(c.group[row])].append(c.names[int(c.a[row])])

@@ -16,7 +16,6 @@ from sigdask.randomization.stream import SCHEME
 from sigdask.report.summary.runs import describe_scope_of_runs
 from sigdask.report.tables.cells import describe_method, format_ends, format_interval, is_bounded
 from sigdask.report.wording import ADJUSTMENTS, ALTERNATIVES, INTERVAL_METHODS
-from sigdask.results.columns import format_deciding, pluralize
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, get_version
 from sigdask.results.record import OtherUnitResult, Result
 from sigdask.results.table import Table
@@ -36,7 +35,7 @@ def describe_standing(r: Result, alpha: float) -> str:
     if not r.decision(alpha):
         words = f"scores {'higher' if r.higher_is_better else 'lower'} than"
         aside = "" if r.higher_is_better else " (lower is better)"
-    adjusted = "" if r.p_adjusted is None else f"; adjusted {format_p_equals(r.p_adjusted, alpha)}"
+    adjusted = "" if r.p_adjusted is None else f"; adjusted {format_adjusted_p(r, alpha)}"
     return (
         f"{better} {words} {other}, {format_score(score)} against {format_score(against)}{aside}; "
         f"{_format_p(r, alpha)} "
@@ -62,7 +61,7 @@ def describe_p(result: Result, alpha: float) -> str:
 
 def _format_p(result: Result, alpha: float) -> str:
     label = "" if result.p_adjusted is None else "unadjusted "
-    return f"{label}{format_p_equals(result.p_value, alpha)}"
+    return f"{label}{format_p_equals(result.p_value, alpha, is_bound=result.is_bound)}"
 
 
 def _describe_precision(result: Result, alpha: float) -> str:
@@ -104,10 +103,21 @@ def describe_alternative_unit(b: OtherUnitResult, alpha: float) -> str:
 
 def describe_settings(results: ComparisonResults) -> str:
     """Return a line with the settings that reproduce the results: version, seed, unit, alternative, level."""
-    table = results.table
+    family = results.family
+    trials = f", {family.n_trials:,} {name_trials(family)}" if family is not None and family.n_trials else ""
+    return f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}, alpha {results.alpha:g}{trials}"
+
+
+def describe_test(results: ComparisonResults) -> str:
+    """Return a line with the test, its unit and alternative, and the adjustment of p."""
+    table, note = results.table, results.family
+    n = format_count(len(table), "comparison")
+    adjustment = f"; p not adjusted for {n}" if len(table) > 1 else ""
+    if note is not None:
+        n = format_count(note.n_comparisons, "comparison")
+        adjustment = f"; p adjusted by {ADJUSTMENTS[note.adjust].label} over {n}"
     return make_printable(
-        f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}: stratified shuffling by {table.unit[0]}, "
-        f"{table.alternative[0]}, alpha {results.alpha:g}{_describe_family(results)}"
+        f"test: stratified shuffling by {table.unit[0]}, {ALTERNATIVES[table.alternative[0]].label}{adjustment}"
     )
 
 
@@ -116,13 +126,18 @@ def _describe_family(results: ComparisonResults) -> str:
     if note is None:
         return ""
     trials_text = "" if note.n_trials is None else f", {note.n_trials:,} {name_trials(note)}"
-    n = f"{note.n_comparisons:,} comparison{'s' * (note.n_comparisons != 1)}"
-    return f"; p adjusted by {ADJUSTMENTS[note.adjust].label} over {n}{trials_text}"
+    return f"; p adjusted by {ADJUSTMENTS[note.adjust].label} over {describe_family_size(results, note)}{trials_text}"
+
+
+def describe_family_size(results: ComparisonResults, note: FamilyNote) -> str:
+    """Return the number of comparisons that are adjusted together, as text."""
+    by_metric = " by each metric" * (len(np.unique(results.table.metric.codes)) > 1)
+    return f"{format_count(note.n_comparisons, 'comparison')}{by_metric}"
 
 
 def name_trials(note: FamilyNote) -> str:
-    """Return the word for what a family's p-values count: resamples, arrangements or trials."""
-    return "resamples" if note.adjust == "bootstrap-t" else "arrangements" if note.exact else "trials"
+    """Return the word for what a family's p-values count: arrangements or trials."""
+    return "arrangements" if note.exact else "trials"
 
 
 def is_adjusted(table: Table) -> bool:
@@ -254,25 +269,25 @@ def describe_comparison(r: Result, alpha: float, *, points: bool, where: str = "
     if r.n_discordant == 0:
         return f"{r.a} and {r.b} do not differ on {metric}: the metric counts both alike on every {r.unit}"
     describe_difference = (
-        _describe_not_shown if r.alternative != "two-sided" and r.decision(alpha) is False else _describe_two_sided
+        _describe_not_shown
+        if r.alternative != "two-sided" and r.decision(alpha) is False and not r.is_contested(alpha)
+        else _describe_two_sided
     )
-    return (
-        f"{describe_difference(r, alpha, points, where)}{describe_doubt(r, alpha, points=points)}"
-        f"{describe_scope_of_runs(r, alpha)}; {'for these runs ' if r.runs else ''}"
-        f"{format_verdict_p(r, alpha)}{describe_contradiction(r, alpha)}"
-    )
+    standing = f"{describe_difference(r, alpha, points, where)}{describe_scope_of_runs(r, alpha)}"
+    these_runs = "for these runs " if r.runs else ""
+    return f"{standing}; {these_runs}{format_verdict_p(r, alpha)}{describe_contradiction(r, alpha)}"
 
 
 def describe_contradiction(r: Result, alpha: float) -> str:
     """Return a clause if the interval and the test disagree on whether the difference can be 0, else "".
 
-    A one-sided test is compared with the end of the interval on its side.
+    A one-sided test is compared with the end of the interval on its side. A contested verdict says that there is doubt.
     """
     decision, ends, is_other = r.decision(alpha), r.interval_simultaneous, False
     if ends is None and r.interval is not None:
         ends = r.interval.low, r.interval.high
         is_other = abs(r.interval.confidence - (1 - alpha)) > 1e-9  # rounding of 1 - 0.95
-    if ends is None or decision is None or r.runs is not None:
+    if ends is None or decision is None or r.runs is not None or r.is_contested(alpha):
         return ""
     low, high = ends
     excludes = {"two-sided": low > 0 or high < 0, "greater": low > 0, "less": high < 0}[r.alternative]
@@ -303,9 +318,11 @@ def _describe_two_sided(r: Result, alpha: float, points: bool, where: str) -> st
         return f"{r.a} and {r.b} score the same on {r.metric}{where}, {format_score(r.score_a)}"
     other = r.b if better == r.a else r.a
     metric = r.metric + ("" if r.higher_is_better else " (lower is better)") + where
-    if decision:
+    if decision and not r.is_contested(alpha):
         return f"{better} is better than {other} on {metric} by {format_lead(r, points=points)}"
     lead_text = f"{better} is ahead by {format_lead(r, points=points)}"
+    if r.is_contested(alpha):
+        return f"Whether {better} is better than {other} on {metric} is contested: {lead_text}"
     if decision is None:
         return f"Whether {better} is better than {other} on {metric} is undecided at {alpha:g}: {lead_text}"
     return f"{r.a} and {r.b} are not significantly different on {metric}: {lead_text}"
@@ -323,43 +340,34 @@ def _describe_not_shown(r: Result, _alpha: float, points: bool, where: str) -> s
     return f"{r.a} does not score significantly {tested} than {r.b} on {r.metric}{where}: {scores_text}"
 
 
-def describe_doubt(r: Result, alpha: float, *, points: bool) -> str:
-    """Return a clause on what makes a verdict questionable, such as few deciding units; "" if nothing does.
-
-    Parameters
-    ----------
-    r : Result
-        The comparison.
-    alpha : float
-        Level of the verdict.
-    points : bool
-        Whether the difference is told in points of 100.
-    """
-    assumptions = {assumption.kind: assumption for assumption in r.assumptions}
-    if (few_units := assumptions.get("few-units-decide")) is not None and few_units.n_deciding:
-        text = format_deciding(few_units.n_deciding, r.n_units, r.unit)
-        if r.decision(alpha):
-            return f", but {text} it"
-        return f", and {text} it" if few_units.changes == "verdict" else ""  # few units always turn a small lead
-    if "skewed-differences" in assumptions:
-        return f", but the differences of {pluralize(r.unit)} are skewed"
-    sign = assumptions.get("one-sign")
-    if sign is None or sign.unseen_rate is None or not r.decision(alpha):
-        return ""
-    size = sign.cancelling_size
-    lost = "" if size is None else f"; a loss of {format_amount(size, points=points)} on each would cancel the lead"
-    none = f"with none of {r.n_units:,} {pluralize(r.unit, r.n_units)} against it"
-    hidden = f"up to {100 * sign.unseen_rate:.2g} % of all {pluralize(r.unit)} may be"
-    return f", {none} (at 95 % confidence, {hidden}{lost})"
-
-
 def format_verdict_p(r: Result, alpha: float) -> str:
-    """Return the p that the verdict uses as text: the adjusted one, else p and how it was computed."""
+    """Return the p that the verdict uses as text: the adjusted one, else p and how it was computed.
+
+    If the verdict is contested, the p of the equal-score test and the cause follow.
+    """
+    contested = _format_equal_score_p(r, alpha) if r.is_contested(alpha) else ""
     if r.p_adjusted is not None and not math.isnan(r.p_adjusted):
-        return f"adjusted {format_p_equals(r.p_adjusted, alpha)}"
+        return f"adjusted {format_adjusted_p(r, alpha)}{contested}"
     if is_bounded(r) and r.method != "exact":
-        return f"p in {format_limits(*r.p_interval, alpha)} (bounds of the exact p)"
-    return f"{format_p_equals(r.p_value, alpha)}{_format_sidedness(r)} ({describe_method(r)})"
+        return f"p in {format_limits(*r.p_interval, alpha)} (bounds of the exact p){contested}"
+    p_text = format_p_equals(r.p_value, alpha, is_bound=r.is_bound)
+    return f"{p_text}{_format_sidedness(r)} ({describe_method(r)}){contested}"
+
+
+def format_adjusted_p(r: Result, alpha: float) -> str:
+    """Return the adjusted p as text."""
+    assert r.p_adjusted is not None
+    return format_p_equals(r.p_adjusted, alpha, is_bound=r.is_adjusted_bound)
+
+
+def _format_equal_score_p(r: Result, alpha: float) -> str:
+    """Return the p of the equal-score test of a contested comparison, and why the two tests differ."""
+    test = r.equal_scores
+    assert test is not None
+    p = test.p_value if r.p_adjusted is None or test.p_adjusted is None else test.p_adjusted
+    assert p is not None
+    cause = f" ({test.cause})" if test.cause else ""
+    return f", but {format_p_equals(p, alpha)} in the equal-score test{cause}"
 
 
 def _format_sidedness(r: Result) -> str:

@@ -16,7 +16,6 @@ from sigdask.counts.factors import find_distinct, number_rows
 from sigdask.counts.fields import Integers
 from sigdask.report.summary.sentences import (
     describe_comparison,
-    describe_doubt,
     find_metrics_in_points,
     format_amount,
     format_lead,
@@ -27,7 +26,7 @@ from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.fields import get_result
 from sigdask.results.ranking import index_systems
 from sigdask.results.record import Result
-from sigdask.results.table import Table
+from sigdask.results.table import CONTESTED, Table
 from sigdask.statistics.rounding import format_p_equals
 from sigdask.text import format_count
 
@@ -64,8 +63,8 @@ class Standings:
         How much better A is than B, also if lower scores are better. NaN if a score is missing.
     lacks_a, lacks_b : bool
         Whether a score is missing.
-    decision : int8
-        As `Table.decision`.
+    decision, outcome : int8
+        As `Table.decision` and `Table.outcome`.
     is_two_sided : bool
         Whether either direction could be shown of all of them.
     """
@@ -78,6 +77,7 @@ class Standings:
     lacks_a: NDArray[np.bool_]
     lacks_b: NDArray[np.bool_]
     decision: NDArray[np.int8]
+    outcome: NDArray[np.int8]
     is_two_sided: bool
 
     @staticmethod
@@ -95,6 +95,7 @@ class Standings:
             lacks_a=np.isnan(table.score_a),
             lacks_b=np.isnan(table.score_b),
             decision=table.decision,
+            outcome=table.outcome,
             is_two_sided=all(table.alternative.values[code] == "two-sided" for code in codes),
         )
 
@@ -111,7 +112,7 @@ class Standings:
         lacks = np.isnan(ahead)
         decision = (p <= table.alpha).astype(np.int8)
         two_sided = all(v == "two-sided" for v in table.alternative.values)
-        return Standings([*indices], group, a, b, ahead, lacks, lacks, decision, two_sided)
+        return Standings([*indices], group, a, b, ahead, lacks, lacks, decision, decision, two_sided)
 
     @cached_property
     def n_groups(self) -> int:
@@ -284,22 +285,13 @@ class VerdictGroups:
         r, points = self._get_result(row)
         return format_lead(r, points=points)
 
-    def describe_lead(self, row: int) -> str:
-        """Return text on how far the better system of a row is ahead, with doubts about it."""
-        return f"{self.format_lead(row)}{self.describe_doubt(row)}"
-
-    def describe_doubt(self, row: int) -> str:
-        """Return a clause on what makes the verdict of a row questionable; usually empty."""
-        r, points = self._get_result(row)
-        return describe_doubt(r, self.table.alpha, points=points)
-
-    def describe_doubts(self, rows: Integers = NO_ROWS, mentioned: Sequence[int] = ()) -> str:
-        """Return a clause on how many of some or all rows are doubtful, or "" if no more than those mentioned."""
-        is_doubtful = self.table.is_skewed[rows] if len(rows) else self.table.is_skewed
-        n = int(np.count_nonzero(is_doubtful))
-        if n <= int(np.count_nonzero(self.table.is_skewed[list(mentioned)] if mentioned else 0)):
+    def count_contested(self, rows: Integers = NO_ROWS, mentioned: Sequence[int] = ()) -> str:
+        """Return a clause on how many of some or all rows are contested, or "" if no more than those mentioned."""
+        is_contested = (self.standings.outcome == CONTESTED)[rows if len(rows) else slice(None)]
+        n = int(np.count_nonzero(is_contested))
+        if n <= sum(self.standings.outcome[row] == CONTESTED for row in mentioned):
             return ""
-        return f"; in {n:,} of {len(is_doubtful):,} comparisons few units decide or differences are skewed"
+        return f"; {n:,} of {format_count(len(is_contested), 'comparison')} {'is' if n == 1 else 'are'} contested"
 
     def format_p(self, row: int) -> str:
         """Return the p-value that the verdict of a row uses as text."""
@@ -339,8 +331,8 @@ class JointVerdicts(VerdictGroups):
         v, c, metric, p = self.verdicts[row], self.standings, self._describe_metric(row), self.format_p(row)
         if v.difference == 0:
             return f"{v.a} and {v.b} score the same on {metric}; {p}"
-        better, size = c.get_winner(row), f"{self.describe_lead(row)}; {p}"
-        if c.decision[row] == 1:
+        better, size = c.get_winner(row), f"{self.format_lead(row)}; {p}"
+        if c.outcome[row] == 1:
             return f"{better} is better than {v.b if better == v.a else v.a} on {metric} by {size}"
         if not c.is_two_sided:
             return f"{v.a} and {v.b} show no difference in the direction tested on {metric}; {p}"
@@ -350,18 +342,6 @@ class JointVerdicts(VerdictGroups):
         """Return text on how far the better system of a row is ahead."""
         v = self.verdicts[row]
         return format_amount(abs(v.difference), points=v.metric in self._metrics_in_points)
-
-    def describe_doubt(self, row: int) -> str:
-        """Return a clause on the sets in which few units decide or differences are skewed."""
-        v, table = self.verdicts[row], self.table
-        sides = zip(table.a.to_list(), table.b.to_list(), table.metric.to_list(), strict=True)
-        rows = [k for k, (a, b, score) in enumerate(sides) if (a, b, score.name) == (v.a, v.b, v.metric)]
-        n = int(np.count_nonzero(table.is_skewed[rows]))
-        return f", but few units decide or differences are skewed in {n:,} of {len(rows):,} sets" if n else ""
-
-    def describe_doubts(self, rows: Integers = NO_ROWS, mentioned: Sequence[int] = ()) -> str:  # noqa: ARG002
-        """Return a clause on how many comparisons on single sets are doubtful."""
-        return super().describe_doubts()
 
     def format_p(self, row: int) -> str:
         """Return the p-value that the verdict of a row uses as text."""

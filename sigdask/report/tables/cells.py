@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from sigdask.counts.fields import Bools, Floats
 from sigdask.report.wording import INTERVAL_METHODS
 from sigdask.results.ranking import SystemRanking
 from sigdask.results.record import Result
@@ -25,9 +28,19 @@ NOISE = 1e-12
 """An interval's end is taken for 0 if it is below this share of the other end."""
 
 
-def format_p_cell(p: float | None, alpha: float) -> str:
+def format_p_cell(p: float | None, alpha: float, *, is_bound: bool = False) -> str:
     """Return p for a table cell; empty where there is none."""
-    return "" if p is None or math.isnan(p) else format_p(p, alpha)
+    return "" if p is None or math.isnan(p) else format_p(p, alpha, is_bound=is_bound)
+
+
+def mark_bounds(p: Floats, low: Floats, exact: Bools) -> Floats:
+    """Return p-values with a negative sign where they are the smallest that the trials allow: no trial was extreme."""
+    return np.where((low == 0) & ~exact, -p, p)
+
+
+def format_marked_p(p: float, alpha: float) -> str:
+    """Return a p of `mark_bounds` for a table cell; empty where there is none."""
+    return format_p_cell(abs(p), alpha, is_bound=p < 0)
 
 
 def describe_method(result: Result) -> str:

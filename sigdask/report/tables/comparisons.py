@@ -15,7 +15,13 @@ from sigdask.options import PRINT_OPTIONS, Layout
 from sigdask.report.methods.text import describe_test, list_sources, list_used
 from sigdask.report.summary.sentences import MAX_PLAIN, find_metrics_in_points
 from sigdask.report.summary.standings import join_phrases
-from sigdask.report.tables.cells import GROUPING_MEANINGS, explain_group_marks, format_groups
+from sigdask.report.tables.cells import (
+    GROUPING_MEANINGS,
+    explain_group_marks,
+    format_groups,
+    format_marked_p,
+    mark_bounds,
+)
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
 from sigdask.results.columns import EMPTY, CodedColumn, ScoredMetric, Subset
 from sigdask.results.comparisons import ComparisonResults
@@ -30,8 +36,8 @@ from sigdask.results.ranking import (
 )
 from sigdask.results.table import Table, select_intervals
 from sigdask.statistics.ranking_letters import find_best
-from sigdask.statistics.rounding import format_p, format_score, format_signed
-from sigdask.text import capitalize_first, format_list
+from sigdask.statistics.rounding import format_score, format_signed
+from sigdask.text import capitalize_first, format_count, format_list
 
 MIN_PLAIN = 1e-9
 """Smaller numbers other than 0 are written in scientific notation, whatever number of decimals is requested."""
@@ -39,8 +45,11 @@ MIN_PLAIN = 1e-9
 NO_SCORE = "–"
 """Text in place of a missing score."""
 
-BETTER, WORSE, SIGNIFICANT, UNDECIDED, ALARM, SKEWED = "†", "‡", "*", "?", "!", "§"
+BETTER, WORSE, SIGNIFICANT, UNDECIDED, ALARM, CONTESTED_MARK = "†", "‡", "*", "?", "!", "§"
 """Marks of verdicts: of systems against a baseline, and of comparisons."""
+
+CONTESTED_MEANING = "only one of two tests rejects, that of swapped outputs or that of equal scores"
+"""What a contested verdict means."""
 
 MAX_IN_TITLE = 4
 """Maximum number of metrics that a table's title names."""
@@ -99,7 +108,7 @@ def convert_to_percent(results: ComparisonResults) -> ComparisonResults:
     scale = np.where([score.name in shares for score in table.metric.values], 100.0, 1.0)[table.metric.codes]
     new_names = {name: f"{name}{PERCENT_MARK}" for name in shares}
     metrics = tuple(replace(score, name=new_names.get(score.name, score.name)) for score in table.metric.values)
-    intervals, adjusted, doubts = table.intervals, table.adjusted, table.assumptions
+    intervals, adjusted = table.intervals, table.adjusted
     scaled = replace(
         table,
         metric=CodedColumn(table.metric.codes, metrics),
@@ -107,7 +116,6 @@ def convert_to_percent(results: ComparisonResults) -> ComparisonResults:
         score_b=scale * table.score_b,
         difference=scale * table.difference,
         intervals=intervals and replace(intervals, low=scale * intervals.low, high=scale * intervals.high),
-        assumptions=doubts and replace(doubts, cancelling_size=scale * doubts.cancelling_size),
         adjusted=adjusted and replace(adjusted, low=scale * adjusted.low, high=scale * adjusted.high),
     )
     together = (
@@ -211,7 +219,6 @@ def _build_system_table(
         "Best scores in bold.",
         *_describe_system_marks(results, grouped),
         *_describe_lower_mark(results.table),
-        *_describe_skewed(results.table),
     )
     cited = ("piepho2004",) if grouped.design == "letters" and "letters" in grouped.list_groupings() else ()
     return _add_description(PaperTable(title, tuple(table_sections), legend), results, cited)
@@ -253,9 +260,9 @@ def _list_system_marks(table: Table, system_scores: SystemScores, design: str) -
     marks = [""] * len(system_scores.systems)
     if design == "baseline":
         better = (table.difference > 0) == table.metric[0].higher_is_better
-        verdicts = zip(system_scores.a.tolist(), table.decision.tolist(), better.tolist(), strict=True)
-        for index, decision, is_better in verdicts:
-            marks[index] = ("", BETTER if is_better else WORSE, UNDECIDED)[decision]
+        verdicts = zip(system_scores.a.tolist(), table.outcome.tolist(), better.tolist(), strict=True)
+        for index, outcome, is_better in verdicts:
+            marks[index] = ("", BETTER if is_better else WORSE, CONTESTED_MARK, UNDECIDED)[outcome]
     return marks
 
 
@@ -272,20 +279,23 @@ def _describe_system_marks(results: ComparisonResults, grouped: _ComparisonGroup
     alpha = f"{results.alpha:g}"
     if grouped.design == "letters":
         meanings = [*dict.fromkeys(explain_group_marks(build_ranking(table)) for table in grouped.tables)]
-        return [f"{capitalize_first(meaning)} at {alpha}." for meaning in meanings]
+        return [
+            *(f"{capitalize_first(meaning)} at {alpha}." for meaning in meanings),
+            *_describe_contested(results.table),
+        ]
     if grouped.design == "":
         return ["No letters: they need all pairs, or all systems with one baseline, compared two-sided."]
     scores, table = grouped.scores[0], results.table
     undecided = [f"{UNDECIDED}: undecided."] if bool((table.decision == -1).any()) else []
+    contested = _describe_contested(table, f"{CONTESTED_MARK}: contested. ")
     baseline = scores.systems[int(scores.b[0])]
-    return [f"{BETTER}, {WORSE}: significantly better, worse than {baseline} at {alpha}.", *undecided]
+    return [f"{BETTER}, {WORSE}: significantly better, worse than {baseline} at {alpha}.", *undecided, *contested]
 
 
-def _describe_skewed(table: Table) -> list[str]:
-    """Return a sentence on how many comparisons are doubtful, as few units decide or differences are skewed."""
-    n = int(np.count_nonzero(table.is_skewed))
-    share_text = f"{n:,} of {len(table):,} comparisons"
-    return [f"In {share_text} few units decide or the differences of units are skewed."] if n else []
+def _describe_contested(table: Table, mark: str = "") -> list[str]:
+    """Return a sentence on how many comparisons are contested, or none."""
+    n = int(np.count_nonzero(table.is_contested))
+    return [f"{mark}In {n:,} of {format_count(len(table), 'comparison')} {CONTESTED_MEANING}."] if n else []
 
 
 def _build_pair_table(results: ComparisonResults, decimals: dict[str, int | None]) -> PaperTable:
@@ -340,11 +350,15 @@ def _build_interval_columns(table: Table, digits: Sequence[int | None]) -> list[
 
 
 def _build_pair_p_columns(table: Table) -> list[TableColumn]:
-    marks = [*np.array(("", SIGNIFICANT, UNDECIDED), object)[table.decision]]
-    for mark, is_marked in ((ALARM, table.has_disagreement), (SKEWED, table.is_skewed)):
-        for row in np.flatnonzero(is_marked).tolist():
-            marks[row] += mark
-    return build_p_columns(table.p_value, table.p_adjusted, table.alpha, marks)
+    marks = [*np.array(("", SIGNIFICANT, CONTESTED_MARK, UNDECIDED), object)[table.outcome]]
+    for row in np.flatnonzero(table.has_disagreement).tolist():
+        marks[row] += ALARM
+    p = mark_bounds(table.p_value, table.p_low, table.exact)
+    adjusted = mark_bounds(table.p_adjusted, table.p_adjusted_low, table.exact)
+    columns = build_p_columns(p, adjusted, table.alpha, marks)
+    if table.is_contested.any():
+        columns.append(TableColumn("equal-score p", format_p_values(table.equal_score_p, table.alpha), is_p=True))
+    return columns
 
 
 def build_p_columns(
@@ -358,14 +372,14 @@ def build_p_columns(
 
 def _describe_pair_marks(results: ComparisonResults) -> Iterator[str]:
     table = results.table
-    if bool((table.decision == 1).any()):
+    if bool((table.outcome == 1).any()):
         yield f"{SIGNIFICANT}: significant at {results.alpha:g}."
     if bool((table.decision == -1).any()):
         yield f"{UNDECIDED}: undecided at {results.alpha:g}; more trials would decide."
     if bool(table.has_disagreement.any()):
         yield f"{ALARM}: a cross-check disagrees; do not use this p."
-    if bool(table.is_skewed.any()):
-        yield f"{SKEWED}: few units decide, or the differences of units are skewed."
+    if bool(table.is_contested.any()):
+        yield f"{CONTESTED_MARK}: contested, {CONTESTED_MEANING}."
 
 
 def _build_joint_table(results: ComparisonResults, decimals: dict[str, int | None]) -> PaperTable:
@@ -428,9 +442,9 @@ def _choose_notation(value: float) -> str:
 
 
 def format_p_values(p: NDArray[np.float64], alpha: float) -> list[str]:
-    """Return p-values as texts, each distinct one formatted once; empty where there is none."""
+    """Return p-values of `mark_bounds` as texts, each distinct one formatted once; empty where there is none."""
     distinct, inverse = np.unique(p, return_inverse=True)
-    texts = ["" if value != value else format_p(value, alpha) for value in distinct.tolist()]  # noqa: PLR0124
+    texts = [format_marked_p(value, alpha) for value in distinct.tolist()]
     return [texts[index] for index in inverse.reshape(-1).tolist()]
 
 

@@ -62,7 +62,7 @@ ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"\symbol{34}", "`": r"\symbol{96}", "[": "{[}", "]": "{]}", "*": "{*}",
-    "†": r"\dag{}", "‡": r"\ddag{}", "↓": r"$\downarrow$", "–": "--", "—": "---", "\u2212": "$-$",
+    "†": r"\dag{}", "‡": r"\ddag{}", "↓": r"$\downarrow$", "≤": r"$\leq$", "–": "--", "—": "---", "\u2212": "$-$",
     "\N{NO-BREAK SPACE}": "~", "\N{REPLACEMENT CHARACTER}": "?",
 }  # fmt: skip
 """LaTeX's special characters and their commands."""
@@ -77,7 +77,7 @@ CHARACTERS = r"""% XeLaTeX and LuaLaTeX print every character; pdflatex prints t
 """
 
 LIGATURES = re.compile(r"([-,'])(?=\1)")
-NUMBER = re.compile(r"([-+]?)(\d+(?:\.\d+)?)(?:e([-+]?\d+))?|inf|[<\[\]–]")
+NUMBER = re.compile(r"([-+]?)(\d+(?:\.\d+)?)(?:e([-+]?\d+))?|inf|[<≤\[\]–]")
 LONG_WORD = 16
 """Minimum characters of words that may be broken."""
 
@@ -158,7 +158,7 @@ def format_number(text: str) -> str:
 def _format_number_match(match: re.Match[str]) -> str:
     sign, digits, power = match.groups()
     if digits is None:
-        return {"inf": r"$\infty$", "<": "$<$", "[": "{[}", "]": "{]}", "–": "--"}[match[0]]
+        return {"inf": r"$\infty$", "<": "$<$", "≤": r"$\leq$", "[": "{[}", "]": "{]}", "–": "--"}[match[0]]
     if power is not None:
         return f"${sign}{digits}\\times10^{{{int(power)}}}$"
     return f"{'$-$' if sign == '-' else sign}{digits}"

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from sigdask.report.summary import headline
 from sigdask.report.summary.headline import Verdict
-from sigdask.report.summary.sentences import describe_settings, find_metrics_in_points, is_adjusted
+from sigdask.report.summary.sentences import describe_settings, describe_test, find_metrics_in_points
 from sigdask.report.terminal import comparisons, remarks
 from sigdask.report.terminal.remarks import (
     MAX_ALARMS,
     iter_other_warnings,
     select_warnings,
 )
-from sigdask.results import signature
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
@@ -35,7 +34,7 @@ MAX_DETAILED = 12
 """Maximum number of comparisons shown in full in addition to a ranking."""
 
 MAX_CLOSEST = 10
-"""Maximum number of borderline results shown below a ranking."""
+"""Maximum number of contested and undecided results shown below a ranking."""
 
 
 def render(
@@ -48,7 +47,7 @@ def render(
     results : ComparisonResults
         The results.
     everything : bool
-        Show all comparisons. Otherwise, if they are many, the borderline results or the 40 smallest p.
+        Show all comparisons. Otherwise, if they are many, the contested and undecided ones or the 40 smallest p.
     verbose : bool
         Show for each comparison how p was found: runs, checks, dependence. At most 12 unless all are shown.
     width : int, optional
@@ -57,16 +56,15 @@ def render(
     if not (verbose or everything or results.table.tests):  # r12, which is costly, is not shown
         results = replace(results, table=replace(results.table, r12=np.broadcast_to(np.nan, len(results))))
     summary = headline.build_verdict(results)
-    parts = ["\n".join([format_answer(summary), *remarks.iter_urgent_warnings(results)])]
+    parts = ["\n".join([format_answer(summary), *remarks.iter_urgent_warnings(results, verbose=verbose)])]
     if not len(results):
         return parts[0]
     parts += comparisons.format_families(results, width, everything=everything)
     parts += comparisons.format_rankings(results, width, everything=everything, verbose=verbose)
-    rows = _select_rows(results, summary, is_ranked=summary.is_ranking, everything=everything, verbose=verbose)
+    rows = _select_rows(results, summary, everything=everything, verbose=verbose)
     shown = [*iter_results(results.table.take(rows))]
-    title = remarks.format_title(summary) if summary.is_ranking and len(rows) < len(results) else ""
     parts += comparisons.format_comparisons(
-        shown, results.alpha, width, points=find_metrics_in_points(results.table), title=title
+        shown, results.alpha, width, points=find_metrics_in_points(results.table), with_checks=verbose
     )
     parts += _describe_rest(results, summary, len(rows))
     parts += _format_classical(results, shown, width, everything=everything)
@@ -75,9 +73,8 @@ def render(
         detailed = shown if verbose and everything else shown[:n_detailed]
         parts += comparisons.format_details(detailed, results.alpha)
     remark_lines = remarks.iter_remarks(results, summary, shown, verbose=verbose)
-    common = None if verbose else signature.format_shared(results.table)  # else each has its own line
-    shared = [] if common is None else [f"signature: {common}"]
-    parts.append("\n".join([*remark_lines, *_format_signatures(results), describe_settings(results), *shared]))
+    settings = [*_format_signatures(results), describe_settings(results)] if verbose else []
+    parts.append("\n".join([describe_test(results), *remark_lines, *settings]))
     return "\n\n".join(part.strip("\n") for part in parts)
 
 
@@ -93,18 +90,15 @@ def format_answer(summary: Verdict) -> str:
     return "\n".join(map(make_printable, (*summary.scope, *doubt, *sentences)))
 
 
-def _select_rows(
-    results: ComparisonResults, summary: Verdict, *, is_ranked: bool, everything: bool, verbose: bool
-) -> NDArray[np.int64]:
-    """Return the rows to show: all if few, otherwise borderline ones of a ranking, or those with the smallest p."""
+def _select_rows(results: ComparisonResults, summary: Verdict, *, everything: bool, verbose: bool) -> NDArray[np.int64]:
+    """Return the rows to show: all if few, else those with the smallest p, of a ranking only doubtful verdicts."""
     table = results.table
-    n_most = MAX_DETAILED if is_ranked else MAX_SHOWN
+    n_most = MAX_DETAILED if summary.is_ranking else MAX_SHOWN
     if everything or len(table) <= n_most:
         return np.arange(len(table))
-    if is_ranked:
-        return summary.close[: MAX_SHOWN if verbose else MAX_CLOSEST]
-    order = table.p_value
-    sort_keys = (-np.abs(table.difference), order, np.nan_to_num(table.p_adjusted, nan=0.0))
+    if summary.is_ranking:
+        return summary.doubtful[: MAX_SHOWN if verbose else MAX_CLOSEST]
+    sort_keys = (-np.abs(table.difference), table.p_value, np.nan_to_num(table.p_adjusted, nan=0.0))
     return np.lexsort(sort_keys)[:MAX_SHOWN]
 
 
@@ -115,11 +109,11 @@ def _describe_rest(results: ComparisonResults, summary: Verdict, n_shown: int) -
         return
     text = f"{format_count(n, 'comparison')}: {summary.n_significant:,} significant at {results.alpha:g}"
     text += f", {summary.n_undecided:,} undecided" if summary.n_undecided else ""
-    n_not = n - summary.n_significant - summary.n_undecided
+    text += f", {summary.n_contested:,} contested" if summary.n_contested else ""
+    n_not = n - summary.n_significant - summary.n_undecided - summary.n_contested
     text += f", {n_not:,} not significant" if n_not else ""
-    if is_adjusted(results.table) and results.family is not None:
-        text += f" (p adjusted by {results.family.adjust})"
-    yield f"{text}; {remarks.describe_shown(summary, n_shown)} ({comparisons.tell_where_all_are()})"
+    which = "" if summary.is_ranking else f"; the {n_shown} smallest p are shown"
+    yield f"{text}{which} ({comparisons.tell_where_all_are()})"
 
 
 def _format_classical(

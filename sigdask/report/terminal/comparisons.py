@@ -16,9 +16,11 @@ from operator import attrgetter
 
 from sigdask.interface import get_interface
 from sigdask.report.layout import format_table, select_columns
+from sigdask.report.summary.margins import describe_margin_tests, describe_shown_margin
 from sigdask.report.summary.runs import describe_runs
 from sigdask.report.summary.sentences import (
     describe_alternative_unit,
+    describe_contradiction,
     describe_size,
     describe_standing,
     format_interval_ends,
@@ -37,19 +39,20 @@ from sigdask.results.columns import EMPTY
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.ranking import SystemRanking
 from sigdask.results.record import ClassicalTest, Result
+from sigdask.statistics.bounds import EQUAL_SCORES, Check
 from sigdask.statistics.classical import compute_inflation
 from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
 from sigdask.text import format_count, make_printable
 
 SIGNIFICANT, UNDECIDED = "*", "?"
-AGREES, DISAGREES, SKEWED = "✓", "!", "§"
+AGREES, DISAGREES, DIFFERS, CONTESTED = "✓", "!", "≠", "§"
 
 SPARE = ("score A", "score B")
 """Columns that narrow terminals leave out; rankings have these numbers too."""
 
 
 def format_comparisons(
-    results: Sequence[Result], alpha: float, width: int | None, *, points: frozenset[str], title: str = ""
+    results: Sequence[Result], alpha: float, width: int | None, *, points: frozenset[str], with_checks: bool = False
 ) -> list[str]:
     """Return a table of comparisons with a legend of its marks, or nothing without comparisons.
 
@@ -63,20 +66,20 @@ def format_comparisons(
         Columns of the terminal; unlimited when None (a pipe).
     points : frozenset of str
         Metrics whose differences are written in points of 100, as `find_metrics_in_points` returns them.
-    title : str
-        A line above the table.
+    with_checks : bool
+        Whether checks that agree are marked.
     """
     if not results:
         return []
+    title = ""
     columns = {name: column for name, column in _build_columns(results, alpha, points) if any(column)}
-    if baseline_text := _describe_baseline(results):
-        title = "\n".join([*filter(None, [title]), baseline_text])
+    if title := _describe_baseline(results):
         del columns["B"], columns["score B"]
-    *marks, skewed = zip(*(_list_marks(r, alpha) for r in results), strict=True)
-    legend = _format_legend({*skewed}.union(*marks), {*map(describe_method, results)}, alpha)
-    marks += [skewed] if any(skewed) else []
+    marks = [*zip(*(_list_marks(r, alpha, with_checks=with_checks) for r in results), strict=True)]
+    legend = _format_legend({*()}.union(*marks), {*map(describe_method, results)}, alpha)
+    marks = [column for column in marks if any(column)]
     pair = ("A", "B") if "B" in columns and len({(r.a, r.b) for r in results}) == 1 else ()
-    spare = (*pair, *("unadjusted p",) * ("adjusted p" in columns), *SPARE)
+    spare = (*pair, *("unadjusted p",) * ("adjusted p" in columns), *SPARE, "equal-score p")
     shown = select_columns(columns, marks, spare, width)
     if pair and "A" not in shown:
         title = "\n".join([*filter(None, [title]), make_printable(f"A is {results[0].a}, B is {results[0].b}")])
@@ -118,10 +121,15 @@ def _build_columns(results: Sequence[Result], alpha: float, points: frozenset[st
         ("score B", [format_score(r.score_b) for r in results]),
         ("A - B", [format_signed(r.difference) for r in results]),
         (f"{kind}{100 * confidence:.4g} % interval", intervals),
-        ("unadjusted p" if adjusted else "p", [format_p_cell(r.p_value, alpha) for r in results]),
-        ("adjusted p", [format_p_cell(r.p_adjusted, alpha) for r in results]),
-        ("p over runs", [format_p_cell(r.runs and r.runs.p_runs, alpha) for r in results]),
-        ("p of recipes", [format_p_cell(r.runs and r.runs.best_p, alpha) for r in results]),
+        (
+            "unadjusted p" if adjusted or len(results) > 1 else "p",
+            [format_p_cell(r.p_value, alpha, is_bound=r.is_bound) for r in results],
+        ),
+        ("adjusted p", [format_p_cell(r.p_adjusted, alpha, is_bound=r.is_adjusted_bound) for r in results]),
+        ("equal-score p", _list_equal_score_p(results, alpha)),
+        ("p over runs", [format_p_cell(r.runs.p_runs if r.runs else None, alpha) for r in results]),
+        ("p of recipes", [format_p_cell(r.runs.best_p if r.runs else None, alpha) for r in results]),
+        ("within margin", [describe_shown_margin(r) for r in results]),
         ("method", [describe_method(r) if has_methods else "" for r in results]),
     ]
 
@@ -132,25 +140,40 @@ def _format_interval(r: Result, points: frozenset[str], *, is_simultaneous: bool
     return "" if ends is None else format_interval_ends(r.difference, *ends, points=r.metric in points)
 
 
-def _list_marks(r: Result, alpha: float) -> tuple[str, str, str]:
-    """Return the marks of a comparison's verdict, of its checks, and of skewed differences; "" for none."""
-    check = AGREES if any(check.verdict == "agrees" for check in r.checks) else ""
-    return (
-        {True: SIGNIFICANT, False: "", None: UNDECIDED}[r.decision(alpha)],
-        DISAGREES if r.disagreements() else check,
-        SKEWED if any(assumption.kind == "skewed-differences" for assumption in r.assumptions) else "",
-    )
+def _list_equal_score_p(results: Sequence[Result], alpha: float) -> list[str]:
+    """Return the p of the equal-score test of each comparison, adjusted if there is such a p; "" if none is contested.
+
+    It is shown where a verdict depends on it.
+    """
+    if not any(r.is_contested(alpha) for r in results):
+        return [""] * len(results)
+    tests = [r.equal_scores for r in results]
+    return [
+        "" if test is None else format_p_cell(test.p_value if test.p_adjusted is None else test.p_adjusted, alpha)
+        for test in tests
+    ]
+
+
+def _list_marks(r: Result, alpha: float, *, with_checks: bool) -> tuple[str, str]:
+    """Return the marks of a comparison's verdict and of its checks; "" for none."""
+    if r.is_contested(alpha):
+        return CONTESTED, DISAGREES if r.disagreements() else ""
+    agrees = with_checks and any(check.verdict == "agrees" for check in r.checks)
+    check = DIFFERS if describe_contradiction(r, alpha) else AGREES if agrees else ""
+    verdict = {True: SIGNIFICANT, False: "", None: UNDECIDED}[r.decision(alpha)]
+    return verdict, DISAGREES if r.disagreements() else check
 
 
 def _format_legend(marks: set[str], methods: set[str], alpha: float) -> str:
     """Return the meaning of the table's marks, and the method of p if it is the same for all."""
     meanings = [
         (SIGNIFICANT, f"significant at {alpha:g}"), (UNDECIDED, f"undecided at {alpha:g}"),
-        (AGREES, "checks agree"), (DISAGREES, "a check disagrees"),
-        (SKEWED, "few units decide, or their differences are skewed"),
+        (AGREES, "independent checks agree"), (DISAGREES, "a check disagrees"),
+        (DIFFERS, "interval and p disagree on whether the difference can be 0"),
+        (CONTESTED, "contested: the equal-score test disagrees"),
     ]  # fmt: skip
     entries = [f"{mark} {text}" for mark, text in meanings if mark in marks]
-    if not marks & {SIGNIFICANT, UNDECIDED}:
+    if not marks & {SIGNIFICANT, UNDECIDED, CONTESTED}:
         entries = [f"none significant at {alpha:g}", *entries]
     if len(methods) == 1:
         [method] = methods
@@ -323,12 +346,12 @@ def format_details(results: Sequence[Result], alpha: float) -> list[str]:
 def _iter_lines(r: Result, alpha: float) -> Iterator[str]:
     subset_text = f" ({r.subset['column']} {r.subset['value']})" if r.subset else ""
     yield make_printable(f"{r.metric}{subset_text}: {describe_standing(r, alpha)}")
-    if r.interval is not None:
-        yield make_printable(f"    {describe_size(r)}")
-    yield from (make_printable(f"    {line}") for line in describe_runs(r.runs, alpha))
+    sizes = [] if r.interval is None else [describe_size(r)]
+    sizes += [*describe_margin_tests(r), *describe_runs(r.runs, alpha)]
+    yield from (make_printable(f"    {text}") for text in sizes)
     for check in r.checks:
         if check.verdict != "not applicable":
-            yield make_printable(f"    {check.name} {check.verdict}: {check.detail}")
+            yield make_printable(f"    {check.name} {check.verdict}: {describe_check(check)}")
     if r.r12 is not None:
         cost = compute_inflation(round(r.r12, 3))
         times = "without bound" if math.isinf(cost) else f"{compute_inflation(r.r12):.2f} times"
@@ -343,12 +366,18 @@ def _iter_lines(r: Result, alpha: float) -> Iterator[str]:
             f"    by {b.unit} ({format_count(b.n_units, 'unit')}) instead of {r.unit}: "
             f"{describe_alternative_unit(b, alpha)}"
         )
-    for doubt in r.assumptions:
-        yield make_printable(f"    {doubt.severity}: {doubt.detail}")
     for note in r.warnings:
         yield make_printable(f"    note: {note}")
     if r.test_signature is not None:
         yield f"    signature: {r.test_signature}"
+
+
+def describe_check(check: Check) -> str:
+    """Return the detail of a check; that of the equal-score test is its p with the cause of a contested result."""
+    if check.name != EQUAL_SCORES or check.p_value is None:
+        return check.detail
+    adjusted = "" if check.p_adjusted is None else f"adjusted {format_p_equals(check.p_adjusted)}"
+    return ", ".join(filter(None, [format_p_equals(check.p_value), adjusted, check.detail]))
 
 
 MAX_SYSTEMS = 40

@@ -1,4 +1,4 @@
-"""Table of many test sets: the best system of each by each metric, its verdict, and how many results are borderline."""
+"""Table of many test sets: the best system of each by each metric, its verdict, and how many results are doubtful."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.factors import number_rows
 from sigdask.report.layout import format_table
-from sigdask.report.summary.checks import describe_checks, find_borderline
+from sigdask.report.summary.checks import describe_checks, find_doubtful
+from sigdask.report.summary.headline import count_tests, describe_chance
 from sigdask.report.summary.standings import BASELINE, SOME, GroupKey, Standings, get_group_key, join_phrases
 from sigdask.report.terminal.remarks import select_warnings
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.table import Table
+from sigdask.results.table import CONTESTED, Table
 from sigdask.statistics.rounding import format_p
 from sigdask.text import format_count, format_list, make_printable
 
@@ -31,7 +33,7 @@ def format_overview(
 ) -> str:
     """Return a table with one row for each test set, subset and metric, and a line of totals below it.
 
-    If rows are omitted, changed rows are kept first, then those with a failed check, then those with most borderline
+    If rows are omitted, changed rows are kept first, then those with a failed check, then those with most doubtful
     results. Rows are in the order of the plan.
 
     Parameters
@@ -47,31 +49,30 @@ def format_overview(
     """
     standings = Standings.from_table(table)
     keys = _list_keys(table, standings.first_rows)
-    borderline = find_borderline(table)
-    n_borderline = np.bincount(standings.group[borderline], minlength=standings.n_groups)
+    n_doubtful = np.bincount(standings.group[find_doubtful(table)], minlength=standings.n_groups)
     is_doubtful = np.bincount(standings.group[table.has_disagreement], minlength=standings.n_groups) > 0
     is_changed = np.array([key in changed for key in keys], np.bool_)
-    order = np.lexsort((-n_borderline, ~is_doubtful, ~is_changed))
+    order = np.lexsort((-n_doubtful, ~is_doubtful, ~is_changed))
     shown = range(len(keys)) if everything else sorted(order[:MAX_LISTED].tolist())
     rows = [
         [
             *keys[g],
             *_describe_group(table.take(np.flatnonzero(standings.group == g))),
-            f"{n_borderline[g] or ''}",
+            f"{n_doubtful[g] or ''}",
             "yes" if is_changed[g] else "",
         ]
         for g in shown
     ]
-    names = ["test set", "subset", "metric", "best system", "verdict", "p", "borderline", "changed"]
+    names = ["test set", "subset", "metric", "best system", "verdict", "p", "doubtful", "changed"]
     optional = {"subset": any(key[1] for key in keys), "metric": len({key[2] for key in keys}) > 1, "changed": changed}
     kept = [k for k, name in enumerate(names) if optional.get(name, True)]
     parts = [format_table([names[k] for k in kept], [[row[k] for k in kept] for row in rows], width)]
     if len(rows) < len(keys):
         parts.append(
-            f"{len(rows)} of {len(keys):,} rows, chosen by changes, failed checks and number of borderline results "
+            f"{len(rows)} of {len(keys):,} rows, chosen by changes, failed checks and number of doubtful results "
             "(--all lists all)"
         )
-    return "\n".join([*parts, "", _describe_totals(table, len(borderline))])
+    return "\n".join([*parts, "", _describe_totals(table)])
 
 
 def _list_keys(table: Table, rows: NDArray[np.int64]) -> list[GroupKey]:
@@ -90,7 +91,7 @@ def _describe_group(table: Table) -> tuple[str, str, str]:
     if c.design == BASELINE:
         return _describe_baseline(table, c)
     if c.design == SOME:
-        n = int(np.count_nonzero(c.decision == 1))
+        n = int(np.count_nonzero(c.outcome == 1))
         return "", f"{n:,} of {len(table):,} significant", ""
     top, row = int(c.top[0]), c.find_rival(0)
     others = [c.get_opponent(k, top) for k in c.near_top_rows.tolist()]
@@ -106,7 +107,7 @@ def _describe_baseline(table: Table, c: Standings) -> tuple[str, str, str]:
     row = int(np.nanargmax(np.where(np.isnan(c.ahead), -np.inf, c.ahead)))
     base = c.names[int(c.b[row])]
     kinds = (("better than", c.ahead > 0), ("worse than", c.ahead < 0))
-    counts = [(name, int(np.count_nonzero((c.decision == 1) & side))) for name, side in kinds]
+    counts = [(name, int(np.count_nonzero((c.outcome == 1) & side))) for name, side in kinds]
     parts = [f"{n:,} of {len(table):,} {name} {base}" for name, n in counts if n]
     best = c.names[int((c.a if c.ahead[row] > 0 else c.b)[row])]
     return best, join_phrases(parts) if parts else f"none differs from {base}", _format_p(table, row)
@@ -121,21 +122,21 @@ def _format_p(table: Table, row: int) -> str:
     return "" if np.isnan(p) else format_p(float(p), table.alpha)
 
 
-def _describe_totals(table: Table, n_borderline: int) -> str:
+def _describe_totals(table: Table) -> str:
     """Return lines on the number of comparisons by verdict and on the checks of all of them."""
     n_sets = len(np.unique(table.test_set.codes))
-    n_significant, n_undecided = (int(np.count_nonzero(table.decision == k)) for k in (1, -1))
+    n_significant, n_undecided, n_contested = (int(np.count_nonzero(table.outcome == k)) for k in (1, -1, CONTESTED))
     counts = [
         f"{n_significant:,} significant at {table.alpha:g}",
         *([f"{n_undecided:,} undecided"] if n_undecided else []),
-        f"{len(table) - n_significant - n_undecided:,} not significant",
-        *([f"{n_borderline:,} borderline (another seed or two more units could change the verdict)"]
-          if n_borderline else []),
+        *([f"{n_contested:,} contested"] if n_contested else []),
+        f"{len(table) - n_significant - n_undecided - n_contested:,} not significant",
     ]  # fmt: skip
-    return (
-        f"{format_count(n_sets, 'test set')}, {format_count(len(table), 'comparison')}: {', '.join(counts)}\n"
-        f"checks: {describe_checks(table)}"
-    )
+    n = count_tests(table, number_rows(table.test_set.codes, table.metric.codes))
+    noun = "test sets" if n == n_sets else "comparisons" if n == len(table) else "families (metrics of test sets)"
+    lines = [f"{format_count(n_sets, 'test set')}, {format_count(len(table), 'comparison')}: {', '.join(counts)}"]
+    lines += describe_chance(n, table.alpha, noun)
+    return "\n".join([*lines, *([f"checks: {describe_checks(table)}"] if table.has_disagreement.any() else [])])
 
 
 def format_shared_warnings(results_by_set: Mapping[str, ComparisonResults], *, everything: bool) -> Iterator[str]:

@@ -61,8 +61,6 @@ def _describe_pair(power: Power) -> Iterator[str]:
         yield f"A difference of {power.wanted_difference:g} in {power.metric}: {power.note}."
     else:
         yield f"{_count_units(power.n_asked, power.unit)} {_describe_detectable(power)} in {power.metric} {condition}."
-    if power.at_observed is not None:
-        yield f"For the observed difference of {power.difference:+.4g}, the power is {format_power(power.at_observed)}."
 
 
 def _describe_condition(power: Power) -> str:
@@ -111,7 +109,7 @@ def _format_table(powers: Sequence[Power], width: int | None) -> str:
     names = ["A", "B", "metric", "A - B"]
     if wanted_difference is not None:
         names += [f"units for {wanted_difference:g}", f"power of {first.n_units:,}"]
-    names += [f"detectable by {first.n_asked:,}", "power at A - B", "how"]
+    names += [f"detectable by {first.n_asked:,}", "how"]
     return format_table(names, [_build_row(power) for power in powers], width)
 
 
@@ -122,10 +120,7 @@ def _build_row(power: Power) -> list[str]:
             _format_interval(power.needed, ",.0f", is_few=power.is_needed_uncertain),
             format_power(power.at_wanted),
         ]
-    cells += [
-        _format_interval(power.detectable, ".3g", is_few=power.is_detectable_uncertain),
-        format_power(power.at_observed),
-    ]
+    cells.append(_format_interval(power.detectable, ".3g", is_few=power.is_detectable_uncertain))
     return [*cells, power.method if power.reachable is not None else "alike"]
 
 

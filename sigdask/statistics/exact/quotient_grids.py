@@ -1,11 +1,8 @@
-"""P-values of quotients of two sums, on a grid of numerators and denominators: dynamic programming, or transforms.
+"""P-values of quotients of two sums, by dynamic programming on a grid of numerators and denominators.
 
 Dynamic programming is as in `convolution`, in two dimensions. The grid is the coarsest that holds the contributions. It
 is sheared until both directions are nearly independent. The probability outside a window around its middle is bounded
 and added.
-
-The Fourier transform is that of a tilted distribution. The tilt follows the slope of the score at the most likely sums
-that reach the observed difference.
 """
 
 from __future__ import annotations
@@ -15,15 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy
-from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact.convolution import LOST_SHARE, ROUNDOFF, SLAB, TINY
 from sigdask.statistics.exact.problems import Cells, QuotientProblem, TieRule
 from sigdask.statistics.exact.result import ProbabilityLimits
-from sigdask.statistics.exact.tilted import CLAIMED, REACH, estimate_log_tail, log_cosh
+from sigdask.statistics.exact.tilted import estimate_log_tail
 
 # ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"
@@ -270,171 +265,3 @@ def sum_tails(grid: StepGrid, decision: TieRule, distribution: Floats, low: Inte
         parts[0].append(float(probabilities[reached].sum()))
         parts[1].append(float(probabilities[passed].sum()))
     return math.fsum(parts[0]), math.fsum(parts[1])
-
-
-MIN_UNITS, MAX_UNITS = 63, 200_000
-"""Range of the number of units. Fewer can be counted. With more, the rounding of powers would exceed the claimed
-error.
-"""
-
-NEGLIGIBLE_SHARE = 1e-13
-"""Maximum share of p that unlikely points may have together."""
-
-N_ITERATIONS = 8
-"""Number of alternating updates of slope and position."""
-
-
-def is_smooth(problem: QuotientProblem) -> bool:
-    """Return whether the method applies: the number of units is suitable and no score can be 0/0."""
-    reach = int(np.abs(problem.vectors[:, 1]).sum())
-    return MIN_UNITS <= len(problem.vectors) <= MAX_UNITS and int(problem.totals[:, 1].sum()) > reach
-
-
-def compute_lengths(grid: StepGrid) -> tuple[int, int]:
-    """Return the transform's length in both directions."""
-    widths, largest = grid.sizes[-1], np.abs(grid.kinds).max(axis=0)
-    needed = np.minimum(REACH * np.sqrt(grid.variances[-1]) + 2 * largest + 64, widths + 1)
-    first, second = (scipy.fft.next_fast_len(math.ceil(n)) for n in needed)
-    return first, second + second % 2
-
-
-def estimate_transform_cost(problem: QuotientProblem) -> tuple[int, int]:
-    """Return the estimated nanoseconds and bytes."""
-    grid = StepGrid.from_cells(problem.cells)
-    first, second = compute_lengths(grid)
-    products = sum(m.bit_length() + 2 for m in grid.counts.tolist())
-    return first * second * (5 * products + 2 * NANOSECONDS_PER_CELL), 60 * first * second + 200 * BLOCK
-
-
-def compute_transform_tails(problem: QuotientProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
-    """Return limits of P(T >= |t|) and P(T > |t|), as wide as the claimed relative error."""
-    grid = StepGrid.from_cells(problem.cells)
-    steps, counts = grid.kinds, grid.counts
-    theta = _find_tilt(problem, grid, decision)
-    n = compute_lengths(grid)
-    slopes = np.tanh(steps @ theta)
-    mean = np.rint((grid.sizes[-1] + (counts * slopes) @ steps) / 2).astype(np.int64)
-    probabilities = scipy.fft.irfft2(_compute_characteristic(grid, slopes, mean, n), n)
-    log_mass = float(counts @ log_cosh(steps @ theta))
-    expected = estimate_log_p(problem)
-    window = (bound[-1] for bound in grid.compute_bounds(grid.compute_widths(expected)))
-    windows = [_list_window(*limits) for limits in zip(*window, mean, n, strict=True)]
-    sums = _sum_tails(
-        grid, decision, probabilities, mean, windows, theta, log_mass, expected + math.log(NEGLIGIBLE_SHARE)
-    )
-    reached, passed = (ProbabilityLimits(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0)) for p in sums)
-    return reached, passed
-
-
-def _find_tilt(problem: QuotientProblem, grid: StepGrid, decision: TieRule) -> Floats:
-    """Return the tilt theta under which the mean of the signed sums equals the observed difference."""
-    size, steps = abs(decision.observed), grid.kinds
-    middle = problem.totals.sum(axis=0) / 2
-    signed_mean, theta = np.zeros(2), np.zeros(2)
-    for _ in range(N_ITERATIONS if size else 0):
-        slope = _compute_slope(middle, signed_mean, grid.basis)
-        if not slope.any():
-            break
-        low, high = 0.0, 1.0 / float(np.abs(steps @ slope).max())
-        while _compute_difference(middle, _compute_mean(grid, high * slope), grid.basis) < size and high < 1e300:
-            low, high = high, 2 * high
-            if np.abs(high * (steps @ slope)).min(initial=np.inf) > 20:
-                break
-        for _ in range(60):
-            between = 0.5 * (low + high)
-            short = _compute_difference(middle, _compute_mean(grid, between * slope), grid.basis) < size
-            low, high = (between, high) if short else (low, between)
-        theta = high * slope
-        signed_mean = _compute_mean(grid, theta)
-    return -theta if decision.is_negative else theta
-
-
-def _compute_mean(grid: StepGrid, theta: Floats) -> Floats:
-    return np.asarray((grid.counts * np.tanh(grid.kinds @ theta)) @ grid.kinds, np.float64)
-
-
-def _compute_difference(middle: Floats, signed: Floats, basis: Integers) -> float:
-    """Return the difference of two quotients whose sums lie signed @ basis / 2 above and below `middle`."""
-    (n, d), (up, down) = middle, signed @ basis / 2
-    if d - abs(down) <= 0:
-        return math.inf
-    return float((n + up) / (d + down) - (n - up) / (d - down))
-
-
-def _compute_slope(middle: Floats, signed: Floats, basis: Integers) -> Floats:
-    """Return the gradient of the difference of the two quotients with respect to the signed sums."""
-    (n, d), (up, down) = middle, signed @ basis / 2
-    if d - abs(down) <= 0:
-        return np.zeros(2)
-    across = 1 / (d + down) + 1 / (d - down)
-    along = -(n + up) / (d + down) ** 2 - (n - up) / (d - down) ** 2
-    return np.asarray(basis @ np.array([across, along]) / 2, np.float64)
-
-
-def _compute_characteristic(
-    grid: StepGrid, slopes: Floats, mean: Integers, n: tuple[int, int]
-) -> NDArray[np.complex128]:
-    """Return the Fourier transform of the tilted, centred distribution of sums, shape (n[0], n[1] // 2 + 1)."""
-    frequencies = np.arange(n[0]), np.arange(n[1] // 2 + 1)
-    off = grid.sizes[-1] - 2 * mean
-    transform = np.multiply.outer(
-        *(_compute_phase(k * int(m), length) for k, m, length in zip(frequencies, off, n, strict=True))
-    )
-    for step, n_units, slope in zip(grid.kinds, grid.counts.tolist(), slopes.tolist(), strict=True):
-        factor = np.multiply.outer(
-            *(_compute_phase(k * int(c), length) for k, c, length in zip(frequencies, step, n, strict=True))
-        )
-        factor.imag *= slope
-        for bit in range(n_units.bit_length()):  # times factor**n_units, by repeated squaring
-            if bit:
-                factor *= factor
-            if n_units >> bit & 1:
-                transform *= factor
-    return transform
-
-
-def _compute_phase(number: Integers, n: int) -> NDArray[np.complex128]:
-    """Return the phases exp(-i pi number / n) of the Fourier transform that gives the distribution of sums."""
-    return np.asarray(np.exp(-1j * np.pi / n * (number % (2 * n))))
-
-
-def _sum_tails(
-    grid: StepGrid,
-    decision: TieRule,
-    probabilities: Floats,
-    mean: Integers,
-    windows: list[Integers],
-    theta: Floats,
-    log_mass: float,
-    min_log_p: float,
-) -> tuple[float, float]:
-    """Return the total probability of grid points whose difference is at least |t|, and of points with a larger one.
-
-    Very unlikely grid points are omitted: there the transform has only rounding errors, which undoing the tilt could
-    enlarge.
-    """
-    log_threshold = min_log_p - math.log(len(windows[0]) * len(windows[1]))
-    kinds = grid.kinds.astype(np.float64)
-    inverse = np.linalg.pinv((kinds * grid.counts[:, None]).T @ kinds)
-    parts: tuple[list[float], list[float]] = ([], [])
-    rows = max(BLOCK // len(windows[1]), 1)
-    for start in range(0, len(windows[0]), rows):
-        chunk = windows[0][start : start + rows]
-        block = np.take(
-            np.take(probabilities, chunk - mean[0], axis=0, mode="wrap"), windows[1] - mean[1], axis=1, mode="wrap"
-        )
-        signed = 2 * np.stack(np.meshgrid(chunk, windows[1], indexing="ij"), axis=-1).reshape(-1, 2) - grid.sizes[-1]
-        inside = -0.5 * ((signed @ inverse) * signed).sum(axis=1) > log_threshold  # signed sums are sub-Gaussian
-        signed, chances = signed[inside], block.ravel()[inside]
-        shares = chances * np.exp(np.minimum(log_mass - signed @ theta, 700.0))
-        reached, passed, _ = decision((grid.observed - signed) @ grid.basis // 2)
-        parts[0].append(math.fsum(shares[reached]))
-        parts[1].append(math.fsum(shares[passed]))
-    return math.fsum(parts[0]), math.fsum(parts[1])
-
-
-def _list_window(first: int, last: int, mean: int, n: int) -> Integers:
-    """Return the grid points of a window that a transform of length n around the mean can distinguish."""
-    if n > last:
-        return np.arange(first, last + 1)
-    return np.arange(max(first, mean - n // 2), min(last, mean + (n - 1) // 2) + 1)

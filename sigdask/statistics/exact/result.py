@@ -29,7 +29,6 @@ COSTS: dict[str, tuple[float, float]] = {
     "lattice-bounds": (1.8, 3e7),
     "meet-in-the-middle": (2.0, math.inf),
     "grid-dp": (1.2, math.inf),
-    "grid-fft": (0.5, math.inf),
     "tilted-fft": (7.0, math.inf),
     "box-dp": (1.7, math.inf),
 }

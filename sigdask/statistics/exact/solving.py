@@ -127,8 +127,6 @@ def iter_methods(problem: Problem) -> Iterator[result.ChosenMethod]:
         yield result.ChosenMethod("box-dp", "exact" if problem.cells.is_counted else "certified", *cost)
     if isinstance(problem, QuotientProblem) and is_one_ratio:
         yield result.ChosenMethod("grid-dp", "certified", *quotient_grids.estimate_cost(problem))
-        if quotient_grids.is_smooth(problem):
-            yield result.ChosenMethod("grid-fft", "numeric", *quotient_grids.estimate_transform_cost(problem))
 
 
 def _iter_sum_methods(steps: StepSizes) -> Iterator[result.ChosenMethod]:
@@ -257,7 +255,6 @@ CELL_POINTS = {"box-dp": value_grids.iter_points}
 CELL_TAILS: dict[str, Callable[[Any, TieRule], tuple[result.ProbabilityLimits, result.ProbabilityLimits]]] = {
     "bisection": bisection.compute_tails,
     "grid-dp": quotient_grids.compute_tails,
-    "grid-fft": quotient_grids.compute_transform_tails,
     "box-dp": value_grids.compute_tails,
 }
 """Methods that compute limits of P(T >= |t|) and P(T > |t|) without enumerating cells."""

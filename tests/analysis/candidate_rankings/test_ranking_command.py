@@ -61,7 +61,7 @@ def test_csv_holds_a_row_a_measure_and_n(run, tmp_path):
     ("content", "arguments", "name"),
     [
         (TABLE.replace("\t", ","), (), "c.csv"),
-        (TABLE.replace("\t", ";").replace("9.5", "9,5"), (), "semicolons.csv"),
+        (TABLE.replace("\t", ";").replace("9.5", "9,5"), ("--format", "table:decimal=,"), "semicolons.csv"),
         (gzip.compress(TABLE.encode(), mtime=0), (), "c.tsv.gz"),
         ("\ufeff" + TABLE.replace("\n", "\r\n"), (), "windows.tsv"),
         (TABLE.replace("\t1\t", "\tTRUE\t").replace("\t0\t", "\tFALSE\t"), (), "words.tsv"),

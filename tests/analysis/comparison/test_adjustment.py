@@ -4,13 +4,16 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy
 from builders import build_rng
 
 import sigdask
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.report.terminal import render
 
 METHODS = ["holm", "bh", "max-t", "tukey"]
 
@@ -35,8 +38,15 @@ def test_an_adjusted_p_is_never_below_p_and_raw_counts_do_not_change(adjust):
     assert all(r.p_adjusted is None for r in plain)
     assert all(r.p_adjusted >= r.p_value for r in adjusted)
     adjusted_fields = dict.fromkeys(
-        ("p_adjusted", "p_adjusted_interval", "test_signature", "p_adjusted_by", "interval_simultaneous")
-    )
+        (
+            "p_adjusted",
+            "p_adjusted_interval",
+            "test_signature",
+            "p_adjusted_by",
+            "interval_simultaneous",
+            "equal_scores",
+        )
+    ) | {"checks": (), "notes": ()}
     assert [replace(r, **adjusted_fields) for r in adjusted] == [replace(r, **adjusted_fields) for r in plain]
     assert adjusted.family.n_comparisons == 10
 
@@ -44,12 +54,9 @@ def test_an_adjusted_p_is_never_below_p_and_raw_counts_do_not_change(adjust):
 @pytest.mark.parametrize("adjust", ["max-t", "tukey"])
 @pytest.mark.parametrize("how", [{"cluster": "threads", "workers": 2}, {"blocks_per_task": 1}, {"blocks_per_task": 3}])
 def test_no_partition_changes_an_adjusted_p(adjust, how):
-    want = [
-        r.p_adjusted for r in compare_all(draw_many(), metrics=["mean"], trials=20_000, adjust=adjust, cluster="none")
-    ]
-    assert [
-        r.p_adjusted for r in compare_all(draw_many(), metrics=["mean"], trials=20_000, adjust=adjust, **how)
-    ] == want
+    options = {"metrics": ["mean"], "trials": 20_000, "adjust": adjust}
+    want = [(r.p_adjusted, r.equal_scores) for r in compare_all(draw_many(), cluster="none", **options)]
+    assert [(r.p_adjusted, r.equal_scores) for r in compare_all(draw_many(), **options, **how)] == want
 
 
 @pytest.mark.parametrize("adjust", ["max-t", "tukey"])
@@ -196,22 +203,38 @@ def test_a_relabelling_agrees_with_numpys_generator():
         assert r.p_adjusted == pytest.approx(max(p, r.p_value), abs=4 * np.sqrt(2 * p * (1 - p) / 20_000) + 1e-4)
 
 
-def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
-    # the same scores in other units of measure: both metrics say the same of every pair
-    data = draw_many(n_items=26, n_systems=3, groups={"half": ["x", "y"] * 13})
-    scores = (data.fields["score"] * 10).astype(int)
-    counts = replace(data, fields={"tp": scores, "fp": scores * 1000})
-    metrics = [sigdask.metric(lambda tp: tp * 1.0, name="small"), sigdask.metric(lambda fp: fp * 1.0, name="large")]
-    relabelled = compare_all(counts, metrics=metrics, adjust="tukey", trials=999)
-    by_half = compare_all(counts, metrics=metrics, by="half", together=True, trials=999).together
-    for results in (relabelled, by_half):
-        p = {(r.a, r.b, r.metric): r.p_adjusted for r in results}
-        assert all(p[a, b, "small"] == p[a, b, "large"] for a, b, _ in p)
-
-
 @pytest.mark.parametrize(("alternative", "n_shown"), [("two-sided", 0), ("greater", 2)])
 def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, n_shown):
     # six units, all better: p that both sets show it is 2 / 64, more than 0.025
     sets = [Counts.from_scores({"a": [1] * 6, "b": [0] * 6}, name=name) for name in ("one", "two")]
     [verdict] = compare_sets(sets, metrics=["mean"], together=True, alternative=alternative).together
     assert verdict.greater_in == n_shown
+
+
+def test_the_first_line_over_57_subsets_of_equal_systems_is_wrong_in_at_most_5_percent():
+    n, n_metrics = 5700, 20  # each metric is a family, so it is a data set of its own
+    rng = build_rng(57)
+    scores = {f"m{k}": rng.integers(0, 2, 2 * n) for k in range(n_metrics)}
+    item = np.tile(np.arange(n), 2)
+    names = {"system": np.repeat(["a", "b"], n), "item": item, "subset": (item // 100).astype(str)}
+    results = compare_all(
+        pd.DataFrame(names | scores), groups="subset", by="subset", method="randomization", trials=999,
+        second_run=False, beside=False, interval="none",
+    )  # fmt: skip
+    n_wrong = len({r.metric for r in results if r.p_adjusted <= 0.05})
+    assert n_wrong <= scipy.stats.binom.ppf(0.99, n_metrics, 0.05)
+    assert len({r.metric for r in results if r.p_value <= 0.05}) >= 0.7 * n_metrics  # .85 without adjustment
+    text = render(results)
+    assert "If the systems were equal, chance would make about 1 of 20 metrics significant." in text
+
+
+def test_metrics_are_separate_questions():
+    rng = build_rng(58)
+    scores = {s: {f"m{k}": rng.random(30) for k in range(3)} for s in "abc"}
+    rows = [{"system": s, "item": i} | {m: v[i] for m, v in scores[s].items()} for s in scores for i in range(30)]
+    frame = pd.DataFrame(rows)
+    together, alone = (compare_all(columns, trials=999) for columns in (frame, frame[["system", "item", "m1"]]))
+    assert [r.p_adjusted for r in together if r.metric == "m1"] == [r.p_adjusted for r in alone]
+    pair = compare_all(frame, pairs=[("a", "b")], trials=999)
+    assert all(r.p_adjusted is None for r in pair)
+    assert "unadjusted p" in render(pair)

@@ -104,6 +104,7 @@ def test_with_units_items_are_summed_and_tested_by_unit():
             assert "depend on each other within a document" in tests[name].detail
 
 
+@pytest.mark.slow
 def test_another_system_or_subset_changes_no_test():
     pair_tests = list_tests({name: DECIMALS[name] for name in "ab"})
     assert list_tests(DECIMALS)["a", "b"] == pair_tests["a", "b"]

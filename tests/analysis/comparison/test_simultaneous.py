@@ -1,21 +1,20 @@
-"""Tests of values beside adjusted p: the studentised bootstrap under skewness, Tukey's p, simultaneous intervals."""
+"""Tests of values beside adjusted p: the equal-score test, Tukey's p, simultaneous intervals."""
 
 import json
 
 import numpy as np
 import pytest
+import scipy.stats
 from builders import build_rng
 from command import call_sigdask
 from nights import read_tallies, write_plan
 
-from sigdask import Counts, compare_all, run_plan
-from sigdask.analysis.comparison.families import build_adjustment, build_bootstrap
+from sigdask import Counts, compare_all, compare_sets, run_plan
+from sigdask.analysis.comparison.equal_scores import EqualScoreTest, build_bootstrap
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.nightly.plan import load_plan
 from sigdask.randomization.families.bootstrap_t import find_critical_value
-from sigdask.randomization.families.skewness import find_skewed
-from sigdask.report.terminal import render
 
 OPTIONS = {"metrics": ["mean"], "trials": 2000, "second_run": False}
 
@@ -26,7 +25,7 @@ def draw_normal(n=40, seed=0, gain=0.0):
     return Counts.from_scores({name: np.round(rng.standard_normal(n) + gain * (name == "d"), 2) for name in "abcd"})
 
 
-def draw_skewed(n=30, seed=1):
+def draw_skewed(n=30, seed=5):
     """Draw lognormal scores of four systems with mean 0, every other one mirrored."""
     noise = np.exp(build_rng(seed).standard_normal((n, 4))) - np.exp(0.5)
     scores = np.round(noise * [1, -1, 1, -1], 3)
@@ -39,64 +38,97 @@ def build_family(counts, side="two-sided"):
             ComparisonJobs.from_spec(counts, CompareSpec(metrics=["mean"]).bind_metrics(counts), second_run=False)
         ),
         side,
+        has_cells=True,
     )
 
 
-def compute_step_down_p(family, n_trials):
-    """Return p of the studentised bootstrap, made monotone by hand."""
-    counts = family.tally(run=0, first=0, n_trials=n_trials).counts[: family.n_hypotheses, 0, 1]
-    p = (counts + 1) / (n_trials + 1)
+def compute_p_values(family, n_trials):
+    """Return p of the studentised bootstrap alone, and step-down, made monotone by hand."""
+    counts = family.tally(run=0, first=0, n_trials=n_trials).counts[: family.n_hypotheses, 0]
+    own, p = ((counts + 1) / (n_trials + 1)).T
     order = np.argsort(-family.statistics, kind="stable")
     p[order] = np.maximum.accumulate(p[order])
-    return p
+    return own, p
 
 
-def test_where_differences_are_skewed_p_is_the_larger_of_two():
+@pytest.mark.parametrize("adjust", ["max-t", "holm", "tukey", "bh", "none"])
+def test_every_comparison_has_an_equal_score_test_with_the_adjustment_of_its_p(adjust):
     data = draw_skewed()
-    results = compare_all(data, interval="none", **OPTIONS)
-    family = build_family(data)
-    adjusted = build_adjustment(
-        "max-t",
-        FamilyComparisons.from_jobs(
-            ComparisonJobs.from_spec(data, CompareSpec(metrics=["mean"]).bind_metrics(data), second_run=False)
-        ),
-        "two-sided",
-    )
-    is_skewed = find_skewed(adjusted.family)
-    assert is_skewed.any()
-    resampled = compute_step_down_p(family, 2000)
-    for r, fired, p in zip(results, is_skewed.tolist(), resampled.tolist(), strict=True):
-        assert (r.p_adjusted_by is not None) == fired
-        if fired:
-            assert r.p_adjusted_by["bootstrap-t"] == max(p, r.p_value)
-            assert r.p_adjusted == max(r.p_adjusted_by.values())
-        assert r.interval_simultaneous is None
-    [note] = [note for note in results.notes if note.kind == "skewed"]
-    assert note.numbers == {"n_comparisons": int(is_skewed.sum()), "of": 6, "adjust": "max-t"}
-    assert "of max-t" in note.text
-    parsed = json.loads(results.to_json())
-    assert [row["p_adjusted_by"] for row in parsed["results"]] == [r.p_adjusted_by for r in results]
+    results = compare_all(data, adjust=adjust, interval="none", **OPTIONS)
+    [n_resamples] = {r.equal_scores.n_resamples for r in results}
+    own, joint = compute_p_values(build_family(data), n_resamples)
+    assert [r.equal_scores.p_value for r in results] == own.tolist()
+    shown = {"none": own, "bh": scipy.stats.false_discovery_control(own)}.get(adjust, joint)
+    if adjust == "none":
+        assert {r.equal_scores.p_adjusted for r in results} == {None}
+    else:
+        assert [r.equal_scores.p_adjusted for r in results] == pytest.approx([*shown], rel=1e-12)
+    for r, p in zip(results, shown, strict=True):
+        rejects = (r.p_value if r.p_adjusted is None else r.p_adjusted) <= 0.05
+        assert (r.verdict(0.05) == "contested") == (rejects != (p <= 0.05))
+        assert r.p_adjusted_by is None or adjust == "tukey"
+    assert any(r.verdict(0.05) == "contested" for r in results)
+    parsed = json.loads(results.to_json())["results"]
+    assert [row["verdict"] for row in parsed] == [r.verdict(0.05) for r in results]
+    entries = [row["checks"][-1] for row in parsed]
+    assert [(e["name"], e["p_value"], e["verdict"] == "contested") for e in entries] == [
+        ("equal scores", p, r.verdict(0.05) == "contested") for p, r in zip(own.tolist(), results, strict=True)
+    ]
+    assert not results.table.has_disagreement.any()
 
 
-def test_where_none_is_skewed_nothing_is_resampled_and_p_is_max_t_s_alone():
+def test_items_scored_0_or_1_need_no_equal_score_test_and_intervals_change_none():
+    a = build_rng(3).integers(0, 2, (3, 30))
+    results = compare_all(dict(zip("abc", a, strict=True)), **OPTIONS)
+    assert {r.equal_scores.p_value for r in results} == {None}
+    assert all("scored 0 or 1" in r.equal_scores.why for r in results)
+    wins = build_rng(4).integers(1, 9, 30)  # 30 wins of one size: a rare large loss may not have been drawn
+    [r] = compare_all({"a": wins + 1, "b": wins}, **OPTIONS)
+    assert (r.equal_scores.p_value, r.verdict(0.05), r.equal_scores.cause) == (
+        1, "contested", "differences do not vary",
+    )  # fmt: skip
     data = draw_normal()
-    results = compare_all(data, interval="none", **OPTIONS)
+    results, with_intervals = (compare_all(data, interval=kind, **OPTIONS) for kind in ("none", "auto"))
     assert results.family.n_resamples is None
-    assert results.table.adjusted is None
-    with_intervals = compare_all(data, **OPTIONS)
-    assert with_intervals.family.n_resamples == 10_000
-    assert [r.p_adjusted for r in with_intervals] == [r.p_adjusted for r in results]
-    assert {r.test_signature for r in with_intervals} == {r.test_signature for r in results}
+    assert [r.equal_scores for r in with_intervals] == [r.equal_scores for r in results]
 
 
-@pytest.mark.parametrize("adjust", ["holm", "bh"])
-def test_adjustments_of_p_alone_say_that_differences_are_skewed_and_have_no_simultaneous_intervals(adjust):
-    results = compare_all(draw_skewed(), adjust=adjust, **OPTIONS)
-    [note] = [note for note in results.notes if note.kind == "skewed"]
-    assert note.numbers["adjust"] == adjust
-    assert all(r.p_adjusted_by is None and r.interval_simultaneous is None for r in results)
-    assert "unadjusted 95 % interval" in render(results)
-    assert not [note for note in compare_all(draw_normal(), adjust=adjust, **OPTIONS).notes if note.kind == "skewed"]
+def test_contested_results_name_their_causes():
+    [skewed] = {r.equal_scores.cause for r in compare_all(draw_skewed(), **OPTIONS) if r.verdict(0.05) == "contested"}
+    assert skewed == "skewed differences"
+    # 500 of 1,000 answers of a are right, and 59 of 100 of b, on other items: chi-square gives 0.086
+    predicted = np.repeat([[1, 0], [0, 1]], [1000, 100], axis=0)
+    right = predicted * np.repeat([1, 0, 1, 0], [500, 500, 59, 41])[:, None]
+    counts = Counts(("a", "b"), {"tp": right, "predicted": predicted, "gold": np.ones_like(right)}, 1100)
+    [r] = compare_all(counts, metrics=["precision"], second_run=False)
+    assert r.p_value < 0.01
+    assert r.equal_scores.p_value == pytest.approx(0.083, abs=0.01)
+    assert (r.verdict(0.05), r.equal_scores.cause) == ("contested", "unequal numbers of answers")
+
+
+def test_mean_differences_over_test_sets_have_an_equal_score_test():
+    # oracle: plain NumPy, other random numbers
+    x = [np.array([0, 0.4]) + build_rng(n).standard_normal((n, 2)) for n in (20, 30, 25)]
+    counts = [Counts.from_scores(dict(zip("ab", s.T, strict=True)), name=f"t{len(s)}") for s in x]
+    [r] = compare_sets(counts, together=True, **OPTIONS).together
+    num = den = 0
+    for s in x:
+        d = s[:, 0] - s[:, 1]
+        drawn = d[build_rng(1).integers(0, len(d), (20_000, len(d)))]
+        num, den = num + drawn.mean(axis=1) - d.mean(), den + drawn.var(axis=1) / len(d)
+    t = abs(3 * r.difference) / np.sqrt(sum((s[:, 0] - s[:, 1]).var() / len(s) for s in x))
+    assert r.equal_scores.p_value == pytest.approx((np.abs(num) / np.sqrt(den) >= t).mean(), abs=0.008)
+    assert r.is_contested(r.p_value) == (r.equal_scores.p_value > r.p_value)
+
+
+def test_resamples_that_a_deadline_stops_give_no_p():
+    data = draw_normal()
+    spec = CompareSpec(metrics=["mean"]).bind_metrics(data)
+    comparisons = FamilyComparisons.from_jobs(ComparisonJobs.from_spec(data, spec, second_run=False))
+    test = EqualScoreTest.build("max-t", comparisons, "two-sided", with_intervals=False)
+    columns = test.compute_columns({test.job: test.job.panel.tally(run=0, first=0, n_trials=4096)})
+    assert np.isnan(columns.p_value).all()
+    assert {columns.why[row] for row in range(6)} == {"the resamples were not all counted"}
 
 
 def test_tukeys_published_p_stands_beside_the_one_that_the_verdict_takes():
@@ -123,13 +155,13 @@ def test_tukeys_published_p_stands_beside_the_one_that_the_verdict_takes():
     [note] = [note for note in results.notes if note.kind == "larger-of-two"]
     assert note.numbers["adjust"] == "tukey"
     assert "such as a and b: Tukey's p = 0." in note.text
-    assert {"p_tukey", "p_max_t"} <= {*results.to_frame().columns}
+    assert {"p_tukey", "p_equal_scores"} <= {*results.to_frame().columns}
 
 
 def test_simultaneous_intervals_reach_as_far_as_the_largest_statistic_of_all():
     data = draw_normal(gain=0.8)
     family = build_family(data)
-    tally = family.tally(run=0, first=0, n_trials=10_000)
+    tally = family.tally(run=0, first=0, n_trials=2**14)
     d = np.array([data.fields["score"][:, i] - data.fields["score"][:, j] for i in range(4) for j in range(i + 1, 4)])
     reach = find_critical_value(tally, 0.05) * d.std(axis=1) / np.sqrt(40)
     results = compare_all(data, **OPTIONS)

@@ -78,6 +78,7 @@ def test_the_scheduler_of_dasks_settings_is_current_and_taken_by_default(running
                 assert count_transitions(running) > n_before
 
 
+@pytest.mark.slow
 def test_a_function_without_a_name_travels_by_value_to_the_callers_own_session(client, counts):
     box = sigdask.metric(lambda outputs, _: float(sum(outputs)), name="total", of="outputs")
     form = sigdask.metric(lambda score, items: score / items, name="own")

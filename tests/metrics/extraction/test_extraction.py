@@ -272,6 +272,7 @@ def test_a_part_that_ends_every_process_is_an_error(monkeypatch):
         )
 
 
+@pytest.mark.slow
 def test_processes_need_no_guard_in_the_script_that_starts_them(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import re
 import sys
 import threading
 import time
@@ -13,14 +14,18 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from gate_helpers import gather, judge
+from scipy import stats
 from servers import answer_requests
 
+from sigdask.analysis.comparison.margins import MarginResult
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import find_metric
+from sigdask.metrics.base import BoundMetric
+from sigdask.metrics.forms import Ratios
 from sigdask.nightly.gate.not_worse import check_direction, compute_detectable_loss, compute_run_level
-from sigdask.nightly.gate.rules import Evidence, MarginResult, NonInferior, NotWorse, get_key
+from sigdask.nightly.gate.rules import Evidence, NonInferior, NotWorse, get_key
 from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render, render_junit
 from sigdask.nightly.run.notify import send_notifications
@@ -44,21 +49,30 @@ def judge_losses(rule, losses, **options):
     return judge([rule], results, gather(counts, results, [rule], baseline="base", trials=9999))
 
 
-def test_a_failure_names_what_makes_it_questionable():
-    rng = np.random.default_rng(0)
-    base = np.round(rng.normal(size=30), 3)
-    small = np.round(base - rng.uniform(0.1, 0.2, 30), 3)  # a rare large gain may cancel these losses
-    skewed = np.round(base - np.where(np.arange(30) < 2, 9, rng.normal(0.3, 0.2, 30)), 3)
-    counts = Counts.from_scores({"base": base, "small": small, "skewed": skewed}, name="set")
-    results = list(compare_all(counts, metrics=["mean"], baseline="base", trials=9999, second_run=False))
-    [rule] = judge([NotWorse(0.05)], results, Evidence({"set": "base"})).rules
-    texts = {finding.system: finding.text for finding in rule.findings if not finding.passed}
-    r = 100 * (1 - 0.05 ** (1 / 30))  # none of n units: (1 - share)^n = 0.05
-    none_text = f", with none of 30 items against it (at 95 % confidence, up to {r:.2g} % of all items may be"
-    assert none_text in texts["small"]
-    assert ", but the differences of items are skewed; " in texts["skewed"]
-    [passing] = judge([NotWorse(1e-9)], results, Evidence({"set": "base"})).rules
-    assert not any("skewed;" in finding.text or "none of" in finding.text for finding in passing.findings)
+def test_a_loss_that_only_one_test_shows_is_contested_and_does_not_fail():
+    """Of 1,000 answers 500 are right, of the baseline's 100 other ones 59: the chi-square test is the oracle."""
+    given = np.repeat([[1, 0], [0, 1]], [1000, 100], axis=0)
+    right = given * np.repeat([1, 0, 1, 0], [500, 500, 59, 41])[:, None]
+    counts = Counts(("new", "base"), {"right": right, "given": given}, 1100, name="set")
+    metric = BoundMetric("precision", ("right", "given"), Ratios(((1, 0),), ((0, 1),)))
+    results = compare_all(counts, metrics=[metric], trials=9999, second_run=False)
+    verdict = judge([NotWorse(0.05)], results, Evidence({"set": "base"}))
+    [finding] = verdict.rules[0].findings
+    assert (finding.passed, finding.is_contested, finding.p_value < 0.01) == (True, True, True)
+    chi_square = stats.chi2_contingency([[500, 500], [59, 41]], correction=False).pvalue
+    assert finding.p_equal_scores == pytest.approx(chi_square, abs=0.01)
+    text = render(verdict)
+    assert text.startswith("gate: passed, but 1 comparison contested: one of two tests shows a loss (see below)")
+    assert "new is worse, contested, than base by precision on set: -0.09, p = 0.00" in text
+    assert re.search(r", but p = 0\.084\d* of the equal-score test: no failure", text)
+    assert "contested" in ET.fromstring(render_junit(verdict, "plan").encode()).find(".//testcase/system-out").text
+    assert json.loads(verdict.to_json())["rules"][0]["findings"][0]["is_contested"] is True
+
+
+def test_a_loss_that_both_tests_show_fails():
+    [finding] = judge_losses(NotWorse(0.01), [0.5]).rules[0].failures
+    assert max(finding.p_value, finding.p_equal_scores) <= 0.01
+    assert ", at most the level 0.01, as is p = " in finding.text
 
 
 def test_a_worse_system_fails_and_a_better_one_does_not():
@@ -100,23 +114,6 @@ def test_the_baseline_may_be_a_or_b():
         assert verdict.rules[0].findings[0].gain < 0
 
 
-def test_holm_over_all_test_sets_is_stricter_than_each_alone():
-    _, results = compare_losses([0.1] * 20, seed=3)
-    separate = judge([NotWorse(0.05, adjust="none")], results, Evidence({"set": "base"}))
-    together = judge([NotWorse(0.05)], results, Evidence({"set": "base"}))
-    failed = [sum(not f.passed for f in v.rules[0].findings) for v in (separate, together)]
-    assert failed[0] > failed[1]
-    assert [f.passed for f in together.rules[0].findings] == sorted(f.passed for f in together.rules[0].findings)
-
-
-def test_the_plans_adjustment_is_taken_where_asked_for():
-    _, results = compare_losses([0.5, 0.4], adjust="none")
-    adjusted = [replace(r, p_adjusted=0.2) for r in results]
-    assert judge([NotWorse(0.05, adjust="plan")], adjusted, Evidence({"set": "base"})).passed
-    with pytest.raises(InputError, match="not adjusted"):
-        judge([NotWorse(0.05, adjust="plan")], results, Evidence({"set": "base"}))
-
-
 @pytest.mark.slow
 def test_the_smallest_detectable_loss_is_detected_four_times_in_five():
     """Simulate the power at the stated difference."""
@@ -156,21 +153,6 @@ def test_a_set_too_small_to_show_anything_says_so():
     assert "could not fail" in render(verdict)
 
 
-def test_a_plans_adjustment_that_lets_losses_through_is_not_said_to_be_blind():
-    # 8 units and 10 systems under max-T: p = 2 / 2^8 for all, above alpha / 10
-    rng = np.random.default_rng(0)
-    base = rng.integers(50, 60, 8) / 100
-    scores = {"base": base} | {f"s{k}": np.round(base - rng.integers(5, 20, 8) / 100, 2) for k in range(10)}
-    counts = Counts.from_scores(scores, name="t")
-    results = list(compare_all(counts, metrics=["mean"], baseline="base", cluster="none"))
-    rules = [NotWorse(0.05, adjust="plan")]
-    verdict = judge(rules, results, gather(counts, results, rules, baseline="base"))
-    assert {r.p_adjusted for r in results} == {2 / 256}
-    assert not verdict.passed
-    assert "could not fail" not in render(verdict)
-    assert "to detect any loss" not in render(verdict)
-
-
 def test_non_inferiority_needs_evidence_where_not_worse_passes():
     small = [judge_losses(rule, [0.0], n=8, seed=1).passed for rule in (NotWorse(0.05), NonInferior(0.05, 0.05))]
     assert small == [True, False]
@@ -196,11 +178,7 @@ def test_the_power_of_non_inferiority_makes_its_false_alarms():
 def test_the_expected_false_alarms_a_year_are_stated():
     _, results = compare_losses([0.0, 0.0, 0.0])
     evidence = Evidence({"set": "base"})
-    alarms = [
-        judge([NotWorse(0.01, adjust=adjust)], results, evidence, runs_per_year=365).rules[0].alarms_per_year
-        for adjust in ("holm", "none")
-    ]
-    assert alarms == pytest.approx([3.65, 3 * 3.65])
+    assert judge([NotWorse(0.01)], results, evidence, runs_per_year=365).rules[0].alarms_per_year == 3.65
     assert "at most 3.7" in render(judge([NotWorse(0.01)], results, evidence, runs_per_year=365))
 
 
@@ -214,22 +192,18 @@ def test_rules_that_share_the_false_alarms_of_a_year_divide_them_by_their_compar
     assert compute_run_level(NotWorse(0.05), 3, 12, 365) == 0.05
 
 
-@pytest.mark.parametrize(("adjust", "least"), [("holm", 0.01 / 4), ("none", 0.01)])
-def test_the_least_level_of_a_comparison_is_that_of_holms_first_step(adjust, least):
-    assert judge_losses(NotWorse(0.01, adjust=adjust), [0.0] * 4).rules[0].least_level == pytest.approx(least)
-
-
 def test_a_loss_whose_p_is_the_level_itself_fails():
     _, [result] = compare_losses([0.1], n=12)
     for p, is_passed in ((0.05, False), (math.nextafter(0.05, 1), True)):
-        exact = replace(result, p_value=p, p_interval=(p, p), method="exact", n_trials=4096)
+        confirmed = replace(result.equal_scores, p_value=0.01)
+        exact = replace(result, p_value=p, p_interval=(p, p), method="exact", n_trials=4096, equal_scores=confirmed)
         assert judge([NotWorse(0.05)], [exact], Evidence({"set": "base"})).passed is is_passed
 
 
 def test_a_rules_p_is_the_smallest_of_the_losses():
     verdict = judge_losses(NotWorse(0.05), [0.5, -3.0])
     losses = [f for f in verdict.rules[0].findings if f.gain < 0]
-    assert verdict.rules[0].p_value == min(f.p_value for f in losses)
+    assert verdict.rules[0].p_value == min(max(f.p_value, f.p_equal_scores) for f in losses)
     assert judge_losses(NotWorse(0.05), [-3.0]).rules[0].p_value == 1.0
 
 
@@ -257,16 +231,6 @@ def test_a_side_is_refused_where_it_cannot_show_a_loss(alternative, baseline, hi
             check_direction("a", "b", baseline, alternative, metric)
 
 
-@pytest.mark.parametrize(("adjust", "alarms"), [("holm", 36.5), ("none", 292.0), ("plan", 36.5)])
-def test_false_alarms_a_year_are_counted_by_families_and_at_most_one_a_run(adjust, alarms):
-    _, results = compare_losses([0.0] * 8, adjust="holm")
-    alarms_by_alpha = {
-        alpha: judge([NotWorse(alpha, adjust=adjust)], results, Evidence({"set": "base"})).rules[0].alarms_per_year
-        for alpha in (0.1, 0.2)
-    }
-    assert alarms_by_alpha == {0.1: pytest.approx(alarms), 0.2: pytest.approx(min(2 * alarms, 365.0))}
-
-
 def test_a_rule_that_speaks_of_nothing_does_not_pass():
     _, results = compare_losses([0.0])
     name = results[0].metric
@@ -287,16 +251,6 @@ def test_rules_speak_of_the_test_sets_and_metrics_they_name():
     evidence = Evidence({"one": "base", "two": "base"})
     assert judge([NotWorse(0.05, test_sets=("two",))], first + second, evidence).passed
     assert not judge([NotWorse(0.05, test_sets=("one",))], first + second, evidence).passed
-
-
-def test_families_apart_each_have_a_level():
-    (_, first), (_, second) = compare_losses([0.0], name="one"), compare_losses([0.0], name="two")
-    results = [replace(r, p_adjusted=r.p_value) for r in first + second]
-    rule, evidence = NotWorse(0.01, adjust="plan"), Evidence({"one": "base", "two": "base"})
-    alarms = {
-        f: judge([rule], results, evidence, family=f).rules[0].alarms_per_year for f in ("plan", "test-set", "metric")
-    }
-    assert alarms == pytest.approx({"plan": 3.65, "test-set": 7.3, "metric": 7.3})
 
 
 def test_junit_counts_cases_and_failures_and_escapes_names():
@@ -362,16 +316,13 @@ HOSTILE_ANSWERS = {
         lambda _: redirect(307, "http://elsewhere.example/x"),
         [f"answered with status 307, a redirect to http://elsewhere.example{NOT_FOLLOWED}"],
     ),
-    "another port": (
-        lambda _: redirect(302, "http://127.0.0.1:9/x"),
-        [f"answered with status 302, a redirect to http://127.0.0.1{NOT_FOLLOWED}"],
-    ),
-    "round and round": (lambda _: chain(redirect(308, "/hook"), repeat(b"x" * 999)), ["answered with status 308"]),
 }
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", HOSTILE_ANSWERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if "waiting" in name else name for name in HOSTILE_ANSWERS]
+)
 def test_a_web_hook_may_answer_anything(failed, tmp_path, name):
     answer, said = HOSTILE_ANSWERS[name]
     threads, start = set(threading.enumerate()), time.monotonic()

@@ -9,10 +9,10 @@ from conftest import ROOT
 from gate_helpers import gather, judge
 from scipy import stats
 
+from sigdask.analysis.comparison.margins import MAX_SKEWNESS, MarginResult
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.nightly.gate.margin_tests import MAX_SKEWNESS
-from sigdask.nightly.gate.rules import Equivalent, Evidence, MarginResult, NonInferior, get_key
+from sigdask.nightly.gate.rules import Equivalent, Evidence, NonInferior, get_key
 from sigdask.statistics.matched_proportions import MatchedProportions, compute_score, estimate_design_effect
 
 
@@ -45,15 +45,6 @@ def build_zero_one(wins, losses, n, value=1.0):
 
 def refuse_to_count(jobs):
     raise AssertionError("0/1 scores need no trial")
-
-
-def test_means_of_0_1_scores_take_the_score_test_and_no_trial():
-    new, base = build_zero_one(4, 9, 300)
-    rule = NonInferior(0.05, 0.05)
-    margin_test = compute_margin_test(Counts.from_scores({"new": new, "base": base}), rule, count=refuse_to_count)
-    assert (margin_test.method, margin_test.n_trials) == ("score test", None)
-    assert (margin_test.matched.wins, margin_test.matched.losses) == (4, 9)
-    assert margin_test.p_value == pytest.approx(stats.norm.sf(float(compute_score(4, 9, 300, 0.05))), rel=1e-12)
 
 
 def test_up_to_200_items_the_exact_test_is_taken():
@@ -185,8 +176,8 @@ def test_the_smallest_margin_of_shuffles_is_that_of_all_means_of_subsets(better,
     for margin in (0.3, 0.8, 1.5):
         margin_test = compute_margin_test(counts, kind(margin, 0.05), f"mean{better}")
         assert margin_test.p_value == compute_p(margin)
-        assert compute_p(margin_test.smallest_margin) <= 0.05
-        assert compute_p(0.9 * margin_test.smallest_margin) > 0.05  # rungs are near each other
+        smallest = next(m for m in np.linspace(0, 5, 501) if compute_p(m) <= 0.05)
+        assert margin_test.smallest_margin == pytest.approx(smallest, abs=0.05)  # the normal approximation
 
 
 def test_the_margin_that_an_equal_system_is_shown_within_has_its_power():
@@ -201,19 +192,6 @@ def test_the_margin_that_an_equal_system_is_shown_within_has_its_power():
         rule = kind(detectable, 0.05)
         evidence = Evidence({"t": "base"}, {key: 0.5}, {(rule, key): MarginResult(0.01, "normal approximation")})
         assert judge([rule], results, evidence, runs_per_year=10).rules[0].alarms_per_year == pytest.approx(2.0)
-
-
-def test_equivalence_is_two_one_sided_tests():
-    for wins, losses, passed in ((5, 5, True), (5, 40, False), (40, 5, False)):
-        new, base = build_zero_one(wins, losses, 400)
-        counts = Counts.from_scores({"new": new, "base": base}, name="t")
-        margin_test = compute_margin_test(counts, Equivalent(0.05, 0.05))
-        p_values = [
-            MatchedProportions(*pair, 400).compute_p_value(0.05, 0.05) for pair in ((wins, losses), (losses, wins))
-        ]
-        assert margin_test.p_value == max(p_values)
-        assert (margin_test.p_value <= 0.05) == passed
-        assert compute_margin_test(counts, NonInferior(0.05, 0.05)).p_value == p_values[0]
 
 
 def test_means_of_few_units_that_differ_or_skewed_differences_are_doubted():

@@ -164,7 +164,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_read(folder):
     assert load_plan(folder / "plan.toml").seed == 1
 
 
-@pytest.mark.parametrize("table", ["test_set", "rankings", "independence"])
+@pytest.mark.parametrize("table", ["test_set"])
 def test_a_plan_of_more_than_100_000_entries_is_refused_at_once(table, folder):
     (folder / "plan.toml").write_text(f"[[{table}]]\n" * 100_001)
     with pytest.raises(InputError, match=rf"plan.toml: 100,001 entries of \[\[{table}\]\], at most 100,000; split it"):

@@ -31,7 +31,7 @@ def test_a_plan_of_three_lines_has_all_defaults(folder):
     test_set = plan.test_sets[0]
     assert plan.name == "plan"
     assert plan.store == f"{folder}/plan.sqlite"
-    assert (plan.seed, plan.alpha, plan.second_run, plan.adjust, plan.family) == (0, 0.05, True, None, "test-set")
+    assert (plan.seed, plan.alpha, plan.second_run, plan.adjust) == (0, 0.05, True, None)
     assert (plan.gate, plan.cluster, plan.workers) == (None, "auto", None)
     assert [source.name for source in test_set.sources] == ["base", "new"]
     assert (test_set.metrics, test_set.baseline, test_set.pairs, test_set.trials, test_set.unit) == (
@@ -61,7 +61,7 @@ def test_a_plan_with_every_key_is_what_it_says(folder):
         folder / "text" / f"{n}.txt" for n in ("base", "new", "gold", "gold2", "documents")
     }
     assert plan.gate.rules == (
-        NotWorse(0.01, "holm", "base", ("one",)), NonInferior(0.5, 0.05, "base", (), ("mean",)),
+        NotWorse(0.01, "base", ("one",)), NonInferior(0.5, 0.05, "base", (), ("mean",)),
     )  # fmt: skip
     assert plan.gate.notify.command[0].endswith("/true")
 
@@ -93,14 +93,6 @@ def test_systems_are_tables_lists_and_patterns(folder, systems, names):
     assert [source.name for source in load_text(folder, text).test_sets[0].sources] == names
 
 
-def test_the_default_family_of_a_whole_plan_takes_one_alternative(folder):
-    text = SMALLEST + '[[test_set]]\nname = "other"\nsystems = "runs/{system}.csv"\nalternative = "less"\n'
-    with pytest.raises(InputError, match="needs one alternative; found less, two-sided"):
-        load_text(folder, 'family = "plan"\n' + text)
-    assert load_text(folder, 'family = "plan"\nadjust = "holm"\n' + text).adjust == "holm"
-    assert load_text(folder, text).adjust is None
-
-
 @pytest.mark.parametrize(
     ("store", "url"),
     [
@@ -123,12 +115,10 @@ def test_a_cluster_is_a_word_a_file_or_a_table(folder):
     assert (slurm.kind, slurm.options) == ("slurm", {"queue": "night"})
 
 
-def test_the_gates_rules_take_the_plans_level_and_adjustment(folder):
+def test_the_gates_rules_take_the_plans_level(folder):
     gate = '[gate]\nrules = [{ rule = "not-worse" }]\n'
     head = 'alpha = 0.02\npairs = { baseline = "base" }\n'
-    assert load_text(folder, head + SMALLEST + gate).gate.rules == (NotWorse(0.02, "holm", false_alarms_per_year=4),)
-    [rule] = load_text(folder, 'adjust = "max-t"\n' + head + SMALLEST + gate).gate.rules
-    assert rule == NotWorse(0.02, "plan", false_alarms_per_year=4)
+    assert load_text(folder, head + SMALLEST + gate).gate.rules == (NotWorse(0.02, false_alarms_per_year=4),)
 
 
 def test_no_module_is_imported_until_it_is_used(folder, monkeypatch):

@@ -120,23 +120,6 @@ def judge_night(lost, won, *, rules=AT_ALPHA, **options):
     return judge_rules(rules, results.table, evidence + gather_evidence(counts, results.table, rules, baseline="base"))
 
 
-@pytest.mark.parametrize(("adjust", "systems", "alarms"), [("bh", 3, 12), ("holm", 3, 4), ("bh", 1, 4)])
-def test_a_rate_of_false_differences_is_no_limit_of_false_alarms(tmp_path, adjust, systems, alarms):
-    """By Bonferroni, three comparisons at the level 4 / 365 have at most 12 false alarms a year; one has 4.
-
-    In simulations with 30 better and 10 equal systems a third of the nights failed at a level of 0.1 by BH.
-    """
-    base, new = build_night(0, 9)
-    rows = (f"i{k},{a}{f',{b}' * systems}" for k, (a, b) in enumerate(zip(base, new, strict=True)))
-    header = ",".join(["item", "base", *(f"new{k}" for k in range(systems))])
-    (tmp_path / "scores.csv").write_text("\n".join([header, *rows]) + "\n")
-    (tmp_path / "plan.toml").write_text(f'adjust = "{adjust}"\n{PLAN}rules = [{{ rule = "not-worse" }}]\n')
-    assert run_night(tmp_path)[0] == 0
-    [rule] = read_runs(tmp_path)[0].details["verdict"]["rules"]
-    assert rule["alarms_per_year"] == pytest.approx(alarms)
-    assert any("limits the share of false differences" in note for note in rule["notes"]) == (alarms == 12)
-
-
 def test_a_score_that_is_undefined_does_not_pass():
     base, new = build_night(0, 3)
     counts = Counts.from_scores({"base": base, "new": new}, name="night")
@@ -155,7 +138,6 @@ def test_outputs_that_failed_before_are_one_observation_and_no_new_alarm(tmp_pat
         assert status == (lost > 3), text
     assert len((tmp_path / "told").read_text().splitlines()) == 2
     rules = [night_run.details["verdict"]["rules"][0] for night_run in read_runs(tmp_path)]
-    assert [rule["repeats"] for rule in rules] == [None, None, 2, 2, None]
     assert [rule["findings"][0]["since"] for rule in rules] == [None, None, 2, 2, None]
     history_text = run_command("history", tmp_path / "plan.toml")
     assert "the gate failed in 4 of these 5 runs, 2 of them for outputs that had not failed before" in history_text
@@ -185,12 +167,9 @@ def test_a_comparison_that_the_run_before_judged_is_missed(tmp_path):
     assert "gate: passed\n" in run_night(tmp_path, rules)[1]
     write_scores(tmp_path, 3, 3)
     _, text = run_night(tmp_path)
-    assert (
-        "gate: passed, on the same outputs as run 1, but 1 comparison of the previous run is gone (see the notes)"
-        in text
-    )
+    assert "gate: passed, but 1 comparison of the previous run is gone (see below)" in text
     assert "note: judged in the previous run, but not in this one: other and base by mean on night" in text
-    assert "gate: passed, on the same outputs as run 1\n" in run_night(tmp_path)[1]
+    assert "gate: passed\n" in run_night(tmp_path)[1]
 
 
 def test_a_margin_of_the_whole_range_shows_nothing():
@@ -213,4 +192,4 @@ def test_non_inferiority_from_few_units_is_doubted_in_the_first_line():
     verdict = judge_rules(rules, results.table, gather_evidence(counts, results.table, rules, baseline="base"))
     assert verdict.passed
     assert "discordant units: p may be too small" in verdict.rules[0].findings[0].text
-    assert render(verdict).startswith("gate: passed, but p of 1 comparison may be too small (see the notes)")
+    assert render(verdict).startswith("gate: passed, but p of 1 comparison may be too small (see below)")

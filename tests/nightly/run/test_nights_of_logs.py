@@ -73,6 +73,7 @@ def group_by_task(document):
     return {(r["subset"]["value"], r["metric"]): (r["score_a"], r["score_b"]) for r in document["results"]}
 
 
+@pytest.mark.slow
 def test_the_second_night_of_the_documented_plan_shows_a_regression_undiluted(tmp_path):
     (tmp_path / "plan.toml").write_text(read_example_plan())
     write_harness_logs(tmp_path, 0)
@@ -145,6 +146,7 @@ def test_logs_of_the_harness_are_found_however_they_are_written(tmp_path, system
     assert {path.name for path in counts.files} == {f"samples_{task}_{STAMPS[1]}.jsonl" for task in TASKS}
 
 
+@pytest.mark.slow
 def test_a_night_that_was_cut_off_or_lacks_a_task_is_not_compared_silently(tmp_path):
     (tmp_path / "plan.toml").write_text(read_example_plan().replace("65536", "999"))
     write_harness_logs(tmp_path, 0)

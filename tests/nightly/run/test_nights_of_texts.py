@@ -48,7 +48,7 @@ def list_scores(outcome):
     return [(r.a, r.b, r.metric, r.score_a, r.score_b, r.n_extreme) for r in outcome.results["news"]]
 
 
-@pytest.mark.parametrize("cluster", ["threads", pytest.param("local", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cluster", [pytest.param(name, marks=pytest.mark.slow) for name in ("threads", "local")])
 def test_one_changed_file_costs_its_own_extraction(night, tmp_path, cluster):
     first, record = night(cluster)
     everything = ["s0.out", "s1.out", "s2.out"]

@@ -84,6 +84,7 @@ def test_a_run_that_reads_in_processes_writes_the_same_report_and_counts(night, 
     assert tallies[0] == tallies[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [("long", "alike"), ("scores", "gold")])
 def test_the_first_error_is_that_of_reading_in_one_process(night, in_processes, broken):
     for name in broken:

@@ -70,7 +70,7 @@ def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_p
     }
 
 
-@pytest.mark.parametrize("adjust", ["max-t", "none"])
+@pytest.mark.parametrize("adjust", [pytest.param("max-t", marks=pytest.mark.slow), "none"])
 def test_lowered_trials_count_as_if_no_more_had_been_asked_for(tmp_path, adjust):
     def count_trials(folder, trials):
         text = (path := write_plan(folder, sets=1, systems=3, trials=trials)).read_text()
@@ -255,7 +255,9 @@ def run_as_nobody(folder, tmp_path, *arguments):
     )
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", pytest.param("deadline", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "how", ["SIGTERM", *(pytest.param(how, marks=pytest.mark.slow) for how in ("SIGINT", "deadline"))]
+)
 @pytest.mark.parametrize(
     "cluster",
     ["none", pytest.param("threads", marks=pytest.mark.slow), pytest.param("local", marks=pytest.mark.cluster)],

@@ -51,7 +51,7 @@ def test_enumeration_counts_every_arrangement_once():
     ("n_units", "n_terms", "density"),
     [(1, 1, 1.0), (2, 3, 0.5), (31, 40, 0.02), (129, 300, 0.005), (200, 20, 0.3), (400, 300, 0.003), (40, 500, 0.03)],
 )
-@pytest.mark.parametrize(("run", "first", "n_trials"), [(0, 0, 1), (1, 2**32 - 7, 45), (0, 5000, 300)])
+@pytest.mark.parametrize(("run", "first", "n_trials"), [(0, 0, 1), (1, 2**32 - 7, 45), (0, 5000, 100)])
 def test_scores_of_sets_are_counted_as_sets_built_trial_by_trial(n_units, n_terms, density, run, first, n_trials):
     rng = np.random.default_rng(n_units)
     addresses = np.sort(rng.choice(3 * n_units, n_units, replace=False))

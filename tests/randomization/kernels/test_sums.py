@@ -1,7 +1,6 @@
 """Tests of sums over swapped units, on every code path, against a plain product of bits and values."""
 
 import threading
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,23 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.kernels import dense, layouts, sums
+from sigdask.randomization.kernels import blas, layouts, sums
 from sigdask.randomization.stream import draw_swap_bits
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 
 
-@pytest.fixture(params=["measured", "planes", "tables", "dense"])
+@pytest.fixture(params=["measured", "planes", "tables"])
 def path(request, monkeypatch):
     """Force each way to sum."""
     worth = {"planes": lambda _: 10**6, "tables": lambda _: -1}.get(request.param)
     if worth:
         monkeypatch.setattr(layouts, "compute_max_planes", worth)
         monkeypatch.setattr(layouts, "ALWAYS_PLANES", 0)
-    if request.param == "dense":
-        monkeypatch.setattr(layouts, "MIN_DENSE", 1)
-        monkeypatch.setattr(dense, "estimate_seconds", lambda *_: 0.0)
-        monkeypatch.setattr(dense, "UNITS", 100)  # several chunks, across columns of 128
     layouts._layouts.clear()
     yield request.param
     layouts._layouts.clear()
@@ -44,7 +39,7 @@ def compute_moved(panel, **options):
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**31), n_items=st.integers(1, 300), size=st.sampled_from([1, 3, 100, 10**6, 10**15]))
-def check_dense(seed, n_items, size):
+def check_all_units(seed, n_items, size):
     rng = build_rng(seed)
     values = rng.integers(-size, size + 1, (n_items, 3, 2)) * (rng.random((n_items, 3, 1)) < 0.3)
     panel = build_panel(values, [MEAN])
@@ -55,7 +50,7 @@ def check_dense(seed, n_items, size):
 
 
 def test_moved_sums_are_the_product_of_swaps_and_values(path):
-    check_dense()
+    check_all_units()
 
 
 def test_equal_columns_are_summed_once_and_constant_ones_never():
@@ -114,21 +109,6 @@ def test_weighted_sums_of_32_bit_columns_may_need_64():
     assert out[1].tolist() == (bits.sum(1) * 10**9).tolist()
 
 
-def test_products_are_taken_only_while_they_are_exact(monkeypatch):
-    monkeypatch.setattr(layouts, "MIN_DENSE", 1)
-    monkeypatch.setattr(dense, "estimate_seconds", lambda *_: 0.0)
-    for size, is_taken in ((2**24 // 40 - 1, True), (2**24 // 40 + 1, False)):
-        values = np.zeros((40, 2, 2), np.int64)
-        values[:, 1, 0] = size
-        assert (layouts.get_layout(build_panel(values, [MEAN])).dense is not None) == is_taken
-    # chunk by chunk: the whole may be larger
-    values = np.zeros((2000, 2, 2), np.int64)
-    values[:, 1, 0] = 2**14
-    arranged = layouts.get_layout(build_panel(values, [MEAN]))
-    assert arranged.dense is not None
-    assert arranged.largest > dense.EXACT
-
-
 def test_blas_keeps_to_one_thread_in_any_thread_and_whichever_ends_first():
     from threadpoolctl import threadpool_info
 
@@ -136,19 +116,19 @@ def test_blas_keeps_to_one_thread_in_any_thread_and_whichever_ends_first():
         return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
     before, seen = count_threads(), []
-    with dense.limit_blas_threads():
+    with blas.limit_blas_threads():
         pass  # the main thread has set a limit first, and lives on
     is_inside, is_alone = threading.Event(), threading.Event()
 
     def multiply_briefly():
-        with dense.limit_blas_threads():
+        with blas.limit_blas_threads():
             seen.append(count_threads())
             is_inside.set()
             is_alone.wait(60)
 
     def multiply_long():
         is_inside.wait(60)
-        with dense.limit_blas_threads():
+        with blas.limit_blas_threads():
             seen.append(count_threads())
             is_alone.set()
             brief.join()
@@ -160,10 +140,3 @@ def test_blas_keeps_to_one_thread_in_any_thread_and_whichever_ends_first():
     long.join()
     assert seen == [{1}] * 3
     assert count_threads() == before
-
-
-def test_a_chunk_of_units_takes_memory_only_in_a_matrix_product_of_float32():
-    columns = np.zeros((1, 1), np.int64)
-    layout, product = (sums.SumLayout(3, columns, columns, 10, dense=d) for d in (None, SimpleNamespace(n_units=5)))
-    assert (layout.bytes_per_chunk, product.bytes_per_chunk) == (0, 3 * 5 * 4)
-    assert product.bytes_per_trial - layout.bytes_per_trial == (3 + 5) * 4  # sums, and swaps, as float32

@@ -1,0 +1,85 @@
+"""Margins of comparisons: against likelihoods maximised by SciPy, Holm's rule and the gate, which has more oracles."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy
+from builders import build_rng
+
+from sigdask import Counts, compare, compare_all, load_results
+from sigdask.nightly.gate.evidence import gather_evidence
+from sigdask.nightly.gate.rules import Equivalent, NonInferior
+from sigdask.report.terminal import render
+
+
+def compute_score_p(wins, losses, n, margin):
+    """Tango 1998: z of wins - losses + n margin, with the variance of the likeliest wins - losses = -n margin."""
+
+    def lose(q):
+        return -scipy.stats.multinomial.logpmf(
+            [wins, losses, n - wins - losses], n, [q - margin, q, 1 + margin - 2 * q]
+        )
+
+    bounds = (margin + 1e-9, (1 + margin) / 2 - 1e-9)
+    q = scipy.optimize.minimize_scalar(lose, bounds=bounds, method="bounded", options={"xatol": 1e-12}).x
+    return scipy.stats.norm.sf((wins - losses + n * margin) / np.sqrt(n * (2 * q - margin * (1 + margin))))
+
+
+def test_0_1_scores_take_the_score_test_in_both_directions():
+    wins, losses, n, margin = 12, 17, 300, 0.05
+    b = np.r_[np.zeros(wins), np.ones(n - wins)]
+    a = np.r_[np.ones(n - losses), np.zeros(losses)]
+    result = compare(a, b, margin=margin)
+    expected = [compute_score_p(wins, losses, n, margin), compute_score_p(losses, wins, n, margin)]
+    assert [result.margin.p_not_worse, result.margin.p_not_better] == pytest.approx(expected, rel=1e-5)
+    assert result.margin.p_equivalent == max(result.margin.p_not_worse, result.margin.p_not_better)
+    assert (result.margin.verdicts, result.margin.p_adjusted) == (("not worse", "not better", "equivalent"), None)
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit"),
+    [("accuracy", "item"), ("accuracy", "g"), ("macro-f1", "item"), ("mean", "g"), ("mean:better=lower", "g")],
+)
+def test_p_is_that_of_the_gate(metric, unit):
+    rng, groups = build_rng(6), {"g": [f"g{k // 10}" for k in range(260)]}
+    gold = rng.integers(0, 3, 260)
+    systems = {s: np.where(rng.random(260) < 0.3, (gold + 1) % 3, gold) for s in "abc"}
+    counts = Counts.from_labels(gold, systems, groups=groups)
+    if metric.startswith("mean"):
+        counts = Counts.from_scores(systems, groups=groups)
+    counts = counts.with_unit(unit)
+    results = compare_all(counts, metrics=[metric], baseline="c", unit=unit, margin=0.04, trials=999, interval="none")
+    rules = [NonInferior(0.04, 0.05, "c"), Equivalent(0.04, 0.05, "c")]
+    of_gate = gather_evidence(counts, results.table, rules, trials=999).margin_results
+    p_values = [[of_gate[rule, ("", None, r.a, r.b, metric)].p_value for r in results] for rule in rules]
+    assert p_values == [[r.margin.p_not_worse for r in results], [r.margin.p_equivalent for r in results]]
+
+
+def test_a_family_is_adjusted_by_holm():
+    rng = build_rng(7)
+    scores = {s: rng.integers(0, 30, 40) / 4 for s in "abcd"}
+    adjusted, plain = (compare_all(scores, margin=1.5, adjust=how, trials=999) for how in (None, "none"))
+    assert all(r.margin.p_adjusted is None for r in plain)
+    for k, name in enumerate(("p_not_worse", "p_not_better", "p_equivalent")):
+        p = np.array([getattr(r.margin, name) for r in adjusted])
+        assert p.tolist() == [getattr(r.margin, name) for r in plain]
+        steps = np.minimum(np.maximum.accumulate(np.sort(p) * np.arange(6, 0, -1)), 1)
+        got = [r.margin.p_adjusted[k] for r in adjusted]
+        assert np.sort(got).tolist() == pytest.approx(steps.tolist())
+        claim = name.removeprefix("p_").replace("_", " ")
+        assert [claim in r.margin.verdicts for r in adjusted] == [value <= 0.05 for value in got]
+
+
+def test_sentence_table_and_file_have_it(tmp_path):
+    a, b = np.r_[np.zeros(4), np.ones(396)], np.r_[np.ones(370), np.zeros(30)]
+    results = compare_all({"a": a, "b": b}, gold=np.ones(400), metrics=["accuracy"], margin=0.01)
+    text = render(results, verbose=True)
+    p = f"{results[0].margin.p_not_worse:.3g}"
+    assert f"a is not worse than b by more than 1 point on accuracy: p = {p}." in text
+    assert "within margin" in text
+    assert f"margin 0.01: a not worse p = {p}, not better p = 1, equivalent p = 1 (score test)" in text
+    path = tmp_path / "results.json"
+    results.write(path)
+    assert json.loads(path.read_text())["results"][0]["margin"]["verdicts"] == ["not worse"]
+    assert load_results(path) == results
