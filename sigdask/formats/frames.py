@@ -167,14 +167,21 @@ def _read_metric_columns(table: FileTable, names: Sequence[str], options: Option
         with tables.provide_table(replace(table, columns=kept)):
             counts = formats.read(Source(FRAME_PATH), format="long", options=own)
         scores[name] = [*map(_get_scores, counts.replicates or [counts])]
-    sizes = {len(replicates) for replicates in scores.values()}
-    weight, combine = (max(sizes), np.sum) if len(sizes) == 1 else (1, np.mean)  # sums of integers are integers
-    matrices = {name: combine(replicates, axis=0) for name, replicates in scores.items()}
-    groups = {name: counts.groups[name] for name in options.groups}
+    if len({len(replicates) for replicates in scores.values()}) > 1:
+        scores = {name: [np.mean(replicates, axis=0)] for name, replicates in scores.items()}
     notes = (*map(ScopeNote, counts.scope), *counts.warnings)
-    return build_score_counts(
-        matrices, counts.systems, counts.ids, groups=groups, options=options, weight=weight, warnings=notes
-    )
+    parts = [
+        build_score_counts(
+            dict(zip(scores, values, strict=True)),
+            counts.systems,
+            counts.ids,
+            groups=counts.groups,
+            options=options,
+            warnings=notes,
+        )
+        for values in zip(*scores.values(), strict=True)
+    ]
+    return replace(Counts.of_replicates(parts), runs=counts.runs)
 
 
 def _get_scores(counts: Counts) -> Array:

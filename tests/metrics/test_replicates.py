@@ -5,15 +5,13 @@ import json
 import numpy as np
 import pytest
 import scipy
-from builders import build_panels, build_rng
+from builders import build_rng
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Source, detect, read
 from sigdask.metrics import find_metric, metric, replicates
-from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream import draw_swap_bits
 
 N_ITEMS = 40
 
@@ -70,24 +68,6 @@ def test_scores_and_pseudo_scores_are_means_over_replicates(labelled, metric, ap
             assert float(bound.form.score(row.sum(0))) == pytest.approx(mean, rel=1e-12)
 
 
-@pytest.mark.parametrize("apart", [False, True])
-@pytest.mark.parametrize("metric", ["accuracy", "macro-f1"])
-def test_counts_are_those_of_plain_shuffling(labelled, metric, apart):
-    counts = build_counts(labelled, apart=apart)
-    bound = replicates.bind_metric(find_metric(metric), counts)
-    units = SwapUnits.from_counts(counts, 0)
-    [placed] = build_panels(counts, units, [bound], [(0, 1)])
-    arrays = np.stack([np.broadcast_to(bound.get_field(f, counts), (counts.n_items, 2)) for f in bound.fields], axis=-1)
-    bits = draw_swap_bits(units.key, run=0, first=0, n_trials=1000, n_units=units.n_units).astype(np.int64)[
-        :, units.index
-    ]
-    moved = bits @ (arrays[:, 1] - arrays[:, 0])
-    a = bound.form.score(arrays[:, 0].sum(0) + moved)
-    b = bound.form.score(arrays[:, 1].sum(0) - moved)
-    t = float(bound.form.score(arrays[:, 0].sum(0)) - bound.form.score(arrays[:, 1].sum(0)))
-    assert placed.panel.tally(n_trials=1000).counts[0, 0, 2] == (abs(a - b) >= abs(t) - 1e-11).sum()
-
-
 @pytest.mark.slow
 def test_units_and_subsets_hold_all_replicates(labelled):
     gold, seeds = labelled
@@ -99,10 +79,6 @@ def test_units_and_subsets_hold_all_replicates(labelled):
         assert (r.n_units, r.method) == (4, "exact")
         results = compare_all(counts, metrics=["accuracy"], by="topic", trials=100)
         assert [r.n_items for r in results] == [10 * (3 if apart else 1)] * 4
-    together = compare_all(
-        Counts.of_replicates(replicates, apart=True), metrics=["accuracy"], unit="segment", trials=1000
-    )
-    assert together[0].n_units == N_ITEMS  # the segments of MultEval's items are the items of "together"
 
 
 def test_missing_items_of_one_replicate_are_missing(labelled):

@@ -434,17 +434,11 @@ def _build_joint_table(studies: Sequence[Study], n_sampled: Integers, tallies: T
 
 def _compare_runs(analyses: Sequence[SetAnalysis], alpha: float) -> RunResults | None:
     """Return the tests over runs and of recipes, None if systems have one run."""
-    results = [
-        compare_all_runs(
-            entry.main,
-            entry.run_scores,
-            entry.alternative,
-            alpha,
-            1 - alpha if entry.intervals is None else entry.intervals.confidence,
-        )
-        for entry in analyses
-        if entry.run_scores is not None
-    ]
+    results = []
+    for entry in analyses:
+        if entry.run_scores is not None:
+            confidence = 1 - alpha if entry.intervals is None else entry.intervals.confidence
+            results.append(compare_all_runs(entry.main, entry.run_scores, entry.alternative, alpha, confidence))
     return RunResults.join(results) if results else None
 
 

@@ -340,7 +340,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     are_samples = may_be_samples and list_unnamed_scores(
         read_table(sources[0].path, options.ignore), options, holds_scores
     )
-    if are_samples or (is_long and not is_loose and lowered & replicates.METRIC_COLUMNS):
+    if are_samples or "run" in options.columns or (is_long and not is_loose and lowered & replicates.METRIC_COLUMNS):
         return False  # format long averages samples, and keeps the scores of several metrics or criteria apart
     return "score" in roles and ("rater" in roles or not is_long or is_split_by_blanks)
 

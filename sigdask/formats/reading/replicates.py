@@ -361,7 +361,8 @@ def _check_no_systems(table: FileTable, id_name: str, items: Factor, options: Op
             systems = "" if within else f"If they are systems, give {spell('columns', f'system={name}')}. "
             raise InputError(
                 f"{len(column.levels):,} values of {name!r} for each {id_name!r}. {systems}If they are metrics, "
-                f"call the column 'metric'. If their rows are samples of one system, say {spell('ignore', name)}",
+                f"call the column 'metric'. If they are prompts or runs of one system, say "
+                f"{spell('columns', f'run={name}')}; if samples, {spell('ignore', name)}",
                 file=table.path,
             )
 

@@ -128,7 +128,9 @@ def _build_finding(
 ) -> RuleFinding:
     rejects = c.is_worse and p <= level
     rejects_equal = rejects if p_equal is None else c.is_worse and p_equal <= level
-    failed, contested = rejects and rejects_equal, rejects != rejects_equal
+    recipes = _describe_recipes(c.result, level) if rejects else ""
+    failed = rejects and rejects_equal and not recipes
+    contested = rejects != rejects_equal or bool(recipes)
     smallest = compute_detectable_loss(c.result, basis.get_spread(c.result), level / n_covered)
     key = get_key(c.result)
     since = basis.evidence.first_failures.get((format_rule_name(rule), key)) if failed else None
@@ -144,7 +146,7 @@ def _build_finding(
         text=f"{c.system} is {standing} {c.baseline} by {describe_scope(c)}: "
         f"{c.gain:+.4g}, {format_p_equals(p, level)} adjusted, "
         f"{'at most' if p <= level else 'above'} the level {format_lower_limit(level)}"
-        f"{_describe_equal_scores(c.result, p_equal, level, rejects=rejects, contested=contested)}; "
+        f"{recipes or _describe_equal_scores(c.result, p_equal, level, rejects=rejects, contested=contested)}; "
         f"{_describe_detectable(smallest)}"
         f"{_describe_plan_verdict(c, basis.alpha) if c.is_worse and not failed and not contested else ''}"
         f"{describe_since(since)}",
@@ -164,6 +166,13 @@ def _describe_equal_scores(result: Result, p: float | None, level: float, *, rej
         cause = f" ({test.cause})" if test and test.cause else ""
         return f", but {format_p_equals(p, level)} of the equal-score test{cause}: no failure"
     return f", as is {format_p_equals(p, level)} of the equal-score test" if rejects else ""
+
+
+def _describe_recipes(result: Result, level: float) -> str:
+    """Return a clause if a loss holds for the runs of the systems and is not significant for their recipes, or ""."""
+    if result.runs is None or result.runs.p_value is None or result.runs.p_value <= level:
+        return ""
+    return f", but {format_p_equals(result.runs.p_value, level)} for recipes of {result.runs.n_runs} runs: no failure"
 
 
 def _describe_standing(c: CoveredComparison, *, failed: bool) -> str:

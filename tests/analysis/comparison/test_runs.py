@@ -3,6 +3,7 @@
 from itertools import combinations, product
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy
 from builders import build_rng
@@ -107,6 +108,8 @@ def test_runs_of_a_ratio_of_sums_have_scores_of_their_own_and_items_are_jackknif
 
 def test_whole_runs_are_units_and_families_adjust_the_p_of_recipes_by_holm(tmp_path):
     scores = write_runs(tmp_path)
+    frame = pd.read_csv(tmp_path / "long.csv")
+    assert compare_all(frame, metrics=["mean"])[0].runs == compare_all(read(tmp_path / "long.csv"))[0].runs
     for unit in ("seed", "run"):
         [r] = compare_all(read(tmp_path / "long.csv", options=Options(groups=(unit,))), metrics=["mean"], unit=unit)
         differences = scores.mean(axis=2)[0] - scores.mean(axis=2)[1]
