@@ -560,8 +560,9 @@ def run_searches(
     def list_next() -> list[tuple[PowerSearch, PowerCrossing | None, int, float, float]]:
         return [(search, *next_point) for search in searches for next_point in search.iter_next_points()]
 
-    first = [(search, None, *point) for search in searches for point in search.iter_first_points()]
-    pending = (first if with_first else []) or list_next()
+    pending = [
+        (search, None, *point) for search in searches for point in search.iter_first_points() if with_first
+    ] or list_next()
     with limit_blas_threads():  # limited once: to limit and free it in every task costs more than the products
         while pending:
             points = [
