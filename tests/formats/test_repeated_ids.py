@@ -96,4 +96,4 @@ def test_a_key_that_stands_twice_in_one_object_is_seen(tmp_path, text):
 def test_very_unequal_numbers_of_samples_are_noted(tmp_path):
     rows = [f"{item},x,{k % 2}\n" for item in "abc" for k in range(20)] + [f"{item},y,1\n" for item in "abc"]
     (tmp_path / "t.csv").write_text("id,system,score\n" + "".join(rows))
-    assert "x has 20 samples per item and y 1: scores of y scatter more" in read(tmp_path / "t.csv").scope[1]
+    assert "x has 20 samples per item and y 1: p can be too small" in read(tmp_path / "t.csv").scope[1]

@@ -487,10 +487,8 @@ def describe_imbalance(n_samples: Mapping[str, float]) -> Iterator[ScopeNote]:
     """
     most, least = max(n_samples, key=n_samples.__getitem__), min(n_samples, key=n_samples.__getitem__)
     if 0 < n_samples[least] * MIN_IMBALANCE <= n_samples[most]:
-        yield ScopeNote(
-            f"{most} has {n_samples[most]:.3g} samples per item and {least} {n_samples[least]:.3g}: scores of {least} "
-            "scatter more, so p can be too small if few samples are right"
-        )
+        ratio = f"{n_samples[most]:.3g} samples per item and {least} {n_samples[least]:.3g}"
+        yield ScopeNote(f"{most} has {ratio}: p can be too small if few samples are right")
 
 
 def count_repeated(cells: Cells) -> tuple[int, int]:
