@@ -41,10 +41,6 @@ TITLES = {
         "two equal systems",
         "Share of data sets in which one system is better in at least one subset, at 0.05 (one-sided).",
     ),
-    "runs": (
-        "two equal recipes",
-        "Share of data sets in which a difference is found at 0.05.",
-    ),
     "families": (
         "8 systems, 30 units",
         "Share of data sets in which any false difference is found. Rows with *better* also have true differences.",
@@ -103,7 +99,7 @@ SHOWN_NAMES = {"foretold power": "predicted power"}
 """Titles of tables whose name, which determines their random numbers, is another."""
 
 PAGES = {
-    "pairs": ("pairs", "exact", "checks", "real", "dependence", "scale", "subsets", "runs", "recipes"),
+    "pairs": ("pairs", "exact", "checks", "real", "dependence", "scale", "subsets", "recipes"),
     "equal-scores": ("equal scores", "true differences"),
     "classical": ("classical",),
     "intervals": ("intervals", "intervals of rankings", "simultaneous intervals"),
