@@ -94,7 +94,7 @@ def test_percentages_beside_a_baseline_of_shares_are_no_gain(factor):
 
 def test_lower_is_better_turns_the_direction():
     base = np.arange(30) / 10
-    counts = Counts.from_scores({"new": base + 1, "base": base})
+    counts = Counts.from_scores({"new": base + 1 + np.arange(30) % 3 / 10, "base": base})
     results = compare_all(counts, metrics=["mean:better=lower"], trials=999)
     evidence = gather(counts, results, [NotWorse(0.05)], baseline="base")
     assert not judge([NotWorse(0.05)], results, evidence).passed
