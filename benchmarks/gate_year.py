@@ -212,7 +212,7 @@ NIGHTS_OF_TWO_TESTS: dict[str, tuple[Night, tuple[float, ...]]] = {
 }
 """Draws of nights, and losses; of precision and recall in the last three."""
 
-N_NULL, N_LOSS, NIGHTS_AT_ONCE = 4000, 500, 500
+N_NULL, N_LOSS, NIGHTS_AT_ONCE = 1000, 500, 500
 
 
 def iter_two_tests(n_null: int = N_NULL, n_loss: int = N_LOSS) -> Iterator[dict[str, Any]]:

@@ -83,7 +83,7 @@ def test_a_worse_system_fails_and_a_better_one_does_not():
 
 def test_lower_is_better_turns_the_direction():
     base = np.arange(30) / 10
-    counts = Counts.from_scores({"new": base + 1, "base": base})
+    counts = Counts.from_scores({"new": base + 1 + np.arange(30) % 3 / 10, "base": base})
     results = compare_all(counts, metrics=["mean:better=lower"], trials=999)
     evidence = gather(counts, results, [NotWorse(0.05)], baseline="base")
     assert not judge([NotWorse(0.05)], results, evidence).passed
