@@ -94,11 +94,13 @@ def test_numbers_of_items_in_another_order_ask_for_their_column(tmp_path, name, 
     assert (scores[:, 0] == scores[:, 1]).all()
 
 
-def test_counters_of_files_that_begin_with_other_numbers_are_no_items(tmp_path):
+def test_a_counter_of_another_name_is_asked_about(tmp_path):
     for path, start in (("a.csv", 0), ("b.csv", 1)):
         lines = [f"{k % 7 / 7},{start + k},{k % 5 / 5}" for k in range(40)]
         (tmp_path / path).write_text("\n".join(["f1,tc,em", *lines]) + "\n")
-    assert read(tmp_path / "a.csv", tmp_path / "b.csv").n_items == 40
+    with pytest.raises(InputError, match="column 'tc' has the same cells as in .*, but in another order"):
+        read(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert read(tmp_path / "a.csv", tmp_path / "b.csv", options=Options(align="position")).n_items == 40
 
 
 def test_measures_of_queries_in_rows_are_not_averaged(tmp_path):
