@@ -18,7 +18,6 @@ MATRICES = {
        for name in ("adhoc5_ap", "adhoc8_ap", "adhoc8_p10", "adhoc8_rr", "web2010_ndcg20", "web2010_err20")},
     "MQM 2020 en-de": "matrix_mqm/mqm_newstest2020_ende.avg_seg_scores.tsv",
     "MQM 2021 zh-en": "matrix_mqm/mqm_newstest2021_zhen.avg_seg_scores.tsv",
-    "AlpacaEval 2": "matrix_alpacaeval2/preferences.csv",
 }  # fmt: skip
 
 
