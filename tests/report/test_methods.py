@@ -170,7 +170,7 @@ def test_without_results_it_is_said_how_the_program_and_its_test_are_cited(tmp_p
     [
         ("{}", "results"),
         ('{"results": []}', "holds no results"),
-        ('{"results": [{}]}', "results[0]"),
+        ('{"results": [{}]}', "result 1"),
         (None, "no such file"),
         ('{"results": [{"checks": [{"verdict": "x"}]}]}', "results[0].checks[0].verdict"),
         ('{"results": [{"notes": [], "n_items": "3"}]}', "results[0].n_items"),

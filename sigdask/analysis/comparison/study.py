@@ -12,7 +12,7 @@ import numpy as np
 
 from sigdask.analysis.comparison.caveats import list_caveats, note_permutation
 from sigdask.analysis.comparison.classical import run_tests
-from sigdask.analysis.comparison.equal_scores import explain_contested
+from sigdask.analysis.comparison.equal_scores import EqualScoreTest, explain_contested
 from sigdask.analysis.comparison.families import (
     ONE_SET,
     AcrossSets,
@@ -397,7 +397,8 @@ def judge_studies(
             runs = adjust_runs(table.runs, [(entry.method, rows) for entry, rows in adjusted])
             table = replace(table, runs=runs, adjusted=None)  # simultaneous intervals hold for these runs only
     comparisons = [analysis.main.comparisons for study in studies for analysis in study.analyses]
-    table = explain_contested(replace(table, equal_scores=_compute_equal_scores(all_families, tallies)), comparisons)
+    equal_scores = _compute_equal_scores(all_families, tallies, failed)
+    table = explain_contested(replace(table, equal_scores=equal_scores), comparisons)
     parts = [table] if len(studies) == 1 else map(_drop_empty_details, table.divide(sizes))
     return table, [
         study._build_results(part, study_families, tallies)  # noqa: SLF001
@@ -492,14 +493,24 @@ def adjust_margins(margins: Margins, families: Families) -> Margins:
     return replace(margins, holm_not_worse=worse, holm_not_better=better, holm_equivalent=equivalent)
 
 
-def _compute_equal_scores(families: Families, tallies: Tallies) -> EqualScores | None:
+def _compute_equal_scores(families: Families, tallies: Tallies, failed: Failed | None) -> EqualScores | None:
     """Return the equal-score tests of all comparisons in row order; None without comparisons."""
     tests = [(adjustment.equal_scores, rows) for adjustment, rows in families]
-    columns = [test.compute_columns(tallies) for test, _ in tests if test is not None]
+    columns = [_test_equal_scores(test, tallies, failed) for test, _ in tests if test is not None]
     if not columns:
         return None
     rows = np.concatenate([family_rows for _, family_rows in tests])
     return EqualScores.join(columns).take(np.argsort(rows, kind="stable"))
+
+
+def _test_equal_scores(test: EqualScoreTest, tallies: Tallies, failed: Failed | None) -> EqualScores:
+    """Return the equal-score tests of one family; without p if its metric of whole outputs fails, as its scores do."""
+    try:
+        return test.compute_columns(tallies)
+    except InputError:
+        if failed is None:
+            raise
+        return replace(test, job=None).compute_columns(tallies)
 
 
 def _select_adjusted(table: Table, families: Families) -> Families:

@@ -279,7 +279,7 @@ class StudentisedBootstrap(ResampledPanel):
                 raise_largest(num, var, thresholds[batch], floors[batch], self.family.side, largest, reached)
                 counts[batch] += reached
             if self.has_cells:
-                cells += np.bincount(find_cells(largest), minlength=N_CELLS)
+                cells += np.bincount(find_cells(largest[1]), minlength=N_CELLS)
         counts[~varies] = n_trials  # p = 1
         is_jackknife = np.array([isinstance(member.panel, JackknifePanel) for member in self.members])
         is_unknown = ~varies & (self.family.observed != 0) & is_jackknife[self.family.parts[:, 0, 0]]
@@ -428,7 +428,7 @@ class StudentisedBootstrap(ResampledPanel):
             draw_counts = [entry[: first + n_trials - start] for entry in weights]
             for entry, out in zip(self.test_sets, draw_counts, strict=True):
                 draw_kind_counts(entry.key, run, start, entry.kinds, out)
-            yield np.full(len(draw_counts[0]), -np.inf), self._iter_sums(batches, cached, draw_counts)
+            yield np.full((2, len(draw_counts[0])), -np.inf), self._iter_sums(batches, cached, draw_counts)
 
     def _iter_sums(
         self, batches: list[Integers], cached: list[list[UnitMoments]] | None, draw_counts: list[Floats]
@@ -590,22 +590,26 @@ def raise_largest(num, var, thresholds, floors, side, largest, counts):  # type:
     """Raise each resample's largest statistic by hypotheses in turn, and count how often each threshold is reached.
 
     The hypothesis's own statistic and the largest so far are counted (`TAILS`). Resamples without variation between
-    units have an infinite statistic of their own, and do not raise the largest.
+    units have an infinite statistic of their own, and do not raise the largest. The first row of `largest` has the
+    floor on variances (`FLOOR`). The second row has none: simultaneous intervals must cover skewed differences.
     """
     for h in range(num.shape[0]):
         own, reached = 0, 0
         threshold, floor = thresholds[h], floors[h]
         is_varying = not np.isinf(threshold)
         for t in range(num.shape[1]):
-            top = largest[t]
+            top = largest[0, t]
             is_reached = False
             if is_varying:
                 x = abs(num[h, t]) if side == 0 else side * num[h, t]
                 v = var[h, t]
-                is_reached = x / np.sqrt(v) >= threshold if v > 0.0 else x > 0.0
+                is_reached = x > 0.0
                 if v > 0.0:
-                    top = max(top, x / np.sqrt(max(v, floor)))
-                    largest[t] = top
+                    statistic = x / np.sqrt(v)
+                    is_reached = statistic >= threshold
+                    largest[1, t] = max(largest[1, t], statistic)
+                    top = max(top, statistic if v >= floor else x / np.sqrt(floor))
+                    largest[0, t] = top
             own += 1 if is_reached else 0
             reached += 1 if is_reached or top >= threshold else 0
         counts[h, 0] = own
