@@ -357,7 +357,7 @@ class Result:
     @property
     def is_adjusted_bound(self) -> bool:
         """Whether the adjusted p is the smallest value that the trials allow."""
-        return self.method != "exact" and 0 == (self.p_adjusted_interval or (1.0,))[0] < (self.p_adjusted or 0)
+        return 0 == (self.p_adjusted_interval or (1.0,))[0] < (self.p_adjusted or 0)
 
     def is_undecided(self, alpha: float) -> bool:
         """Return whether the interval of p contains alpha, so that more trials could change the verdict."""

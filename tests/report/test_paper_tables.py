@@ -74,7 +74,7 @@ def test_a_row_a_comparison_has_the_numbers_of_the_json():
     for row, r in zip(rows, results.to_dict()["results"], strict=True):
         texts = [text for text, _ in row]
         low, high = map(float, re.findall(r"[-\d.]+", texts[5]))
-        numbers = [float(text.split()[0]) for text in (*texts[2:5], *texts[6:])]
+        numbers = [float(text.removeprefix("≤ ").split()[0]) for text in (*texts[2:5], *texts[6:])]
         assert texts[:2] == [r["a"], r["b"]]
         assert numbers[:3] == pytest.approx([r["score_a"], r["score_b"], r["difference"]], abs=5.1e-7)
         assert [low, high] == pytest.approx(r["interval_simultaneous"], abs=5.1e-7)

@@ -100,8 +100,11 @@ class Adjustment:
         if self.method == "none" or not len(p):
             return None
         unadjusted = p, low, high
-        adjusted: Iterable[Floats] = self._compute_joint(tallies) or map(P_VALUE_ADJUSTMENTS[self.method], unadjusted)
+        joint = self._compute_joint(tallies)
+        adjusted: Iterable[Floats] = joint or map(P_VALUE_ADJUSTMENTS[self.method], unadjusted)
         adjusted_p, adjusted_low, adjusted_high = map(np.maximum, adjusted, unadjusted)  # one after the other
+        if joint is not None:
+            adjusted_low[joint[1] == 0] = 0  # no trial of the family was extreme, so that p is at most a bound
         return adjusted_p, adjusted_low, adjusted_high
 
     def _compute_joint(self, tallies: Tallies) -> Adjusted | None:

@@ -108,9 +108,10 @@ def _iter_columns(table: Table) -> Iterator[PageColumn]:
         ends = encode_rows(table, (intervals.low, intervals.high, intervals.method.codes), text)
         yield PageColumn(head, ends, is_number=True)
     p_heads = _list_p_heads(table)
-    p_columns = ((table.p_value, table.p_low), (table.p_adjusted, table.p_adjusted_low))
-    for head, (p, low) in zip(p_heads, p_columns, strict=False):
-        p_texts = encode_values(mark_bounds(p, low, table.exact), lambda p: format_marked_p(p, table.alpha))
+    adjusted = mark_bounds(table.p_adjusted, table.p_adjusted_low)
+    p_columns = mark_bounds(table.p_value, table.p_low, table.exact), adjusted
+    for head, p_column in zip(p_heads, p_columns, strict=False):
+        p_texts = encode_values(p_column, lambda p: format_marked_p(p, table.alpha))
         is_last = head == p_heads[-1]
         yield PageColumn(head, p_texts, is_number=True, is_pinned=is_last, is_aside=not is_last)
     if table.equal_scores is not None:

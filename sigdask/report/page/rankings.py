@@ -232,7 +232,7 @@ def _compare_with_best(table: Table, best: str) -> tuple[dict[str, BestCompariso
         np.where(
             np.isnan(best_table.p_adjusted),
             mark_bounds(best_table.p_value, best_table.p_low, best_table.exact),
-            mark_bounds(best_table.p_adjusted, best_table.p_adjusted_low, best_table.exact),
+            mark_bounds(best_table.p_adjusted, best_table.p_adjusted_low),
         ),
     )
     verdicts = [r.verdict(table.alpha) for r in iter_results(best_table)]

@@ -322,7 +322,7 @@ def _format_p_values(table: Table, p_values: NDArray[np.float64] | None = None) 
     """Return the p-value of each row as text: the adjusted one, if there is one, or that of `p_values`."""
     limits = zip(table.p_low.tolist(), table.p_high.tolist(), strict=True)
     is_alone = np.isnan(table.p_adjusted) | (p_values is not None)
-    is_bound = (np.where(is_alone, table.p_low, table.p_adjusted_low) == 0) & ~table.exact
+    is_bound = np.where(is_alone, (table.p_low == 0) & ~table.exact, table.p_adjusted_low == 0)
     shown = (_get_p_values(table) if p_values is None else p_values).tolist()
     texts = [
         f"p in {format_limits(*ends, table.alpha)}" if np.isnan(p) else format_p_equals(p, table.alpha, is_bound=bound)

@@ -33,9 +33,9 @@ def format_p_cell(p: float | None, alpha: float, *, is_bound: bool = False) -> s
     return "" if p is None or math.isnan(p) else format_p(p, alpha, is_bound=is_bound)
 
 
-def mark_bounds(p: Floats, low: Floats, exact: Bools) -> Floats:
+def mark_bounds(p: Floats, low: Floats, exact: Bools | bool = False) -> Floats:
     """Return p-values with a negative sign where they are the smallest that the trials allow: no trial was extreme."""
-    return np.where((low == 0) & ~exact, -p, p)
+    return np.where((low == 0) & np.logical_not(exact), -p, p)
 
 
 def format_marked_p(p: float, alpha: float) -> str:

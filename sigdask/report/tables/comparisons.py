@@ -354,7 +354,7 @@ def _build_pair_p_columns(table: Table) -> list[TableColumn]:
     for row in np.flatnonzero(table.has_disagreement).tolist():
         marks[row] += ALARM
     p = mark_bounds(table.p_value, table.p_low, table.exact)
-    adjusted = mark_bounds(table.p_adjusted, table.p_adjusted_low, table.exact)
+    adjusted = mark_bounds(table.p_adjusted, table.p_adjusted_low)
     columns = build_p_columns(p, adjusted, table.alpha, marks)
     if table.is_contested.any():
         columns.append(TableColumn("equal-score p", format_p_values(table.equal_score_p, table.alpha), is_p=True))
