@@ -50,7 +50,7 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.interface import spell, spell_in
-from sigdask.options import Adjust, Alternative, Option, SelectionOptions
+from sigdask.options import OPTIONS, Adjust, Alternative, Option, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns import AdjustmentDetails, EqualScores, Intervals, Margins
@@ -337,6 +337,8 @@ class Study:
             is_all = np.array_equal(indices, np.arange(len(table)))
             notes += list_caveats(adjustment, table if is_all else table.take(indices))
         notes += [note for analysis in self.analyses for note in analysis.notes]
+        if len(table) > 1 and all(family.method != "none" and len(rows) == 1 for family, rows in families):
+            notes.append(note_unused(OPTIONS["adjust"], "if each metric has one comparison"))
         adjusted = _select_adjusted(table, families)
         largest = max(adjusted, key=lambda family: len(family[1]), default=None)
         return ComparisonResults(
