@@ -134,24 +134,35 @@ def test_the_family_of_each_metric_is_adjusted_as_fractions_adjust_it(seed):
 def test_verdicts_over_sets_are_adjusted_as_fractions_adjust_them(seed):
     rng = build_rng(seed + 80)
     sets = [rng.integers(0, 4, (n, 3)) * [1, 1, 6] for n in (4, 5)]
-    test_sets = [Counts.from_scores(dict(zip("abc", s.T, strict=True)), name=f"set{k}") for k, s in enumerate(sets)]
+    units = 10, 1  # scores of the first set are tenths
+    test_sets = [
+        Counts.from_scores(dict(zip("abc", (s / unit).T, strict=True)), name=f"set{k}")
+        for k, (s, unit) in enumerate(zip(sets, units, strict=True))
+    ]
     results = compare_sets(test_sets, metrics=["mean"], together=True, cluster="none")
     columns = [{n: [(v, 1) for v in s[:, k].tolist()] for k, n in enumerate("abc")} for s in sets]
     hypotheses = [
         [
-            FractionPair(columns_of_set[a], columns_of_set[b], (1, 0), (0, 1), offset)
-            for columns_of_set, offset in zip(columns, (0, 4), strict=True)
+            FractionPair(columns_of_set[a], columns_of_set[b], (1, 0), (0, unit), offset)
+            for columns_of_set, unit, offset in zip(columns, units, (0, 4), strict=True)
         ]
         for a, b in combinations("abc", 2)
     ]
     assert [v.p_adjusted for v in results.together] == [float(p) for p in adjust_by_enumeration(hypotheses, 9)]
     assert all(v.p_adjusted_interval == (v.p_adjusted, v.p_adjusted) for v in results.together)
     singles = [
-        [FractionPair(columns_of_set[a], columns_of_set[b], (1, 0), (0, 1), offset)]
-        for columns_of_set, offset in zip(columns, (0, 4), strict=True)
+        [FractionPair(columns_of_set[a], columns_of_set[b], (1, 0), (0, unit), offset)]
+        for columns_of_set, unit, offset in zip(columns, units, (0, 4), strict=True)
         for a, b in combinations("abc", 2)
     ]
     assert [r.p_adjusted for r in results] == [float(p) for p in adjust_by_enumeration(singles, 9)]
+
+
+def test_sets_that_have_too_many_units_together_are_sampled():
+    scores = {"a": np.arange(14), "b": np.arange(14)[::-1] * 2}
+    test_sets = [Counts.from_scores(scores, name=name) for name in "xy"]
+    [result] = compare_sets(test_sets, metrics=["mean"], together=True, trials=99, cluster="none").together
+    assert (result.method, result.n_trials) == ("approximate", 99)
 
 
 def test_subsets_that_share_units_are_summed_by_unit_before_they_are_squared():

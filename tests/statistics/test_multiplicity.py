@@ -50,6 +50,7 @@ def test_partial_conjunctions_by_hand():
     p_values = [[0.01, 0.02, 0.03, 0.9], [0.01, 0.01, 0.02, 0.9], [0.01] * 4]
     n_replicated, p = count_replicated(p_values, 0.05)
     assert (n_replicated.tolist(), p.tolist()) == ([1, 3, 4], [0.04, 0.04, 0.04])
+    assert count_replicated([[0.05]], 0.05)[0].tolist() == [1]
     n_replicated, p = count_replicated([[0.9, 0.3], [0.6, 0.9]], 0.05)
     assert (n_replicated.tolist(), p.tolist()) == ([0, 0], [0.6, 1.0])
 
