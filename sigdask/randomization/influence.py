@@ -183,12 +183,18 @@ def _find_fewest(d: Floats, verdicts: ComparisonVerdicts, batch: NDArray[np.intp
     decision, level, side = verdicts.decision[batch, None], verdicts.level[batch, None], verdicts.side[batch, None]
     lead, tolerance = d.sum(axis=1)[:, None], 1e-12 * np.abs(d).sum(axis=1)[:, None]
     fewest = np.full((2, len(d)), limit + 1)
+    whole = _approximate_p(
+        np.stack([(d**power).sum(axis=1)[:, None] for power in (1, 2, 4)]), n_differing[:, None], side
+    )
+    # if the approximation contradicts the verdict of all units (a ratio with few answers), it says nothing of fewer
+    is_close = np.where(decision == 1, whole <= MARGIN * level, whole >= level / MARGIN)
     for ordered, is_lead in ((d, lead <= tolerance), (d[:, ::-1], lead >= -tolerance)):
         powers = (ordered**power for power in (1, 2, 4))
         moments = np.stack([values.sum(axis=1)[:, None] - values[:, :limit].cumsum(axis=1) for values in powers])
         is_reversed = is_lead & (np.abs(moments[0]) > tolerance) & (np.sign(moments[0]) != np.sign(lead))
         p = _approximate_p(moments, n_differing[:, None] - number, side)
         is_changed = np.where(decision == 1, is_lead & (p > MARGIN * level), (decision == 0) & (p < level / MARGIN))
+        is_changed &= is_close
         is_few = number <= np.maximum(1, n_differing // FEW)[:, None]
         for row, changes in enumerate((is_reversed, is_changed)):
             n_first = np.where((changes & is_few).any(axis=1), (changes & is_few).argmax(axis=1) + 1, limit + 1)

@@ -104,6 +104,7 @@ def test_contested_results_name_their_causes():
     assert r.p_value < 0.01
     assert r.equal_scores.p_value == pytest.approx(0.083, abs=0.01)
     assert (r.verdict(0.05), r.equal_scores.cause) == ("contested", "unequal numbers of answers")
+    assert "few-units-decide" not in {note.kind for note in r.notes}  # none of 1,100 items does
 
 
 def test_mean_differences_over_test_sets_have_an_equal_score_test():
