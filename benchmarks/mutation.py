@@ -123,7 +123,10 @@ TARGETS = (
             "tests/nightly/run/test_false_alarms.py::test_outputs_that_failed_before_are_one_observation_and_no_new_alarm",
         ),
     ),
-    Target("sigdask/analysis/comparison/margins.py", (f"{GATE}/test_margin_tests.py",)),
+    Target(
+        "sigdask/analysis/comparison/margins.py",
+        ("tests/analysis/comparison/test_margins.py", f"{GATE}/test_margin_tests.py"),
+    ),
 )  # fmt: skip
 
 PACKAGE = "sigdask"
