@@ -138,7 +138,7 @@ def test_output_that_cannot_be_written_is_an_error_of_every_command(command, fol
 
 @pytest.mark.slow
 def test_a_gate_that_fails_fails_though_nobody_reads_on(tmp_path):
-    (tmp_path / "t.csv").write_text("item,new,old\n" + "".join(f"{k},{k % 2},{k % 2 + 1}\n" for k in range(30)))
+    (tmp_path / "t.csv").write_text("item,new,old\n" + "".join(f"{k},{k % 2},{k % 3 + 2}\n" for k in range(30)))
     (tmp_path / "plan.toml").write_text(
         'trials = 512\n[[test_set]]\nname = "x"\nsystems = "t.csv"\npairs = { baseline = "old" }\n'
         '[gate]\nrules = [{ rule = "not-worse", alpha = 0.01 }]\n'

@@ -186,4 +186,6 @@ def test_multeval_has_its_official_scores(multeval):
     assert together.signature.startswith("nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:")
     # three tuning runs of each system: scores per run are the official ones, and Welch's t is SciPy's
     runs = [[k["BLEU_tok_none"] for k in expected[name]] for name in ("baseline", "sys1")]
-    assert together.runs.p_runs == pytest.approx(scipy.stats.ttest_ind(*runs, equal_var=False).pvalue, rel=1e-6)
+    assert together.runs.p_runs == pytest.approx(
+        scipy.stats.ttest_ind(*runs, equal_var=False).pvalue, rel=1e-5
+    )  # 6 decimals

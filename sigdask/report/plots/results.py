@@ -25,7 +25,7 @@ from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, is_agreement, is_ranked
 from sigdask.results.table import Table, select_intervals
 from sigdask.statistics.ranking_letters import RankedSystem
-from sigdask.statistics.rounding import format_limits, format_p_equals
+from sigdask.statistics.rounding import format_limits, format_p
 from sigdask.text import format_count, format_list
 
 if TYPE_CHECKING:
@@ -325,7 +325,9 @@ def _format_p_values(table: Table, p_values: NDArray[np.float64] | None = None) 
     is_bound = np.where(is_alone, (table.p_low == 0) & ~table.exact, table.p_adjusted_low == 0)
     shown = (_get_p_values(table) if p_values is None else p_values).tolist()
     texts = [
-        f"p in {format_limits(*ends, table.alpha)}" if np.isnan(p) else format_p_equals(p, table.alpha, is_bound=bound)
+        f"p in {format_limits(*ends, table.alpha)}"
+        if np.isnan(p)
+        else f"p {'≤' if bound else '='} {format_p(p, table.alpha)}"  # as short as it can be beside the axes
         for p, bound, ends in zip(shown, is_bound.tolist(), limits, strict=True)
     ]
     kind = "adjusted" if p_values is None else "unadjusted"
