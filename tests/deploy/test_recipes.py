@@ -133,7 +133,7 @@ def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rew
         assert annotation in server.comments[1]["body"]
         assert "nightly: gate FAILED** (2 comparisons)" in server.comments[1]["body"]
         document = json.loads(Path(outputs["results"]).read_text())
-        assert all(format_p(result["p_value"]) in server.comments[1]["body"] for result in document["results"])
+        assert all(format_p(result["p_adjusted"]) in server.comments[1]["body"] for result in document["results"])
         assert "https://github.com/nlp/eval/actions/runs/42" in server.comments[1]["body"]
         assert document["gate"]["passed"] is False
         verdict, report = (tmp_path / "summary.md").read_text().split("<details><summary>Report</summary>\n\n```\n")
