@@ -379,7 +379,7 @@ class TypedColumn(Texts):
         return Texts.from_values(format_cell(value).strip() for value in values.to_pylist())
 
     @property
-    def array(self) -> Any:  # type: ignore[override]
+    def array(self) -> Any:
         """The texts as an array of Arrow."""
         return self.texts.array
 
