@@ -166,6 +166,7 @@ def build_label_panel(counts, metrics, seed=0, within=None):
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.slow
 def test_counts_are_the_same_in_any_partition(blocks):
     a, b = draw_labels(200, "abcd", seed=9)
     panel = build_label_panel(Counts.from_labels(b, {"a": a, "b": np.roll(a, 3)}), ["accuracy", "macro-f1"])

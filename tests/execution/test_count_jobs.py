@@ -62,6 +62,7 @@ def test_any_number_of_threads_gives_the_same_counts(jobs, expected, workers):
 
 
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.cluster), 2])
+@pytest.mark.slow
 def test_any_number_of_worker_processes_gives_the_same_counts(jobs, expected, workers):
     with connect("local", workers=workers) as cluster:
         for blocks in (1, 7):

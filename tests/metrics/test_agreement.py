@@ -211,6 +211,7 @@ CASES = [
 
 @pytest.mark.parametrize("unit", ["item", *(pytest.param(u, marks=pytest.mark.slow) for u in ("segment", "system"))])
 @pytest.mark.parametrize(("statistic", "level", "group"), CASES)
+@pytest.mark.slow
 def test_scores_after_swaps_are_those_that_scipy_gives(statistic, level, group, unit):
     if level == "system" and unit == "system":
         pytest.skip("system scores are standardised: the next test")

@@ -151,6 +151,7 @@ def compare_two_sets(**options):
 
 
 @pytest.mark.parametrize("options", [{}, {"by": "kind"}], ids=["whole", "subsets"])
+@pytest.mark.slow
 def test_an_index_and_the_dimensions_of_a_dataset_find_each_comparison(options):
     results = compare_two_sets(**options)
     frame = results.to_frame(index=True)

@@ -71,6 +71,7 @@ def test_csv_holds_a_row_a_measure_and_n(run, tmp_path):
                    for line in TABLE.splitlines()[1:]), (), "lines.jsonl"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_tables_of_many_kinds_say_the_same(run, content, arguments, name):
     plain = load_output(run(TABLE, "--n", "2", "--trials", "300", "--json", "-"))
     other = load_output(run(content, "--n", "2", "--trials", "300", "--json", "-", *arguments, name=name))

@@ -71,6 +71,7 @@ def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_p
 
 
 @pytest.mark.parametrize("adjust", [pytest.param("max-t", marks=pytest.mark.slow), "none"])
+@pytest.mark.slow
 def test_lowered_trials_count_as_if_no_more_had_been_asked_for(tmp_path, adjust):
     def count_trials(folder, trials):
         text = (path := write_plan(folder, sets=1, systems=3, trials=trials)).read_text()
@@ -266,6 +267,7 @@ def run_as_nobody(folder, tmp_path, *arguments):
     "cluster",
     ["none", pytest.param("threads", marks=pytest.mark.slow), pytest.param("local", marks=pytest.mark.cluster)],
 )
+@pytest.mark.slow
 def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, how, cluster):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=1_000_000)

@@ -97,6 +97,7 @@ def draw_real_sums(random, n):
     return true, SumProblem(np.array(lattice, np.int64), slack=8 * n)
 
 
+@pytest.mark.slow
 def test_limits_of_real_valued_sums_hold_the_truth_and_count_every_true_tie():
     random = Random(1)
     for _ in range(300):
