@@ -34,6 +34,7 @@ from sigdask.formats.reading.options import (
     parse_columns,
     parse_format,
     parse_map,
+    parse_maps,
     parse_source,
 )
 from sigdask.formats.reading.tables import (
@@ -58,7 +59,7 @@ from sigdask.metrics import retrieval
 from sigdask.metrics.agreement import PREFIX
 
 __all__ = ["DETECTED", "FORMATS", "Options", "Source", "cache_tables", "detect", "may_have_metric", "parse_columns",
-           "parse_format", "parse_map", "parse_source", "read"]  # fmt: skip
+           "parse_format", "parse_map", "parse_maps", "parse_source", "read"]  # fmt: skip
 
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
