@@ -217,7 +217,7 @@ FORMATS: dict[str, FileFormat] = {
         "tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
         sniffer="tagging.detection:sniff",
-        options=f"scheme={'|'.join(SCHEMES)} docstart=skip|token column gold-column tokens",
+        options=f"scheme={'|'.join(SCHEMES)} docstart=skip|token column gold-column tokens mark",
         columns="gold prediction label_map",
     ),
     "conllu": FileFormat(
