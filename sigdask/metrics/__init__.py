@@ -55,7 +55,10 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
         for kind in _KINDS[:3]
     },
     "subset-accuracy": (labels.subset_accuracy, "share of items whose sets of labels are right"),
-    "hamming-loss": (labels.hamming_loss, "share of wrong decisions on labels, lower is better; option labels=A+B|@FILE"),
+    "hamming-loss": (
+        labels.hamming_loss,
+        "share of wrong decisions on labels, lower is better; option labels",
+    ),
     **{
         f"relation-{kind}": (
             labels.relation_ratio,

@@ -85,7 +85,7 @@ def ratio(spec: Spec) -> Metric:
 
 
 def label_average(spec: Spec) -> Metric:
-    """Return the metric that averages a score over labels, micro or macro (option labels=A+B or @FILE, default all of gold)."""
+    """Return the metric that averages a score over labels, micro or macro (option labels, default all of gold)."""
     average, _, kind = spec.base.partition("-")
     spec.check_options("labels", "zero_division", *_list_weight_options(kind))
     bind = _bind_macro if average == "macro" else _bind_micro

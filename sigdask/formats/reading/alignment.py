@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.texts import ScopeNote, Texts, find_positions
-from sigdask.errors import InputError, MissingColumnError, MissingItemsError
+from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
 from sigdask.interface import spell
@@ -41,7 +41,7 @@ def align(
     noun : str
         What the items are called in messages.
     may_lack : bool
-        Whether items that a table lacks have the row -1 if the option `missing` is "zero".
+        Whether items that a table lacks have the row -1 if the option `missing` is "zero" or "pairwise".
 
     Returns
     -------
@@ -72,11 +72,11 @@ def align(
         if any(table_ids is not None for table_ids in all_ids) and without is not None:
             notes.append(ScopeNote(f"{without.path} has no item column, so rows are aligned by position"))
         return None, [FILE_ORDER] * len(others), notes
-    zero_fills = may_lack and options.missing == "zero"
+    may_lack = may_lack and options.missing in {"zero", "pairwise"}
     orders: list[RowOrder] = []
     for table, keys in zip(others, all_ids[1:], strict=True):
         assert keys is not None
-        order, note = _align_by_id((first, ids), (table, keys), noun, options, zero_fills=zero_fills)
+        order, note = _align_by_id((first, ids), (table, keys), noun, options, may_lack=may_lack)
         orders.append(order)
         notes += note
     return ids, orders, notes
@@ -92,7 +92,7 @@ def _check_equal_lengths(first: FileTable, table: FileTable) -> None:
 
 
 def _align_by_id(
-    expected: tuple[FileTable, Texts], given: tuple[FileTable, Texts], noun: str, options: Options, *, zero_fills: bool
+    expected: tuple[FileTable, Texts], given: tuple[FileTable, Texts], noun: str, options: Options, *, may_lack: bool
 ) -> tuple[RowOrder, list[str]]:
     """Return the row of each expected item, and a note if rows are in another order or missing."""
     (first, ids), (table, keys) = expected, given
@@ -106,11 +106,11 @@ def _align_by_id(
     row_by_id = {item: row for row, item in enumerate(keys)}
     missing = [item for item in ids if item not in row_by_id]
     extra = sorted(row_by_id.keys() - {*ids}, key=row_by_id.__getitem__)
-    if extra or not zero_fills or len(missing) == len(ids):
+    if extra or not may_lack or len(missing) == len(ids):
         raise _build_items_error(expected, given, missing, extra, noun, options)
     order = np.array([row_by_id.get(item, -1) for item in ids], np.intp)
-    n_missing = describe_items(missing, noun)
-    return order, [ScopeNote(f"{table.path}: lacks {n_missing} of {first.path}; each counts as wrong")]
+    effect = "each counts as wrong" if options.missing == "zero" else "it is compared on the others"
+    return order, [ScopeNote(f"{table.path}: lacks {describe_items(missing, noun)} of {first.path}; {effect}")]
 
 
 def _build_items_error(
@@ -133,9 +133,9 @@ def _build_items_error(
     if missing:
         asked = "" if options.missing in {None, "error"} else f". {spell('missing', options.missing)} is not for these"
         problem = f"lacks {describe_items(missing, noun)} of {first.path} {where}{asked}"
-        return MissingItemsError(problem, file=table.path, remedy=hint)
+        return InputError(problem, file=table.path, remedy=hint)
     problem = f"{describe_items(extra, noun)} not among those of {first.path} {where}"
-    return MissingItemsError(problem, file=table.path, line=table.lines[list(keys).index(extra[0])], remedy=hint)
+    return InputError(problem, file=table.path, line=table.lines[list(keys).index(extra[0])], remedy=hint)
 
 
 def _describe_spelling(missing: Sequence[str], extra: Sequence[str]) -> str:
