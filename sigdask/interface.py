@@ -95,6 +95,8 @@ def spell(name: str, value: Any = None) -> str:
     equals, mark = (" = ", '"') if is_plan else ("=", "'")
     if isinstance(value, bool):
         return f"{key}{equals}{str(value).lower() if is_plan else value}"
+    if name == "ignore":
+        return f"{key}{equals}[{_quote(str(value), mark)}]"
     if name in {"columns", "label_map"}:
         first, _, second = str(value).partition("=")
         second = _quote(second, mark) if name == "columns" else f"[{mark}{second}{mark}]"

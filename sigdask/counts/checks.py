@@ -234,26 +234,31 @@ def check_complete(
     )
 
 
-def check_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> list[str]:
-    """Return a warning on labels that gold never has; raise an error for a system that has no other labels."""
+def check_foreign_labels(gold: Factor, predictions: Mapping[str, Factor], *, are_files: bool = False) -> list[str]:
+    """Return a warning on labels that gold never has; raise an error for a system that has no other labels.
+
+    With `are_files`, the error names options of reading files.
+    """
     gold_labels = {*gold.levels}
     foreign: list[str] = []
     for name, column in predictions.items():
         outside = np.array([level not in gold_labels for level in column.levels], np.bool_)
-        n_outside = int(np.count_nonzero(outside[column.codes])) if len(outside) else 0
+        is_outside = outside[column.codes] if len(outside) else np.zeros(0, np.bool_)
+        n_outside = int(np.count_nonzero(is_outside))
         if not n_outside:
             continue
-        example = column[int(np.argmax(outside[column.codes]))]
+        k = int(np.argmax(is_outside))
         if n_outside == len(column):
-            remedy = spell_map(gold[int(np.argmax(outside[column.codes]))], example)
+            remedy = "write the labels of systems as gold has them"
+            if are_files:
+                remedy = f"leave it out ({spell('ignore', name)} for a column), or replace its labels: "
+                remedy += spell_map(str(gold[k]), str(column[k]))
             raise InputError(
-                f"{name}: 0 of its {len(column):,} labels occur in the gold standard (it has {example!r} where gold "
-                f"has {gold[int(np.argmax(outside[column.codes]))]!r}; labels of gold: "
-                f"{format_list(sorted(gold_labels), 8)})",
-                remedy=f"choose other columns with {spell('columns', 'gold=COLUMN')} and prediction=COLUMN; or, if the "
-                f"labels have other names, {remedy}",
+                f"{name}: 0 of its {len(column):,} labels occur in the gold standard (it has {str(column[k])!r} where "
+                f"gold has {str(gold[k])!r}; gold has {format_list(sorted(map(str, gold_labels)), 8)})",
+                remedy=remedy,
             )
-        foreign.append(f"{name} {n_outside:,} of {len(column):,} (such as {example!r})")
+        foreign.append(f"{name} {n_outside:,} of {len(column):,} (such as {str(column[k])!r})")
     return [f"labels that gold never has, so they are never correct: {format_list(foreign)}"] if foreign else []
 
 

@@ -15,6 +15,7 @@ from sigdask.counts.texts import ScopeNote, Texts, find_positions
 from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
+from sigdask.formats.roles import name_role
 from sigdask.interface import spell
 from sigdask.text import describe_items, format_count
 
@@ -69,6 +70,8 @@ def align(
     if without is not None or ids is None:
         for table in others:
             _check_equal_lengths(first, table)
+            if options.align != "position":
+                _check_same_names(first, table, options)
         if any(table_ids is not None for table_ids in all_ids) and without is not None:
             notes.append(ScopeNote(f"{without.path} has no item column, so rows are aligned by position"))
         return None, [FILE_ORDER] * len(others), notes
@@ -88,6 +91,28 @@ def _check_equal_lengths(first: FileTable, table: FileTable) -> None:
             f"{format_count(table.n_rows, 'row')}, but {first.path} has {first.n_rows:,}; rows are aligned by "
             f"position. If a column of each file names the items, give {spell('columns', 'item=COLUMN')}",
             file=table.path,
+        )
+
+
+def _check_same_names(first: FileTable, table: FileTable, options: Options) -> None:
+    """Raise an error if tables without items differ in a column of inputs or groups: rows may not correspond."""
+    aside = {options.gold_column, options.prediction_column, *first.nested, *table.nested}
+    for name in first.columns:
+        roles = {*name_role(name)}
+        if name in aside or name not in table.columns or not roles or not roles <= {"item", "unit", "subset", "text"}:
+            continue
+        cells, other_cells = Texts.from_values(first.columns[name]), Texts.from_values(table.columns[name])
+        if (is_same := other_cells.equals_column(cells)).all():
+            continue
+        k = int(np.argmin(is_same))
+        by_name = f"{spell('columns', f'item={name}')}, or " if cells.are_unique and other_cells.are_unique else ""
+        raise InputError(
+            f"column {name!r} has {other_cells[k]!r}, but {cells[k]!r} in {first.path}, line {first.lines[k]} "
+            f"({np.count_nonzero(~is_same):,} of {len(cells):,} rows differ), and no column names the items",
+            file=table.path,
+            line=table.lines[k],
+            remedy=f"name the column of the items: {by_name}if rows correspond as they stand: "
+            f"{spell('align', 'position')}",
         )
 
 

@@ -58,7 +58,7 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
         notes = [*predictions.notes, *_check_known_sets(gold, systems)]
         counts = Counts.from_label_sets(gold, systems, warnings=notes, **arguments)
     else:
-        notes = [*predictions.notes, *check_foreign_labels(gold, systems)]
+        notes = [*predictions.notes, *check_foreign_labels(gold, systems, are_files=True)]
         counts = Counts.from_labels(gold, systems, warnings=notes, **arguments)
     # Under "zero" an item without a prediction is wrong.
     present = predictions.find_present(len(gold)) if options.missing == "pairwise" else None
