@@ -108,7 +108,7 @@ def find_layout(path: Path) -> Layout | None:
     return next((layout for layout in LAYOUTS if layout.fits(paths)), None)
 
 
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]:]')
+SYMBOL = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]:]')
 
 
 def list_key_paths(head: str) -> set[str]:
@@ -125,21 +125,21 @@ def list_key_paths(head: str) -> set[str]:
     prefixes: list[str] = []
     is_list = head.lstrip().startswith("[")
     text = key = ""
-    for match in TOKEN.finditer(head):
-        token = match[0]
-        if token in "{[":
+    for match in SYMBOL.finditer(head):
+        symbol = match[0]
+        if symbol in "{[":
             prefixes.append(f"{prefixes[-1] if prefixes else ''}{key}{'.' * bool(key)}")
             key = ""
-        elif token in "}]":
+        elif symbol in "}]":
             prefixes.pop()
             key = ""
             if len(prefixes) <= is_list:
                 break
-        elif token == ":":
+        elif symbol == ":":
             key = text
             paths.add(prefixes[-1] + key)
         else:
-            text = token[1:-1]
+            text = symbol[1:-1]
     return paths
 
 
@@ -277,8 +277,9 @@ HELM_MODEL = re.compile(r"[:,]?model=([^,]+)")
 HELM_SCORES = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "exact_match@5",
                "quasi_exact_match@5", "f1_score", "rouge_1", "rouge_2", "rouge_l", "bleu_1", "bleu_4", "RR@10",
                "NDCG@10", "NDCG@20", "math_equiv", "math_equiv_chain_of_thought", "code_eval_acc", "pass",
-               "test_avg", "strict_acc", "ifeval_strict_accuracy", "chain_of_thought_correctness", "final_num_exact_match",
-               "safety_score", "wildbench_score", "wildbench_score_rescaled", "omni_math_accuracy")  # fmt: skip
+               "test_avg", "strict_acc", "ifeval_strict_accuracy", "chain_of_thought_correctness",
+               "final_num_exact_match", "safety_score", "wildbench_score", "wildbench_score_rescaled",
+               "omni_math_accuracy")  # fmt: skip
 """Statistics of HELM that are metrics. The others count tokens, trials and seconds."""
 
 
@@ -317,7 +318,7 @@ def _read_promptfoo(path: Path) -> list[Run]:
     runs: dict[tuple[str, str], list[tuple[str, Record]]] = {}
     items: dict[str, str] = {}
     for where, record in rows:
-        test = record.get("testCase") if isinstance(record.get("testCase"), dict) else {}
+        test = record.get("testCase") or {}
         asked = record.get("vars", test.get("vars"))
         digest = json.dumps([asked, test.get("assert"), test.get("description")], sort_keys=True)
         item = items.setdefault(digest, str(record.get("testIdx", len(items))))
@@ -411,7 +412,8 @@ HARNESS_FIELDS = ("doc", "target", "arguments", "resps", "filtered_resps", "filt
 HARNESS_METRICS = ("acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match", "em", "f1", "mcc", "brier_score",
                    "likelihood_diff", "pct_stereotype", "bits_per_byte", "byte_perplexity", "word_perplexity",
                    "perplexity", "prompt_level_strict_acc", "prompt_level_loose_acc", "inst_level_strict_acc",
-                   "inst_level_loose_acc", "bleu_acc", "rouge1_acc", "rouge2_acc", "rougeL_acc", "pass_at_1")  # fmt: skip
+                   "inst_level_loose_acc", "bleu_acc", "rouge1_acc", "rouge2_acc", "rougeL_acc",
+                   "pass_at_1")  # fmt: skip
 """Metrics of the harness, whose records did not list their metrics in its first versions."""
 
 HARNESS = ("resps", "filtered_resps", "doc_hash", "prompt_hash", "target_hash")
@@ -464,7 +466,8 @@ LAYOUTS = (
 PLAIN = Layout(
     "records", (), _read_records,
     ("doc_id", "sample_id", "item_id", "example_id", "question_id", "task_id", "id", "item"),
-    {"*": "scores"}, listed="metrics", sample="epoch", left_out={**HARNESS_ERRORS, "status": ("error", "skipped", "cancelled")},
+    {"*": "scores"}, listed="metrics", sample="epoch",
+    left_out={**HARNESS_ERRORS, "status": ("error", "skipped", "cancelled")},
     input=("doc_hash", "doc"), within=("doc", "metadata"), fields=HARNESS_FIELDS,
 )  # fmt: skip
 """Records that only `--format samples` reads: scores are the numbers in `scores` or `metrics`, and fields named after

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.json_records import Record, find_field, parse_number
 from sigdask.formats.reading.options import Options
+from sigdask.formats.roles import name_role, split_columns
 from sigdask.formats.samples.layouts import Layout, Run
 from sigdask.interface import spell
 from sigdask.text import format_list
@@ -149,35 +149,36 @@ def _is_set(value: Any, values: tuple[Any, ...]) -> bool:
 
 def read_scores(where: str, record: Record, layout: Layout, options: Options) -> dict[str, ScoreValue]:
     """Return the scores of a record: those that its layout declares or the record lists, or those asked for."""
-    requested = (options.score_column or "").split("+") if options.score_column else []
+    listed = record.get(layout.listed) if layout.listed else None
+    fields = _get_declared(record, layout)
+    if isinstance(listed, dict):
+        fields |= listed
+    elif isinstance(listed, list) and listed:
+        fields |= {name: record[name] for name in map(str, listed) if name in record}
+    elif layout.listed and not fields:
+        fields = _find_metrics(where, record, layout, options)
+    if options.score_column is not None:
+        for name in split_columns(options.score_column, fields):
+            value = _get(record, name)
+            fields.setdefault(name, _get(record, f"stats.{name}") if value is None else value)
+    scores = dict(_flatten_scores(fields, are_texts_numbers=isinstance(listed, list)))
+    for name, score in scores.items():
+        if isinstance(score, float) and (math.isinf(score) or (layout.listed and math.isnan(score))):
+            problem = f"{name} is {score}, expected a finite number"
+            raise InputError(f"{where}: {problem}", remedy="write a number, or remove the field")
+    return scores
+
+
+def _get_declared(record: Record, layout: Layout) -> dict[str, Any]:
+    """Return the fields of scores that the layout declares, as far as the record has them."""
     fields: dict[str, Any] = {}
     for metric, name in layout.scores.items():
         value = _get(record, name)
-        if metric == "*" and isinstance(value, dict):
-            fields |= value
-        elif metric != "*" and value is not None:
+        if metric == "*":
+            fields |= value if isinstance(value, dict) else {}
+        elif value is not None:
             fields[metric] = value
-    is_listed = False
-    if layout.listed:
-        listed = record.get(layout.listed)
-        is_listed = isinstance(listed, list) and all(isinstance(name, str) for name in listed) and bool(listed)
-        if isinstance(listed, dict):
-            fields |= listed
-        elif isinstance(listed, list) and is_listed:
-            fields |= {name: record[name] for name in listed if name in record}
-        elif not fields:
-            fields = _find_metrics(where, record, layout, options)
-    for name in requested:
-        value = next((v for v in (_get(record, name), _get(record, f"stats.{name}")) if v is not None), None)
-        if name not in fields and value is not None:
-            fields[name] = value
-    scores = dict(_flatten_scores(fields, are_texts_numbers=is_listed))
-    for name, score in scores.items():
-        if (isinstance(score, float) and math.isinf(score)) or (layout.listed and score != score):
-            raise InputError(
-                f"{where}: {name} is {score}, expected a finite number", remedy="write a number, or remove the field"
-            )
-    return scores
+    return fields
 
 
 def _get(record: Record, path: str) -> Any:
@@ -191,7 +192,7 @@ def _find_metrics(where: str, record: Record, layout: Layout, options: Options) 
     """Return the fields named after metrics; other numbers are refused unless the user chose or ignored them."""
     known = {*layout.item, *TASK_NAMES, *layout.fields, layout.sample, *layout.left_out, *options.ignore}
     values = {name: value for name, value in record.items() if name not in known and _is_score(value)}
-    metrics = {name: value for name, value in values.items() if name in layout.metrics or is_metric_name(name)}
+    metrics = {name: value for name, value in values.items() if name in layout.metrics or "score" in name_role(name)}
     unknown = {name: value for name, value in values.items() if name not in metrics and name not in options.groups}
     if unknown and options.score_column is None and options.id_column not in unknown:
         shown = format_list([f"{name} = {value}" for name, value in unknown.items()], SHOWN)
@@ -236,7 +237,8 @@ def digest_input(value: Any) -> str:
 
 DATE = re.compile(
     r"(?<!\d)(?P<day>(?:19|20)\d\d(?P<mark>-?)(?:0[1-9]|1[0-2])(?P=mark)[0-3]\d)"
-    r"(?:(?![T_ -](?:19|20)\d\d-?\d\d-?\d\d(?!\d))[T_ -]?(?P<time>[0-2]\d[-:.]?[0-5]\d(?:[-:.]?[0-5]\d)?)(?:[.,](?P<fraction>\d{1,9}))?"
+    r"(?:(?![T_ -](?:19|20)\d\d-?\d\d-?\d\d(?!\d))[T_ -]?"  # no other day
+    r"(?P<time>[0-2]\d[-:.]?[0-5]\d(?:[-:.]?[0-5]\d)?)(?:[.,](?P<fraction>\d{1,9}))?"
     r"(?:Z|(?P<zone>[+-]\d\d[-:]?\d\d))?)?(?![\d])"
 )
 """Pattern of dates and times in names of files and folders: of the harness, of Inspect and of people."""

@@ -1,8 +1,8 @@
 """Logs of single samples of language models, in the layouts of the tools that write them.
 
 A system is a file or a folder of files (one per task). A single folder has a system in each of its folders, or a system
-for each model in its logs. Every metric of the samples is a column of scores, `score[NAME]`. Under several filters it is
-called `NAME,FILTER`, as in lm-evaluation-harness's own tables (`samples:filter=strict-match` takes one).
+for each model in its logs. Every metric of the samples is a column of scores, `score[NAME]`. Under several filters it
+is called `NAME,FILTER`, as in lm-evaluation-harness's own tables (`samples:filter=strict-match` takes one).
 
 - Samples are identified by task and id, or by the id alone if there is one task. Units are `--unit task`, `--unit
   subject`, or any field of the sample, its document or its metadata.
@@ -99,7 +99,7 @@ class GatheredSamples:
             raise InputError(
                 f"none of {format_count(n_samples, 'sample')} of system {log.system!r} has a score",
                 file=log.path,
-                remedy=f"score the log, or leave it out; {spell('columns', 'score=FIELD')} names a field that holds one",
+                remedy="score the log, or leave it out",
             )
 
     def add(self, log: SampleFile, sample: ScoredSample) -> None:
@@ -114,7 +114,7 @@ class GatheredSamples:
         if inputs.setdefault(system, sample.input) != sample.input:
             raise InputError(
                 f"{sample.where}: sample {sample.item!r} has another input than an earlier sample with this id",
-                remedy=f"give files of one task, or name a field with unique values by {spell('columns', 'item=COLUMN')}",
+                remedy=f"give files of one task, or name a unique field with {spell('columns', 'item=COLUMN')}",
             )
         if isinstance(digest := sample.record.get(HASH), str) and inputs:
             self.hashes.setdefault((system, sample.task), {})[sample.item] = digest
