@@ -191,7 +191,7 @@ FORMATS: dict[str, FileFormat] = {
     "spans": FileFormat(
         "spans.spans:read_spans",
         "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
-        options="spans match=auto|exact|ceaf relations symmetric",
+        options="spans match=exact|ceaf relations symmetric annotator",
         metrics="relation-precision relation-recall relation-f1",
         columns="id gold prediction label_map",
         traits="folders",

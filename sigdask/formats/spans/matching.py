@@ -11,8 +11,9 @@ row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,13 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.checks import describe_foreign_types
 from sigdask.counts.fields import Array, MatchFields, to_object_array
+from sigdask.errors import InputError
 from sigdask.formats.reading.listings import AlignedListings
+from sigdask.interface import spell
 from sigdask.io.caches import cached_njit
+from sigdask.text import format_list
 
 LabelCounts = Mapping[str, int]
 MatchCounter = Callable[[Any, Any], tuple[LabelCounts, LabelCounts]]
@@ -58,6 +63,43 @@ def compute_matching_size(gold: Sequence[frozenset[str]], predicted: Sequence[fr
         return 0
     partners = scipy.sparse.csgraph.maximum_bipartite_matching(scipy.sparse.csr_matrix(fits))
     return int(np.count_nonzero(partners >= 0))
+
+
+def check_types(gold_path: Path, gold: Collection[str], systems: Mapping[str, Sequence[str]], noun: str) -> list[str]:
+    """Return a note on types (of spans, relations, ...) that gold never has.
+
+    Parameters
+    ----------
+    gold_path : Path
+        The gold file, for errors.
+    gold : collection of str
+        The type of each gold element.
+    systems : mapping of str to sequence of str
+        The type of each element of each system.
+    noun : str
+        What the elements are.
+
+    Raises
+    ------
+    InputError
+        Gold or a system has no element, or no element of a system has a type of gold.
+    """
+    if not gold:
+        raise InputError(f"no {noun}, so no score is defined", file=gold_path, remedy="give a gold standard with some")
+    known = {*gold}
+    for name, types in systems.items():
+        if not types:
+            raise InputError(
+                f"system {name!r} has 0 {noun}, gold has {len(gold):,}", remedy="correct its file, or leave it out"
+            )
+        if known.isdisjoint(types):
+            pair = "=".join(min(names).partition("(")[0] for names in (known, types))  # types without roles
+            raise InputError(
+                f"system {name!r}: the types of all its {len(types):,} {noun} never occur in gold: it has "
+                f"{format_list(sorted({*types}))}, gold has {format_list(sorted(known))}",
+                remedy=f"map them with {spell('label_map', pair)}, or leave the system out",
+            )
+    return describe_foreign_types(known, systems, "types" if noun != "relations" else "relations of types and roles")
 
 
 def count_terms(gold: Sequence[frozenset[str]], systems: Sequence[Sequence[frozenset[str]]]) -> dict[str, Array]:
