@@ -11,7 +11,7 @@ row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -65,14 +65,24 @@ def compute_matching_size(gold: Sequence[frozenset[str]], predicted: Sequence[fr
     return int(np.count_nonzero(partners >= 0))
 
 
-def check_types(gold_path: Path, gold: Collection[str], systems: Mapping[str, Sequence[str]], noun: str) -> list[str]:
+def check_not_empty(gold_path: Path, n_gold: int, n_by_system: Mapping[str, int], noun: str) -> None:
+    """Raise if the gold standard or a system has none of what is compared, such as "spans"."""
+    if not n_gold:
+        raise InputError(f"no {noun}, so no score is defined", file=gold_path, remedy="give a gold standard with some")
+    for name, n in n_by_system.items():
+        if not n:
+            problem = f"system {name!r} has 0 {noun}, gold has {n_gold:,}"
+            raise InputError(problem, remedy="correct its file, or leave it out")
+
+
+def check_types(gold_path: Path, gold: Sequence[str], systems: Mapping[str, Sequence[str]], noun: str) -> list[str]:
     """Return a note on types (of spans, relations, ...) that gold never has.
 
     Parameters
     ----------
     gold_path : Path
         The gold file, for errors.
-    gold : collection of str
+    gold : sequence of str
         The type of each gold element.
     systems : mapping of str to sequence of str
         The type of each element of each system.
@@ -84,14 +94,9 @@ def check_types(gold_path: Path, gold: Collection[str], systems: Mapping[str, Se
     InputError
         Gold or a system has no element, or no element of a system has a type of gold.
     """
-    if not gold:
-        raise InputError(f"no {noun}, so no score is defined", file=gold_path, remedy="give a gold standard with some")
+    check_not_empty(gold_path, len(gold), {name: len(types) for name, types in systems.items()}, noun)
     known = {*gold}
     for name, types in systems.items():
-        if not types:
-            raise InputError(
-                f"system {name!r} has 0 {noun}, gold has {len(gold):,}", remedy="correct its file, or leave it out"
-            )
         if known.isdisjoint(types):
             pair = "=".join(min(names).partition("(")[0] for names in (known, types))  # types without roles
             raise InputError(
@@ -99,7 +104,7 @@ def check_types(gold_path: Path, gold: Collection[str], systems: Mapping[str, Se
                 f"{format_list(sorted({*types}))}, gold has {format_list(sorted(known))}",
                 remedy=f"map them with {spell('label_map', pair)}, or leave the system out",
             )
-    return describe_foreign_types(known, systems, "types" if noun != "relations" else "relations of types and roles")
+    return describe_foreign_types(known, systems, "relations of types and roles" if noun == "relations" else "types")
 
 
 def count_terms(gold: Sequence[frozenset[str]], systems: Sequence[Sequence[frozenset[str]]]) -> dict[str, Array]:
