@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,7 @@ def _read_rows(listing: FileListing, requested: str | None, extras: tuple[str, .
             )
         names = [str(k) for k in range(1, len(names) + 1)]
         ids = tuple((options.id_column or "1").split("+"))
-        rows = _prepend(first_row, rows)
+        rows = chain((first_row,), rows)
     else:
         choices = (requested,) if requested is not None else (*extras, *COLUMN_NAMES)
         name = _get_only_name(path, dict.fromkeys(names), choices, extras)
@@ -186,11 +187,6 @@ def _read_rows(listing: FileListing, requested: str | None, extras: tuple[str, .
         listing.add_parts(ids, key, frozenset(item_terms), f"line {line}")
     files.check_filled(path, terms_by_key)
     return replace(listing, has_ids=len(ids) > 0, complete=is_complete or has_lists)
-
-
-def _prepend(row: tuple[int, list[str]], rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    yield row
-    yield from rows
 
 
 def _is_flat(path: Path, options: Options) -> bool:
