@@ -75,7 +75,14 @@ def check_not_empty(gold_path: Path, n_gold: int, n_by_system: Mapping[str, int]
             raise InputError(problem, remedy="correct its file, or leave it out")
 
 
-def check_types(gold_path: Path, gold: Sequence[str], systems: Mapping[str, Sequence[str]], noun: str) -> list[str]:
+def check_types(
+    gold_path: Path,
+    gold: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    noun: str,
+    types: str = "types",
+    remedy: str | None = None,
+) -> list[str]:
     """Return a note on types (of spans, relations, ...) that gold never has.
 
     Parameters
@@ -86,25 +93,27 @@ def check_types(gold_path: Path, gold: Sequence[str], systems: Mapping[str, Sequ
         The type of each gold element.
     systems : mapping of str to sequence of str
         The type of each element of each system.
-    noun : str
-        What the elements are.
+    noun, types : str
+        What the elements are, and what their types are called.
+    remedy : str, optional
+        What to do if a system has no type of gold. By default, map its types.
 
     Raises
     ------
     InputError
         Gold or a system has no element, or no element of a system has a type of gold.
     """
-    check_not_empty(gold_path, len(gold), {name: len(types) for name, types in systems.items()}, noun)
+    check_not_empty(gold_path, len(gold), {name: len(used) for name, used in systems.items()}, noun)
     known = {*gold}
-    for name, types in systems.items():
-        if known.isdisjoint(types):
-            pair = "=".join(min(names).partition("(")[0] for names in (known, types))  # types without roles
+    for name, used in systems.items():
+        if known.isdisjoint(used):
+            pair = "=".join(min(names).partition("(")[0] for names in (known, used))  # types without roles
             raise InputError(
-                f"system {name!r}: the types of all its {len(types):,} {noun} never occur in gold: it has "
-                f"{format_list(sorted({*types}))}, gold has {format_list(sorted(known))}",
-                remedy=f"map them with {spell('label_map', pair)}, or leave the system out",
+                f"system {name!r}: the {types} of all its {len(used):,} {noun} never occur in gold: it has "
+                f"{format_list(sorted({*used}))}, gold has {format_list(sorted(known))}",
+                remedy=f"{remedy or 'map them with ' + spell('label_map', pair)}, or leave the system out",
             )
-    return describe_foreign_types(known, systems, "relations of types and roles" if noun == "relations" else "types")
+    return describe_foreign_types(known, systems, types)
 
 
 def count_terms(gold: Sequence[frozenset[str]], systems: Sequence[Sequence[frozenset[str]]]) -> dict[str, Array]:

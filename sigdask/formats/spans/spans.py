@@ -356,7 +356,7 @@ def _read_relations(sources: Sequence[Source], gold: Path | None, options: Optio
         systems={name: [sets["strict"] for sets in column] for name, column in aligned.systems.items()},
     )
     names = {name: _list_relations(column) for name, column in strict.systems.items()}
-    notes = check_types(gold_listing.path, _list_relations(strict.gold), names, "relations")
+    notes = check_types(gold_listing.path, _list_relations(strict.gold), names, "relations", "types and roles")
     return build_list_counts(strict, fields, suggested=("relation-f1",), warnings=(*aligned.warnings, *notes))
 
 
