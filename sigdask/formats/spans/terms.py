@@ -198,6 +198,7 @@ def _is_flat(path: Path, options: Options) -> bool:
     if "terms" in options.own:
         return options.own["terms"] == "1" and options.id_column is None and "1" not in header
     lines = [line for line in files.read_head_lines(path) if line.strip()]
+    files.check_filled(path, lines)
     return not has_names and (not any("\t" in line for line in lines) or _is_acter(path))
 
 
