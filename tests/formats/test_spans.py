@@ -164,7 +164,7 @@ def test_brat_folders(tmp_path):
     write_brat(x, {"d1.ann": ""})
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="no files ending in .ann"):
-        read(x, tmp_path / "none", gold=gold, options=F1_ONLY)
+        read(x, tmp_path / "none", gold=gold, format="spans", options=F1_ONLY)
 
 
 def test_real_relations_are_refused_and_their_number_is_named(shared_data):

@@ -185,8 +185,8 @@ def find_status(record: Mapping[str, Any], options: Options) -> str | None:
         if key in record and (text := str(record[key]).lower()) in values:
             return f"{key} {text}"
     annotator = options.own.get("annotator")
-    key = next((key for key in ANNOTATOR_KEYS if key in record), None)
-    return "other annotators" if annotator and key and str(record[key]) != annotator else None
+    names = [str(record[key]) for key in ANNOTATOR_KEYS if key in record]
+    return "other annotators" if annotator and names and annotator not in names else None
 
 
 def read_listing(
@@ -384,7 +384,10 @@ def _align_by_position(gold: FileListing, systems: Listings) -> AlignedListings:
 def _drop_left_out(gold: FileListing, systems: Listings, aligned: AlignedListings) -> AlignedListings:
     """Return the aligned lists without the items whose gold record does not count, and a note on their number."""
     is_kept = np.array([not isinstance(value, LeftOut) for value in aligned.gold])
-    keep = lambda values: [value for value, kept in zip(values, is_kept, strict=True) if kept]  # noqa: E731
+
+    def keep(values: Sequence[T]) -> list[T]:
+        return [value for value, kept in zip(values, is_kept, strict=True) if kept]
+
     columns = {name: keep(column) for name, column in aligned.systems.items()}
     for name, column in columns.items():
         if reasons := Counter(value.reason for value in column if isinstance(value, LeftOut)):

@@ -90,18 +90,16 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Return whether the first file holds spans: .ann files, keys of spans in JSON, columns of offsets."""
+    """Return whether the first file has keys of spans, columns of offsets or PubTator's lines, or is MUC's with gold."""
     path = sources[0].path
     if gold is None:
         return _has_gold(path, options) and '_extracts"' in read_head(path)
     if path.is_dir():
-        return any(_is_annotation_file(file) for file in listings.list_first_files(path))
-    if _is_annotation_file(path):
-        return True
+        return False
     start = read_head(path)
-    if not start.lstrip().startswith(("{", "[")):
-        return PUBTATOR.match(start.lstrip()) is not None or _has_offsets(parse_header(start))
-    return SIGNATURE.search(start) is not None
+    if start.lstrip().startswith(("{", "[")):
+        return SIGNATURE.search(start) is not None
+    return PUBTATOR.match(start.lstrip()) is not None or _has_offsets(parse_header(start))
 
 
 def _has_gold(path: Path, options: Options) -> bool:

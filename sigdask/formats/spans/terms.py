@@ -27,9 +27,6 @@ TERM_NAMES = ("term", "predicted_term", "keyphrase", "keyword")
 
 COLUMN_NAMES = (*TERM_NAMES, *LIST_NAMES)
 GOLD_NAMES = ("gold_terms", "gold_term")
-SUFFIXES = (".key", ".keys", ".term", ".terms")
-"""Endings of files with the terms of one document."""
-
 ACTER = re.compile(r"[^\t]+\t(Specific_Term|Common_Term|OOD_Term|Named_Entity)")
 """Line of ACTER's lists: a term and its label."""
 
@@ -41,9 +38,10 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
     """Read one list of terms per sentence or document, or one flat list per system."""
     assert gold is not None
     are_flat = {path: _is_flat(path, options) for path in (gold, *(source.path for source in sources))}
-    if all(are_flat.values()):
+    layouts = {*are_flat.values()} - {None}
+    if layouts == {True}:
         return _read_term_lists(sources, gold, options)
-    if any(are_flat.values()):
+    if len(layouts) > 1:
         flat, other = (next(path for path, is_flat in are_flat.items() if is_flat == k) for k in (True, False))
         raise InputError(
             f"a list of terms without items, but {other} has lists of items",
@@ -60,17 +58,16 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Return whether the first file has a key or column of terms, or is a folder of .key files, or gold is ACTER's."""
+    """Return whether the first file is JSON with a key of lists of terms, or gold is a list of ACTER."""
     path = sources[0].path
     assert gold is not None
     if path.is_dir():
-        return any(file.name.removesuffix(".gz").endswith(SUFFIXES) for file in listings.list_first_files(path))
+        return False
     start = read_head(path)
-    if start.lstrip().startswith(("{", "[")):
-        names = (options.own.get("terms"), options.prediction_column, *LIST_NAMES)
-        return any(name and re.search(rf'"{re.escape(name)}"\s*:\s*(\[|null)', start, re.IGNORECASE) for name in names)
-    cells = _read_header(start)
-    return _is_acter(gold) or (len(cells) > 1 and not set(cells).isdisjoint(COLUMN_NAMES))
+    if not start.lstrip().startswith(("{", "[")):
+        return _is_acter(gold)
+    names = (options.own.get("terms"), options.prediction_column, *LIST_NAMES)
+    return any(name and re.search(rf'"{re.escape(name)}"\s*:\s*(\[|null)', start, re.IGNORECASE) for name in names)
 
 
 def _read_header(start: str) -> list[str]:
@@ -189,8 +186,11 @@ def _read_rows(listing: FileListing, requested: str | None, extras: tuple[str, .
     return replace(listing, has_ids=len(ids) > 0, complete=is_complete or has_lists)
 
 
-def _is_flat(path: Path, options: Options) -> bool:
-    """Return whether a file is one list of terms without items: single cells, ACTER's lines, or column 1 is named."""
+def _is_flat(path: Path, options: Options) -> bool | None:
+    """Return whether a file is one list of terms without items: single cells, ACTER's lines, or column 1 is named.
+
+    None is a file that can be neither, as an empty one.
+    """
     if path.is_dir() or is_json(path):
         return False
     header = _read_header(read_head(path))
@@ -198,7 +198,8 @@ def _is_flat(path: Path, options: Options) -> bool:
     if "terms" in options.own:
         return options.own["terms"] == "1" and options.id_column is None and "1" not in header
     lines = [line for line in files.read_head_lines(path) if line.strip()]
-    files.check_filled(path, lines)
+    if not lines:
+        return None
     return not has_names and (not any("\t" in line for line in lines) or _is_acter(path))
 
 

@@ -40,7 +40,7 @@ DATA_ERRORS = [
     ('metrics = ["man", "f1"]', "test_set[0].metrics: ", "did you mean mean"),
     ('metrics = ["man", "f1"]', "test_set[0].metrics: ", "needs responses or labels"),
     ('by = "sort"', "test_set[0]: ", "no column 'sort'"),
-    ('columns = { id = "nr" }', "test_set[0]: ", "no column 'nr'"),
+    ('columns = { item = "nr" }', "test_set[0]: ", "no column 'nr'"),
     ('format = "mine:read"', "test_set[0]: ", "returned str, expected sigdask.counts.Counts"),
     ('format = "mine:gone"', "test_set[0]: ", "has no format or function 'gone'"),
     ('metrics = ["mine:broken"]', "test_set[0].metrics: ", "is int, expected a metric or a function"),
@@ -145,6 +145,7 @@ def test_run_status_and_history_name_the_same_number_of_trials(tmp_path, monkeyp
     assert f" {total:,} " in format_history(list_runs(plan.store))
 
 
+@pytest.mark.slow
 def test_errors_in_some_of_many_test_sets_are_all_listed(tmp_path, monkeypatch):
     monkeypatch.setattr(work, "PROBED_SETS", 2)
     monkeypatch.setattr(work, "WORTH_SECONDS", 0.0)
