@@ -320,7 +320,8 @@ def _align_by_id(gold: FileListing, systems: Listings, options: Options, nothing
     present = np.array([[item in listing.items for listing in systems.values()] for item in ids])
     if all(listing.complete for listing in systems.values()):
         is_listed = np.column_stack([present, [item in gold.items for item in ids]])
-        check_common_items(is_listed, (*systems, str(gold.path)), options.missing, ids)
+        if not options.few_in_common:
+            check_common_items(is_listed, (*systems, str(gold.path)), options.missing, ids)
         if options.missing_policy == "error":
             check_complete(present, tuple(systems), ids, "list", " (takes it as empty)")
     return AlignedListings(
