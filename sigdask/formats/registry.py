@@ -293,7 +293,15 @@ FORMATS: dict[str, Format] = {
     "terms": Format(
         "spans.terms:read_terms",
         "lists of terms of a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
-        signature=(Signature(check="spans.terms:sniff"),),
+        signature=(
+            *(Signature(folder=f"**/*.{ending}") for ending in ("key", "keys", "term", "terms")),
+            Signature(
+                columns=(
+                    "term|predicted_term|keyphrase|keyword|term_list|terms|termlist|predicted_terms|extracted_terms|keyphrases|keywords",
+                )
+            ),
+            Signature(check="spans.terms:sniff"),
+        ),
         gold="required",
         content="gold terms",
         options=("terms", "case=keep|lower"),
@@ -304,8 +312,12 @@ FORMATS: dict[str, Format] = {
     "spans": Format(
         "spans.spans:read_spans",
         "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
-        signature=(Signature(check="spans.spans:sniff"),),
-        options=("spans", "match=auto|exact|ceaf", "relations", "symmetric"),
+        signature=(
+            *(Signature(file=f"*.{ending}") for ending in ("ann", "a2", "ann.gz", "a2.gz")),
+            *(Signature(folder=f"**/*.{ending}") for ending in ("ann", "a2", "ann.gz", "a2.gz")),
+            Signature(check="spans.spans:sniff"),
+        ),
+        options=("spans", "match=exact|ceaf", "relations", "symmetric", "annotator"),
         metrics=("relation-precision", "relation-recall", "relation-f1"),
         roles=("item", "gold", "prediction", "label_map"),
         traits=("folders",),
