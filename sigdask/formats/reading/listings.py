@@ -258,7 +258,8 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
     if all(listing.complete for listing in translated.values()):
         names = (*translated, str(gold.path))
         is_listed = np.column_stack([present, [item in gold.items for item in ids]])
-        check_common_items(is_listed, names, options.missing, ids)
+        if not options.few_in_common:
+            check_common_items(is_listed, names, options.missing, ids)
     return AlignedListings(
         ids=tuple(ids),
         gold=[gold.items.get(item, nothing) for item in ids],
