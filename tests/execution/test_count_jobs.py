@@ -99,6 +99,7 @@ def test_killed_workers_change_no_count():
         assert killed
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
     monkeypatch.setattr("sigdask.execution.clusters.existing.CONNECT_SECONDS", 1)
     with (

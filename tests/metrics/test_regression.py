@@ -127,6 +127,7 @@ def _rescale(metric, values):
 
 @pytest.mark.parametrize("metric", [*RANKS, "pearson", "ECE"])
 @pytest.mark.parametrize("digits", [1, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_trials_count_what_a_library_scores_after_the_same_swaps_in_any_partition(metric, digits):
     gold, a, b = _draw_columns(metric, 80, digits=digits)
     groups = {"unit": [f"u{k // 2}" for k in range(80)]}

@@ -649,7 +649,7 @@ def _parse_number(cell: str, index: int) -> float:
         raise NotANumberError(
             index,
             f"found {cell!r}, expected a number",
-            f"Correct it. If the column is not a system, name it with {spell('columns', 'id=COLUMN')}, "
+            f"Correct it. If the column is not a system, name it with {spell('columns', 'item=COLUMN')}, "
             f"{spell('unit')} or {spell('by')}, or leave it out with {spell('ignore')}",
         ) from None
     return check_finite(value, index)

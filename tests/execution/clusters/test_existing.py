@@ -97,6 +97,7 @@ def run_coroutine(coroutine):
         return pool.submit(copy_context().run, asyncio.run, coroutine).result()
 
 
+@pytest.mark.slow
 def test_a_client_works_within_a_running_event_loop(client, counts):
     async def cell():  # as Jupyter runs one
         return list_n_extreme(counts, cluster=client), list_n_extreme(counts, cluster="current")
@@ -164,6 +165,7 @@ def test_a_plan_that_has_nothing_to_count_asks_for_no_current_cluster(plan, tmp_
         sigdask.run_plan(plan, store=str(tmp_path / "new.db"))
 
 
+@pytest.mark.slow
 def test_a_client_that_its_owner_closes_ends_a_plan_at_once(running, plan):
     from distributed import Client
 

@@ -161,6 +161,7 @@ def test_a_rule_keeps_its_own_alpha_unless_the_gate_says_how_many_false_alarms(t
     assert load_rule('rules = [{ rule = "not-worse" }]\n').false_alarms_per_year == 4
 
 
+@pytest.mark.slow
 def test_a_comparison_that_the_run_before_judged_is_missed(tmp_path):
     rules = 'rules = [{ rule = "not-worse" }]\n'
     base, new = build_night(3, 3)

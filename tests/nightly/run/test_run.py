@@ -191,6 +191,7 @@ class BreakingEngine:
                 raise self.error
 
 
+@pytest.mark.slow
 def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, monkeypatch):
     expected = run_plan(replace(plan, store=str(plan.path.parent / "calm.sqlite")), cluster="none")
     monkeypatch.setattr(count, "run_tasks", BreakingEngine(count.run_tasks, 3, ClusterLostError("gone")))
@@ -378,6 +379,7 @@ def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     assert "15 with other scores" in call_sigdask("report", path, "--run", "2", cwd=folder).stdout
 
 
+@pytest.mark.slow
 def test_results_that_hold_from_earlier_nights_name_the_family_of_this_night(tmp_path):
     """`compare`, which knows no nights, is the oracle of the signatures."""
     settings = 'trials = 500\nmethod = "randomization"\n'
