@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import errno
-import pkgutil
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +23,7 @@ from sigdask.formats.reading import files, json_records, replicates, runs
 from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, NotANumberError, is_number, is_percent, to_numbers
 from sigdask.formats.reading.converted import choose_sheet, describe_unused_sheet, find_dataset
+from sigdask.formats.reading.declared import use_table_reader
 from sigdask.formats.reading.options import (
     DEFAULTS,
     Options,
@@ -42,13 +42,12 @@ from sigdask.formats.reading.tables import (
     describe_unknown_columns,
     read_table,
 )
-from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, REFERENCES
+from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, REFERENCES, add_installed_formats
 from sigdask.formats.segment_scores.columns import share_metrics
 from sigdask.formats.tables import bookkeeping
 from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, has_label_lists, infer_gold_column
 from sigdask.formats.tables.notation import convert_scores, find_row_score
 from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS, are_same_scores, read_plain_scores
-from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.formats.texts import fairseq
 from sigdask.interface import spell, spell_in
 from sigdask.io import addresses, as_path, prefetch_files
@@ -131,6 +130,7 @@ def read(
     >>> counts.systems, counts.n_items
     (('I', 'II'), 160)
     """
+    add_installed_formats()
     listed = [s for given in systems for s in (given if isinstance(given, list | tuple) else [given])]
     if not listed:
         raise InputError("no file given; expected a table, or one file per system")
@@ -208,6 +208,8 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         close = difflib.get_close_matches(name, [TABLE, *FORMATS], 1)
         hint = f"did you mean {close[0]!r}? The" if close else "the"
         raise InputError(f"unknown format {name!r}: {hint} formats are {', '.join([TABLE, *FORMATS])}")
+    if "table" in FORMATS[name].traits:
+        return _read_declared_tables(sources, gold, name, options)
     reader: Reader = FORMATS[name].load()
     choice = options.own.get("replicates") and options.get_choice("replicates", runs.CHOICES)
     options = replace(options, own={key: value for key, value in options.own.items() if key != "replicates"})
@@ -223,6 +225,13 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     counts = runs.read_runs(read_files, sources, options, format_=name, convention=convention, replicates=choice)
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options, counts.n_systems))
     return replace(counts, name=options.name, format=name, warnings=warnings)
+
+
+def _read_declared_tables(sources: Sequence[Source], gold: Path | None, name: str, options: Options) -> Counts:
+    """Read files by a format of another package, whose reader returns tables, as tables of these columns."""
+    FORMATS[name].check(name, gold, options)
+    with use_table_reader(FORMATS[name].load()):
+        return replace(_read_sources(sources, gold, TABLE, replace(options, own={})), format=name)
 
 
 def _iter_input_warnings(
@@ -298,6 +307,7 @@ def detect(
     InputError
         No format fits, or several.
     """
+    add_installed_formats()
     prefetch_files(_list_files(sources, gold, options))  # several at a time
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)
     with files.cache_small_files(), _limit_resources(sources, options):
@@ -317,7 +327,7 @@ def _detect_format(sources: Sequence[Source], gold: Path | None, options: Option
     shown = None if known is None else _describe_score_table(sources, gold, options)
     alike = _KnownTables() if known is None or shown is None else known.setdefault(shown.kind, _KnownTables())
     if shown is None or not shown.shapes <= alike.sniffed:
-        for name in SNIFFING_ORDER:
+        for name in dict.fromkeys((*SNIFFING_ORDER, *(name for name in FORMATS if FORMATS[name].signature))):
             if FORMATS[name].can_be_detected(gold) and FORMATS[name].fits(sources, gold, options):
                 return name
         alike.sniffed |= set() if shown is None else shown.shapes
