@@ -32,6 +32,7 @@ from sigdask.formats.reading.options import (
     parse_columns,
     parse_format,
     parse_map,
+    parse_maps,
     parse_source,
 )
 from sigdask.formats.reading.tables import (
@@ -57,7 +58,7 @@ from sigdask.metrics.agreement import PREFIX
 from sigdask.options import Missing
 
 __all__ = ["DETECTED", "FORMATS", "Options", "Source", "cache_tables", "detect", "may_have_metric", "parse_columns",
-           "parse_format", "parse_map", "parse_source", "read"]  # fmt: skip
+           "parse_format", "parse_map", "parse_maps", "parse_source", "read"]  # fmt: skip
 
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
