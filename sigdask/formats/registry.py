@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from sigdask.formats.reading import files, json_records
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.interface import spell
+from sigdask.io.plugins import load_entry_points
 
 Gold = Literal["none", "optional", "required"]
 
@@ -85,7 +87,8 @@ class Format:
     Attributes
     ----------
     reader : str
-        Reader, as "module:function", a function `(sources, gold, options) -> Counts`.
+        Reader, as "module:function": a function `(sources, gold, options) -> Counts`, or with the trait "table" a
+        function `(path) -> Arrow table`, whose columns have the names of roles.
     help : str
         Description of its files, in one sentence.
     signature : tuple of Signature
@@ -101,7 +104,7 @@ class Format:
     roles : tuple of str
         Roles of columns that it uses, and the options `label_map` and `ignore` if it uses them.
     traits : tuple of str
-        "folders": it reads folders. "metrics": its files bring metrics of their own. "columns": it has columns of
+        "table": its reader returns the table of one file. "folders": it reads folders. "metrics": its files bring metrics of their own. "columns": it has columns of
         scores. "detected-without-gold": it is recognised without the gold file that it needs.
     example : str
         A minimal file.
@@ -484,5 +487,18 @@ FORMATS_BY_METRIC = {metric: name for name, declared in FORMATS.items() for metr
 """Format that each metric implies, if only one format has it and there is a gold file. Without a gold file, such a
 name is a column of scores.
 """
+
+
+@cache
+def add_installed_formats() -> None:
+    """Add the formats that other packages declare by entry points of the group `sigdask.formats`."""
+    for name, declared in load_entry_points("sigdask.formats"):
+        if not isinstance(declared, Format):
+            found = type(declared).__name__
+            raise InputError(f"entry point {name!r} of sigdask.formats", found=found, expected="a Format")
+        if name in FORMATS:
+            raise InputError(f"entry point {name!r} of sigdask.formats: there is a format of this name already")
+        FORMATS[name] = declared
+
 
 FOLDER_FORMATS = tuple(name for name, declared in FORMATS.items() if "folders" in declared.traits)

@@ -30,6 +30,7 @@ from sigdask.formats.reading.columns import (
     to_numbers,
 )
 from sigdask.formats.reading.converted import get_sheet
+from sigdask.formats.reading.declared import read_declared
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.interface import spell
 from sigdask.io.compression import set_variable
@@ -134,6 +135,14 @@ class FileTable:
     _numbers: dict[str, tuple[Sequence[str], NDArray[Any] | NotANumberError]] = field(default_factory=dict, repr=False)
     _verdicts: dict[str, tuple[Sequence[str], bool]] = field(default_factory=dict, repr=False)
     _answers: dict[str, list[tuple[Options, Any]]] = field(init=False, default_factory=dict, repr=False)
+
+    @staticmethod
+    def from_arrow(path: Path, table: Any, ignore: Collection[str] = ()) -> FileTable:
+        """Build a table from an Arrow table."""
+        names = table.column_names
+        files.check_header(path, names, ignore)
+        columns = {name: [files.format_cell(cell) for cell in table[name].to_pylist()] for name in names}
+        return FileTable(path, columns, range(1, table.num_rows + 1))
 
     @property
     def n_rows(self) -> int:
@@ -449,6 +458,8 @@ def describe_unknown_columns(ignored: Collection[str], known: Collection[str]) -
 
 def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> FileTable:
     """Return the table in a file of delimited text, JSON or Parquet, from the cache inside `cache_tables`."""
+    if (declared := read_declared(path)) is not None:
+        return FileTable.from_arrow(path, declared, ignore)
     cache, key = _table_cache.get(), (path, frozenset(ignore), decimal, get_sheet())
     if cache is None:
         return read_table_file(path, ignore, decimal)

@@ -54,7 +54,8 @@ def build_text_counts(
     """
     n_items = len(references[0])
     present = np.array([[text is not None for text in texts] for texts in systems.values()]).T
-    check_common_items(present, tuple(systems), options.missing_policy, ids)
+    if not options.few_in_common:
+        check_common_items(present, tuple(systems), options.missing_policy, ids)
     if options.missing_policy == "error":
         check_complete(present, tuple(systems), ids, "text", " (an empty text)")
     if options.missing_policy == "zero":
