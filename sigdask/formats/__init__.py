@@ -25,7 +25,7 @@ from sigdask.formats.grouping import add_file_groups, list_group_files, remove_f
 from sigdask.formats.reading import files, json_records, replicates
 from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, NotANumberError, is_number, is_percent, to_numbers
-from sigdask.formats.reading.converted import choose_sheet, describe_unused_sheet, find_dataset
+from sigdask.formats.reading.converted import describe_unused_sheet, find_dataset
 from sigdask.formats.reading.options import (
     DEFAULTS,
     Options,
@@ -53,7 +53,7 @@ from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.formats.texts import fairseq
 from sigdask.interface import spell, spell_in
 from sigdask.io import addresses, as_path, prefetch_files
-from sigdask.io.compression import set_variable
+from sigdask.io.compression import set_variable, use_options
 from sigdask.metrics import retrieval
 from sigdask.metrics.agreement import PREFIX
 
@@ -133,7 +133,8 @@ class FileFormat:
         return not self.needs_gold or "detected-without-gold" in self.traits
 
 
-SHARED_OPTIONS: dict[str, tuple[str, ...]] = {"sheet": (), "decimal": (".", ",")}
+SHARED_OPTIONS: dict[str, tuple[str, ...]] = {"sheet": (), "decimal": (".", ","), "max-size": (), "quotes": ("cells", "text"),
+                                              "header": ("yes", "no"), "keys": ("items", "systems")}  # fmt: skip
 """Options of all formats of tables, with fixed choices."""
 
 FORMATS: dict[str, FileFormat] = {
@@ -425,7 +426,7 @@ def read(
     format_name, format_options = parse_format(format)
     if format_options:
         options = options.with_format_options(format_options)
-    with cache_tables(), _limit_resources(sources, options):
+    with cache_tables(), _limit_resources(sources, options, format_name):
         return _read_with_shortcut(sources, gold_path, format_name, options)
 
 
@@ -439,9 +440,9 @@ def _find_datasets(sources: Sequence[Source]) -> list[Source]:
 
 
 @contextmanager
-def _limit_resources(sources: Sequence[Source], options: Options) -> Iterator[None]:
+def _limit_resources(sources: Sequence[Source], options: Options, format_: str = "auto") -> Iterator[None]:
     """Limit the size of unpacked data, and raise an error for nesting that is too deep."""
-    with choose_sheet(options.sheet):
+    with use_options({"format": format_, **options.own}):
         try:
             yield
         except RecursionError:
@@ -594,7 +595,7 @@ def detect(
     """
     prefetch_files(_list_files(sources, gold, options))  # several at a time
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)
-    with files.cache_small_files(), _limit_resources(sources, options):
+    with _limit_resources(sources, options, format_):
         first_sources = replicates.group_replicates(sources)[0]
         return (_detect_table if format_ == TABLE else _detect_format)(first_sources, gold, options)
 

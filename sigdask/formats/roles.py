@@ -1,0 +1,279 @@
+"""The roles of columns: one table of the names that columns of each role have, and the function that finds them.
+
+A column has one role, which its name alone decides. Values are parsed after all roles are known. The only exception is
+the unnamed index of a data frame, which is known by counting 0, 1, 2, … in the order of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from sigdask.errors import InputError
+from sigdask.interface import spell
+from sigdask.text import suggest_name
+
+if TYPE_CHECKING:
+    from sigdask.formats.reading.options import Options
+
+ROLES: dict[str, tuple[str, ...]] = {
+    "item": (
+        "item", "id", "qid", "iid", "pid", "key", "segment", "seg", "row", "nr", "index", "idx", "uuid", "guid", "uid",
+        "pairid", "queryid", "tweetid", "segid", "docid", "itemid", "sentid", "globalsegid", "item_id", "pair_id",
+        "example_id", "sample_id", "instance_id", "question_id", "tweet_id", "task_id", "problem_id", "prompt_id",
+        "case_id", "test_id", "query_id", "topic_id", "segment_id", "seg_id", "sentence_id", "sent_id", "utt_id",
+        "utterance_id", "doc_id", "document_id", "record_id", "review_id", "image_id", "row_id", "row_nr",
+        "row_number", "conversation_id", "request_id", "passage_id", "text_id", "claim_id", "doc_key",
+    ),
+    "system": (
+        "system", "sys", "model", "models", "system_name", "system_id", "systemid", "model_name", "model_id",
+        "method", "approach", "classifier", "algorithm", "team", "submission", "participant", "engine", "llm",
+    ),
+    "metric": ("metric", "measure", "metric_name", "metrics"),
+    "score": (
+        "score", "scores", "value", "rating", "correct", "is_correct", "passed", "success", "resolved", "acc",
+        "accuracy", "balanced_accuracy", "exact_match", "em", "f1", "f1_score", "macro_f1", "micro_f1", "precision",
+        "recall", "auc", "mcc", "kappa", "mae", "mse", "rmse", "brier", "log_loss", "bleu", "sacrebleu", "sentence_bleu",
+        "chrf", "chrf++", "ter", "meteor", "bertscore", "bleurt", "comet", "comet22", "cometkiwi", "xcomet", "metricx",
+        "rouge", "rouge1", "rouge2", "rougel", "rougelsum", "rouge_1", "rouge_2", "rouge_l", "cider", "spice", "wer",
+        "cer", "mer", "per", "ap", "map", "ndcg", "mrr", "rr", "recip_rank", "rprec", "bpref", "err", "rbp", "uas",
+        "las", "perplexity", "ppl", "loss", "nll", "iou", "miou", "dice", "psnr", "ssim", "mos", "pass@1", "reward",
+    ),
+    "gold": (
+        "gold", "gold_label", "gold_labels", "true_label", "true_labels", "y_true", "truth", "ground_truth",
+        "groundtruth", "gt", "target", "targets", "reference", "references", "of_interest", "expected",
+    ),
+    "prediction": (
+        "prediction", "predictions", "pred", "preds", "predicted", "predicted_label", "pred_label", "y_pred", "output",
+        "hyp",
+    ),
+    "unit": (
+        "document", "doc", "docname", "doc_name", "file", "filename", "file_name", "speaker", "speaker_id", "group",
+        "group_id", "author", "user", "user_id", "talk", "session", "dialog", "dialogue", "cluster", "subject_id",
+        "participant_id", "patient", "patient_id",
+    ),
+    "run": (
+        "run", "run_id", "seed", "random_seed", "replicate", "epoch", "trial", "attempt", "fold", "rep", "repeat",
+        "repetition", "rollout", "sample", "sample_index", "sample_idx", "sample_number", "completion_id",
+        "completion_index", "completion_idx", "generation", "generation_id", "attempt_id", "attempt_index", "trial_id",
+        "trial_index", "rollout_id", "rater", "annotator", "judge",
+    ),
+    "subset": (
+        "task", "task_name", "subtask", "language", "lang", "lp", "langpair", "lang_pair", "language_pair", "split",
+        "subset", "dataset", "data_set", "testset", "test_set", "benchmark", "corpus", "collection", "domain", "genre",
+        "category", "subject",
+    ),
+    "text": (
+        "text", "sentence", "source", "src", "input", "context", "passage", "premise", "hypothesis", "sentence1",
+        "sentence2", "title", "comment", "instruction", "url",
+    ),
+}  # fmt: skip
+"""Names of the columns of each role, compared without case; "-" and blanks are read as "_"."""
+
+SCORE_CUTOFF = re.compile(r"(n?dcg|p|recall|r|map|ap|mrr|rr|success|pass|hits|hit|f1|err|rbp)(@|_cut_|_)\d+", re.ASCII)
+"""Pattern of metrics at a cutoff, such as nDCG@10."""
+
+WEAK_NAMES: dict[str, tuple[str, ...]] = {
+    "topic": ("item", "unit"), "query": ("item", "text"), "question": ("item", "text"), "problem": ("item", "text"),
+    "prompt": ("item", "text"), "example": ("item", "text"), "response": ("item", "prediction"),
+    "relation": ("item", "gold"), "name": ("system", "text"), "label": ("gold", "prediction"),
+    "labels": ("gold", "prediction"),
+}  # fmt: skip
+"""Names that have the first of these roles if no other column claims it, else the next."""
+
+SINGLE_ROLES = ("item", "system", "metric", "gold")
+"""Roles that only one column of a table can have."""
+
+UNNAMED = "Unnamed: 0"
+"""Name of a column without a name, as pandas calls it."""
+
+Part = Literal["gold", "system"]
+
+
+class NamedColumns(Protocol):
+    """What is needed of a table to find the roles of its columns."""
+
+    @property
+    def path(self) -> object:
+        """The file."""
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[str]]:
+        """The cells of each column."""
+
+    @property
+    def nested(self) -> Mapping[str, Sequence[object]]:
+        """Columns of objects or lists, some of which are in `columns`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The roles of the columns of one table.
+
+    Attributes
+    ----------
+    columns : dict of str to tuple of str
+        The columns of each role that some column has, in the order of the file.
+    unknown : tuple of str
+        Columns without a role.
+    left_out : tuple of str
+        Columns that are not read: those that the user ignores, an unnamed index, and texts.
+    index : bool
+        Whether an unnamed index is left out.
+    """
+
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    index: bool = False
+
+    def get(self, role: str) -> str | None:
+        """Return the first column of a role, or None."""
+        return next(iter(self.columns.get(role, ())), None)
+
+    def list_all(self, *roles: str) -> tuple[str, ...]:
+        """Return the columns of some roles."""
+        return tuple(column for role in roles for column in self.columns.get(role, ()))
+
+    def __contains__(self, role: str) -> bool:
+        return role in self.columns
+
+
+def name_role(column: str) -> tuple[str, ...]:
+    """Return the roles that a column's name may have, the first one that is free counts; none if it is unknown.
+
+    Examples
+    --------
+    >>> name_role("QID"), name_role("nDCG@10"), name_role("topic"), name_role("bert-large")
+    (('item',), ('score',), ('item', 'unit'), ())
+    """
+    name = re.sub(r"[\s-]+", "_", column.strip().lower())
+    if name in WEAK_NAMES:
+        return WEAK_NAMES[name]
+    role = next((role for role, names in ROLES.items() if name in names), None)
+    if role is None and SCORE_CUTOFF.fullmatch(name):
+        role = "score"
+    return (role,) if role else ()
+
+
+def split_columns(text: str, known: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the columns that `A+B` names, or the one column with this name.
+
+    Examples
+    --------
+    >>> split_columns("AP+nDCG", {"AP": [], "nDCG": []}), split_columns("C++", {"C++": []})
+    (('AP', 'nDCG'), ('C++',))
+    """
+    return (text,) if text in known else tuple(text.split("+"))
+
+
+def resolve_roles(table: NamedColumns, options: Options, part: Part | None = None) -> Roles:
+    """Return the role of each column of a table, by the user's options and by the columns' names.
+
+    Parameters
+    ----------
+    table : FileTable
+        The table.
+    options : Options
+        The options `columns`, `ignore` and `groups`. A column that they name has that role; other columns whose names
+        claim the same role are left out.
+    part : {"gold", "system"}, optional
+        What the file is if the gold standard is in a file of its own: "label" names gold labels in one, predictions in
+        the other.
+
+    Raises
+    ------
+    InputError
+        Two columns claim one role, a named column is not there, or an unnamed column may be the items.
+    """
+    given = _list_given(table, options)
+    claimed = {name_role(column)[0] for column in table.columns if len(name_role(column)) == 1} | {*given.values()}
+    roles: dict[str, list[str]] = {}
+    unknown, left_out, rivals = [], [column for column in options.ignore if column in table.columns], []
+    for column in (*table.columns, *(name for name in table.nested if name not in table.columns)):
+        if column in left_out:
+            continue
+        role = given.get(column) or _choose_role(column, claimed, part)
+        if role is None:
+            unknown.append(column)
+        elif role in options.columns and column not in given and role in SINGLE_ROLES:
+            rivals.append(column)  # the user names another one
+        else:
+            roles.setdefault(role, []).append(column)
+    is_index = UNNAMED in unknown and _is_index(table, has_item="item" in roles)
+    if is_index:
+        unknown.remove(UNNAMED)
+    for role in SINGLE_ROLES:
+        check_single(table, roles.get(role, []), role, options)
+    left_out += [*rivals, *([UNNAMED] if is_index else []), *roles.get("text", [])]
+    return Roles({role: tuple(columns) for role, columns in roles.items()}, tuple(unknown), tuple(left_out), is_index)
+
+
+def _list_given(table: NamedColumns, options: Options) -> dict[str, str]:
+    """Return the role of each column that the user names."""
+    given = {}
+    for role, text in options.columns.items():
+        for column in split_columns(text, {**table.columns, **table.nested}):
+            holder = column.partition(".")[0] if column not in table.columns else column
+            if holder in table.columns or holder in table.nested:
+                given[holder] = role
+    for column in options.groups:
+        given.setdefault(column, "unit")
+    return given
+
+
+def _choose_role(column: str, claimed: set[str], part: Part | None) -> str | None:
+    choices = name_role(column)
+    if part == "system" and choices == WEAK_NAMES["label"]:
+        return "prediction"
+    return next((role for role in choices if role not in claimed), choices[-1] if choices else None)
+
+
+def _is_index(table: NamedColumns, *, has_item: bool) -> bool:
+    """Return whether the column without a name is the index of a data frame; raise if it may be the items."""
+    cells = table.columns[UNNAMED]
+    if has_item or all(cell == str(k) for k, cell in enumerate(cells)):
+        return True
+    raise InputError(
+        "the first column has no name. It may be the items, or the index of a data frame",
+        file=table.path,
+        found=", ".join(cells[:3]),
+        remedy=f"choose {spell('columns', f'item={UNNAMED}')} or {spell('ignore', UNNAMED)}",
+    )
+
+
+def check_single(table: NamedColumns, columns: Sequence[str], role: str, options: Options) -> None:
+    """Raise an error if several columns claim a role that only one can have, and the user does not join them."""
+    if len(columns) < 2 or role in options.columns:
+        return
+    ways = [spell("columns", f"{role}={column}") for column in columns]
+    if role == "item":
+        ways.append(f"{spell('columns', f'item={chr(43).join(columns)}')} (both together)")
+    raise InputError(
+        f"columns {' and '.join(map(repr, columns))} may both be the {role}",
+        file=table.path,
+        remedy=f"choose {', or '.join(ways)}.\n{describe_columns(table)}",
+    )
+
+
+def describe_columns(table: NamedColumns, n_values: int = 3) -> str:
+    """Return a line for each column, with its first values."""
+    return "\n".join(_iter_column_lines(table, n_values))
+
+
+def _iter_column_lines(table: NamedColumns, n_values: int) -> Iterator[str]:
+    for column, cells in table.columns.items():
+        roles = name_role(column)
+        yield f"  {column or '(no name)'}{f' ({roles[0]})' if roles else ''}: {', '.join(map(str, cells[:n_values]))}, …"
+
+
+def check_roles(columns: Mapping[str, str], roles: Sequence[str] = tuple(ROLES)) -> None:
+    """Raise an error for roles that do not exist, and for columns without a name."""
+    for role, column in columns.items():
+        if role not in roles:
+            hint = suggest_name(role, roles, f"; roles: {', '.join(roles)}")
+            raise InputError(f"no role {role!r}{hint}", option=spell("columns"))
+        if not isinstance(column, str) or not column:
+            raise InputError(f"{spell('columns')} {role}={column}: expected the name of a column")
