@@ -99,6 +99,7 @@ def test_a_pair_with_gaps_is_compared_on_its_own_items_and_no_other_pair_changes
 @pytest.mark.parametrize(
     "metric", ["mean", sigdask.metric(lambda o, _: sum(o), name="total", of="outputs")], ids=["mean", "box"]
 )
+@pytest.mark.slow
 def test_the_second_run_is_counted_on_shuffles_of_its_own(metric):
     # each run against plain swaps of its own address; a copy of the first run would always agree
     data = build_counts("ab")
@@ -134,6 +135,7 @@ def test_gaps_in_groups_stay_at_the_addresses_of_the_whole_test_set():
     assert (one.n_items, other.n_items) == (114, 120)
 
 
+@pytest.mark.slow
 def test_mirrored_systems_give_mirrored_counts_for_scores_and_labels():
     gold, a, b = (list(column) for column in build_rng(9).choice(list("ABC"), (3, 120)))
     data = [(build_counts("ab"), build_counts("ba"), "mean")]

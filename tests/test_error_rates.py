@@ -59,6 +59,7 @@ SHORT_CASES = [
 
 
 @pytest.mark.parametrize("name", SHORT_CASES)
+@pytest.mark.slow
 def test_what_is_promised_is_kept_over_a_thousand_data_sets(name):
     for m in measure_case(name).values():
         assert m.is_wrong == (m.procedure == "shifted shuffle"), m

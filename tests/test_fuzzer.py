@@ -49,6 +49,7 @@ def test_mutated_files_of_any_format_are_read_or_refused(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 def test_results_called_reproduced_differ_only_in_what_is_said_not_to_be_compared(tmp_path):
     data, results = build_results()
     genuine = [json.loads(content) for (_, ending), content in results.items() if ending == ".json"]

@@ -26,6 +26,7 @@ with suppress(SystemExit):
         (COMPARISON, ("scipy.sparse", "pydantic", "sqlalchemy", *HEAVY)),
     ],
 )
+@pytest.mark.slow
 def test_heavy_packages_are_imported_only_when_they_are_used(code, absent):
     script = f"import sys\n{code}\nprint([m for m in {absent!r} if m in sys.modules])"
     for _ in range(2):  # a first run that compiles kernels imports more

@@ -43,6 +43,7 @@ def hans(shared_data):
     return read(*(folder / f for f in HANS_FILES), gold=folder / "gold.csv", options=options)
 
 
+@pytest.mark.slow
 def test_hans_has_its_official_scores_under_all_six_pairs(shared_data, hans):
     official = json.loads((shared_data / "class_hans" / "reference_scores.json").read_text())["scores"]
     results = compare_all(hans, metrics=["accuracy", "macro-f1", "f1[non-entailment]"], trials=2**13, interval="none")
@@ -54,6 +55,7 @@ def test_hans_has_its_official_scores_under_all_six_pairs(shared_data, hans):
         assert not r.disagreements()
 
 
+@pytest.mark.slow
 def test_hans_by_its_30_clusters_says_less_than_by_item(hans):
     by_item, by_cluster = (
         compare_all(hans, metrics=["accuracy", "macro-f1"], unit=unit, trials=2**13, interval="none")
@@ -63,6 +65,7 @@ def test_hans_by_its_30_clusters_says_less_than_by_item(hans):
     assert all(c.p_value >= i.p_value for c, i in zip(by_cluster, by_item, strict=True))
 
 
+@pytest.mark.slow
 def test_hans_by_heuristic_has_its_official_accuracies(shared_data, hans):
     official = json.loads((shared_data / "class_hans" / "reference_scores.json").read_text())["scores"]
     metrics = {f"recall[{label}]": label for label in ("entailment", "non-entailment")}  # accuracy on items of a label

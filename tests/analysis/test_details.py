@@ -170,6 +170,7 @@ def test_units_are_sorted_and_those_that_decide_have_their_scores_and_contributi
         np.testing.assert_array_equal(units.scores, table.loc[names, ["score_a", "score_b"]])
 
 
+@pytest.mark.slow
 def test_units_of_an_error_rate_are_towards_the_system_with_fewer_errors():
     counts = Counts.from_numbers([1.0, 2, 3, 4], {"a": [1.5, 2, 3, 4], "b": [2.0, 3, 3, 4.1]})
     results, [details] = compare_opened([counts], metrics=["MAE"])

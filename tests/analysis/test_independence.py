@@ -166,6 +166,7 @@ def build_label_panel(counts, metrics, seed=0, within=None):
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.slow
 def test_counts_are_the_same_in_any_partition(blocks):
     a, b = draw_labels(200, "abcd", seed=9)
     panel = build_label_panel(Counts.from_labels(b, {"a": a, "b": np.roll(a, 3)}), ["accuracy", "macro-f1"])
@@ -176,6 +177,7 @@ def test_counts_are_the_same_in_any_partition(blocks):
     assert np.array_equal(whole.counts, summed.counts)
 
 
+@pytest.mark.slow
 def test_another_labelling_metric_or_order_of_the_rows_changes_no_count():
     a, b = draw_labels(80, seed=11)
     ids = np.array([f"item {k}" for k in range(80)])

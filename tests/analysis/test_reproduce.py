@@ -57,6 +57,7 @@ def format_p(result):
     return f"{result['p_value']:.6g}"
 
 
+@pytest.mark.slow
 def test_a_p_that_was_rounded_up_is_the_one_that_was_printed(folder):
     [row] = record_results(folder, "yeh.tsv", "-m", "f1")["results"]  # 0.02955137150557705, Yeh's exact one
     status = {p: call_sigdask("reproduce", row["test_signature"], "yeh.tsv", "--expect", p, "-q", cwd=folder).returncode
@@ -297,6 +298,7 @@ def assert_reproduced(outcome):
 
 
 @pytest.mark.parametrize("run", mark_slow(RUNS, QUICK_JSON), indirect=True)
+@pytest.mark.slow
 def test_each_altered_key_of_json_is_refused_or_listed(run):
     results, reproduce = run
     document = results.to_dict()
@@ -317,6 +319,7 @@ def test_each_altered_column_of_csv_is_refused_or_listed(run):
 
 
 @pytest.mark.usefixtures("compute_rows_once")
+@pytest.mark.slow
 def test_each_altered_key_of_a_gated_plan_is_refused_or_listed(tmp_path):
     gate = '[gate]\nrules = [{ rule = "not-worse" }, { rule = "non-inferior", margin = 0.2 }]\n'
     plan = write_plan(tmp_path, sets=2, systems=2, trials=200)
@@ -338,6 +341,7 @@ def test_each_altered_key_of_a_gated_plan_is_refused_or_listed(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["power", "independence", "rankings"])
+@pytest.mark.slow
 def test_results_of_other_commands_are_refused_with_what_to_do(command, tmp_path):
     _, results = build_results()
     (tmp_path / "r.json").write_bytes(results[command, ".json"])

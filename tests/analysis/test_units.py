@@ -91,6 +91,7 @@ def test_leave_one_out_of_f1_and_precision_is_scikit_learn_without_the_unit(unit
     assert recall["score_a"].isna().tolist() == no_gold  # 0/0
 
 
+@pytest.mark.slow
 def test_leave_one_out_of_bleu_and_chrf_is_sacrebleu_without_the_segment(tmp_path):
     references, a, b = make_texts(np.random.default_rng(2), 30)
     for name, lines in (("ref", references), ("a", a), ("b", b)):
@@ -110,6 +111,7 @@ def test_leave_one_out_of_bleu_and_chrf_is_sacrebleu_without_the_segment(tmp_pat
         assert table["score_a"][3] == pytest.approx(score([a[3]], [[references[3]]]).score, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_rank_correlation_has_contributions_only_within_the_bound_that_is_given():
     rng = np.random.default_rng(3)
     gold = rng.normal(size=12).round(2)

@@ -40,6 +40,7 @@ def list_completions(*words, cwd):
         (("sigdask", "list", "met"), ["metrics"]),
     ],
 )
+@pytest.mark.slow
 def test_commands_options_and_their_choices_are_offered(words, among, tmp_path):
     assert list_completions(*words, cwd=tmp_path) == among
 

@@ -153,6 +153,7 @@ def test_a_null_distribution_holds_every_trial_and_the_observed_difference(count
     assert "4,095 trials" in axes.get_xlabel()
 
 
+@pytest.mark.slow
 def test_of_several_metrics_one_is_to_be_named(counts):
     tags = Counts.from_labels(list("ABAB" * 5), {"x": list("ABBB" * 5), "y": list("AAAB" * 5), "z": list("BBAB" * 5)})
     tag_results = compare_all(tags, metrics=["accuracy", "macro-f1"], trials=99, second_run=False)
@@ -211,6 +212,7 @@ def test_kinds_width_font_and_dpi_of_figures_are_chosen(scores, tmp_path):
     assert "DejaVu Serif" in (tmp_path / "figs" / "forest-mean.svg").read_text()
 
 
+@pytest.mark.slow
 def test_python_writes_the_same_figures_as_the_command_line(counts, tmp_path):
     scores = write_scores(counts, 2, tmp_path)
     options = ("--figure-kinds", "forest", "--figure-width", "3.3in", "--font", "DejaVu Serif")

@@ -85,6 +85,7 @@ def test_elsewhere_than_on_a_terminal_a_line_is_written_now_and_then_however_sel
     assert texts[2] == "counting: 1 of 4 trials (25%), about 9 s left"
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_lines_of_a_command_and_quiet_none(monkeypatch, tmp_path):
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.02)
     arguments = ("compare", YEH, "-m", "recall", "--trials", "1e8", "--cluster", "none")
@@ -94,6 +95,7 @@ def test_a_pipe_gets_lines_of_a_command_and_quiet_none(monkeypatch, tmp_path):
     assert loud.stdout == quiet.stdout
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_how_far_a_command_is_from_the_start_and_keeps_nothing_of_it():
     terminal = run_in_terminal("compare", str(YEH), "-m", "recall", "--trials", "3e7", "--cluster", "none", columns=80)
     assert terminal.status == 0
@@ -102,6 +104,7 @@ def test_a_terminal_shows_how_far_a_command_is_from_the_start_and_keeps_nothing_
     assert "60M" not in terminal.text
 
 
+@pytest.mark.slow
 def test_a_terminal_that_moves_no_cursor_gets_lines(monkeypatch):
     terminal = run_in_terminal("compare", str(YEH), "--trials", "4096", "--cluster", "none", columns=80, TERM="dumb")
     assert "starting" not in terminal.written

@@ -39,6 +39,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.slow
 def test_results_are_shown_as_they_were_printed(name, folder):
     printed = call_sigdask(*COMMANDS[name], "-q", "-o", f"{name}.json", "-o", f"{name}.tex", cwd=folder)
     shown = call_sigdask("show", f"{name}.json", "-q", cwd=folder)

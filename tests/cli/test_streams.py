@@ -153,6 +153,7 @@ def test_letters_that_the_terminal_lacks_are_no_error(tmp_path):
     assert (result.returncode, "m?de" in result.stdout) == (0, True), result.stderr
 
 
+@pytest.mark.slow
 def test_a_file_opened_later_does_not_get_what_is_written_on_a_closed_stream(tmp_path):
     result = run_shell(f"{SIGDASK} compare {YEH} --metric recall --json out.json -o out.html >&- 2>&-", tmp_path)
     assert result.returncode == 3

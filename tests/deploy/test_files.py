@@ -56,6 +56,7 @@ def close_schema(schema):
     return schema
 
 
+@pytest.mark.slow
 def test_the_daskcluster_is_one_the_operator_takes(crd):
     jsonschema = pytest.importorskip("jsonschema")
     [manifest] = load_documents(DEPLOY / "kubernetes" / "daskcluster.yaml")
@@ -138,6 +139,7 @@ KUBERNETES_TABLE = {"class": "kubernetes", "workers": 1, "wait": 60, "options": 
     "image": "registry.example.org/sigdask:0.4.0", "namespace": "evaluation", "memory": "2Gi", "name": "night"}}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_class_kubernetes_applies_is_valid_and_deleted_at_its_end(tmp_path, monkeypatch, crd):
     jsonschema, checker = pytest.importorskip("jsonschema"), pytest.importorskip("kubernetes_validate")
     pytest.importorskip("cryptography")

@@ -62,6 +62,7 @@ def test_any_number_of_threads_gives_the_same_counts(jobs, expected, workers):
 
 
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.cluster), 2])
+@pytest.mark.slow
 def test_any_number_of_worker_processes_gives_the_same_counts(jobs, expected, workers):
     with connect("local", workers=workers) as cluster:
         for blocks in (1, 7):
@@ -98,6 +99,7 @@ def test_killed_workers_change_no_count():
         assert killed
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
     monkeypatch.setattr("sigdask.execution.clusters.existing.CONNECT_SECONDS", 1)
     with (

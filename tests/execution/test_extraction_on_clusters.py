@@ -73,6 +73,7 @@ class FailingCluster:
 
 
 @pytest.mark.parametrize(("n", "error"), [(6, None), (2, ClusterLostError("the scheduler went away")), (0, None)])
+@pytest.mark.slow
 def test_what_a_cluster_does_not_count_is_counted_here(monkeypatch, caplog, n, error):
     monkeypatch.setattr(extract, "_count_on_client", FailingCluster(n, error))
     with caplog.at_level(logging.WARNING, "sigdask.execution.clusters"):

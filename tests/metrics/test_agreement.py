@@ -65,6 +65,7 @@ def test_segment_agreement_equals_that_of_the_public_toolkit(name, by, data, rec
 
 
 @pytest.mark.parametrize("name", SYSTEM_NAMES)
+@pytest.mark.slow
 def test_system_agreement_equals_that_of_the_public_toolkit(name, data, recorded):
     for part, counts in data.items():
         scores = get_scores(build_panel(counts, f"meta-{SYSTEM_NAMES[name]}:level=system", "system"))
@@ -211,6 +212,7 @@ CASES = [
 
 @pytest.mark.parametrize("unit", ["item", *(pytest.param(u, marks=pytest.mark.slow) for u in ("segment", "system"))])
 @pytest.mark.parametrize(("statistic", "level", "group"), CASES)
+@pytest.mark.slow
 def test_scores_after_swaps_are_those_that_scipy_gives(statistic, level, group, unit):
     if level == "system" and unit == "system":
         pytest.skip("system scores are standardised: the next test")
@@ -230,6 +232,7 @@ def test_scores_after_swaps_are_those_that_scipy_gives(statistic, level, group, 
             assert trials[p, :, t] == pytest.approx(np.nan_to_num(expected), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_thresholds_over_groups_whose_weights_have_no_small_common_denominator():
     n_systems = (11, 14, 17, 19, 23)  # of each item; their numbers of pairs have a common multiple above 2**31
     item, system = map(np.array, zip(*((k, i) for k, n in enumerate(n_systems) for i in range(n)), strict=True))
@@ -261,6 +264,7 @@ def draw_swaps_by_item(counts, panel, unit, first, n_trials):
 
 
 @pytest.mark.parametrize("statistic", ["pearson", "spearman", "kendall", "accuracy"])
+@pytest.mark.slow
 def test_system_scores_are_standardised_and_swapped_and_all_arrangements_counted(statistic):
     counts = make_data(n_sets=1)
     [result] = compare(counts, f"meta-{statistic}:level=system", [("m0", "m1")], "system")

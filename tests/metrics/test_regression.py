@@ -127,6 +127,7 @@ def _rescale(metric, values):
 
 @pytest.mark.parametrize("metric", [*RANKS, "pearson", "ECE"])
 @pytest.mark.parametrize("digits", [1, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_trials_count_what_a_library_scores_after_the_same_swaps_in_any_partition(metric, digits):
     gold, a, b = _draw_columns(metric, 80, digits=digits)
     groups = {"unit": [f"u{k // 2}" for k in range(80)]}
@@ -148,6 +149,7 @@ def test_trials_count_what_a_library_scores_after_the_same_swaps_in_any_partitio
 
 
 @pytest.mark.parametrize("metric", [*RANKS, "pearson", "ECE"])
+@pytest.mark.slow
 def test_p_of_few_items_is_that_of_all_arrangements_on_any_scale_in_each_subset(metric):
     gold, a, b = _draw_columns(metric, 13, digits=1)
     oracle, part = (ORACLES | BINARY_ORACLES)[metric], np.arange(13) < 7

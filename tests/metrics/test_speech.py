@@ -54,6 +54,7 @@ def normalise_text(text):
         ("CER:lowercase=1,punctuation=0", jiwer.cer, normalise_text),
     ],
 )
+@pytest.mark.slow
 def test_systems_and_pseudo_systems_have_jiwers_corpus_score(texts, counts, metric, score, changed):
     gold, systems = texts
     bound = find_metric(metric).bind(counts)

@@ -195,6 +195,7 @@ def test_a_tokenizer_that_cannot_be_had_is_an_error(counts, monkeypatch):
 
 
 @pytest.mark.parametrize("metric", TOOLS)
+@pytest.mark.slow
 def test_lists_of_texts_in_python_have_sacrebleus_scores_and_the_results_of_files(texts, counts, metric):
     (x, y), references = texts
     expected = [TOOLS[metric].corpus_score(own, references).score for own in (x, y)]

@@ -171,6 +171,7 @@ def test_a_set_metric_spreads_like_the_black_box_it_copies():
     assert compute_margin_result(counts, NonInferior(0.5, 0.05), "type-f1").method == "normal approximation"
 
 
+@pytest.mark.slow
 def test_studentised_ties_between_pairs_count_under_a_formula_as_under_the_mean():
     ratio, rng = metric(lambda score, items: score / items), np.random.default_rng(3)
     for _ in range(12):

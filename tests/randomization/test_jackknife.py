@@ -56,6 +56,7 @@ def test_a_mean_by_a_function_has_the_p_of_the_mean_and_groups_of_units_have_nea
     assert build_family(long, mean).errors[0] == pytest.approx(build_family(long, "mean").errors[0], rel=0.15)
 
 
+@pytest.mark.slow
 def test_agreements_leave_out_units_and_reasons_say_where_no_test_is_made():
     rng = build_rng(4)
     human = rng.standard_normal(60)

@@ -74,6 +74,7 @@ def compute_exact_p(score, a, b, alternative):
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 @pytest.mark.parametrize("form", [MEAN, RATIO], ids=["mean", "ratio"])
+@pytest.mark.slow
 def test_each_sample_is_judged_as_all_its_arrangements_would_judge_it(form, alternative):
     rng = np.random.default_rng(5)
     values = rng.integers(0, 6, (30, 2, 3)) if form is RATIO else rng.integers(0, 50, (30, 2, 2))

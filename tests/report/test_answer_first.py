@@ -106,6 +106,7 @@ def test_no_line_of_many_systems_is_wider_than_the_terminal(tmp_path, columns):
     assert max(map(len, lines)) <= columns
 
 
+@pytest.mark.slow
 def test_a_failed_gate_is_the_first_thing_that_a_run_says(tmp_path):
     plan = write_plan(tmp_path, sets=2, systems=3, trials=999, settings='pairs = { baseline = "s2" }')
     plan.write_text(plan.read_text() + '[gate]\nrules = [{ rule = "non-inferior", margin = 0.01, alpha = 0.01 }]\n')

@@ -115,6 +115,7 @@ def test_sorted_units_have_their_contributions_and_the_system_of_each_side():
 
 @pytest.mark.parametrize("n", [5, 40])
 @pytest.mark.parametrize("higher_is_better", [True, False])
+@pytest.mark.slow
 def test_a_critical_difference_diagram_joins_the_systems_of_each_group(n, higher_is_better):
     scores = np.linspace(0.9, 0.1, n) if higher_is_better else np.linspace(0.1, 0.9, n)
     groups = [[0, 1, 3], [2, 3, 4], [1], [3, 4]]
@@ -182,6 +183,7 @@ def test_names_are_drawn_as_they_are_written():
     assert plots.rendered(figure, "png").startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_one_and_none_are_drawn_too():
     nothing = np.zeros(0)
     for figure in (
@@ -217,6 +219,7 @@ def test_the_same_figure_has_the_same_bytes_whatever_the_users_settings_are():
     assert b"/FontFile2" in first_bytes["pdf"]  # TrueType, embedded
 
 
+@pytest.mark.slow
 def test_pictures_open(tmp_path):
     from PIL import Image
 

@@ -141,6 +141,7 @@ def test_whatever_a_table_cites_is_what_sigdask_cite_prints():
         assert cited <= SOURCES.keys()
 
 
+@pytest.mark.slow
 def test_thousands_of_comparisons_are_all_in_the_tables():
     rng = np.random.default_rng(1)
     scores = {f"s{k}": rng.integers(0, 2, 30) for k in range(60)}

@@ -107,6 +107,7 @@ def read_section(file, section):
     return " ".join(SectionParser(file.read_text()).words.get(section, "").split())
 
 
+@pytest.mark.slow
 def test_the_card_says_first_that_the_gate_failed_and_why(folder):
     card = read_section(folder / "night-4.html", "verdict")
     assert card.startswith("✗ Gate FAILED 1 of 1 rule does not hold")
@@ -335,6 +336,7 @@ def test_a_browser_shows_the_site_without_a_request(opened, folder, width):
     assert find_violations(plan) == find_violations(index) == []
 
 
+@pytest.mark.slow
 def test_a_site_takes_several_plans_and_names_of_any_kind(folder, tmp_path):
     from shutil import copytree
 

@@ -42,6 +42,7 @@ def run_piped(*arguments, cwd=None):
     [{"FORCE_COLOR": "1"}, *(pytest.param(e, marks=pytest.mark.slow) for e in ({}, {"TERM": "dumb"}))],
     ids=str,
 )
+@pytest.mark.slow
 def test_the_header_of_the_table_is_legible_on_every_terminal(environment):
     terminal = run_in_terminal("compare", YEH, "--metric", "recall", *QUICK_RUN, columns=120, **environment)
     assert terminal.status == 0

@@ -101,6 +101,7 @@ def test_a_csv_file_has_the_same_names_for_whoever_reads_it_back(tmp_path):
     assert "-1" in {row["a"] for row in rows}
 
 
+@pytest.mark.slow
 def test_what_is_printed_of_many_is_the_smallest_p_and_the_number_of_all():
     results = repeat_rows(compare_systems("abcdefgh"), 30_000)
     text = render(results)
@@ -151,6 +152,7 @@ def compare_two_sets(**options):
 
 
 @pytest.mark.parametrize("options", [{}, {"by": "kind"}], ids=["whole", "subsets"])
+@pytest.mark.slow
 def test_an_index_and_the_dimensions_of_a_dataset_find_each_comparison(options):
     results = compare_two_sets(**options)
     frame = results.to_frame(index=True)

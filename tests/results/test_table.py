@@ -119,6 +119,7 @@ def test_the_lines_of_json_are_the_rows_as_dicts(rows):
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(draw_results(), min_size=1, max_size=5))
+@pytest.mark.slow
 def test_columns_of_verdicts_are_those_of_rows(rows):
     table = results_to_table(rows, ALPHA)
     codes = {None: -1, False: 0, True: 1}

@@ -42,6 +42,7 @@ def enumerate_shares(strata, parts):
     st.lists(STRATUM, min_size=1, max_size=2),
     st.sampled_from([[[0]], [[0, 1]], [[0, 1, 2]], [[2], [0, 1]], [[0], [1], [2]]]),
 )
+@pytest.mark.slow
 def test_arrangements_are_those_of_all_permutations(strata, parts):
     numbers = count_arrangements([build_margins(stratum) for stratum in strata], parts)
     total = numbers.sum()

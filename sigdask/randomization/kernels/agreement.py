@@ -82,13 +82,26 @@ def score_group(statistic, scores, human, step):
         return score_order(statistic == ACCURACY, scores, human, step)
     if statistic == SPEARMAN:
         scores, human = rank_values(scores, step), rank_values(human, 0.0)
-    if scores.shape[0] < 2 or scores.max() == scores.min() or human.max() == human.min():
+    n = scores.shape[0]
+    total, total_human, has_values, has_human_values = 0.0, 0.0, False, False
+    for k in range(n):  # expressions of whole arrays would take seconds more to compile
+        total += scores[k]
+        total_human += human[k]
+        has_values |= scores[k] != scores[0]
+        has_human_values |= human[k] != human[0]
+    if not (has_values and has_human_values):
         return np.nan
-    centred, centred_human = scores - scores.mean(), human - human.mean()
-    above, below = (centred * centred).sum(), (centred_human * centred_human).sum()
-    if above <= CONSTANT * (scores * scores).sum() or below <= 0:
+    mean, mean_human = total / n, total_human / n
+    squares, above, below, covariance = 0.0, 0.0, 0.0, 0.0
+    for k in range(n):
+        d, h = scores[k] - mean, human[k] - mean_human
+        squares += scores[k] * scores[k]
+        above += d * d
+        below += h * h
+        covariance += d * h
+    if above <= CONSTANT * squares or below <= 0:
         return np.nan
-    return divide_covariance((centred * centred_human).sum(), above, below)
+    return divide_covariance(covariance, above, below)
 
 
 @cached_njit()

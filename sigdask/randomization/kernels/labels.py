@@ -47,7 +47,8 @@ def count_agreements(key, run_word, first, starts, meant, given, part, out):
     words = np.empty((4, n_items // 4 + 1), np.uint32)
     permuted = np.empty(n_items, np.int32)
     for t in range(out.shape[0]):
-        permuted[:] = meant
+        for i in range(n_items):  # to copy a whole array would take seconds more to compile
+            permuted[i] = meant[i]
         permute(key, np.uint64(first + t), run_word, -1, starts, words, permuted)
         out[t] = 0
         for s in range(given.shape[0]):
@@ -116,7 +117,9 @@ def sum_relabelled(key, run_word, first, addresses, values, fixed, enumerated, o
     labels = np.empty(n_systems, np.int32)
     words, starts = np.empty((4, max(n_systems + 2, 4) // 4), np.uint32), np.array([0, n_systems])
     for t in range(out.shape[0]):
-        out[t] = fixed
+        for s in range(n_systems):  # to copy a whole array would take seconds more to compile
+            for f in range(n_fields):
+                out[t, s, f] = fixed[s, f]
         trial = np.uint64(first + t)
         rest = trial
         for u in range(addresses.shape[0]):

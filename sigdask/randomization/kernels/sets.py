@@ -63,7 +63,9 @@ def _add_row(planes, waiting, full, level, row):
             row[g] = (x & y) | (u & z)
         full[k] = False
         k += 1
-    waiting[k, :] = row
+    waiting_row = waiting[k]
+    for g in range(row.shape[0]):  # to copy a whole array would take seconds more to compile
+        waiting_row[g] = row[g]
     full[k] = True
 
 

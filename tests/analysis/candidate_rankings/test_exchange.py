@@ -56,6 +56,7 @@ def panel(request):
     return MeasureRankings(draw_candidates(), RankingSpec.from_options(n=[2, 5, 9])).swap_panels[request.param]
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_fractions_ties_included(panel):
     observed = compute_differences(panel, np.zeros(len(panel.gold), bool))
     n = 300
@@ -94,6 +95,7 @@ def test_tallies_of_any_parts_add_to_the_same(panel, cuts):
 
 
 @pytest.mark.parametrize("cluster", ["threads", pytest.param("local", marks=pytest.mark.cluster)])
+@pytest.mark.slow
 def test_workers_count_what_one_process_does(cluster):
     candidates = draw_candidates(n=300, n_measures=3, seed=6)
     options = {"n": [20, 50], "trials": 3000, "samples": 20, "sample_size": 60, "workers": 2}

@@ -40,6 +40,7 @@ def check_refusal(result, *words):
         assert word in result.stderr, result.stderr
 
 
+@pytest.mark.slow
 def test_json_names_every_model_and_number(run):
     data = load_output(run(TABLE, "--n", "2,4", "--trials", "500", "--json", "-"))
     assert (data["kind"], data["n_candidates"], data["n_true"]) == ("rankings", 6, 3)
@@ -71,6 +72,7 @@ def test_csv_holds_a_row_a_measure_and_n(run, tmp_path):
                    for line in TABLE.splitlines()[1:]), (), "lines.jsonl"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_tables_of_many_kinds_say_the_same(run, content, arguments, name):
     plain = load_output(run(TABLE, "--n", "2", "--trials", "300", "--json", "-"))
     other = load_output(run(content, "--n", "2", "--trials", "300", "--json", "-", *arguments, name=name))
@@ -110,6 +112,7 @@ def test_bad_input_is_named_with_its_line(run, content, arguments, words):
     check_refusal(run(content, *arguments), *words)
 
 
+@pytest.mark.slow
 def test_candidates_of_python_are_checked():
     import numpy as np
 

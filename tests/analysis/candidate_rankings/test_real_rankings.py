@@ -47,6 +47,7 @@ def test_eight_measures_of_5102_candidates_have_their_published_precision(folder
         )
 
 
+@pytest.mark.slow
 def test_ties_are_broken_as_they_are_asked_to_be(folder):
     official = json.loads((folder / "reference_scores.json").read_text())["scores"]["is.colloc"]
     arguments = (

@@ -41,6 +41,7 @@ def test_binomial_truth_varies_as_the_model_says(binomial):
     assert sum(validation.bars.p_value < 0.05 for validation in binomial) <= 5
 
 
+@pytest.mark.slow
 def test_overdispersion_is_found_and_its_intervals_hold(wider):
     # 80 samples of 100 whose deviations are 1.3 times the predicted ones, as Evert found (2004, section 4)
     assert np.mean([validation.dispersion.ratio for validation in wider]) == pytest.approx(np.sqrt(1.7), abs=0.06)

@@ -32,6 +32,7 @@ def draw_many(n_items=60, n_systems=5, seed=2, **options):
 
 
 @pytest.mark.parametrize("adjust", METHODS)
+@pytest.mark.slow
 def test_an_adjusted_p_is_never_below_p_and_raw_counts_do_not_change(adjust):
     plain = compare_all(draw_many(), metrics=["mean"], trials=2000, adjust="none")
     adjusted = compare_all(draw_many(), metrics=["mean"], trials=2000, adjust=adjust)
@@ -53,6 +54,7 @@ def test_an_adjusted_p_is_never_below_p_and_raw_counts_do_not_change(adjust):
 
 @pytest.mark.parametrize("adjust", ["max-t", "tukey"])
 @pytest.mark.parametrize("how", [{"cluster": "threads", "workers": 2}, {"blocks_per_task": 1}, {"blocks_per_task": 3}])
+@pytest.mark.slow
 def test_no_partition_changes_an_adjusted_p(adjust, how):
     options = {"metrics": ["mean"], "trials": 20_000, "adjust": adjust}
     want = [(r.p_adjusted, r.equal_scores) for r in compare_all(draw_many(), cluster="none", **options)]
@@ -211,6 +213,7 @@ def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, n_sh
     assert verdict.greater_in == n_shown
 
 
+@pytest.mark.slow
 def test_the_first_line_over_57_subsets_of_equal_systems_is_wrong_in_at_most_5_percent():
     n, n_metrics = 5700, 20  # each metric is a family, so it is a data set of its own
     rng = build_rng(57)

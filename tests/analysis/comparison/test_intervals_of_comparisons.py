@@ -52,6 +52,7 @@ def test_means_have_the_inverted_test_by_default_and_both_scores_the_bootstrap()
     assert result_of_12.score_a_interval is not None
 
 
+@pytest.mark.slow
 def test_more_units_than_10_000_have_a_normal_interval_by_default():
     """A mean has z times the standard error; F1 agrees with the bootstrap within its Monte Carlo error."""
     rng = build_rng(8)

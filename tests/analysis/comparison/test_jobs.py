@@ -18,6 +18,7 @@ from sigdask.results.fields import iter_results
 
 
 @pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.slow
 def test_dependence_of_many_pairs_is_the_analysis_of_variance_of_each(gaps, monkeypatch):
     rng, document = build_rng(3), np.repeat(np.arange(12), 5)
     columns = {f"s{k}": rng.random(60) + rng.random(12)[document] * (k % 3) for k in range(7)}
@@ -37,6 +38,7 @@ def test_dependence_of_many_pairs_is_the_analysis_of_variance_of_each(gaps, monk
         assert [getattr(d, name) for d in tiled] == pytest.approx([getattr(d, name) for d in whole], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_black_box_has_its_own_trials_and_enumeration_among_others():
     box = sigdask.metric(lambda outputs, _: float(sum(outputs)), name="total", of="outputs")
     counts = Counts.from_scores({n: build_rng(k).integers(0, 9, 15) for k, n in enumerate("abc")})

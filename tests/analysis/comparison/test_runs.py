@@ -106,6 +106,7 @@ def test_runs_of_a_ratio_of_sums_have_scores_of_their_own_and_items_are_jackknif
     assert r.runs.se_items == pytest.approx(np.sqrt(199 * left_out.var()), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_whole_runs_are_units_and_families_adjust_the_p_of_recipes_by_holm(tmp_path):
     scores = write_runs(tmp_path)
     frame = pd.read_csv(tmp_path / "long.csv")
@@ -124,6 +125,7 @@ def test_whole_runs_are_units_and_families_adjust_the_p_of_recipes_by_holm(tmp_p
     assert "of 3 significant differences hold for the recipes" in build_verdict(results).headline
 
 
+@pytest.mark.slow
 def test_the_mean_over_sets_has_a_t_interval_of_the_sets_standard_errors():
     rng = build_rng(9)
     sets = [Counts.from_scores(dict(zip("ab", rng.random((2, n)), strict=True)), name=f"s{n}") for n in (20, 50)]

@@ -102,6 +102,7 @@ def test_what_a_class_does_not_take_is_an_error(table, message):
         pass
 
 
+@pytest.mark.slow
 def test_a_local_cluster_may_have_threads_for_workers():
     table = {"class": "local", "workers": 1, "options": {"processes": False}}
     with connect(parse_description(table, source="c.toml")) as cluster:

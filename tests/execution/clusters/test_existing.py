@@ -49,6 +49,7 @@ def count_transitions(running):
     return running.scheduler.transition_counter
 
 
+@pytest.mark.slow
 def test_a_client_and_a_cluster_are_used_and_left_running(running, client, counts):
     expected = list_n_extreme(counts, cluster="none")
     for cluster in (client, running):
@@ -58,6 +59,7 @@ def test_a_client_and_a_cluster_are_used_and_left_running(running, client, count
         assert (client.status, running.status.name, len(running.scheduler.workers)) == ("running", "running", 1)
 
 
+@pytest.mark.slow
 def test_the_active_client_is_current_and_taken_by_default(running, client, counts):
     expected = list_n_extreme(counts, cluster="none")
     for options in ({"cluster": "current"}, {"cluster": "auto"}, {}):
@@ -95,6 +97,7 @@ def run_coroutine(coroutine):
         return pool.submit(copy_context().run, asyncio.run, coroutine).result()
 
 
+@pytest.mark.slow
 def test_a_client_works_within_a_running_event_loop(client, counts):
     async def cell():  # as Jupyter runs one
         return list_n_extreme(counts, cluster=client), list_n_extreme(counts, cluster="current")
@@ -143,6 +146,7 @@ def plan(tmp_path):
     return sigdask.load_plan(tmp_path / "plan.toml")
 
 
+@pytest.mark.slow
 def test_a_plan_is_run_on_a_client_that_is_given_or_current(running, client, plan, tmp_path):
     expected = sigdask.run_plan(plan, store=str(tmp_path / "here.db"), cluster="none")
     for cluster in (client, running, None):
@@ -161,6 +165,7 @@ def test_a_plan_that_has_nothing_to_count_asks_for_no_current_cluster(plan, tmp_
         sigdask.run_plan(plan, store=str(tmp_path / "new.db"))
 
 
+@pytest.mark.slow
 def test_a_client_that_its_owner_closes_ends_a_plan_at_once(running, plan):
     from distributed import Client
 

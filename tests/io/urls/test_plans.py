@@ -38,6 +38,7 @@ def write_plan(folder, systems, settings="", name="night"):
         '"HERE/runs/**/scores.csv"',
     ],
 )
+@pytest.mark.slow
 def test_a_plan_of_urls_finds_what_the_plan_of_paths_finds(night, systems):
     local, remote = (
         run_plan(load_plan(write_plan(night, systems.replace("HERE", place), name=name))).results["one"]

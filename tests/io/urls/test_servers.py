@@ -86,6 +86,7 @@ def test_a_dead_server_is_told_of_once_and_not_asked_again(server):
             read(Source(path))
 
 
+@pytest.mark.slow
 def test_no_stream_of_a_run_holds_what_is_secret_in_a_url(server, tmp_path):
     urls = {}
     for k, name in enumerate(("base", "new")):

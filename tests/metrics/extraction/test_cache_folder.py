@@ -78,6 +78,7 @@ for k in range(150):
 """
 
 
+@pytest.mark.slow
 def test_several_processes_use_one_folder(tmp_path):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     processes = [subprocess.Popen([sys.executable, "-c", WRITER_SCRIPT, str(tmp_path)], env=env) for _ in range(3)]

@@ -218,6 +218,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_after_a_kill_in_the_middle_only_the_rest_is_made(texts, tmp_path):
     path = os.pathsep.join(filter(None, sys.path))
     ended = subprocess.run(
@@ -263,6 +264,7 @@ def test_a_part_whose_process_was_ended_is_counted_by_another(tmp_path):
     assert np.array_equal(result.counts.extracted[metric.extraction.key], np.stack(expected, axis=1))
 
 
+@pytest.mark.slow
 def test_a_part_that_ends_every_process_is_an_error(monkeypatch):
     monkeypatch.setattr(parts, "PROBED_MORE", 5)
     monkeypatch.setattr(parts, "PART_SECONDS", 1e6)

@@ -128,6 +128,7 @@ MARGIN_SETS = {
 
 @pytest.mark.parametrize("kind", [NonInferior, Equivalent])
 @pytest.mark.parametrize("name", MARGIN_SETS)
+@pytest.mark.slow
 def test_a_margin_is_shown_just_where_it_is_at_least_the_smallest_that_is_shown(name, kind):
     metric, make = MARGIN_SETS[name]
     counts = Counts.from_scores(make(np.random.default_rng(3)), name="t")

@@ -183,6 +183,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=st.sampled_from(list(iter_key_paths(build_good_plan()))), value=VALUES)
+@pytest.mark.slow
 def test_whatever_a_value_is_the_plan_loads_or_is_refused(folder, path, value):
     (folder / "fuzz.toml").write_text(format_plan(change_key(path, value)), encoding="utf-8")
     try:

@@ -72,6 +72,7 @@ def read_results(store):
 
 @pytest.mark.parametrize("number", [0, *(pytest.param(k, marks=pytest.mark.chaos) for k in range(1, 20))])
 @pytest.mark.parametrize("cluster", ["threads"])
+@pytest.mark.slow
 def test_a_killed_driver_changes_no_count(tmp_path, calm, number, cluster):
     rng = random.Random(number)
     path = write_slow_plan(tmp_path / "night", trials=TRIALS)

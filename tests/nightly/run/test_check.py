@@ -145,6 +145,7 @@ def test_run_status_and_history_name_the_same_number_of_trials(tmp_path, monkeyp
     assert f" {total:,} " in format_history(list_runs(plan.store))
 
 
+@pytest.mark.slow
 def test_errors_in_some_of_many_test_sets_are_all_listed(tmp_path, monkeypatch):
     monkeypatch.setattr(work, "PROBED_SETS", 2)
     monkeypatch.setattr(work, "WORTH_SECONDS", 0.0)

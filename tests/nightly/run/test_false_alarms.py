@@ -97,6 +97,7 @@ RECIPES = {
         ("sigdask examples nightly", 1),
     ],
 )
+@pytest.mark.slow
 def test_the_recipes_catch_a_loss_after_quiet_nights(tmp_path, monkeypatch, recipe, quiet):
     # 14 items lost and none won of 300: p = 2 / 2^14 = 0.00012, which passed the recipe of version 0.2 in its tenth night
     monkeypatch.setenv("CHAT_WEBHOOK", "")
@@ -130,6 +131,7 @@ def test_a_score_that_is_undefined_does_not_pass():
     assert "no score: new or base has none by mean on night; nothing was judged" in render(verdict)
 
 
+@pytest.mark.slow
 def test_outputs_that_failed_before_are_one_observation_and_no_new_alarm(tmp_path):
     gate = 'command = ["sh", "-c", "echo >> told"]\nwhen = "new"\nrules = [{ rule = "not-worse" }]\n'
     for lost in (3, 20, 20, 20, 25):
@@ -159,6 +161,7 @@ def test_a_rule_keeps_its_own_alpha_unless_the_gate_says_how_many_false_alarms(t
     assert load_rule('rules = [{ rule = "not-worse" }]\n').false_alarms_per_year == 4
 
 
+@pytest.mark.slow
 def test_a_comparison_that_the_run_before_judged_is_missed(tmp_path):
     rules = 'rules = [{ rule = "not-worse" }]\n'
     base, new = build_night(3, 3)

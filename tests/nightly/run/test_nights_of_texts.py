@@ -66,6 +66,7 @@ def test_one_changed_file_costs_its_own_extraction(night, tmp_path, cluster):
     assert list_scores(third) == list_scores(fresh) != list_scores(first)
 
 
+@pytest.mark.slow
 def test_what_check_has_extracted_a_run_finds(night, tmp_path, monkeypatch):
     monkeypatch.setenv("SIGDASK_CACHE", str(tmp_path / "cache"))
     (tmp_path / "p.toml").write_text(PLAN.format(cluster="none"))

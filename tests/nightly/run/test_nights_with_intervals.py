@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import pytest
 from nights import write_plan
 
 from sigdask.api import compare_all
@@ -23,6 +24,7 @@ def list_intervals(results):
     return [(r.interval, r.score_a_interval, r.score_b_interval, r.paired_d, r.interval_simultaneous) for r in results]
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_compare_and_only_what_is_lacking_is_counted(tmp_path):
     first = run_plan(load_night_plan(tmp_path), cluster="none")
     assert list_intervals(first.results["set0"]) == [(None,) * 5] * 3

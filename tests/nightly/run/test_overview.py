@@ -28,6 +28,7 @@ def list_rows(text):
     return {line.split()[0]: line for line in lines}
 
 
+@pytest.mark.slow
 def test_rows_agree_with_the_results(night):
     folder, _, second = night
     document = json.loads(call_sigdask("report", folder / "night.toml", "--json", "-", cwd=folder).stdout)

@@ -70,6 +70,7 @@ def in_processes(monkeypatch):
     return prepared
 
 
+@pytest.mark.slow
 def test_a_run_that_reads_in_processes_writes_the_same_report_and_counts(night, in_processes):
     reports, tallies = [], []
     for workers in (1, 2):

@@ -71,6 +71,7 @@ def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_p
 
 
 @pytest.mark.parametrize("adjust", [pytest.param("max-t", marks=pytest.mark.slow), "none"])
+@pytest.mark.slow
 def test_lowered_trials_count_as_if_no_more_had_been_asked_for(tmp_path, adjust):
     def count_trials(folder, trials):
         text = (path := write_plan(folder, sets=1, systems=3, trials=trials)).read_text()
@@ -190,6 +191,7 @@ class BreakingEngine:
                 raise self.error
 
 
+@pytest.mark.slow
 def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, monkeypatch):
     expected = run_plan(replace(plan, store=str(plan.path.parent / "calm.sqlite")), cluster="none")
     monkeypatch.setattr(count, "run_tasks", BreakingEngine(count.run_tasks, 3, ClusterLostError("gone")))
@@ -266,6 +268,7 @@ def run_as_nobody(folder, tmp_path, *arguments):
     "cluster",
     ["none", pytest.param("threads", marks=pytest.mark.slow), pytest.param("local", marks=pytest.mark.cluster)],
 )
+@pytest.mark.slow
 def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, how, cluster):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=1_000_000)
@@ -376,6 +379,7 @@ def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     assert "15 with other scores" in call_sigdask("report", path, "--run", "2", cwd=folder).stdout
 
 
+@pytest.mark.slow
 def test_results_that_hold_from_earlier_nights_name_the_family_of_this_night(tmp_path):
     """`compare`, which knows no nights, is the oracle of the signatures."""
     settings = 'trials = 500\nmethod = "randomization"\n'

@@ -77,6 +77,7 @@ def test_what_the_gate_looks_at_is_opened_failures_first(folder):
         assert entry["runs"][1]["extreme"][-1] == r["second_run"]["n_extreme"]
 
 
+@pytest.mark.slow
 def test_a_plan_opens_pairs_that_it_names_and_says_which_are_not_compared(folder):
     plan = folder / "plan.toml"
     plan.write_text(PLAN.replace("[report]", '[report]\nopen = [["t3", "t0"]]'))

@@ -57,6 +57,7 @@ def test_a_night_without_changes_reads_nothing_and_has_the_results_of_one_that_r
     assert documents[0] == documents[1] == documents[2]
 
 
+@pytest.mark.slow
 def test_one_changed_file_is_read_and_its_results_stand_in_their_place(tmp_path, read_names):
     path = write_plan(tmp_path / "night", sets=3, settings="margin = 0.5")
     first, names = run_again(path, read_names)

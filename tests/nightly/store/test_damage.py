@@ -195,6 +195,7 @@ QUICK_KINDS = {"cut within a page", "a tree that holds itself", "a view without 
 @pytest.mark.parametrize(
     "kind", [kind if kind in QUICK_KINDS else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
 )
+@pytest.mark.slow
 def test_a_damaged_store_is_refused_or_harmless_and_a_new_one_counts_the_same(kind, copy, night, monkeypatch):
     monkeypatch.setattr("sigdask.nightly.store.lease.BEAT_SECONDS", 0.05)
     KINDS[kind](copy.parent / "night.sqlite")

@@ -133,6 +133,7 @@ def test_bytes_that_were_damaged_are_not_read_as_others():
         unpack_columns(bytes(packed))
 
 
+@pytest.mark.slow
 def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):
     store_path, n = tmp_path / "n.sqlite", 19_900
     rng = np.random.default_rng(0)

@@ -238,6 +238,7 @@ def test_a_lease_from_a_clock_far_ahead_is_free_unless_its_holder_shows_life(whe
 
 
 @pytest.mark.parametrize("hours", [-48, -1, 1, 48])
+@pytest.mark.slow
 def test_a_clock_that_jumps_under_a_lease_lets_in_no_second_driver_and_holds_nothing_for_ever(
     where, hours, monkeypatch
 ):
@@ -328,6 +329,7 @@ def losing(where, monkeypatch):
         yield where, left
 
 
+@pytest.mark.slow
 def test_commits_of_a_night_whose_answers_were_lost_count_once(losing, where, tmp_path):
     plan = write_plan(tmp_path / "night", sets=2, systems=4, trials=20_000)
     outputs, (store, left) = [], losing

@@ -133,6 +133,7 @@ def test_totals_are_counted_by_the_definition_at_every_slack(dtype):
             assert counts[0].tolist() == [int(tail.sum()) for tail in tails]
 
 
+@pytest.mark.slow
 def test_bleu_is_nothing_without_a_common_word_and_smoothed_without_longer_ones():
     # lengths 13 and 14; mteval's smoothing: 100 / (2^k n) for the k-th order without a match, as in sacrebleu's "exp"
     sums = np.array(

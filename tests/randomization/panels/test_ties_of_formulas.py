@@ -121,6 +121,7 @@ def test_enumerations_and_samples_are_counted_as_fractions_count_them(form, exac
 @pytest.mark.parametrize("name", ["mean", "ratio", "difference", "f1", "weighted sum"])
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**31), below=st.sampled_from([6, 7, 10]), n_items=st.integers(2, 5))
+@pytest.mark.slow
 def test_families_miss_no_tie_of_a_formula(name, seed, below, n_items):
     form, exact, bounds = FORMS[name]
     values = draw_numerators(seed, n_items, 3, 3, bounds)

@@ -63,6 +63,7 @@ MACRO = units, st.sampled_from([0.0, 1.0])
 
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(*QUOTIENTS)
+@pytest.mark.slow
 def test_every_method_of_quotients_gives_what_all_arrangements_give(units, form, concordant, zero_division):
     counts_by_unit = np.array(units, np.int64).reshape(-1, 4)
     gold = np.maximum(counts_by_unit[:, 0], counts_by_unit[:, 2])
@@ -97,6 +98,7 @@ def draw_real_sums(random, n):
     return true, SumProblem(np.array(lattice, np.int64), slack=8 * n)
 
 
+@pytest.mark.slow
 def test_limits_of_real_valued_sums_hold_the_truth_and_count_every_true_tie():
     random = Random(1)
     for _ in range(300):
