@@ -181,7 +181,9 @@ def _read_parquet(path: Path, content: Any, stored: int) -> pa.Table:
     from pyarrow import parquet
 
     metadata = parquet.read_metadata(pa.BufferReader(content))
-    chunks = [metadata.row_group(k).column(c) for k in range(metadata.num_row_groups) for c in range(metadata.num_columns)]
+    chunks = [
+        metadata.row_group(k).column(c) for k in range(metadata.num_row_groups) for c in range(metadata.num_columns)
+    ]
     n_bytes = sum(chunk.total_uncompressed_size for chunk in chunks)
     n_values = sum(chunk.num_values for chunk in chunks)
     check_unpacked_size(path, max(n_bytes, 4 * n_values, 4 * metadata.num_rows * metadata.num_columns), stored)
@@ -258,7 +260,9 @@ def _follow(data: bytes, table: int, k: int) -> int:
 
 
 @lru_cache(8)
-def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | None, _limit: str | None) -> bytes | None:
+def _convert_workbook(
+    path: Path, _modified: int, size: int, sheet_name: str | None, _limit: str | None
+) -> bytes | None:
     """Return a workbook's sheet as CSV, or None for other zip archives. Detection opens a file many times."""
     try:
         with zipfile.ZipFile(path) as packed:
