@@ -93,7 +93,7 @@ def read(
         A format that `sigdask list formats` shows, or "auto". Options of a format follow its name, such as
         "conll:scheme=IOBES". Name your own reader as MODULE:FUNCTION.
     columns : mapping of str to str, optional
-        Columns by their roles "id", "gold", "prediction", "system" and "score", such as {"score": "f1"}. By default
+        Columns by their roles "item", "gold", "prediction", "system" and "score", such as {"score": "f1"}. By default
         they are found by their usual names.
     groups : sequence of str
         Columns that hold groups of items, such as documents, for `unit` and `by`.
@@ -426,7 +426,7 @@ def compare_all(
         Columns of a data frame that hold groups of items, such as documents; or such groups by name. Columns in `unit`
         and `by` need not be named.
     columns : mapping of str to str, optional
-        Columns of a data frame by their roles "id", "gold", "system" and "score", such as {"score": "f1"}. By default
+        Columns of a data frame by their roles "item", "gold", "system" and "score", such as {"score": "f1"}. By default
         they are found by their usual names.
     format : str
         How a data frame is laid out: "auto", "wide", "long", "labels", "responses" or "numbers". "wide:systems=new+old"
@@ -778,7 +778,7 @@ def meta(
     signs : int
         Number of random sign flips for each p-value of spa.
     columns : mapping of str to str, optional
-        Columns by their roles "id" (the segment), "gold" (the human score) and "system".
+        Columns by their roles "item" (the segment), "gold" (the human score) and "system".
     ignore : sequence of str
         Columns to leave out.
     language_pair : str, optional

@@ -78,11 +78,11 @@ def spell(name: str, value: Any = None) -> str:
 
     Examples
     --------
-    >>> spell("missing", "pairwise"), spell("columns", "id=NAME"), spell("second_run", False), spell("gold")
-    ("missing='pairwise'", "columns={'id': NAME}", 'second_run=False', 'gold=')
+    >>> spell("missing", "pairwise"), spell("columns", "item=NAME"), spell("second_run", False), spell("gold")
+    ("missing='pairwise'", "columns={'item': NAME}", 'second_run=False', 'gold=')
     >>> with use_interface("command line"):
-    ...     spell("missing", "pairwise"), spell("columns", "id=NAME"), spell("second_run", False), spell("metrics")
-    ('--missing pairwise', '--columns id=NAME', '--no-second-run', '--metric')
+    ...     spell("missing", "pairwise"), spell("columns", "item=NAME"), spell("second_run", False), spell("metrics")
+    ('--missing pairwise', '--columns item=NAME', '--no-second-run', '--metric')
     """
     interface = get_interface()
     if interface == "command line":

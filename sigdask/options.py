@@ -256,8 +256,8 @@ Ignore = Annotated[Sequence[str], Option("Column to leave out.", (), metavar="CO
 Columns = Annotated[
     Mapping[str, str] | Sequence[str],
     Option(
-        "Roles of columns: id, gold, prediction, system, score, run. A comma ends a column's name only before another "
-        "ROLE=.",
+        "Roles of columns: item, system, score (A+B for several), gold, prediction, unit, run, subset, text, metric. "
+        "A comma ends a column's name only before another ROLE=.",
         (),
         otherwise="recognised by their names",
         metavar="ROLE=COLUMN,...",
@@ -766,7 +766,7 @@ class CandidateFileOptions(TypedDict, total=False):
     columns: Annotated[
         Mapping[str, str] | Sequence[str],
         Option(
-            "Roles of columns: gold (1/0, true/false, or labels) and id; id=A+B if several identify a candidate. A "
+            "Roles of columns: gold (1/0, true/false, or labels) and item; item=A+B if several identify a candidate. A "
             "comma ends a column's name only before another ROLE=.",
             (),
             otherwise="gold; in UCS b.*, in XML tpclass",

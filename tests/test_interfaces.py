@@ -19,8 +19,13 @@ TABLES = {
     ("name", "on_command_line", "in_python", "in_plan"),
     [
         ("gap", "--missing pairwise ", "missing='pairwise' ", 'missing = "pairwise" '),
-        ("no_id", "--columns id=COLUMN", "columns={'id': COLUMN}", "columns = {id = COLUMN}"),
-        ("same_id", "--columns id=item+COLUMN.", "columns={'id': 'item+COLUMN'}.", 'columns = {id = "item+COLUMN"}.'),
+        ("no_id", "--columns item=COLUMN", "columns={'item': COLUMN}", "columns = {item = COLUMN}"),
+        (
+            "same_id",
+            "--columns item=item+COLUMN.",
+            "columns={'item': 'item+COLUMN'}.",
+            'columns = {item = "item+COLUMN"}.',
+        ),
         ("no_column", "--groups FILE", "group_file=FILE", "groups = FILE"),
     ],
 )
@@ -95,8 +100,8 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
         ((SCORES,), {"alpha": "0.05"}, InputError, "alpha"),
         ((SCORES,), {"trials": 99.5}, InputError, "trials"),
         ((SCORES,), {"format": "tall"}, InputError, "format.*auto, wide, long"),
-        ((SCORES,), {"columns": {"id": "name"}}, InputError, "no column 'name'"),
-        ((SCORES,), {"columns": {"ids": "item"}}, InputError, "columns.*'ids'.*'id'"),
+        ((SCORES,), {"columns": {"item": "name"}}, InputError, "no column 'name'"),
+        ((SCORES,), {"columns": {"ids": "item"}}, InputError, "columns.*'ids'"),
         ((SCORES,), {"gold": [1, 0, 1, 1]}, TypeError, "gold=.*columns={'gold'"),
         (([[1, 2]],), {}, InputError, "list holds no scores"),
         (({"a": [1, 2, 3], "b": [1, 2]},), {}, InputError, r"\(a: 3, b: 2\)"),

@@ -44,6 +44,7 @@ from sigdask.formats.reading.tables import (
     describe_unknown_columns,
     read_table,
 )
+from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, REFERENCES
 from sigdask.formats.segment_scores.columns import share_metrics
 from sigdask.formats.tables import bookkeeping
 from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, has_label_lists, infer_gold_column
@@ -63,282 +64,11 @@ __all__ = ["DETECTED", "FORMATS", "Options", "Source", "cache_tables", "detect",
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
 
-@dataclass(frozen=True, slots=True)
-class FileFormat:
-    """A format of files: its reader, how its files are recognized, and what goes with them.
-
-    Attributes
-    ----------
-    reader : str
-        Address of the reader, within `sigdask.formats`.
-    help : str
-        Description of its files.
-    sniffer : str
-        Function that recognizes the format by its files: a name in the reader's module, or an address. It is called for
-        the formats of `SNIFFING_ORDER`.
-    no_gold : str
-        Contents of its files, if these need no gold file.
-    needs_gold : str
-        Name of the gold file's contents, if one is needed.
-    options : str
-        Names of its own options. Fixed choices follow a name, as in `case=keep|lower`.
-    metrics : str
-        Metrics, in lower case, that only this format has if there is a gold file.
-    columns : str
-        Roles of columns that it uses, and the options `label_map` and `ignore` if it uses them.
-    traits : str
-        Properties of the format. "detected-without-gold": it can be detected without the gold file that it needs.
-        "columns": it has columns of scores, whose decimal separator may be a comma. "folders": it reads folders.
-        "metrics": its files bring metrics of their own.
-    """
-
-    reader: str
-    help: str
-    sniffer: str = "sniff"
-    no_gold: str = ""
-    needs_gold: str = ""
-    options: str = ""
-    metrics: str = ""
-    columns: str = "id"
-    traits: str = ""
-
-    def check(self, name: str, gold: Path | None, options: Options) -> None:
-        """Raise an error for files and options that the format does not accept, and for a missing gold file."""
-        if options.decimal is not None and "columns" not in self.traits:
-            raise InputError(
-                f"decimal={options.decimal}: format {name} has no columns of scores", remedy="leave this option out"
-            )
-        choices = (option.partition("=") for option in self.options.split())
-        own_choices = {key: tuple(filter(None, text.split("|"))) for key, _, text in choices}
-        shared = {key: texts for key, texts in SHARED_OPTIONS.items() if key in options.own}
-        options.check_format_options(name, **own_choices, **shared)
-        if gold is not None and self.no_gold:
-            raise InputError(
-                f"{spell('gold')} {gold}: format {name} holds {self.no_gold} and takes no gold file",
-                remedy=f"leave out {spell('gold')}",
-            )
-        if gold is None and self.needs_gold:
-            content = REFERENCES.get(name, f"the {self.needs_gold}")
-            raise InputError(f"format {name}: no {self.needs_gold}", remedy=f"give {spell('gold', 'FILE')} ({content})")
-
-    def load(self, function: str = "") -> Any:
-        """Import and return the reader, or another function: of the reader's module, or given by its address."""
-        module, _, reader = self.reader.partition(":")
-        return pkgutil.resolve_name(f"{__name__}.{function if ':' in function else f'{module}:{function or reader}'}")
-
-    def can_be_detected(self, gold: Path | None) -> bool:
-        """Return whether the format can be detected from files, with or without a gold file."""
-        if gold is not None:
-            return not self.no_gold
-        return not self.needs_gold or "detected-without-gold" in self.traits
-
-
-SHARED_OPTIONS: dict[str, tuple[str, ...]] = {"sheet": (), "decimal": (".", ","), "max-size": (), "quotes": ("cells", "text"),
-                                              "header": ("yes", "no"), "keys": ("items", "systems")}  # fmt: skip
-"""Options of all formats of tables, with fixed choices."""
-
-FORMATS: dict[str, FileFormat] = {
-    "responses": FileFormat(
-        "tables.scores:read_responses",
-        "one row per response: id, gold (is it correct: 1/0), one column per system (did the system give it: 1/0)",
-        columns="id gold prediction ignore",
-    ),
-    "labels": FileFormat(
-        "tables.labels:read_labels",
-        "labels, one or several per item: columns of gold and systems, or --gold FILE and one file per system",
-        options="separator systems",
-        columns="id gold prediction label_map ignore",
-    ),
-    "numbers": FileFormat(
-        "tables.numbers:read_numbers",
-        "predicted numbers for real gold values: columns of gold and systems; or --gold FILE and one file per system",
-        options="systems",
-        metrics="mae mse rmse r2 pearson spearman kendall auc average-precision brier log-loss ece",
-        columns="id gold prediction ignore",
-    ),
-    "wide": FileFormat(
-        "tables.scores:read_wide",
-        "scores, one row per item and one column per system (systems=A+B names them); or files of numbers",
-        no_gold="scores",
-        options="systems",
-        columns="id score ignore",
-        traits="columns",
-    ),
-    "segments": FileFormat(
-        "texts.segments:read_segments",
-        "translations, one per line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML, SGML",
-        options="reference collection",
-        metrics="bleu chrf chrf++ ter",
-        columns="",
-    ),
-    "speech": FileFormat(
-        "texts.speech:read_speech",
-        "transcripts, NIST trn `words (speaker-utterance)`, Kaldi `id words` or plain lines; --gold REFERENCE",
-        needs_gold="reference",
-        options="ids=trn|first|none",
-        metrics="wer cer",
-        columns="",
-        traits="detected-without-gold",
-    ),
-    "terms": FileFormat(
-        "spans.terms:read_terms",
-        "lists of terms of a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
-        needs_gold="gold terms",
-        options="terms case=keep|lower",
-        metrics="type-precision type-recall type-f1",
-        columns="id gold prediction",
-        traits="folders",
-    ),
-    "spans": FileFormat(
-        "spans.spans:read_spans",
-        "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
-        options="spans match=auto|exact|ceaf relations symmetric",
-        metrics="relation-precision relation-recall relation-f1",
-        columns="id gold prediction label_map",
-        traits="folders",
-    ),
-    "pairs": FileFormat(
-        "spans.pairs:read_pairs",
-        "a word and its morphs (form, phones) per line, tab-separated; --gold FILE and one file per system",
-        needs_gold="gold pairs",
-        options="separator column match=lcs|bag level=word|sentence",
-        metrics="edit-distance",
-        columns="",
-        traits="metrics",
-    ),
-    "long": FileFormat(
-        "tables.scores:read_long",
-        "scores, rows of system, item, score (and metric)",
-        no_gold="scores",
-        columns="id system score ignore",
-        traits="columns metrics",
-    ),
-    "conll": FileFormat(
-        "tagging.conll:read_conll",
-        "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
-        sniffer="tagging.detection:sniff",
-        options=f"scheme={'|'.join(SCHEMES)} docstart=skip|token column gold-column tokens",
-        columns="gold prediction label_map",
-    ),
-    "conllu": FileFormat(
-        "parsing.dependencies:read_conllu",
-        "dependency parses in CoNLL-U, --gold FILE: as the CoNLL 2018 evaluation, tokens may differ",
-        sniffer="sniff_conllu",
-        needs_gold="gold parses",
-        columns="",
-    ),
-    "conllx": FileFormat(
-        "parsing.dependencies:read_conllx",
-        "dependency parses in CoNLL-X, --gold FILE of the same words; option punctuation=no|yes",
-        sniffer="sniff_conllx",
-        needs_gold="gold parses",
-        options="punctuation=no|yes",
-        columns="",
-    ),
-    "trees": FileFormat(
-        "parsing.trees:read_trees",
-        "bracketed trees, --gold FILE: as evalb; options parameters=FILE.prm (default COLLINS.prm), length=N",
-        needs_gold="gold trees",
-        options="parameters length",
-        metrics="bracket-precision bracket-recall bracket-f1 tag-accuracy",
-        columns="",
-    ),
-    "timbl": FileFormat(
-        "tagging.timbl:read_timbl",
-        "TiMBL's output: features, class, predicted class; distributions and distances are skipped",
-        sniffer="sniff_timbl",
-        no_gold="gold classes",
-        options="separator=comma|tab|blank",
-        columns="label_map",
-    ),
-    "mbt": FileFormat(
-        "tagging.timbl:read_mbt",
-        "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
-        sniffer="sniff_mbt",
-        no_gold="gold classes",
-        options="end",
-        columns="label_map",
-    ),
-    "trec": FileFormat(
-        "trec:read_trec",
-        "runs, one file per system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
-        options="missing=zero|intersect|pairwise|error",
-        metrics="ap",
-        columns="",
-        traits="metrics",
-    ),
-    "ratings": FileFormat(
-        "ratings.ratings:read_ratings",
-        "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
-        no_gold="scores",
-        options="raters=mean|error major minor neutral punctuation nontranslation critical",
-        columns="id system score ignore",
-        traits="columns metrics",
-    ),
-    "samples": FileFormat(
-        "samples.samples:read_samples",
-        "logs with a record per sample: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus",
-        no_gold="scores",
-        options="filter repeats=mean|error logs=newest|all",
-        columns="id score ignore",
-        traits="folders metrics",
-    ),
-    "metrics": FileFormat(
-        "segment_scores.columns:read_metrics",
-        "scores of several metrics, one file per system: JSON lines, JSON of lists (BERTScore, evaluate), COMET",
-        no_gold="scores",
-        columns="id score ignore",
-        traits="columns metrics",
-    ),
-    "mt-metrics-eval": FileFormat(
-        "segment_scores.mt_metrics_eval:read_directory",
-        "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
-        no_gold="scores",
-        options="pair scores",
-        columns="",
-        traits="folders metrics",
-    ),
-    "meta": FileFormat(
-        "segment_scores.meta:read_meta",
-        "metrics and people: rows of system, segment, human, one column per metric; or a folder of mt-metrics-eval",
-        no_gold="human scores",
-        options="pair scores lower",
-        columns="id gold system ignore",
-        traits="columns folders",
-    ),
-    "squad": FileFormat(
-        "texts.squad:read_squad",
-        "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
-        needs_gold="gold answers",
-        options="version=1.1|2.0",
-        metrics="exact_match",
-        columns="",
-        traits="metrics",
-    ),
-    "fairseq": FileFormat(
-        "texts.fairseq:read_fairseq",
-        "logs of fairseq-generate, one file per system: hypotheses (D-, H-) and targets (T-), or --gold REFERENCE",
-        columns="",
-    ),
-    "battles": FileFormat(
-        "ratings.battles:read_battles",
-        "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
-        no_gold="judgements",
-        options="against",
-        traits="metrics",
-    ),
-}
-
 SNIFFING_ORDER = ("mt-metrics-eval", "fairseq", "samples", "battles", "ratings", "squad", "spans", "terms",
                   "metrics", "pairs", "trees", "conllu", "conllx", "conll", "mbt", "timbl", "trec", "speech",
                   "segments")  # fmt: skip
 """Order in which formats are tried on a file, before tables. Plain prose comes after all formats with a recognizable
 shape.
-"""
-
-FORMATS_BY_METRIC = {metric: name for name, declared in FORMATS.items() for metric in declared.metrics.split()}
-"""Format that each metric implies, if only one format has it and there is a gold file. Without a gold file, such a
-name is a column of scores.
 """
 
 TABLE_FORMATS = ("responses", "labels", "numbers", "wide", "long", "meta")
@@ -350,23 +80,12 @@ TABLE = "table"
 DETECTED = ("auto", TABLE)
 """Formats that stand for those that are detected."""
 
-FOLDER_FORMATS = tuple(name for name, declared in FORMATS.items() if "folders" in declared.traits)
-
 CASEFOLDED_METRICS = frozenset(map(str.casefold, metrics.METRICS))
 
 LINE_FORMATS = frozenset({"segments", "speech"})
 """Formats with one text a line, as opposed to JSON, Parquet and columns."""
 
 JSON_START = re.compile(r"\s*(\{\s*(\"|$)|\[\s*([\[{\"\d]|$))")
-
-REFERENCES = {
-    "segments": "the reference translations",
-    "speech": "the reference transcripts",
-    "trec": "the relevance judgements",
-}
-"""Words for the references of formats that do not call them gold standard."""
-
-Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 
 def read(
@@ -526,12 +245,12 @@ def _iter_input_warnings(
     """Yield remarks on files that have two roles, and on options that none of the files needs."""
     if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
         yield f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
-    used = FORMATS[name].columns.split()
+    used = FORMATS[name].roles
     given = {f"{spell('columns', role)}": role for role in options.columns}
     given |= {f"{spell('label_map')}": "label_map"} if options.label_map else {}
     given |= {f"{spell('ignore')}": "ignore"} if options.ignore else {}
     for flag, need in given.items():
-        if ("id" if need == "run" else need) not in used:
+        if need not in used and need not in {"run", "unit", "subset", "text"}:
             yield f"{flag} has no effect: format {name} has no such columns or labels; leave it out"
     if options.prediction_column and "prediction" in used and len(sources) < n_systems:
         yield f"{spell('columns', 'prediction')} has no effect: a file has several systems; leave it out"
@@ -613,10 +332,8 @@ def _detect_format(sources: Sequence[Source], gold: Path | None, options: Option
     alike = _KnownTables() if known is None or shown is None else known.setdefault(shown.kind, _KnownTables())
     if shown is None or not shown.shapes <= alike.sniffed:
         for name in SNIFFING_ORDER:
-            if FORMATS[name].can_be_detected(gold):
-                sniff: Sniffer = FORMATS[name].load(FORMATS[name].sniffer)
-                if sniff(sources, gold, options):
-                    return name
+            if FORMATS[name].can_be_detected(gold) and FORMATS[name].fits(sources, gold, options):
+                return name
         alike.sniffed |= set() if shown is None else shown.shapes
     return _detect_table(sources, gold, options)
 
@@ -788,7 +505,7 @@ def _build_reference_error(path: Path, metric_names: Sequence[str]) -> InputErro
     """Return the error for metrics that compare outputs with a reference; None if all do without."""
     for metric in metric_names:
         if (needed := _find_metric_format(metric)) is not None:
-            text = REFERENCES.get(needed, f"the {FORMATS[needed].needs_gold or 'gold standard'}")
+            text = REFERENCES.get(needed, f"the {FORMATS[needed].content or 'gold standard'}")
             return InputError(
                 f"metric {metric} compares outputs with a reference",
                 file=path,

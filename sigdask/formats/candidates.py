@@ -28,8 +28,9 @@ from sigdask.formats.reading.columns import MISSING
 from sigdask.formats.reading.converted import choose_sheet
 from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines, open_bytes
 from sigdask.formats.reading.json_records import read_head
-from sigdask.formats.reading.options import check_roles, parse_format
+from sigdask.formats.reading.options import parse_format
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
+from sigdask.formats.roles import check_roles
 from sigdask.formats.tables.notation import convert_decimal_commas
 from sigdask.interface import spell
 from sigdask.io import as_path
@@ -39,7 +40,7 @@ TRUE = frozenset({"1", "true", "t", "yes", "y", "+", "tp", "1.0"})
 FALSE = frozenset({"0", "false", "f", "no", "n", "-", "fp", "0.0"})
 
 
-ROLES = ("gold", "id")
+ROLES = ("gold", "item")
 """Roles of columns that a user can name."""
 
 
@@ -73,8 +74,8 @@ class CandidateColumns:
     Attributes
     ----------
     columns : mapping of str to str
-        Roles of columns: "gold", by default `gold`, or the only column that the format names so; and "id", by default
-        one with a usual name. {"id": "A+B"} joins columns that together name a candidate.
+        Roles of columns: "gold", by default `gold`, or the only column that the format names so; and "item", by default
+        one with a usual name. {"item": "A+B"} joins columns that together name a candidate.
     format : str
         "table", "ucs", "mwetoolkit" or "auto". A table has options after the name: "table:sheet=NAME,decimal=,".
     measures : tuple of str
@@ -108,7 +109,7 @@ class CandidateColumns:
     @property
     def ids(self) -> tuple[str, ...]:
         """Columns that together name a candidate."""
-        return tuple(self.columns["id"].split("+")) if "id" in self.columns else ()
+        return tuple(self.columns["item"].split("+")) if "item" in self.columns else ()
 
     def __post_init__(self) -> None:
         check_roles(self.columns, ROLES)
@@ -247,7 +248,7 @@ def _build_ids(table: FileTable, names: Sequence[str]) -> Texts | None:
         if item in first_lines:
             raise InputError(
                 f"id {shown[:200]!r} ({columns_text}) is on line {first_lines[item]} already; ids must be unique, "
-                f"join further columns: {spell('columns', 'id=A+B')}",
+                f"join further columns: {spell('columns', 'item=A+B')}",
                 file=table.path,
                 line=line,
             )

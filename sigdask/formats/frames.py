@@ -103,12 +103,12 @@ def as_counts(
         if not are_columns:
             raise InputError(
                 "format= and columns= need ids and groups as columns of the data frame",
-                remedy="name the column of ids as columns={'id': NAME}, and those of groups in groups=",
+                remedy="name the column of ids as columns={'item': NAME}, and those of groups in groups=",
             )
         notes = tables.describe_unknown_columns({*ignore}, cells)
         cells = {column: values for column, values in cells.items() if column not in ignore}
         reading = Options(
-            columns=({} if ids is None else {"id": cast("str", ids)}) | {**(columns or {})},
+            columns=({} if ids is None else {"item": cast("str", ids)}) | {**(columns or {})},
             groups=(groups,) if isinstance(groups, str) else tuple(groups or ()),
             metrics=tuple(metrics),
             missing=missing,
@@ -388,6 +388,6 @@ def _check_score_column(name: str, column: Array) -> None:
 
 def _build_no_scores_error(name: str, kind: str) -> InputError:
     return InputError(
-        f"column {name!r} holds {kind}, not scores. Name it in groups= or columns={{'id': NAME}}, or leave it out. "
+        f"column {name!r} holds {kind}, not scores. Name it in groups= or columns={{'item': NAME}}, or leave it out. "
         "Labels and texts are compared with gold=, as in compare_all(systems, gold=references, metrics='BLEU')"
     )

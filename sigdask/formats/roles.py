@@ -35,8 +35,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     "score": (
         "score", "scores", "value", "rating", "correct", "is_correct", "passed", "success", "resolved", "acc",
         "accuracy", "balanced_accuracy", "exact_match", "em", "f1", "f1_score", "macro_f1", "micro_f1", "precision",
-        "recall", "auc", "mcc", "kappa", "mae", "mse", "rmse", "brier", "log_loss", "bleu", "sacrebleu", "sentence_bleu",
-        "chrf", "chrf++", "ter", "meteor", "bertscore", "bleurt", "comet", "comet22", "cometkiwi", "xcomet", "metricx",
+        "recall", "auc", "mcc", "kappa", "mae", "mse", "rmse", "brier", "log_loss", "bleu", "sacrebleu",
+        "sentence_bleu", "chrf", "chrf++", "ter", "meteor", "bertscore", "bleurt", "comet", "comet22", "cometkiwi", "xcomet", "metricx",
         "rouge", "rouge1", "rouge2", "rougel", "rougelsum", "rouge_1", "rouge_2", "rouge_l", "cider", "spice", "wer",
         "cer", "mer", "per", "ap", "map", "ndcg", "mrr", "rr", "recip_rank", "rprec", "bpref", "err", "rbp", "uas",
         "las", "perplexity", "ppl", "loss", "nll", "iou", "miou", "dice", "psnr", "ssim", "mos", "pass@1", "reward",
@@ -250,7 +250,8 @@ def check_single(table: NamedColumns, columns: Sequence[str], role: str, options
         return
     ways = [spell("columns", f"{role}={column}") for column in columns]
     if role == "item":
-        ways.append(f"{spell('columns', f'item={chr(43).join(columns)}')} (both together)")
+        joint = "+".join(columns)
+        ways.append(f"{spell('columns', f'item={joint}')} (both together)")
     raise InputError(
         f"columns {' and '.join(map(repr, columns))} may both be the {role}",
         file=table.path,
@@ -265,8 +266,8 @@ def describe_columns(table: NamedColumns, n_values: int = 3) -> str:
 
 def _iter_column_lines(table: NamedColumns, n_values: int) -> Iterator[str]:
     for column, cells in table.columns.items():
-        roles = name_role(column)
-        yield f"  {column or '(no name)'}{f' ({roles[0]})' if roles else ''}: {', '.join(map(str, cells[:n_values]))}, …"
+        role = f" ({roles[0]})" if (roles := name_role(column)) else ""
+        yield f"  {column or '(no name)'}{role}: {', '.join(map(str, cells[:n_values]))}, …"
 
 
 def check_roles(columns: Mapping[str, str], roles: Sequence[str] = tuple(ROLES)) -> None:

@@ -62,7 +62,7 @@ TEXTS = {
     "BLEU = 20.74, 54.4/26.6/14.9/8.7 (BP=1.000, ratio=1.026, hyp_len=62880, ref_len=61287)\n": "--sentence-level",
     "processed 46435 tokens with 5648 phrases; found: 5600 phrases; correct: 5000.\naccuracy: 97%;\n": "tagged files",
     "model,accuracy,f1\nbase,0.31,0.25\nlarge,0.41,0.35\nhuge,0.51,0.45\n": "one row per item",
-    "name,accuracy,f1,runtime\nbase,0.31,0.25,3\nlarge,0.41,0.35,4\n": "columns={'id': 'name'}",
+    "name,accuracy,f1,runtime\nbase,0.31,0.25,3\nlarge,0.41,0.35,4\n": "columns={'item': 'name'}",
     ",accuracy,f1\nbase,0.31,0.25\nlarge,0.41,0.35\n": "a row for each system",
     "model_name,en,de\nbase,45.3%,31 %\nlarge,47.1%,33 %\n": "one row per item",
     "#,Team,EN,DE\n1,large,70.5,71\n2,base,65.0,60\n": "a row for each Team",
@@ -81,10 +81,10 @@ def test_scores_of_systems_on_benchmarks_are_not_compared_as_if_benchmarks_were_
     (path := tmp_path / "scores.json").write_text(json.dumps(scores))
     with pytest.raises(
         RefusedFileError,
-        match="compare systems over test sets, write a CSV file .* If rows are items, say columns={'id': ",
+        match="compare systems over test sets, write a CSV file .* If rows are items, say columns={'item': ",
     ):
         read(path)
-    assert read(path, options=Options(columns={"id": "id"})).systems == tuple(names)
+    assert read(path, options=Options(columns={"item": "id"})).systems == tuple(names)
     path.write_text(json.dumps({name: {model: scores[model][name] for model in scores} for name in names}))
     assert read(path).systems == tuple(scores)
 

@@ -89,7 +89,7 @@ def test_numbers_of_items_in_another_order_ask_for_their_column(tmp_path, name, 
         (tmp_path / path).write_text("\n".join([f"{name},{metrics}", *lines]) + "\n")
     with pytest.raises(InputError, match=f"column '{name}' has the same cells as .*columns="):
         read(tmp_path / "a.csv", tmp_path / "b.csv")
-    counts = read(tmp_path / "a.csv", tmp_path / "b.csv", options=Options(columns={"id": name}))
+    counts = read(tmp_path / "a.csv", tmp_path / "b.csv", options=Options(columns={"item": name}))
     scores = next(values for field, values in counts.fields.items() if values.shape[1] == 2)
     assert (scores[:, 0] == scores[:, 1]).all()
 

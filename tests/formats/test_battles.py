@@ -184,7 +184,7 @@ def test_a_name_for_a_file_of_many_models_is_an_error(tmp_path):
     with pytest.raises(InputError, match="no field 'language'"):
         read(path, options=Options(groups=("language",)))
     with pytest.raises(InputError, match="no field 'key'"):
-        read(path, options=Options(columns={"id": "key"}))
+        read(path, options=Options(columns={"item": "key"}))
 
 
 def test_a_judge_that_says_another_thing_in_the_other_order_gives_a_tie(tmp_path):

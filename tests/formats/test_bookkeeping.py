@@ -62,7 +62,7 @@ def test_a_training_curve_is_refused(tmp_path, step):
     path = write_table(tmp_path / "long.csv", rows)
     with pytest.raises(RefusedFileError, match="training curve"):
         read(path)
-    assert read(path, format="long:", options=Options(columns={"id": "step"})).n_items == N_ITEMS
+    assert read(path, format="long:", options=Options(columns={"item": "step"})).n_items == N_ITEMS
 
 
 def test_logs_of_training_as_json_are_refused(tmp_path):

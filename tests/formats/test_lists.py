@@ -150,14 +150,14 @@ def test_ids_may_be_asked_for_and_align_by_position(tmp_path):
         records = ({"key": i, "entities": [{"start": k, "end": 5, "label": "L"}]} for k, i in enumerate(ids))
         (tmp_path / name).write_text(format_json_lines(*records))
     files = tmp_path / "x", tmp_path / "y"
-    by_position = read(*files, gold=tmp_path / "gold", options=Options(columns={"id": "key"}, align="position"))
+    by_position = read(*files, gold=tmp_path / "gold", options=Options(columns={"item": "key"}, align="position"))
     assert by_position.ids == ("a", "b")
     assert by_position.field("tp").sum() == 4
     assert read(*files, gold=tmp_path / "gold").ids is None
     with pytest.raises(InputError, match="no ids to align by"):
         read(*files, gold=tmp_path / "gold", options=Options(align="id"))
     with pytest.raises(InputError, match="x, line 1: 2 items"):
-        read(*files, gold=tmp_path / "gold", options=Options(columns={"id": "key"}))
+        read(*files, gold=tmp_path / "gold", options=Options(columns={"item": "key"}))
 
 
 LABELS = {"predictions": ["pos", "neg", "pos", "neg"], "references": ["pos", "pos", "neg", "neg"]}

@@ -32,7 +32,7 @@ def test_the_list_of_a_classification_pipeline_is_addressed_by_place(tmp_path):
 def test_scores_gold_labels_ids_and_groups_may_stand_inside_objects(tmp_path):
     rows = [{"meta": {"id": f"i{k}", "doc": k // 2, "gold": "P"}, "x": "P", "y": "Q"} for k in range(4)]
     path = write_json_lines(tmp_path, "t.jsonl", rows)
-    options = Options(columns={"id": "meta.id", "gold": "meta.gold"}, groups=("meta.doc",))
+    options = Options(columns={"item": "meta.id", "gold": "meta.gold"}, groups=("meta.doc",))
     counts = read(path, format="labels", options=options)
     assert counts.systems == ("x", "y")
     assert counts.ids == ("i0", "i1", "i2", "i3")
@@ -110,7 +110,7 @@ def test_ids_of_traces_that_no_other_file_has_name_the_column_of_items(tmp_path,
             for k in range(12)
         ]
         (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(InputError, match=f"Then columns={{'id': '{name}'"):
+    with pytest.raises(InputError, match=f"Then columns={{'item': '{name}'"):
         read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
-    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=Options(columns={"id": name}))
+    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=Options(columns={"item": name}))
     assert counts.n_items == 12

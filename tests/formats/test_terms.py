@@ -155,6 +155,6 @@ def test_columns_of_files_without_header_are_named_by_number(tmp_path):
     (tmp_path / "gold.tsv").write_text("d1\tx\tbin\nd1\tx\tglass\nd2\ty\tjar\n")
     (tmp_path / "x.tsv").write_text("d1\tx\tbin\nd2\ty\tjar\nd2\ty\tpen\n")
     files = (f"a={tmp_path}/x.tsv", f"b={tmp_path}/gold.tsv")
-    for options in (Options(), Options(columns={"id": "1"}), Options(columns={"id": "2"})):
+    for options in (Options(), Options(columns={"item": "1"}), Options(columns={"id": "2"})):
         counts = read(*files, gold=tmp_path / "gold.tsv", format="terms:terms=3", options=options)
         assert counts.field("tp").tolist() == [[1, 2], [1, 1]]

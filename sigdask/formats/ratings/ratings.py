@@ -543,7 +543,7 @@ def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable
         )
     for role, option in (
         ("system", f"{spell('columns', 'system=COLUMN')}"),
-        ("item", f"{spell('columns', 'id=COLUMN')}"),
+        ("item", f"{spell('columns', 'item=COLUMN')}"),
     ):
         if role not in roles and not (role == "system" and system):
             raise build_missing_column_error(path, header, role, option, [])

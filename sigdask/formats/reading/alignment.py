@@ -72,7 +72,7 @@ def align(
     if options.align == "id" and without_ids:
         table = (first, *others)[without_ids[0]]
         raise InputError(
-            "no id column to align by", file=table.path, remedy=f"name it with {spell('columns', 'id=COLUMN')}"
+            "no id column to align by", file=table.path, remedy=f"name it with {spell('columns', 'item=COLUMN')}"
         )
     ids = None if without_ids else all_ids[0]
     warnings = [note for table in (first, *others) for note in table.notes]
@@ -100,7 +100,7 @@ def _align_by_position(first: FileTable, table: FileTable, options: Options, war
     if table.n_rows != first.n_rows:
         raise InputError(
             f"{format_count(table.n_rows, 'row')}, but {first.path} has {first.n_rows:,}; rows are aligned by "
-            f"position. If a column names the items, give {spell('columns', 'id=COLUMN')}",
+            f"position. If a column names the items, give {spell('columns', 'item=COLUMN')}",
             file=table.path,
         )
     if options.align == "position":
@@ -168,7 +168,7 @@ def _align_by_names(first: FileTable, table: FileTable, options: Options, warnin
         if is_complete or 2 * (len({*names} & {*other_names}) - n_alike) > len(names):
             raise InputError(
                 f"column {name!r} has the same cells as in {first.path}, but in another order. If it names the "
-                f"items, give {spell('columns', f'id={name}')}. If not, {spell('align', 'position')} aligns "
+                f"items, give {spell('columns', f'item={name}')}. If not, {spell('align', 'position')} aligns "
                 "rows by their position",
                 file=table.path,
                 line=table.lines[int(np.argmin(is_same))],
@@ -251,7 +251,7 @@ def _align_by_id(first: FileTable, ids: Texts, table: FileTable, keys: Texts, no
         )
     if not n_shared and (name := _find_shared_ids(first, table)):
         hint += f". Column {name!r} has the same unique cells in both: does it name the items? Then "
-        hint += f"{spell('columns', f'id={name}')}"
+        hint += f"{spell('columns', f'item={name}')}"
     hint = f" ({n_shared:,} of {len({*ids, *keys}):,} {noun}s are in both){hint}"
     if missing:
         raise InputError(f"lacks {describe_items(missing, noun)} of {first.path}{hint}", file=table.path)

@@ -59,7 +59,7 @@ HARNESS_KEYS = ("versions", "configs", "n-shot", "config", "group_subtasks", "hi
 CURVE_PROBLEM = (
     "holds a training curve, a row for each {step}. Its points are averages that depend on each other, so no test fits "
     "them. Evaluate each system on a test set, and write the score of each item. If rows are items, name their ids "
-    "with {columns=id=COLUMN}"
+    "with {columns=item=COLUMN}"
 )
 
 TEXT_REPORTS: tuple[tuple[re.Pattern[str], str, str], ...] = (

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,12 +55,15 @@ class ArrowColumns(Mapping[str, Texts]):
     ----------
     arrays : dict of str to pyarrow.ChunkedArray
         Strings, or the typed values of Parquet, Arrow and data frames.
+    are_numeric : dict of str to bool
+        Whether all cells of a column are numbers or missing, as far as that is known.
     """
 
-    __slots__ = ("_texts", "arrays")
+    __slots__ = ("_texts", "are_numeric", "arrays")
 
     def __init__(self, arrays: dict[str, pa.ChunkedArray], texts: dict[str, Texts] | None = None) -> None:
         self.arrays, self._texts = arrays, {} if texts is None else texts
+        self.are_numeric: dict[str, bool] = {}
 
     @staticmethod
     def from_mapping(columns: Mapping[str, Any]) -> ArrowColumns:
@@ -224,18 +226,38 @@ def _replace_commas(values: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
     return compute.replace_substring(compute.replace_substring(values, ".", "_"), ",", ".")
 
 
-def _parse_numbers(values: pa.ChunkedArray) -> NDArray[Any]:
+def _parse_numbers(values: pa.ChunkedArray) -> NDArray[np.float64]:
+    import pyarrow as pa
+
+    numbers = np.empty(len(values), np.float64)
+    for k, cell in enumerate(values[:FIRST_CELLS].to_pylist()):  # columns of texts are left here
+        _parse_number(cell, k)
+    first = 0
+    for chunk in values.chunks:
+        part = numbers[first : first + len(chunk)]
+        try:
+            part[:] = to_numpy(pa.chunked_array([chunk.cast(pa.float64())]))
+        except pa.ArrowInvalid:
+            _parse_cells(chunk, part, first)
+        first += len(chunk)
+    return numbers
+
+
+FIRST_CELLS = 16
+"""Cells that Python looks at before Arrow parses a column."""
+
+
+def _parse_cells(chunk: pa.StringArray, out: NDArray[np.float64], first: int) -> None:
+    """Parse an array with missing cells, or with a cell that Arrow does not parse."""
     import pyarrow as pa
     from pyarrow import compute
 
+    is_missing = compute.is_in(chunk, build_strings(sorted(MISSING)))
     try:
-        return to_numpy(values.cast(pa.float64()))
+        filled = compute.if_else(is_missing, build_strings(["nan"])[0], chunk)
+        out[:] = to_numpy(pa.chunked_array([filled.cast(pa.float64())]))
     except pa.ArrowInvalid:
-        is_missing = compute.is_in(values, build_strings(sorted(MISSING)))
-    with suppress(pa.ArrowInvalid):
-        if compute.any(is_missing).as_py():
-            return to_numpy(compute.if_else(is_missing, build_strings(["nan"])[0], values).cast(pa.float64()))
-    return np.array([_parse_number(cell, k) for k, cell in enumerate(iterate(values))])
+        out[:] = [_parse_number(cell, first + k) for k, cell in enumerate(iterate(pa.chunked_array([chunk])))]
 
 
 def iterate(values: pa.ChunkedArray) -> Iterator[Any]:

@@ -6,12 +6,10 @@ the bytes, and the numbers of rows and lines are compared. The `csv` module only
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,10 +21,13 @@ from sigdask.io.compression import get_option
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BLOCK_BYTES = 1 << 24
-"""Bytes that Arrow parses at a time."""
+BLOCK_BYTES = 1 << 20
+"""Bytes that Arrow parses at a time. No row is longer."""
 
-MAX_HEADER_BYTES = 1 << 24
+N_BATCHES = 16
+"""Parsed blocks that are copied into one. Arrow's parser reserves twice the memory that they need."""
+
+MAX_HEADER_BYTES = 1 << 22
 """Bytes in which the header ends."""
 
 ENDS = b"\r\n \t"
@@ -44,6 +45,8 @@ class DelimitedText:
         Its bytes, unpacked.
     start, stop : int
         Where the text begins and ends, without byte-order mark and blank lines at the end.
+    n_lines : int
+        Number of its lines.
     delimiter : str, or None
         The first of tab, comma and semicolon in the first line. None for a list.
     are_quoted : bool
@@ -54,6 +57,7 @@ class DelimitedText:
     content: bytes
     start: int
     stop: int
+    n_lines: int
     delimiter: str | None
     are_quoted: bool
 
@@ -72,46 +76,36 @@ class DelimitedText:
             raise InputError("holds a zero byte", file=path, line=line, remedy="write the file again as UTF-8 text")
         first_line = _get_first_line(content, start, stop)
         delimiter = files.find_delimiter(first_line, decimal)
-        return DelimitedText(path, content, start, stop, delimiter, get_option("quotes") != "text")
+        n_lines = 1 + (content.count(b"\n", start, stop) or content.count(b"\r", start, stop))
+        return DelimitedText(path, content, start, stop, n_lines, delimiter, get_option("quotes") != "text")
 
     @property
     def first_line(self) -> str:
         """The first line, stripped."""
         return _get_first_line(self.content, self.start, self.stop).strip()
 
-    def read_header(self) -> list[str]:
-        """Return the stripped cells of the first row, after a check of all quotation marks."""
+    def read_header(self) -> tuple[list[str], int]:
+        """Return the stripped cells of the first row and its number of lines, after a check of all quotation marks."""
         assert self.delimiter is not None
         if self.are_quoted:
-            files.check_quotes(self.path, self.content[: self.stop], self.delimiter)
-        rows = files.split_rows(self.path, self._get_start(), self.delimiter, are_quoted=self.are_quoted)
+            files.check_quotes(self.path, self.content, self.delimiter)
+        start = self.content[self.start : min(self.stop, self.start + MAX_HEADER_BYTES)]
+        rows = files.split_rows(self.path, start, self.delimiter, are_quoted=self.are_quoted)
         names = [cell.strip() for cell in next(rows)[1]]
         files.check_n_columns(self.path, len(names))
-        return names
-
-    def _get_start(self) -> bytes:
-        start = self.content[self.start : min(self.stop, self.start + MAX_HEADER_BYTES)]
-        return start[: start.rfind(b"\n") + 1] or start
-
-    @property
-    def n_header_lines(self) -> int:
-        """Number of lines of the first row; a quoted name may have several."""
-        quoting = csv.QUOTE_MINIMAL if self.are_quoted else csv.QUOTE_NONE
-        with io.TextIOWrapper(io.BytesIO(self._get_start()), encoding="utf-8", errors="replace", newline="") as text:
-            reader = csv.reader(text, delimiter=self.delimiter or ",", quoting=quoting)
-            next(reader)
-            return reader.line_num
+        second = next(rows, None) if start.count(b'"') else None
+        return names, 1 if second is None else second[0] - 1
 
     def read_columns(self, width: int, *, n_skipped: int) -> dict[str, pa.ChunkedArray]:
         """Return the columns below the header, called 1, 2, …."""
         assert self.delimiter is not None
         columns = self._parse(width, self.delimiter, n_skipped, are_quoted=self.are_quoted)
-        n_lines = self._count_lines() - n_skipped
+        n_lines = self.n_lines - n_skipped
         n_rows, n_inside = len(columns["1"]), 0
         if n_rows < n_lines and self.are_quoted and b'"' in self.content:
             n_inside = sum(int(_count_breaks(column).sum()) for column in columns.values())
         if n_rows + n_inside != n_lines:
-            self._raise_width_error(width)
+            raise self._find_width_error(width) or InputError("cannot be split into rows", file=self.path)
         return columns
 
     def read_list(self, *, is_quoted: bool, n_skipped: int) -> pa.ChunkedArray:
@@ -125,14 +119,10 @@ class DelimitedText:
     def compute_lines(self, columns: Mapping[str, pa.ChunkedArray], first: int) -> Sequence[int]:
         """Return the line that each row begins on, from the breaks within quoted cells."""
         n_rows = len(next(iter(columns.values())))
-        if self._count_lines() == n_rows + first - 1:
+        if self.n_lines == n_rows + first - 1:
             return range(first, first + n_rows)
-        breaks = sum(_count_breaks(column) for column in columns.values())
+        breaks = np.sum([_count_breaks(column) for column in columns.values()], axis=0)
         return [*(first + np.cumsum([0, *(1 + breaks)[:-1]])).tolist()]
-
-    def _count_lines(self) -> int:
-        n_breaks = self.content.count(b"\n", self.start, self.stop)
-        return 1 + (n_breaks or self.content.count(b"\r", self.start, self.stop))
 
     def _parse(
         self, width: int, delimiter: str, n_skipped: int, *, are_quoted: bool, skip_blank: bool = True
@@ -141,39 +131,62 @@ class DelimitedText:
         from pyarrow import csv as arrow_csv
 
         names = [str(k) for k in range(1, width + 1)]
-        if self._count_lines() <= n_skipped:
+        if self.n_lines <= n_skipped:
             raise InputError("has a header and no rows, expected one row per item", file=self.path)
         has_quotes = are_quoted and b'"' in self.content
-        try:
-            table = arrow_csv.read_csv(
-                pa.BufferReader(pa.py_buffer(self.content)[self.start : self.stop]),
-                arrow_csv.ReadOptions(
-                    column_names=names, skip_rows=n_skipped, block_size=BLOCK_BYTES, use_threads=self.stop > BLOCK_BYTES
-                ),
-                arrow_csv.ParseOptions(
-                    delimiter=delimiter,
-                    quote_char='"' if has_quotes else False,
-                    newlines_in_values=has_quotes,
-                    ignore_empty_lines=skip_blank,
-                ),
-                arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+        parsing = arrow_csv.ParseOptions(
+            delimiter=delimiter,
+            quote_char='"' if has_quotes else False,
+            newlines_in_values=has_quotes,
+            ignore_empty_lines=skip_blank,
+        )
+        converting = arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+        )
+        for block_size in (BLOCK_BYTES, self.stop - self.start + 1):
+            reading = arrow_csv.ReadOptions(
+                column_names=names, skip_rows=n_skipped, block_size=block_size, use_threads=False
             )
-        except pa.ArrowInvalid:
-            self._raise_width_error(width)
+            try:
+                content = pa.BufferReader(pa.py_buffer(self.content)[self.start : self.stop])
+                with arrow_csv.open_csv(content, reading, parsing, converting) as reader:
+                    table = _copy_batches(reader)
+                break
+            except pa.ArrowInvalid:
+                if error := self._find_width_error(width):
+                    raise error from None  # else a row is longer than a block
+        else:
+            raise InputError("cannot be split into rows of equal width", file=self.path)
         columns = dict(zip(names, table.columns, strict=True))
         return {name: strip(column) for name, column in columns.items()} if self._may_have_space() else columns
 
     def _may_have_space(self) -> bool:
-        marks = b" \t\x0b\x0c\x1c\x1d\x1e\x1f".replace((self.delimiter or "").encode(), b"")
-        return any(bytes((mark,)) in self.content for mark in marks) or not self.content.isascii()
+        spaces = (mark for mark in (b" ", b"\t") if mark.decode() != self.delimiter)
+        return any(mark in self.content for mark in spaces) or not self.content.isascii()
 
-    def _raise_width_error(self, width: int) -> None:
-        """Raise the error for the first row that has another width than the header, or that is blank."""
+    def _find_width_error(self, width: int) -> InputError | None:
+        """Return the error for the first row that has another width than the header, or that is blank."""
         content = self.content[: self.stop]
         rows = files.split_rows(self.path, content, self.delimiter or "\0", are_quoted=self.are_quoted)
-        for _ in files.check_widths(self.path, rows, width):
-            pass
-        raise InputError("cannot be split into rows of equal width", file=self.path, remedy="write it again as CSV")
+        try:
+            for _ in files.check_widths(self.path, rows, width):
+                pass
+        except InputError as error:
+            return error
+        return None
+
+
+def _copy_batches(reader: Any) -> pa.Table:
+    """Return the table of a parser's batches in arrays of the size that they need; Arrow's have twice that size."""
+    import pyarrow as pa
+
+    tables, batches = [], []
+    for batch in reader:
+        batches.append(batch)
+        if len(batches) == N_BATCHES:
+            tables.append(pa.Table.from_batches(batches).combine_chunks())
+            batches = []
+    return pa.concat_tables([*tables, pa.Table.from_batches(batches, reader.schema).combine_chunks()])
 
 
 def _get_first_line(content: bytes, start: int, stop: int) -> str:

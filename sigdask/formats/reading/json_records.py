@@ -22,6 +22,7 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
+from sigdask.formats.reading.columns import ArrowColumns, iterate
 from sigdask.formats.reading.converted import read_arrow_table
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.formats.roles import name_role
@@ -38,9 +39,10 @@ DEEPEST = 1000
 def parse_nested_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
     """Return the parsed cells of text columns whose filled cells are all objects or lists in JSON or Python syntax."""
     parsed = {}
-    for name, cells in columns.items():
-        first_cell = next((cell for cell in cells if cell), "")
+    for name, array in ArrowColumns.from_mapping(columns).arrays.items():
+        first_cell = next((cell for cell in iterate(array) if cell), "")
         if first_cell[:1] in {"{", "["} and _parse_cell(first_cell) is not None:
+            cells = [*iterate(array)]
             values = [_parse_cell(cell) for cell in cells]
             if all(value is not None or not cell for cell, value in zip(cells, values, strict=True)):
                 parsed[name] = values

@@ -233,7 +233,7 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
     if options.align == "id" and not by_id:
         path = next(listing.path for listing in (gold, *systems.values()) if not listing.has_ids)
         raise InputError(
-            "no ids to align by", file=path, remedy=f"name their column or key with {spell('columns', 'id=COLUMN')}"
+            "no ids to align by", file=path, remedy=f"name their column or key with {spell('columns', 'item=COLUMN')}"
         )
     if not by_id or options.align == "position":
         return _align_by_position(gold, systems)
@@ -245,7 +245,7 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
         if extra and (gold.complete or len(extra) == len(listing.items)):
             location = f"{listing.path}, {listing.places[extra[0]]}"
             remedy = (
-                f"give both files the same ids, or name the key of the ids: {spell('columns', 'id=KEY')} or KEY+KEY"
+                f"give both files the same ids, or name the key of the ids: {spell('columns', 'item=KEY')} or KEY+KEY"
             )
             raise InputError(f"{location}: {describe_items(extra)} not in {gold.path}; {remedy}")
         all_items.update(dict.fromkeys(extra))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import get_stem, name_by_difference
+from sigdask.formats.roles import ROLES, check_roles
 from sigdask.interface import spell
 from sigdask.io import as_path, is_present
 from sigdask.options import READING_OPTIONS, Align, Missing
@@ -59,9 +61,8 @@ class Options:
     Attributes
     ----------
     columns : mapping of str to str
-        Roles of columns (`ROLES`), which are otherwise recognised by their names: "id" of items, "gold" standard,
-        "prediction" in files of one system, "system" and "score" of a long table, and "run" where ids are repeated.
-        {"id": "task+nr"} joins two columns.
+        Roles of columns (`sigdask.formats.roles.ROLES`), which are otherwise recognised by their names:
+        {"item": "task+nr"} joins two columns, {"score": "AP+nDCG"} names two columns of scores.
     groups : tuple of str
         Columns of groups of items, for the options `unit` and `by`. They become `Counts.groups`, and are never systems.
     ignore : tuple of str
@@ -114,8 +115,8 @@ class Options:
 
     @property
     def id_column(self) -> str | None:
-        """Column of item ids. None takes the first column with a usual name, such as "id"."""
-        return self.columns.get("id")
+        """Column of the items. None takes the column with a name of this role, such as "id"."""
+        return self.columns.get("item")
 
     @property
     def gold_column(self) -> str | None:
@@ -149,6 +150,8 @@ class Options:
 
     def __post_init__(self) -> None:
         check_roles(self.columns)
+        named = {name for role in ("unit", "subset") for name in (self.columns.get(role, ""),) if name}
+        object.__setattr__(self, "groups", (*self.groups, *sorted(named.difference(self.groups))))
         if self.decimal is not None:
             _check_choice("decimal", self.decimal, (".", ","))
         for name, option in READING_OPTIONS.items():
@@ -181,7 +184,7 @@ class Options:
             for name in unused
         ]
 
-    def check_format_options(self, format_: str, **choices: tuple[str, ...]) -> None:
+    def check_format_options(self, format_: str, choices: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> None:
         """Raise an error for an option that the format lacks, or a value not allowed; empty choices allow any."""
         for key, value in self.own.items():
             if key not in choices:
@@ -329,27 +332,13 @@ def parse_format(text: str) -> tuple[str, dict[str, str]]:
     return name.strip(), format_options
 
 
-ROLES = ("id", "gold", "prediction", "system", "score", "run")
-"""Roles of columns that a user can name."""
-
-
-def check_roles(columns: Mapping[str, str], roles: Sequence[str] = ROLES) -> None:
-    """Raise an error for roles that do not exist, and for columns without a name."""
-    for role, column in columns.items():
-        if role not in roles:
-            hint = suggest_name(role, roles, f"; roles: {', '.join(roles)}")
-            raise InputError(f"no role {role!r}{hint}", option=spell("columns"))
-        if not isinstance(column, str) or not column:
-            raise InputError(f"{spell('columns')} {role}={column}: expected the name of a column")
-
-
-def parse_columns(texts: Sequence[str], roles: Sequence[str] = ROLES) -> dict[str, str]:
+def parse_columns(texts: Sequence[str], roles: Sequence[str] = tuple(ROLES)) -> dict[str, str]:
     """Parse texts of the form ROLE=COLUMN,ROLE=COLUMN. A comma ends a column's name only before another ROLE=.
 
     Examples
     --------
-    >>> parse_columns(["id=qid,score=F1, macro", "system=name=version"])
-    {'id': 'qid', 'score': 'F1, macro', 'system': 'name=version'}
+    >>> parse_columns(["item=qid,score=F1, macro", "system=name=version"])
+    {'item': 'qid', 'score': 'F1, macro', 'system': 'name=version'}
     """
     columns: dict[str, str] = {}
     for text in texts:

@@ -251,7 +251,7 @@ def select_one_sample(
         scope = f"ids are numbered within {' and '.join(map(repr, part_columns))}"
         note = f"{table.path}: {scope}: items are known by {'+'.join((*part_columns, id_name))}"
         table = table.replace_column(id_name, ids, ScopeNote(note))
-        return select_one_sample(table, id_name, options.with_columns(id=id_name), within=within, gold=gold)
+        return select_one_sample(table, id_name, options.with_columns(item=id_name), within=within, gold=gold)
     run_column = _find_run_column(table, items, side, options, {id_name, gold, *within})
     if run_column is None or options.columns.get("run") is None:
         _check_samples(table, id_name, items, options, gold, within)
@@ -321,7 +321,7 @@ def _check_samples(
     if metric and not table.is_numeric(metric) and _varies(table, metric, items):
         raise InputError(
             f"rows of one {id_name!r} differ in {metric!r}, so they hold scores of several metrics. To compare "
-            f"within each metric: {spell('columns', f'id={id_name}+{metric}')} {spell('by', metric)}",
+            f"within each metric: {spell('columns', f'item={id_name}+{metric}')} {spell('by', metric)}",
             file=table.path,
         )
     inputs = [name for name in table.columns if (name.lower() in INPUT_NAMES or name == gold) and name not in aside]
@@ -337,7 +337,9 @@ def _check_samples(
     _check_no_systems(table, id_name, items, options, within)
     other_ids = [] if options.id_column else [name for name in table.list_id_columns(options) if name != id_name]
     for name in filter(lambda name: _varies(table, name, items), other_ids):
-        reason = f"{name!r} differs in its rows. Are they samples of one item? Then {spell('columns', f'id={id_name}')}"
+        reason = (
+            f"{name!r} differs in its rows. Are they samples of one item? Then {spell('columns', f'item={id_name}')}"
+        )
         raise _build_repeat_error(table, id_name, items, row, reason)
 
 
@@ -388,7 +390,7 @@ def _build_repeat_error(
         item,
         f"on line {table.lines[first_row]}",
         f"{reason}. Are ids of column {id_name!r} unique with another column? Then "
-        f"{spell('columns', f'id={id_name}+COLUMN')}.{position}",
+        f"{spell('columns', f'item={id_name}+COLUMN')}.{position}",
     )
 
 

@@ -29,7 +29,7 @@ from sigdask.formats.reading.columns import (
 )
 from sigdask.formats.reading.converted import read_arrow_table
 from sigdask.formats.reading.options import Options
-from sigdask.formats.roles import name_role
+from sigdask.formats.roles import UNNAMED, name_role
 from sigdask.interface import spell
 from sigdask.io.compression import get_option, set_variable
 from sigdask.text import format_list, suggest_name
@@ -37,11 +37,10 @@ from sigdask.text import format_list, suggest_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
-INDEX_NAME = "Unnamed: 0"
-"""Name given to a first column without one, as pandas does."""
+INDEX_NAME = UNNAMED
 
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
-            "seg_id", INDEX_NAME, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id",
+            "seg_id", UNNAMED, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id",
             "question_id", "qid", "tweet_id", "tweetid", "task_id", "problem_id", "prompt_id", "case_id", "test_id",
             "query_id", "queryid", "query-id", "topic_id",
             "seg", "segid", "segment_id", "segmentid", "sentence_id", "sent_id", "sentid", "utt_id", "utterance_id",
@@ -58,7 +57,7 @@ SAMPLE_NAMES = frozenset({"sample_id", "sample", "sample_index", "sample_idx", "
                           "rollout_id", "rep", "seed", "epoch", "run"})  # fmt: skip
 """Names of columns that number the samples of an item, if another column names the item."""
 
-MACHINE_NAMES = frozenset({"uid", "uuid", "guid", "idx", INDEX_NAME})
+MACHINE_NAMES = frozenset({"uid", "uuid", "guid", "idx", UNNAMED})
 """Names of ids of rows, which do not identify items if another column does."""
 
 ROW_NAMES = re.compile(
@@ -126,7 +125,7 @@ class FileTable:
 
         names = table.schema.names
         if names[:1] == [""]:
-            names[0] = INDEX_NAME
+            names[0] = UNNAMED
         files.check_header(path, names, ignore)
         if not table.num_rows:
             raise InputError("has no rows, expected one row per item", file=path)
@@ -211,10 +210,15 @@ class FileTable:
 
     def is_numeric(self, name: str) -> bool:
         """Return whether every cell of a column is a number or missing."""
-        try:
-            return name not in self.nested and self._convert_column(name) is not None
-        except NotANumberError as error:
-            return error.is_float
+        if name in self.nested:
+            return False
+        verdicts = ArrowColumns.from_mapping(self.columns).are_numeric
+        if name not in verdicts:
+            try:
+                verdicts[name] = self._convert_column(name) is not None
+            except NotANumberError as error:
+                verdicts[name] = error.is_float
+        return verdicts[name]
 
     def find_column(self, names: Sequence[str]) -> str | None:
         """Return the first column with one of the given names, compared without case."""
@@ -246,7 +250,7 @@ class FileTable:
 
     def list_row_columns(self) -> list[str]:
         """Return the columns of row numbers or row names that data frames write, which are never systems."""
-        return [name for name in self.columns if self.header and (name == INDEX_NAME or ROW_NAMES.fullmatch(name))]
+        return [name for name in self.columns if self.header and (name == UNNAMED or ROW_NAMES.fullmatch(name))]
 
     def get_ids(self, options: Options) -> Texts | None:
         """Return the checked ids of the rows, or None if there are none."""
@@ -368,15 +372,15 @@ def read_table_file(path: Path, ignore: Collection[str] = (), decimal: str | Non
     text = delimited.DelimitedText.from_content(path, content, decimal)
     if text.delimiter is None:
         return replace(_read_list(path, text), decimal=decimal)
-    names = text.read_header()
+    names, n_skipped = text.read_header()
     if get_option("header") == "no":
         columns = text.read_columns(len(names), n_skipped=0)
         return FileTable(path, dict(columns), text.compute_lines(columns, 1), header=False, decimal=decimal)
-    names = [INDEX_NAME if not k and not name and INDEX_NAME not in names else name for k, name in enumerate(names)]
+    names = [UNNAMED if not k and not name and UNNAMED not in names else name for k, name in enumerate(names)]
     _check_names(path, names)
     files.check_header(path, names, ignore)
-    columns = text.read_columns(len(names), n_skipped=text.n_header_lines)
-    lines = text.compute_lines(columns, 1 + text.n_header_lines)
+    columns = text.read_columns(len(names), n_skipped=n_skipped)
+    lines = text.compute_lines(columns, 1 + n_skipped)
     named = {name: columns[str(k)] for k, name in enumerate(names, start=1)}
     table = FileTable(path, named, lines, decimal=decimal)
     return replace(table, nested=json_records.parse_nested_columns(table.columns))
@@ -440,8 +444,8 @@ def build_table(path: Path, rows: list[files.Row]) -> FileTable:
     if len(rows) < 2:
         raise InputError("has a header and no rows, expected one row per item", file=path)
     names = [column[0] for column in columns]
-    if names[0] == "" and len(names) > 1 and INDEX_NAME not in names:
-        names[0] = INDEX_NAME
+    if names[0] == "" and len(names) > 1 and UNNAMED not in names:
+        names[0] = UNNAMED
     _check_names(path, names)
     files.check_header(path, names)
     return FileTable(path, {name: column[1:] for name, column in zip(names, columns, strict=True)}, lines[1:])

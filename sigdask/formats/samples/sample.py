@@ -119,7 +119,7 @@ def find_item(where: str, record: Record, within: Sequence[str], options: Option
         missing = "id" if name is None else f"field {name!r}"
         raise InputError(
             f"{where}: no {missing}; fields: {', '.join(record)}",
-            remedy=f"name it with {spell('columns', 'id=COLUMN')}",
+            remedy=f"name it with {spell('columns', 'item=COLUMN')}",
         )
     return item
 

@@ -78,7 +78,7 @@ class GatheredSamples:
         if inputs.setdefault(system, sample.input) != sample.input:
             raise InputError(
                 f"{sample.where}: sample {sample.item!r} has another input than an earlier sample with this id",
-                remedy=f"give files of one task, or name a field with unique values by {spell('columns', 'id=COLUMN')}",
+                remedy=f"give files of one task, or name a field with unique values: {spell('columns', 'item=KEY')}",
             )
         for metric, value in sample.scores.items():
             column = self.columns.setdefault((metric, sample.filter), ScoreColumn())

@@ -108,7 +108,7 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
         options.system_column, SYSTEM_NAMES, "column of systems", f"{spell('columns', 'system=COLUMN')}"
     )
     segment = table.require_column(
-        options.id_column, SEGMENT_NAMES, "column of segments", f"{spell('columns', 'id=COLUMN')}"
+        options.id_column, SEGMENT_NAMES, "column of segments", f"{spell('columns', 'item=COLUMN')}"
     )
     human = table.require_column(
         options.gold_column, HUMAN_NAMES, "column of human scores", spell("columns", "gold=COLUMN")

@@ -317,6 +317,6 @@ def _order_rows(
         FileTable(part.path, {"word": words}, range(part.first, part.first + len(words)))
         for part, words in ((gold_rows, expected), (file, file_keys))
     )
-    _, [order], notes = align(gold_table, [table], replace(options.with_columns(id="word"), align="id"), noun="word")
+    _, [order], notes = align(gold_table, [table], replace(options.with_columns(item="word"), align="id"), noun="word")
     warnings += notes
     return list(np.arange(len(file_keys))[order])

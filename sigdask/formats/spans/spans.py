@@ -679,7 +679,7 @@ def _read_rows(listing: listings.FileListing, options: Options) -> listings.File
         raise InputError(
             f"which column names the document? Columns: {', '.join(names)}",
             file=path,
-            remedy=f"give {spell('columns', 'id=COLUMN')}",
+            remedy=f"give {spell('columns', 'item=COLUMN')}",
         )
     for line, cells in rows:
         record = dict(zip(names, (cell.strip() for cell in cells), strict=True))

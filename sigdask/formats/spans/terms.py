@@ -161,7 +161,7 @@ def _find_columns(
 ) -> tuple[list[str], int, bool]:
     """Return the column names, the index of the terms, and whether the first row is a header."""
     lowered = [name.lower() for name in names]
-    id_names = find_id_keys(dict.fromkeys(names), options.with_columns(id=None))
+    id_names = find_id_keys(dict.fromkeys(names), options.with_columns(item=None))
     has_header = bool(id_names) or not set(lowered).isdisjoint(COLUMN_NAMES)
     if requested is not None and requested in names:
         return names, names.index(requested), True

@@ -160,7 +160,7 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
         raise InputError(
             f"rows of system, item and score need a column of item ids; columns: {', '.join(table.columns)}",
             file=table.path,
-            remedy=f"name it with {spell('columns', 'id=COLUMN')}",
+            remedy=f"name it with {spell('columns', 'item=COLUMN')}",
         )
 
 
@@ -193,7 +193,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
         benchmarks = {name for name in metrics if re.match(BENCHMARKS, name)}
         turned = (
             "a CSV file with a row for each test set and a column for each system, and name the first column with "
-            f"{spell('columns', 'id=COLUMN')}"
+            f"{spell('columns', 'item=COLUMN')}"
         )
         hint = f". To compare systems over test sets, write {turned}" if benchmarks else ""
         if is_system:
@@ -206,7 +206,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
             continue
         are_averages = any(map(RANK_NAMES.fullmatch, numbers)) or (len(scores) > 1 and bool(metrics) and are_metrics)
         if table.n_rows <= (MIN_ROWS - 1 if is_index else MAX_ENTRIES) and are_averages:
-            hint += f". If rows are items, say {spell('columns', f'id={name}')}"
+            hint += f". If rows are items, say {spell('columns', f'item={name}')}"
             raise averages_only.build_leaderboard_error(table.path, name, hint)
 
 

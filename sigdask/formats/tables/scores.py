@@ -365,7 +365,7 @@ def parse_truths(table: FileTable, name: str) -> list[bool]:
 def _read_ids(options: Options, path: Path) -> frozenset[str]:
     table = read_table(path, options.ignore)
     name = table.find_id_column(options) or next(iter(table.columns))
-    return frozenset(table.get_ids(replace(options.with_columns(id=name), align="id")) or ())
+    return frozenset(table.get_ids(replace(options.with_columns(item=name), align="id")) or ())
 
 
 def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -447,7 +447,7 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
     item = find_item_column(table, options) if unnamed else options.id_column
     for role, requested, names, option in (
         ("system", options.system_column, SYSTEM_NAMES, f"{spell('columns', 'system=COLUMN')}"),
-        ("item", item, ID_NAMES, f"{spell('columns', 'id=COLUMN')}"),
+        ("item", item, ID_NAMES, f"{spell('columns', 'item=COLUMN')}"),
         ("score", options.score_column or unnamed, SCORE_NAMES, f"{spell('columns', 'score=COLUMN')}"),
     ):
         roles[role] = table.require_column(requested, names, f"{role} column", option)

@@ -67,7 +67,7 @@ WORD_MARKS = ("/", "//")
 def read_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read classified instances, one file per setting; the gold classes of all must agree."""
     tables = [_read_instances(source.path, options) for source in sources]
-    columns = replace(options.with_columns(gold="gold", prediction="predicted", id=None), align="position")
+    columns = replace(options.with_columns(gold="gold", prediction="predicted", item=None), align="position")
     return build_label_counts(sources, tables, None, columns)
 
 

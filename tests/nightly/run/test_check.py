@@ -40,7 +40,7 @@ DATA_ERRORS = [
     ('metrics = ["man", "f1"]', "test_set[0].metrics: ", "did you mean mean"),
     ('metrics = ["man", "f1"]', "test_set[0].metrics: ", "needs responses or labels"),
     ('by = "sort"', "test_set[0]: ", "no column 'sort'"),
-    ('columns = { id = "nr" }', "test_set[0]: ", "no column 'nr'"),
+    ('columns = { item = "nr" }', "test_set[0]: ", "no column 'nr'"),
     ('format = "mine:read"', "test_set[0]: ", "returned str, expected sigdask.counts.Counts"),
     ('format = "mine:gone"', "test_set[0]: ", "has no format or function 'gone'"),
     ('metrics = ["mine:broken"]', "test_set[0].metrics: ", "is int, expected a metric or a function"),

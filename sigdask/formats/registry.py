@@ -1,0 +1,476 @@
+"""The formats of files: one declared table, by which files are recognized, options are checked, and help is written.
+
+A new format is one reader function and one entry in `FORMATS`.
+"""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Literal
+
+from sigdask.errors import InputError
+from sigdask.formats.reading import files, json_records
+from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.tagging.chunks import SCHEMES
+from sigdask.interface import spell
+
+Gold = Literal["none", "optional", "required"]
+
+PACKAGE = "sigdask.formats"
+
+N_LINES = 5
+"""Number of non-empty lines that a pattern of lines must fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How files of a format are recognised: all conditions that are given must hold for every file of a system.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        Keys that the first JSON record has. `a.b` is the key b in the object a, or in the first object of the list a.
+    columns : tuple of str
+        Columns that the header of a table has, compared without case. `a|b` is one of the two.
+    line : str
+        Regular expression that the first five lines fit, without empty ones.
+    file : str
+        Pattern of the file's name, such as "*.ann".
+    folder : str
+        Pattern of the name of a file that the folder has, such as "human-scores/*.seg.score".
+    check : str
+        Function `(sources, gold, options) -> bool`, given as "module:function", where patterns cannot say it. It looks
+        at the first 64 kB of a file at most.
+    """
+
+    keys: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    line: str = ""
+    file: str = ""
+    folder: str = ""
+    check: str = ""
+
+    def fits(self, sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+        """Return whether files have this signature."""
+        if not all(self._fits_file(source.path) for source in sources):
+            return False
+        return not self.check or bool(load_object(self.check)(sources, gold, options))
+
+    def _fits_file(self, path: Path) -> bool:
+        if self.folder and not (path.is_dir() and any(path.glob(self.folder))):
+            return False
+        if self.file and not fnmatch(path.name.lower(), self.file.lower()):
+            return False
+        if not (self.keys or self.columns or self.line):
+            return True
+        if path.is_dir():
+            return False
+        if self.keys and not has_keys(read_first_record(path), self.keys):
+            return False
+        if self.columns and not has_columns(read_column_names(path), self.columns):
+            return False
+        return not self.line or _has_lines(path, self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A documented format of files.
+
+    Attributes
+    ----------
+    reader : str
+        Reader, as "module:function", a function `(sources, gold, options) -> Counts`.
+    help : str
+        Description of its files, in one sentence.
+    signature : tuple of Signature
+        How its files are recognised: by any of these. None is a table, recognised by the roles of its columns.
+    gold : {"none", "optional", "required"}
+        Whether it takes a gold file.
+    content : str
+        Content of the gold file if one is required; content of the files if none is taken.
+    options : tuple of str
+        Its own options. Fixed choices follow a name, as in `case=keep|lower`; the first one is the default.
+    metrics : tuple of str
+        Metrics, in lower case, that only this format has if there is a gold file.
+    roles : tuple of str
+        Roles of columns that it uses, and the options `label_map` and `ignore` if it uses them.
+    traits : tuple of str
+        "folders": it reads folders. "metrics": its files bring metrics of their own. "columns": it has columns of
+        scores. "detected-without-gold": it is recognised without the gold file that it needs.
+    example : str
+        A minimal file.
+    page : str
+        Page of the documentation that describes it.
+    """
+
+    reader: str
+    help: str
+    signature: tuple[Signature, ...] = ()
+    gold: Gold = "optional"
+    content: str = ""
+    options: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ("item", "ignore")
+    traits: tuple[str, ...] = ()
+    example: str = ""
+    page: str = ""
+
+    @property
+    def choices(self) -> dict[str, tuple[str, ...]]:
+        """The values that each option takes; an empty tuple stands for any."""
+        declared = (option.partition("=") for option in (*self.options, *SHARED_OPTIONS))
+        return {key: tuple(filter(None, values.split("|"))) for key, _, values in declared}
+
+    def load(self) -> Any:
+        """Import and return the reader."""
+        return load_object(self.reader)
+
+    def fits(self, sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+        """Return whether files have one of the signatures."""
+        return any(signature.fits(sources, gold, options) for signature in self.signature)
+
+    def check(self, name: str, gold: Path | None, options: Options) -> None:
+        """Raise an error for options and values that the format does not have, and for a gold file it cannot use."""
+        options.check_format_options(name, self.choices)
+        if gold is not None and self.gold == "none":
+            raise InputError(
+                f"{spell('gold')} {gold}: format {name} holds {self.content} and takes no gold file",
+                remedy=f"leave out {spell('gold')}",
+            )
+        if gold is None and self.gold == "required":
+            content = REFERENCES.get(name, f"the {self.content}")
+            raise InputError(f"format {name}: no {self.content}", remedy=f"give {spell('gold', 'FILE')} ({content})")
+
+    def can_be_detected(self, gold: Path | None) -> bool:
+        """Return whether the format can be detected from files, with or without a gold file."""
+        if gold is not None:
+            return self.gold != "none"
+        return self.gold != "required" or "detected-without-gold" in self.traits
+
+
+def load_object(address: str) -> Any:
+    """Import what "module:name" names, within `sigdask.formats` unless the module is another package's."""
+    if address.startswith(f"{PACKAGE}.") or address.partition(":")[0].partition(".")[0] not in _FOLDERS:
+        return pkgutil.resolve_name(address)
+    return pkgutil.resolve_name(f"{PACKAGE}.{address}")
+
+
+_FOLDERS = frozenset(
+    {"parsing", "ratings", "reading", "samples", "segment_scores", "spans", "tables", "tagging", "texts", "trec"}
+)
+"""Folders of readers."""
+
+
+def read_first_record(path: Path) -> Any:
+    """Return the first record of a file of JSON: of its lines, of its list, or the whole object. None if it is none."""
+    if files.is_parquet(path) or not (head := json_records.read_head(path).lstrip()).startswith(("{", "[")):
+        return None
+    start = head[1:].lstrip() if head.startswith("[") else head
+    try:
+        return json.JSONDecoder().raw_decode(start)[0]
+    except ValueError:  # the first record is longer than the head, or no JSON
+        pass
+    try:
+        document = json_records.load_json(path)
+    except InputError:
+        return None
+    return document[0] if isinstance(document, list) and document else document
+
+
+def has_keys(record: Any, keys: Collection[str]) -> bool:
+    """Return whether a record has all of some keys, such as `annotations.result`."""
+    return all(_has_key(record, key.split(".")) for key in keys)
+
+
+def _has_key(record: Any, names: Sequence[str]) -> bool:
+    for name in names:
+        if isinstance(record, list):
+            record = next(iter(record), None)
+        if not isinstance(record, dict) or name not in record:
+            return False
+        record = record[name]
+    return True
+
+
+def read_column_names(path: Path) -> frozenset[str]:
+    """Return the lower-case names of a table's columns, or of a record's keys."""
+    if files.is_parquet(path):
+        from sigdask.formats.reading.tables import read_table
+
+        return frozenset(name.lower() for name in read_table(path).columns)
+    if isinstance(record := read_first_record(path), dict):
+        return frozenset(map(str.lower, record))
+    lines = [line for line in files.read_head_lines(path)[:N_LINES] if line.strip()]
+    return frozenset(name.strip().lower() for name in files.parse_header(lines[0])) if lines else frozenset()
+
+
+def has_columns(names: Collection[str], wanted: Sequence[str]) -> bool:
+    """Return whether a table has all wanted columns; `a|b` is one of two."""
+    return all(any(name in names for name in choice.split("|")) for choice in wanted)
+
+
+def _has_lines(path: Path, pattern: str) -> bool:
+    lines = [line for line in files.read_head_lines(path) if line.strip()][:N_LINES]
+    return bool(lines) and all(re.fullmatch(pattern, line) for line in lines)
+
+
+SHARED_OPTIONS = ("sheet", "decimal=.|,", "max-size", "quotes=marks|text", "header=yes|no", "keys=items|systems")
+"""Options of all formats."""
+
+REFERENCES = {
+    "segments": "the reference translations",
+    "speech": "the reference transcripts",
+    "trec": "the relevance judgements",
+}
+"""Words for the references of formats that do not call them gold standard."""
+
+FORMATS: dict[str, Format] = {
+    "responses": Format(
+        "tables.scores:read_responses",
+        "one row per response: id, gold (is it correct: 1/0), one column per system (did the system give it: 1/0)",
+        roles=("item", "gold", "prediction", "ignore"),
+    ),
+    "labels": Format(
+        "tables.labels:read_labels",
+        "labels, one or several per item: columns of gold and systems, or --gold FILE and one file per system",
+        options=("separator", "systems"),
+        roles=("item", "gold", "prediction", "label_map", "ignore"),
+    ),
+    "numbers": Format(
+        "tables.numbers:read_numbers",
+        "predicted numbers for real gold values: columns of gold and systems; or --gold FILE and one file per system",
+        options=("systems",),
+        metrics=(
+            "mae",
+            "mse",
+            "rmse",
+            "r2",
+            "pearson",
+            "spearman",
+            "kendall",
+            "auc",
+            "average-precision",
+            "brier",
+            "log-loss",
+            "ece",
+        ),
+        roles=("item", "gold", "prediction", "ignore"),
+    ),
+    "wide": Format(
+        "tables.scores:read_wide",
+        "scores, one row per item and one column per system (systems=A+B names them); or files of numbers",
+        gold="none",
+        content="scores",
+        options=("systems",),
+        roles=("item", "score", "ignore"),
+        traits=("columns",),
+    ),
+    "segments": Format(
+        "texts.segments:read_segments",
+        "translations, one per line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML, SGML",
+        signature=(Signature(check="texts.segments:sniff"),),
+        options=("reference", "collection"),
+        metrics=("bleu", "chrf", "chrf++", "ter"),
+        roles=(),
+    ),
+    "speech": Format(
+        "texts.speech:read_speech",
+        "transcripts, NIST trn `words (speaker-utterance)`, Kaldi `id words` or plain lines; --gold REFERENCE",
+        signature=(Signature(check="texts.speech:sniff"),),
+        gold="required",
+        content="reference",
+        options=("ids=trn|first|none",),
+        metrics=("wer", "cer"),
+        roles=(),
+        traits=("detected-without-gold",),
+    ),
+    "terms": Format(
+        "spans.terms:read_terms",
+        "lists of terms of a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
+        signature=(Signature(check="spans.terms:sniff"),),
+        gold="required",
+        content="gold terms",
+        options=("terms", "case=keep|lower"),
+        metrics=("type-precision", "type-recall", "type-f1"),
+        roles=("item", "gold", "prediction"),
+        traits=("folders",),
+    ),
+    "spans": Format(
+        "spans.spans:read_spans",
+        "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
+        signature=(Signature(check="spans.spans:sniff"),),
+        options=("spans", "match=auto|exact|ceaf", "relations", "symmetric"),
+        metrics=("relation-precision", "relation-recall", "relation-f1"),
+        roles=("item", "gold", "prediction", "label_map"),
+        traits=("folders",),
+    ),
+    "pairs": Format(
+        "spans.pairs:read_pairs",
+        "a word and its morphs (form, phones) per line, tab-separated; --gold FILE and one file per system",
+        signature=(Signature(check="spans.pairs:sniff"),),
+        gold="required",
+        content="gold pairs",
+        options=("separator", "column", "match=lcs|bag", "level=word|sentence"),
+        metrics=("edit-distance",),
+        roles=(),
+        traits=("metrics",),
+    ),
+    "long": Format(
+        "tables.scores:read_long",
+        "scores, rows of system, item, score (and metric)",
+        gold="none",
+        content="scores",
+        roles=("item", "system", "score", "ignore"),
+        traits=("columns", "metrics"),
+    ),
+    "conll": Format(
+        "tagging.conll:read_conll",
+        "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
+        signature=(Signature(check="tagging.detection:sniff"),),
+        options=(f"scheme={'|'.join(SCHEMES)}", "docstart=skip|token", "column", "gold-column", "tokens"),
+        roles=("gold", "prediction", "label_map"),
+    ),
+    "conllu": Format(
+        "parsing.dependencies:read_conllu",
+        "dependency parses in CoNLL-U, --gold FILE: as the CoNLL 2018 evaluation, tokens may differ",
+        signature=(Signature(check="parsing.dependencies:sniff_conllu"),),
+        gold="required",
+        content="gold parses",
+        roles=(),
+    ),
+    "conllx": Format(
+        "parsing.dependencies:read_conllx",
+        "dependency parses in CoNLL-X, --gold FILE of the same words; option punctuation=no|yes",
+        signature=(Signature(check="parsing.dependencies:sniff_conllx"),),
+        gold="required",
+        content="gold parses",
+        options=("punctuation=no|yes",),
+        roles=(),
+    ),
+    "trees": Format(
+        "parsing.trees:read_trees",
+        "bracketed trees, --gold FILE: as evalb; options parameters=FILE.prm (default COLLINS.prm), length=N",
+        signature=(Signature(check="parsing.trees:sniff"),),
+        gold="required",
+        content="gold trees",
+        options=("parameters", "length"),
+        metrics=("bracket-precision", "bracket-recall", "bracket-f1", "tag-accuracy"),
+        roles=(),
+    ),
+    "timbl": Format(
+        "tagging.timbl:read_timbl",
+        "TiMBL's output: features, class, predicted class; distributions and distances are skipped",
+        signature=(Signature(check="tagging.timbl:sniff_timbl"),),
+        gold="none",
+        content="gold classes",
+        options=("separator=comma|tab|blank",),
+        roles=("label_map",),
+    ),
+    "mbt": Format(
+        "tagging.timbl:read_mbt",
+        "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
+        signature=(Signature(check="tagging.timbl:sniff_mbt"),),
+        gold="none",
+        content="gold classes",
+        options=("end",),
+        roles=("label_map",),
+    ),
+    "trec": Format(
+        "trec:read_trec",
+        "runs, one file per system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
+        signature=(Signature(check="trec:sniff"),),
+        options=("missing=zero|intersect|pairwise|error",),
+        metrics=("ap",),
+        roles=(),
+        traits=("metrics",),
+    ),
+    "ratings": Format(
+        "ratings.ratings:read_ratings",
+        "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
+        signature=(Signature(check="ratings.ratings:sniff"),),
+        gold="none",
+        content="scores",
+        options=("raters=mean|error", "major", "minor", "neutral", "punctuation", "nontranslation", "critical"),
+        roles=("item", "system", "score", "ignore"),
+        traits=("columns", "metrics"),
+    ),
+    "samples": Format(
+        "samples.samples:read_samples",
+        "logs with a record per sample: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus",
+        signature=(Signature(check="samples.samples:sniff"),),
+        gold="none",
+        content="scores",
+        options=("filter", "repeats=mean|error", "logs=newest|all"),
+        roles=("item", "score", "ignore"),
+        traits=("folders", "metrics"),
+    ),
+    "metrics": Format(
+        "segment_scores.columns:read_metrics",
+        "scores of several metrics, one file per system: JSON lines, JSON of lists (BERTScore, evaluate), COMET",
+        signature=(Signature(check="segment_scores.columns:sniff"),),
+        gold="none",
+        content="scores",
+        roles=("item", "score", "ignore"),
+        traits=("columns", "metrics"),
+    ),
+    "mt-metrics-eval": Format(
+        "segment_scores.mt_metrics_eval:read_directory",
+        "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
+        signature=(Signature(check="segment_scores.mt_metrics_eval:sniff"),),
+        gold="none",
+        content="scores",
+        options=("pair", "scores"),
+        roles=(),
+        traits=("folders", "metrics"),
+    ),
+    "meta": Format(
+        "segment_scores.meta:read_meta",
+        "metrics and people: rows of system, segment, human, one column per metric; or a folder of mt-metrics-eval",
+        gold="none",
+        content="human scores",
+        options=("pair", "scores", "lower"),
+        roles=("item", "gold", "system", "ignore"),
+        traits=("columns", "folders"),
+    ),
+    "squad": Format(
+        "texts.squad:read_squad",
+        "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
+        signature=(Signature(check="texts.squad:sniff"),),
+        gold="required",
+        content="gold answers",
+        options=("version=1.1|2.0",),
+        metrics=("exact_match",),
+        roles=(),
+        traits=("metrics",),
+    ),
+    "fairseq": Format(
+        "texts.fairseq:read_fairseq",
+        "logs of fairseq-generate, one file per system: hypotheses (D-, H-) and targets (T-), or --gold REFERENCE",
+        signature=(Signature(check="texts.fairseq:sniff"),),
+        roles=(),
+    ),
+    "battles": Format(
+        "ratings.battles:read_battles",
+        "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
+        signature=(Signature(check="ratings.battles:sniff"),),
+        gold="none",
+        content="judgements",
+        options=("against",),
+        roles=("item",),
+        traits=("metrics",),
+    ),
+}
+"""The documented formats, and the shapes of tables: responses, labels, numbers, wide and long."""
+
+FORMATS_BY_METRIC = {metric: name for name, declared in FORMATS.items() for metric in declared.metrics}
+"""Format that each metric implies, if only one format has it and there is a gold file. Without a gold file, such a
+name is a column of scores.
+"""
+
+FOLDER_FORMATS = tuple(name for name, declared in FORMATS.items() if "folders" in declared.traits)
