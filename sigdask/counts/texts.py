@@ -9,7 +9,6 @@ Texts of items for display are looked up on demand. No metric uses them.
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -206,7 +205,9 @@ class Texts(Sequence[str]):
         from pyarrow import compute
 
         ends = compute.min_max(self.array).as_py()
-        words = self._get_words(len(os.path.commonprefix([end.encode() for end in ends.values()])))
+        first, last = (end.encode() for end in ends.values())
+        n_shared = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+        words = self._get_words(n_shared)
         order = np.argsort(words)
         words = words[order]
         is_open = np.zeros(len(self), np.bool_)
@@ -268,6 +269,7 @@ def build_unicode_error(text: str) -> InputError:
 
 
 def to_arrow_integers(rows: NDArray[Any]) -> Any:
+    """Return integers as an array of Arrow."""
     import pyarrow as pa
 
     content = np.ascontiguousarray(rows, np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import errno
-import pkgutil
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +33,7 @@ from sigdask.formats.reading.options import (
     parse_columns,
     parse_format,
     parse_map,
+    parse_maps,
     parse_source,
 )
 from sigdask.formats.reading.tables import (
@@ -50,7 +50,6 @@ from sigdask.formats.tables import bookkeeping
 from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, has_label_lists, infer_gold_column
 from sigdask.formats.tables.notation import convert_scores, find_row_score
 from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS, are_same_scores, read_plain_scores
-from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.formats.texts import fairseq
 from sigdask.interface import spell, spell_in
 from sigdask.io import addresses, as_path, prefetch_files
@@ -59,7 +58,7 @@ from sigdask.metrics import retrieval
 from sigdask.metrics.agreement import PREFIX
 
 __all__ = ["DETECTED", "FORMATS", "Options", "Source", "cache_tables", "detect", "may_have_metric", "parse_columns",
-           "parse_format", "parse_map", "parse_source", "read"]  # fmt: skip
+           "parse_format", "parse_map", "parse_maps", "parse_source", "read"]  # fmt: skip
 
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
