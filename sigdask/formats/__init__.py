@@ -22,7 +22,7 @@ from sigdask.formats.grouping import add_file_groups, list_group_files, remove_f
 from sigdask.formats.reading import files, json_records, replicates, runs
 from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, NotANumberError, is_number, is_percent, to_numbers
-from sigdask.formats.reading.converted import choose_sheet, describe_unused_sheet, find_dataset
+from sigdask.formats.reading.converted import describe_unused_sheet, find_dataset
 from sigdask.formats.reading.declared import use_table_reader
 from sigdask.formats.reading.options import (
     DEFAULTS,
@@ -52,7 +52,7 @@ from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS, are_same_scor
 from sigdask.formats.texts import fairseq
 from sigdask.interface import spell, spell_in
 from sigdask.io import addresses, as_path, prefetch_files
-from sigdask.io.compression import set_variable
+from sigdask.io.compression import set_variable, use_options
 from sigdask.metrics import retrieval
 from sigdask.metrics.agreement import PREFIX
 from sigdask.options import Missing
@@ -148,7 +148,7 @@ def read(
     format_name, format_options = parse_format(format)
     if format_options:
         options = options.with_format_options(format_options)
-    with cache_tables(), _limit_resources(sources, options):
+    with cache_tables(), _limit_resources(sources, options, format_name):
         return _read_with_shortcut(sources, gold_path, format_name, options)
 
 
@@ -162,9 +162,9 @@ def _find_datasets(sources: Sequence[Source]) -> list[Source]:
 
 
 @contextmanager
-def _limit_resources(sources: Sequence[Source], options: Options) -> Iterator[None]:
+def _limit_resources(sources: Sequence[Source], options: Options, format_: str = "auto") -> Iterator[None]:
     """Limit the size of unpacked data, and raise an error for nesting that is too deep."""
-    with choose_sheet(options.sheet):
+    with use_options({"format": format_, **options.own}):
         try:
             yield
         except RecursionError:
@@ -311,7 +311,7 @@ def detect(
     add_installed_formats()
     prefetch_files(_list_files(sources, gold, options))  # several at a time
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)
-    with files.cache_small_files(), _limit_resources(sources, options):
+    with _limit_resources(sources, options, format_):
         first_sources = [files_[0] for files_ in runs.group_by_name(distinguish_names(sources)).values()]
         return (_detect_table if format_ == TABLE else _detect_format)(first_sources, gold, options)
 
