@@ -64,7 +64,7 @@ __all__ = ["DETECTED", "FORMATS", "Options", "Source", "cache_tables", "detect",
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
 
-SNIFFING_ORDER = ("mt-metrics-eval", "fairseq", "samples", "battles", "ratings", "squad", "spans", "terms",
+SNIFFING_ORDER = ("mt-metrics-eval", "fairseq", "ref-hyp", "samples", "battles", "ratings", "squad", "spans", "terms",
                   "metrics", "pairs", "trees", "conllu", "conllx", "conll", "mbt", "timbl", "trec", "speech",
                   "segments")  # fmt: skip
 """Order in which formats are tried on a file, before tables. Plain prose comes after all formats with a recognizable

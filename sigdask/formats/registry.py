@@ -455,6 +455,16 @@ FORMATS: dict[str, Format] = {
         signature=(Signature(check="texts.fairseq:sniff"),),
         roles=(),
     ),
+    "ref-hyp": Format(
+        "texts.ref_hyp:read_ref_hyp",
+        "reference and hypothesis of each utterance in one file: icefall, Kaldi per_utt, sclite .pra, SpeechBrain, WeNet",
+        signature=(Signature(check="texts.ref_hyp:sniff"),),
+        gold="none",
+        content="references",
+        roles=(),
+        example="u1:\tref=['a', 'cat']\nu1:\thyp=['a', 'hat']\n",
+        page="docs/formats/texts.md",
+    ),
     "battles": Format(
         "ratings.battles:read_battles",
         "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",

@@ -220,3 +220,22 @@ def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[st
         )
     check_filled(reference, n_lines)
     return [lines[:n_lines] for _, lines in files]
+
+
+def list_speakers(utterances: Sequence[str]) -> dict[str, list[str]]:
+    """Return the group of speakers if each utterance id names one."""
+    speakers = [get_speaker(utterance) for utterance in utterances]
+    return {"speaker": speakers} if all(speakers) else {}
+
+
+def get_speaker(utterance: str) -> str:
+    """Return the speaker of an utterance id: the part before the first hyphen, or else underscore.
+
+    Examples
+    --------
+    >>> get_speaker("1089-134686-0000"), get_speaker("en_4156-A-0001"), get_speaker("fcjf0_sa1"), get_speaker("u1")
+    ('1089', 'en_4156', 'fcjf0', '')
+    """
+    mark = "-" if "-" in utterance else "_"
+    prefix, separator, _ = utterance.partition(mark)
+    return prefix if separator else ""

@@ -12,7 +12,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.texts.parallel import Texts, build_text_counts, read_text_lines
+from sigdask.formats.texts.parallel import Texts, build_text_counts, list_speakers, read_text_lines
 from sigdask.formats.texts.segments import N_HEAD_LINES, read_lines
 from sigdask.interface import spell
 
@@ -64,13 +64,12 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
             f"{gold}: utterance {example!r} has marks of alternatives or optional words ({reference[example][:40]!r}), "
             "which are counted as they stand"
         )
-    speakers = [get_speaker(name) for name in reference]
     return build_text_counts(
         systems,
         [list(reference.values())],
         options,
         ids=list(reference),
-        groups={"speaker": speakers} if all(speakers) else {},
+        groups=list_speakers(list(reference)),
         suggested=SUGGESTED,
         warnings=notes,
     )
@@ -84,19 +83,6 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         return shape == "trn" or (shape == "first" and gold is not None and _detect_shape(gold) == "first")
     except InputError:
         return False
-
-
-def get_speaker(utterance: str) -> str:
-    """Return the speaker of an utterance id: the part before the first hyphen, or else underscore.
-
-    Examples
-    --------
-    >>> get_speaker("1089-134686-0000"), get_speaker("en_4156-A-0001"), get_speaker("fcjf0_sa1"), get_speaker("u1")
-    ('1089', 'en_4156', 'fcjf0', '')
-    """
-    mark = "-" if "-" in utterance else "_"
-    prefix, separator, _ = utterance.partition(mark)
-    return prefix if separator else ""
 
 
 def _detect_shape(path: Path) -> str | None:
