@@ -75,7 +75,7 @@ LAYOUTS = {
         line=re.compile(r"(?P<id>\S+) +(?:ref\b(?P<ref>.*)|hyp\b(?P<hyp>.*))"),
     ),
     "sclite": Layout(
-        start=re.compile(r"(?m)^id: +\(.+\)\r?\n(?:Labels:.*\r?\n|File:.*\r?\n|Channel:.*\r?\n)*Scores: +\(#C #S #D #I\)"),
+        start=re.compile(r"(?m)^id: +\(.+\)\r?\n(?:(?:Labels|File|Channel):.*\r?\n)*Scores: +\(#C #S #D #I\)"),
         line=re.compile(r"id: +\((?P<id>.+)\)|REF:(?P<ref>.*)|HYP:(?P<hyp>.*)"),
         has_case=False,
     ),
@@ -167,7 +167,7 @@ def _read_file(path: Path, notes: list[str]) -> Transcripts:
 
 def _iter_texts(path: Path, layout: Layout) -> Iterator[tuple[int, str, str, str]]:
     """Yield line number, utterance, kind and text of each reference and hypothesis."""
-    utterance, order = "", iter(())
+    utterance, order = "", iter(layout.order[:0])
     for number, line in enumerate(read_text_lines(path), start=1):
         if (match := layout.line.fullmatch(line)) is not None:
             groups = match.groupdict()
