@@ -63,7 +63,7 @@ __all__ = ["DETECTED", "FORMATS", "Options", "Source", "cache_tables", "detect",
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
 
-SNIFFING_ORDER = ("mt-metrics-eval", "fairseq", "samples", "battles", "ratings", "squad", "spans", "terms",
+SNIFFING_ORDER = ("mt-metrics-eval", "fairseq", "ref-hyp", "samples", "battles", "ratings", "squad", "spans", "terms",
                   "metrics", "pairs", "trees", "conllu", "conllx", "conll", "mbt", "timbl", "trec", "speech",
                   "segments")  # fmt: skip
 """Order in which formats are tried on a file, before tables. Plain prose comes after all formats with a recognizable
@@ -693,8 +693,7 @@ def is_line_text(path: Path) -> bool:
     if path.is_dir() or files.is_parquet(path):
         return False
     lines = [line for line in files.read_head_lines(path)[:20] if line.strip()]
-    tab_counts = {line.count("\t") for line in lines}
-    if not lines or fairseq.is_log(path) or JSON_START.match(lines[0]) or (len(tab_counts) == 1 and tab_counts != {0}):
+    if not lines or fairseq.is_log(path) or JSON_START.match(lines[0]):
         return False
     names = {name.lower() for name in files.parse_header(lines[0])}
     return len(names) < 2 or HEADER_NAMES.isdisjoint(names)
