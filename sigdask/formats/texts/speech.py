@@ -43,7 +43,8 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     if ref_hyp.sniff(sources, gold, options):
         remedy = f"leave out {spell('gold')}, because each file holds its references"
         raise InputError("holds references and hypotheses", file=sources[0].path, remedy=remedy)
-    shape = options.own.get("ids") or _detect_shape(gold, [source.path for source in sources])
+    shape = options.own.get("ids") or ("none" if "column" in options.own else None)
+    shape = shape or _detect_shape(gold, [source.path for source in sources])
     if shape == "none":
         return read_lines(sources, gold, options, SUGGESTED)
     if "column" in options.own:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,17 +77,16 @@ def read_printed(sources: Sequence[Source], options: Options) -> Counts:
     measures, warnings = _select_measures(sources, files)
     topics = list(dict.fromkeys(topic for file in files for topic in file.topics))
     has = np.array([[topic in file.topics for file in files] for topic in topics])  # (n_topics, n_systems)
-    settled = apply_topic_policy(has, topics, names, options, "error")
-    kept_topics = [topics[k] for k in settled.kept]
+    present, gap_notes = apply_topic_policy(has, topics, names, options, "error")
     fields: dict[str, NDArray[np.generic]] = {}
     for measure in measures:
         for source, file in zip(sources, files, strict=True):
-            missing = [t for t in kept_topics if t in file.topics and t not in file.scores[measure]]
+            missing = [t for t in topics if t in file.topics and t not in file.scores[measure]]
             if missing:
                 raise InputError(
                     f"topic {missing[0]!r} has no line of {measure}, as other topics have", file=source.path
                 )
-        columns = [[file.scores[measure].get(topic, 0.0) for topic in kept_topics] for file in files]
+        columns = [[file.scores[measure].get(topic, 0.0) for topic in topics] for file in files]
         fields[f"score[{measure}]"] = np.column_stack(columns)
     notes = []
     if messages := [message for file in files for message in file.messages]:
@@ -98,12 +97,12 @@ def read_printed(sources: Sequence[Source], options: Options) -> Counts:
     suggested = tuple(m for m in SUGGESTED if m in measures)
     return Counts(
         systems=tuple(names),
-        fields={**fields, "items": np.ones((len(kept_topics), 1), np.int64)},
-        n_items=len(kept_topics),
-        ids=tuple(kept_topics),
-        present=settled.present,
+        fields={**fields, "items": np.ones((len(topics), 1), np.int64)},
+        n_items=len(topics),
+        ids=tuple(topics),
+        present=present,
         suggested=suggested or (next((m for m in measures if not m.startswith("num_")), measures[0]),),
-        warnings=(*notes, *warnings, *settled.warnings),
+        warnings=(*notes, *warnings, *gap_notes),
     )
 
 
@@ -145,28 +144,23 @@ def read_scores(path: Path) -> PrintedScores:
 
 
 def is_printed(path: Path) -> bool:
-    """Return whether the first lines are topic scores.
-
-    Such lines have three cells, and the last ones are mostly numbers. Names of measures are never numbers. Topics are
-    in blocks, or there is only one measure.
-    """
+    """Return whether the first lines have three cells, a topic, a measure and a number, with measures that recur."""
     head = _read_head(path)
     if len(head) < 2 or any(len(cells) != 3 for cells in head) or len({(c[0], c[1]) for c in head}) < len(head):
         return False
-    first_row = head[0]
     numeric = [is_finite(cells[2]) for cells in head]
-    if not (numeric[0] or first_row[0] == "runid" or first_row[2] in first_row[:2]) or 2 * sum(numeric) < len(head):
-        return False
-    return any(_can_be_measures(head, k) for k in (0, 1))
+    is_first = numeric[0] or head[0][0] == "runid" or head[0][2] in head[0][:2]  # a header has no number
+    return is_first and 2 * sum(numeric) >= len(head) and any(_has_measures(head, k) for k in (0, 1))
 
 
-def _can_be_measures(rows: Sequence[Sequence[str]], k: int) -> bool:
-    """Return whether a column can hold measure names: no numbers, with topics in blocks; either of them recurs."""
-    names = {row[k] for row in rows}
+def _has_measures(rows: Sequence[Sequence[str]], k: int) -> bool:
+    """Return whether a column holds names, no numbers, of which each topic, in a block of lines, has the same."""
     topics = [row[1 - k] for row in rows]
-    n_topics, n_blocks = len(set(topics)), 1 + sum(a != b for a, b in pairwise(topics))
-    recurs = len(names) == 1 or n_topics <= len(rows) / 2
-    return recurs and n_blocks == n_topics and not any(is_finite(name) for name in names)
+    blocks = [
+        {row[k] for _, row in block} for _, block in groupby(zip(topics, rows, strict=True), lambda pair: pair[0])
+    ]
+    are_names = not any(is_finite(row[k]) for row in rows)
+    return are_names and len(blocks) == len({*topics}) and all(names <= blocks[0] for names in blocks[1:2])
 
 
 def _read_head(path: Path) -> list[list[str]]:
