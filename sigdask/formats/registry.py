@@ -400,7 +400,7 @@ FORMATS: dict[str, Format] = {
         "trec:read_trec",
         "runs, one file per system, --gold QRELS; or what trec_eval -q prints; order=score|rank, if both differ",
         signature=(Signature(check="trec:sniff"),),
-        options=("order=score|rank",),
+        options=("order=score|rank", "topics=1|2"),
         metrics=("ap",),
         roles=(),
         traits=("metrics",),
