@@ -65,6 +65,7 @@ PUBTATOR = re.compile(r"([^|\t\s]+)\|[ta]\|")
 
 SIGNATURE = re.compile(
     r'"(spans|entities|ents|ner|entity_mentions|\w+_(spans|entities|ner|extracts)|extracts)"\s*:\s*[\[{]'
+    r'|^\s*\[\s*(\[\s*\]\s*,\s*)*\[\s*\{[^{}]*"(start|end)(_offset)?"'
     r'|"labels?"\s*:\s*\{\s*"[^"]*"\s*:\s*(\{\s*"[^"]*"\s*:\s*)?\[\s*\[\s*\d'
     r'|"annotations"\s*:\s*\[\s*\{[^\[]*"(result|value|start_offset)"|"locations"\s*:'
     r'|"(labels?|annotations?|predictions?)"\s*:\s*\[\s*(\[\s*("[^"]*"\s*,\s*)?\d+\s*,\s*\d+|\{[^{}]*"(start|end)(_offset)?")'
@@ -90,7 +91,7 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Return whether the first file has keys of spans, columns of offsets or PubTator's lines, or is MUC's with gold."""
+    """Return whether the first file has keys of spans, columns of offsets or lines of PubTator; or MUC's with gold."""
     path = sources[0].path
     if gold is None:
         return _has_gold(path, options) and '_extracts"' in read_head(path)
