@@ -37,7 +37,7 @@ from sigdask.text import capitalize_first, format_list, suggest_name
 
 Value = TypeVar("Value")
 
-INDEX_NAME = "index"
+INDEX_NAME = "Unnamed: 0"
 """Name given to a first column without one, as pandas writes its index."""
 
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
