@@ -95,12 +95,36 @@ def spell(name: str, value: Any = None) -> str:
     equals, mark = (" = ", '"') if is_plan else ("=", "'")
     if isinstance(value, bool):
         return f"{key}{equals}{str(value).lower() if is_plan else value}"
+    if name == "ignore":
+        return f"{key}{equals}[{_quote(str(value), mark)}]"
     if name in {"columns", "label_map"}:
         first, _, second = str(value).partition("=")
         second = _quote(second, mark) if name == "columns" else f"[{mark}{second}{mark}]"
         pair = f"{first} = {second}" if is_plan else f"'{first}': {second}"
         return f"{key}{equals}{{{pair}}}"
     return f"{key}{equals}{_quote(str(value), mark)}"
+
+
+def spell_map(new: str, old: str) -> str:
+    """Return the option that replaces one label by another, as the running front end writes it.
+
+    Examples
+    --------
+    >>> spell_map("PER", "per")
+    "label_map={'PER': ['per']}"
+    >>> with use_interface("command line"):
+    ...     spell_map("PER", "per"), spell_map("Cause(e1,e2)", "cause")
+    ('--map PER=per', "--map @FILE with the line 'Cause(e1,e2)<tab>cause'")
+    """
+    interface = get_interface()
+    if interface == "command line":
+        has_marks = any(mark in new + old for mark in ",=\t") or new.startswith("@")
+        if has_marks:
+            return f"{spell('label_map', '@FILE')} with the line '{new}<tab>{old}'"
+        return spell("label_map", f"{new}={old}")
+    if interface == "plan":
+        return f'map = {{"{new}" = ["{old}"]}}'
+    return f"label_map={{{new!r}: [{old!r}]}}"
 
 
 def spell_in(text: str) -> str:

@@ -648,7 +648,7 @@ class ReadingOptions(TypedDict, total=False):
     columns: Columns
     label_map: Annotated[
         Sequence[tuple[str, tuple[str, ...]]],
-        Option("Replace the labels FROM by TO.", (), metavar="TO=FROM,FROM", repeats=True),
+        Option("Replace the labels FROM by TO.", (), metavar="TO=FROM,FROM|@FILE", repeats=True),
     ]
     ignore: Ignore
     align: Annotated[

@@ -88,7 +88,7 @@ def _read_and_compare(
 
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "columns": formats.parse_columns,
-    "label_map": lambda texts: tuple(map(formats.parse_map, texts)),
+    "label_map": formats.parse_maps,
     "references": lambda paths: tuple(map(as_path, paths)),
     "documents": as_path,
     "group_file": as_path,

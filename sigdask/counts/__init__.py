@@ -753,7 +753,7 @@ def _build_item_arguments(
             raise InputError(
                 f"column {column!r} has {format_count(len(values), 'value')} for {format_count(n_items, 'item')}"
             )
-    item_ids = None if ids is None else Texts.from_values(ids).compact()
+    item_ids = None if ids is None else Texts.from_values(ids)
     return {"n_items": n_items, "ids": item_ids, "groups": groups or {}, "name": name, "warnings": tuple(notes)}
 
 

@@ -14,7 +14,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Bools
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError, MissingItemsError
-from sigdask.interface import spell
+from sigdask.interface import spell, spell_map
 from sigdask.options import Missing
 from sigdask.text import format_list
 
@@ -27,12 +27,6 @@ BLOCK = 1 << 16
 
 CLEAR_ITEMS = 30
 """Items from which on a share of them is no chance."""
-
-MAX_RENAMED, RENAMED_SHARE = 20, 0.2
-"""Labels of a system that may be renamed, and the share of items that this must make right to be noted."""
-
-OFTEN = 0.1
-"""Share of labels unknown to gold from which on they are named in the first lines."""
 
 FEW_NAMES = 256
 """Up to this number, checking names one by one is faster than with an array."""
@@ -240,64 +234,32 @@ def check_complete(
     )
 
 
-def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> list[str]:
-    """Return a warning for each system with mostly, or only, labels that do not occur in gold, and a note on others."""
+def check_foreign_labels(gold: Factor, predictions: Mapping[str, Factor], *, are_files: bool = False) -> list[str]:
+    """Return a warning on labels that gold never has; raise an error for a system that has no other labels.
+
+    With `are_files`, the error names options of reading files.
+    """
     gold_labels = {*gold.levels}
-    is_label_set = 2 * len(gold_labels) <= len(gold)  # otherwise gold has free answers
-    warnings: list[str] = []
-    few_foreign: list[str] = []
-    is_often_foreign = False
+    foreign: list[str] = []
     for name, column in predictions.items():
         outside = np.array([level not in gold_labels for level in column.levels], np.bool_)
-        n_outside = int(np.count_nonzero(outside[column.codes])) if len(outside) else 0
-        if not n_outside or (n_outside < len(column) and not is_label_set):
+        is_outside = outside[column.codes] if len(outside) else np.zeros(0, np.bool_)
+        n_outside = int(np.count_nonzero(is_outside))
+        if not n_outside:
             continue
-        example = column[int(np.argmax(outside[column.codes]))]
-        if 2 * n_outside <= len(column):
-            few_foreign.append(f"{name} {n_outside:,} of {len(column):,} (such as {example!r})")
-            is_often_foreign |= n_outside >= OFTEN * len(column)
-            continue
-        gold_label = gold[int(np.argmax(outside[column.codes]))]
+        k = int(np.argmax(is_outside))
         if n_outside == len(column):
-            problem = (
-                f"{name}: none of its labels occurs in the gold standard (such as {example!r} where gold has "
-                f"{gold_label!r}), so none is correct"
+            remedy = "write the labels of systems as gold has them"
+            if are_files:
+                remedy = f"leave it out ({spell('ignore', name)} for a column), or replace its labels: "
+                remedy += spell_map(str(gold[k]), str(column[k]))
+            raise InputError(
+                f"{name}: 0 of its {len(column):,} labels occur in the gold standard (it has {str(column[k])!r} where "
+                f"gold has {str(gold[k])!r}; gold has {format_list(sorted(map(str, gold_labels)), 8)})",
+                remedy=remedy,
             )
-        else:
-            problem = (
-                f"{name}: {n_outside:,} of {len(column):,} labels do not occur in the gold standard (such as "
-                f"{example!r})"
-            )
-        remedy = f"replace labels with {spell('label_map', 'NEW=OLD')}, or choose another column"
-        foreign = {level.strip().casefold() for level in column.levels if level not in gold_labels}
-        if foreign & {level.casefold() for level in gold_labels}:
-            remedy = f"some differ only in case; change them with {spell('label_map')}"
-        warnings.append(ScopeNote(f"{problem}; {remedy}"))
-    if few_foreign:
-        note = f"labels that gold never has, so they are never correct: {format_list(few_foreign)}"
-        warnings.append(ScopeNote(note) if is_often_foreign else note)
-    return [*warnings, *_describe_renamed_labels(gold, predictions)]
-
-
-def _describe_renamed_labels(gold: Factor, predictions: Mapping[str, Factor]) -> Iterator[ScopeNote]:
-    """Yield a note on a system that would be right much more often if its labels were renamed one to one."""
-    if not 1 < len(gold.levels) <= MAX_RENAMED or len(gold) < CLEAR_ITEMS:
-        return
-    for name, column in predictions.items():
-        if len(column.levels) > MAX_RENAMED or {*column.levels}.isdisjoint(gold.levels):
-            continue
-        counts = np.zeros((len(column.levels), len(gold.levels)), np.int64)
-        np.add.at(counts, (column.codes, gold.codes), 1)
-        usual = [str(gold.levels[k]) for k in counts.argmax(axis=1)]
-        is_right = [str(level) == label for level, label in zip(column.levels, usual, strict=True)]
-        is_same = [[str(level) == str(label) for label in gold.levels] for level in column.levels]
-        n_right = counts[np.array(is_same)].sum()
-        if len({*usual}) == len(usual) and counts.max(axis=1).sum() - n_right > RENAMED_SHARE * len(gold):
-            k = is_right.index(False)
-            yield ScopeNote(
-                f"{name}: its label {str(column.levels[k])!r} mostly stands where gold has {usual[k]!r}. If its "
-                f"labels have other names or numbers than those of gold, change them with {spell('label_map')}"
-            )
+        foreign.append(f"{name} {n_outside:,} of {len(column):,} (such as {str(column[k])!r})")
+    return [f"labels that gold never has, so they are never correct: {format_list(foreign)}"] if foreign else []
 
 
 def describe_foreign_types(known: Collection[str], used: Mapping[str, Sequence[str]], noun: str = "types") -> list[str]:
@@ -318,9 +280,7 @@ def describe_foreign_types(known: Collection[str], used: Mapping[str, Sequence[s
             is_clear |= 2 * len(foreign) >= len(names)
     foreign_names = sorted({name for names in used.values() for name in names} - {*known})
     pairs = [(lowered[name.casefold()], name) for name in foreign_names if name.casefold() in lowered]
-    maps = [  # types without roles
-        spell("label_map", "=".join(name.partition("(")[0] for name in pair)) for pair in pairs
-    ]
+    maps = [spell_map(*(name.partition("(")[0] for name in pair)) for pair in pairs]  # types without roles
     if not parts:
         return []
     case = f". Some differ only in case: {maps[0]}" if maps else ""

@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.texts import FEW_TEXTS, Texts
+from sigdask.counts.texts import FEW_TEXTS, Texts, to_arrow_integers, to_integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,21 +43,36 @@ class Factor(Sequence[str]):
         if isinstance(values, Factor):
             return values
         column = Texts.from_values(values)
-        if len(column) <= FEW_TEXTS:
-            texts = column.tolist()
-            code_of = {text: code for code, text in enumerate(sorted({*texts}))}
-            return Factor(
-                Texts.from_values(code_of), np.array([code_of[text] for text in texts], get_code_type(len(code_of)))
-            )
-        is_run_start = np.ones(len(column), np.bool_)  # runs of the same text, as groups often are
-        is_run_start[1:] = ~column[1:].equals_column(column[:-1])
-        runs = column if is_run_start.all() else column[is_run_start]
-        order, tied = runs.sorted
-        run_codes = np.empty(len(runs), np.int64)
-        run_codes[order] = np.cumsum(~tied) - 1
-        codes = run_codes if runs is column else run_codes[np.cumsum(is_run_start) - 1]
-        levels = runs[order[~tied]].compact()
-        return Factor(levels, codes.astype(get_code_type(len(levels))))
+        if len(column) > FEW_TEXTS:
+            return Factor.from_arrow(column.array)
+        texts = column.tolist()
+        code_of = {text: code for code, text in enumerate(sorted({*texts}))}
+        codes = np.array([code_of[text] for text in texts], get_code_type(len(code_of)))
+        return Factor(Texts.from_values(code_of), codes)
+
+    @staticmethod
+    def from_arrow(values: Any) -> Factor:
+        """Encode texts of Arrow, whether they are a dictionary or not; a null is an empty text."""
+        import pyarrow as pa
+
+        if not pa.types.is_dictionary(values.type):
+            values = Texts.from_arrow(values).array
+        encoded = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        encoded = encoded if pa.types.is_dictionary(encoded.type) else encoded.dictionary_encode()
+        if encoded.null_count:
+            return Factor.from_arrow(encoded.cast(pa.large_string()))
+        texts, own_codes = Texts.from_arrow(encoded.dictionary), to_integers(encoded.indices)
+        order, tied = texts.sorted
+        rank = np.empty(len(texts), np.int64)
+        rank[order] = np.cumsum(~tied) - 1
+        levels = texts[order[~tied]]
+        return Factor(levels, rank[own_codes].astype(get_code_type(len(levels))))[:]
+
+    def to_arrow(self) -> Any:
+        """Return the column as a dictionary array of Arrow."""
+        import pyarrow as pa
+
+        return pa.DictionaryArray.from_arrays(to_arrow_integers(self.codes), self.levels.array)
 
     def __len__(self) -> int:
         return len(self.codes)

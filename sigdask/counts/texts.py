@@ -1,7 +1,8 @@
-"""Columns of texts stored in one buffer instead of as Python objects: ids, labels and group columns.
+"""Columns of texts as Arrow arrays instead of Python objects: ids, labels and group columns.
 
-The texts of a column are in one buffer of UTF-8, with the start and end of each. They are compared and sorted eight
-bytes at a time as integers. UTF-8 sorts as the characters do.
+The texts of a column are in one buffer of UTF-8, which sorts as the characters do. `pyarrow.compute` works on long
+columns. Short ones are handled by Python, because importing `pyarrow.compute` takes longer than that. Conversions go
+through buffers: those that pyarrow offers for lists and NumPy import pandas, which takes half a second.
 
 Texts of items for display are looked up on demand. No metric uses them.
 """
@@ -18,26 +19,16 @@ from typing import Any, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.io.caches import cached_njit
-
-Bytes = NDArray[np.uint8]
-Offsets = NDArray[Any]
+from sigdask.errors import InputError
 
 WORD = 8
-"""Bytes compared at a time. A buffer has so many bytes of padding after its last text."""
+"""Bytes that are compared at a time."""
 
-CHUNK = 1 << 20
-"""Bytes, or texts, gathered at a time."""
+BLOCK = 1 << 16
+"""Texts handled at a time, so that intermediate arrays stay small."""
 
-FEW_TEXTS = 4096
-"""Up to this number, building a set of texts is faster than sorting them."""
-
-
-MANY_TEXTS = 2**17
-"""From this number on, a compiled function is faster including the time to load it."""
-
-FEW_SORTED = 256
-"""Up to this number, Python sorts and joins texts faster than arrays do."""
+FEW_TEXTS = 256
+"""Up to this number, Python handles texts as fast as Arrow does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +37,8 @@ class Texts(Sequence[str]):
 
     Attributes
     ----------
-    buffer : uint8 array
-        UTF-8, with `WORD` bytes of padding; may contain other columns as well.
-    starts, stops : array of int, shape (n,)
-        Beginning and end of each text in the buffer.
+    array : pyarrow.LargeStringArray, length n
+        The texts, none of which is null.
 
     Examples
     --------
@@ -58,57 +47,83 @@ class Texts(Sequence[str]):
     ('a', True, False)
     """
 
-    buffer: Bytes
-    starts: Offsets
-    stops: Offsets
+    array: Any
 
     @staticmethod
     def from_values(values: Iterable[Any]) -> Texts:
-        """Build a column from texts, or from values that `str` converts."""
+        """Build a column from texts, or from values that `str` converts.
+
+        Raises
+        ------
+        InputError
+            A text contains half of a surrogate pair, which UTF-8 cannot hold.
+        """
         if isinstance(values, Texts):
             return values
         strings = [value if isinstance(value, str) else str(value) for value in values]
         joined = "".join(strings)
-        if joined.isascii():
-            sizes, content = list(map(len, strings)), joined.encode()
-        else:
-            encoded = [text.encode("utf-8", "surrogatepass") for text in strings]
-            sizes, content = list(map(len, encoded)), b"".join(encoded)
-        return Texts._from_buffer(np.frombuffer(content + bytes(WORD), np.uint8), np.array(sizes, np.int64))
+        try:
+            content = joined.encode()
+        except UnicodeEncodeError as error:
+            text = next(text for text in strings if joined[error.start] in text)
+            raise build_unicode_error(text) from None
+        sizes = list(map(len, strings if len(content) == len(joined) else map(str.encode, strings)))
+        return Texts.from_bytes(content, np.cumsum([0, *sizes], dtype=np.int64))
 
     @staticmethod
-    def _from_buffer(buffer: Bytes, sizes: NDArray[np.int64]) -> Texts:
-        """Build a column from a buffer in which the texts follow each other."""
-        ends = np.zeros(len(sizes) + 1, get_offset_type(len(buffer)))
-        np.cumsum(sizes, out=ends[1:])
-        return Texts(buffer, ends[:-1], ends[1:])
+    def from_bytes(content: Any, offsets: NDArray[np.int64]) -> Texts:
+        """Build a column from the UTF-8 bytes of all texts, and the n + 1 offsets at which they begin and end."""
+        import pyarrow as pa
+
+        buffers = pa.py_buffer(offsets), pa.py_buffer(content)
+        return Texts(pa.LargeStringArray.from_buffers(len(offsets) - 1, *buffers))
+
+    @staticmethod
+    def from_arrow(values: Any) -> Texts:
+        """Build a column from an array or chunked array of Arrow; a null becomes an empty text."""
+        import pyarrow as pa
+
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        if values.type != pa.large_string():
+            values = values.cast(pa.large_string())
+        return Texts(values.fill_null("") if values.null_count else values)
+
+    def to_arrow(self) -> Any:
+        """Return the texts as an array of Arrow's large strings."""
+        return self.array
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return len(self.array)
 
     @overload
     def __getitem__(self, which: int) -> str: ...
     @overload
     def __getitem__(self, which: slice | NDArray[Any]) -> Texts: ...
     def __getitem__(self, which: Any) -> str | Texts:
-        if isinstance(which, slice | np.ndarray):
-            return Texts(self.buffer, self.starts[which], self.stops[which])
-        return self.buffer[self.starts[which] : self.stops[which]].tobytes().decode("utf-8", "surrogatepass")
+        if not isinstance(which, slice | np.ndarray):
+            text: str = self.array[int(which)].as_py()
+            return text
+        if isinstance(which, slice) and (which.step or 1) == 1:
+            return Texts(self.array[which])
+        rows = np.arange(len(self))[which]
+        if len(self) <= FEW_TEXTS:
+            texts = self.tolist()
+            return Texts.from_values([texts[row] for row in rows.tolist()])
+        return Texts(self.array.take(to_arrow_integers(rows)))
 
     def __iter__(self) -> Iterator[str]:
-        if len(self) <= FEW_TEXTS:
-            return iter(self.tolist())
-        parts = (self[first : first + FEW_TEXTS] for first in range(0, len(self), FEW_TEXTS))
-        return chain.from_iterable(part.tolist() for part in parts)
+        return chain.from_iterable(part.tolist() for part in self._iter_parts())
+
+    def _iter_parts(self) -> Iterator[Texts]:
+        return (self[first : first + BLOCK] for first in range(0, len(self), BLOCK))
 
     def __contains__(self, text: object) -> bool:
-        if len(self) <= FEW_SORTED:
-            return text in self.tolist()
         return isinstance(text, str) and bool(self.equals_text(text).any())
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Texts):
-            return len(self) == len(other) and bool(self.equals_column(other).all())
+            return bool(self.array.equals(other.array))
         return isinstance(other, tuple | list) and len(self) == len(other) and all(map(str.__eq__, self, other))
 
     __hash__ = None  # type: ignore[assignment]
@@ -122,230 +137,159 @@ class Texts(Sequence[str]):
 
     def tolist(self) -> list[str]:
         """Return the texts as a list."""
-        if not len(self):
-            return []
-        first, last = int(self.starts.min()), int(self.stops.max())
-        if last - first > CHUNK and last - first > 4 * self.n_bytes + CHUNK:
-            return self.compact().tolist()
-        content = self.buffer[first:last].tobytes()
-        spans = zip((self.starts - first).tolist(), (self.stops - first).tolist(), strict=True)
-        if content.isascii():
-            text = content.decode()
-            return [text[a:b] for a, b in spans]
-        return [content[a:b].decode("utf-8", "surrogatepass") for a, b in spans]
+        texts: list[str] = self.array.to_pylist()
+        return texts
 
-    def _encode(self) -> list[bytes]:
-        """Return the texts as UTF-8."""
-        return [text.encode("utf-8", "surrogatepass") for text in self.tolist()]
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Positions in `content` at which the texts begin and end, shape (n + 1,)."""
+        start, offsets = self.array.offset, self.array.buffers()[1]
+        return np.frombuffer(offsets or bytes(8), np.int64)[start : start + len(self) + 1]
+
+    @property
+    def content(self) -> NDArray[np.uint8]:
+        """Bytes of the texts, and possibly of others before and behind them."""
+        return np.frombuffer(self.array.buffers()[2] or b"", np.uint8)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Length of each text in bytes."""
-        return self.stops.astype(np.int64) - self.starts
-
-    @property
-    def n_bytes(self) -> int:
-        """Total length of the texts in bytes."""
-        return int(self.sizes.sum())
+        return np.diff(self.offsets)
 
     @cached_property
     def is_ascii(self) -> bool:
         """Whether all characters are ASCII."""
-        if not len(self):
-            return True
-        content = self.buffer[int(self.starts.min()) : int(self.stops.max())]
-        return all(content[k : k + CHUNK].tobytes().isascii() for k in range(0, len(content), CHUNK))
-
-    def get_words(self, offset: int, rows: NDArray[Any] | None = None) -> NDArray[np.uint64]:
-        """Return eight bytes of each text from `offset` on as a number; the numbers sort like the bytes.
-
-        Texts that end earlier are padded with zeros.
-        """
-        windows: NDArray[Any] = np.ndarray((len(self.buffer) - WORD + 1,), ">u8", self.buffer, strides=(1,))
-        result = np.empty(len(self) if rows is None else len(rows), np.uint64)
-        for k in range(0, len(result), CHUNK // WORD):  # keeps intermediate arrays in the cache
-            block = slice(k, k + CHUNK // WORD) if rows is None else rows[k : k + CHUNK // WORD]
-            positions = self.starts[block].astype(np.int64) + offset
-            n_left = np.clip(self.stops[block] - positions, 0, WORD)
-            positions[n_left == 0] = 0
-            cut = (8 * (WORD - n_left)).astype(np.uint64)
-            half = cut >> np.uint64(1)  # a shift by 64 bits does nothing
-            cut -= half
-            result[k : k + CHUNK // WORD] = windows[positions].astype(np.uint64) >> half >> cut << half << cut
-        return result
+        offsets = self.offsets
+        return all(
+            self.content[offsets[k] : offsets[min(k + BLOCK, len(self))]].tobytes().isascii()
+            for k in range(0, len(self), BLOCK)
+        )
 
     def equals_text(self, text: str) -> NDArray[np.bool_]:
         """Return a mask of the texts that equal a given one."""
-        is_equal: NDArray[np.bool_] = self.sizes == len(text.encode("utf-8", "surrogatepass"))
-        is_equal[is_equal] = self[is_equal].equals_column(
-            Texts.from_values([text])[np.zeros(np.count_nonzero(is_equal), np.intp)]
-        )
-        return is_equal
+        if len(self) <= FEW_TEXTS:
+            return np.array([own == text for own in self.tolist()], np.bool_)
+        return _compare("equal", self.array, Texts.from_values([text]).array[0])
 
     def equals_column(self, other: Texts) -> NDArray[np.bool_]:
         """Return a mask of the rows in which another column of the same length has the same text."""
-        is_equal: NDArray[np.bool_] = self.sizes == other.sizes
-        offset, rows = 0, np.flatnonzero(is_equal)
-        while len(rows):
-            fits = self.get_words(offset, rows) == other.get_words(offset, rows)
-            is_equal[rows[~fits]] = False
-            offset += WORD
-            rows = rows[fits]
-            rows = rows[self.sizes[rows] > offset]
-        return is_equal
+        if len(self) <= FEW_TEXTS:
+            return np.array([own == text for own, text in zip(self.tolist(), other.tolist(), strict=True)], np.bool_)
+        return _compare("equal", self.array, other.array)
 
     @cached_property
     def sorted(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The order that sorts the texts by their bytes, and a mask of positions in it that repeat the text before."""
-        if len(self) <= FEW_SORTED and len({*(texts := self._encode())}) == len(texts):
-            ranked = sorted(range(len(texts)), key=texts.__getitem__)
-            return np.array(ranked, np.int32), np.zeros(len(texts), np.bool_)
-        order = np.arange(len(self), dtype=np.int32 if len(self) < 2**31 else np.int64)
-        tied = np.ones(len(self), np.bool_)
-        tied[:1] = False
-        step = CHUNK // WORD
-        if all(_is_ascending(self[k : k + step + 1], tied[k + 1 : k + step + 1]) for k in range(0, len(self), step)):
-            return order, tied
-        tied[1:] = True
-        offset, sizes = self._count_shared_bytes(), self.sizes
-        while tied.any():
-            in_group = tied.copy()
-            in_group[:-1] |= tied[1:]
-            positions = np.flatnonzero(in_group)
-            rows = order[positions]
-            ends = sizes[rows].max() <= offset
-            words = sizes[rows].astype(np.uint64) if ends else self.get_words(offset, rows)
-            tied_now = tied[positions]
-            if (words[1:] < words[:-1])[tied_now[1:]].any():
-                inner = np.argsort(words) if tied_now[1:].all() else np.lexsort((words, np.cumsum(~tied_now)))
-                order[positions] = rows[inner]
-                words = words[inner]
-            tied[positions[1:]] = tied_now[1:] & (words[1:] == words[:-1])
-            if ends:
-                break
-            offset += WORD
-        return order, tied
+        n = len(self)
+        code_type = np.int32 if n < 2**31 else np.int64
+        if n <= FEW_TEXTS:
+            texts = self.tolist()
+            rows = sorted(range(n), key=texts.__getitem__)
+            repeats = [k > 0 and texts[rows[k]] == texts[rows[k - 1]] for k in range(n)]
+            return np.array(rows, code_type), np.array(repeats, np.bool_)
+        tied = np.zeros(n, np.bool_)
+        if _compare("less_equal", self.array[:-1], self.array[1:]).all():
+            tied[1:] = self[1:].equals_column(self[:-1])
+            return np.arange(n, dtype=code_type), tied
+        order, places = self._sort()
+        alike = self[order[places]]
+        tied[places[1:]] = alike[1:].equals_column(alike[:-1])
+        return order.astype(code_type), tied
 
-    def _count_shared_bytes(self) -> int:
-        """Return the length of the prefix in bytes that all texts share, such as "item-"; texts end with zeros."""
-        longest, offset = int(self.sizes.max(initial=0)), 0
-        while offset < longest:
-            words = self.get_words(offset)
-            if differing := int(np.bitwise_or.reduce(words ^ words[0])):
-                return offset + WORD - (differing.bit_length() + 7) // 8
-            offset += WORD
-        return 0
+    def _sort(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the stable order, and the places in it of texts that the first eight bytes do not tell apart.
+
+        These are the bytes after the common prefix. They nearly always decide, and numpy sorts integers several times
+        faster than Arrow sorts texts.
+        """
+        from pyarrow import compute
+
+        ends = compute.min_max(self.array).as_py()
+        first, last = (end.encode() for end in ends.values())
+        n_shared = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+        words = self._get_words(n_shared)
+        order = np.argsort(words)
+        words = words[order]
+        is_open = np.zeros(len(self), np.bool_)
+        is_open[1:] = words[1:] == words[:-1]
+        is_open[:-1] |= is_open[1:]
+        places = np.flatnonzero(is_open)
+        rows = np.sort(order[places])
+        order[places] = rows[to_integers(compute.array_sort_indices(self[rows].array))]
+        return order, places
+
+    def _get_words(self, start: int) -> NDArray[np.uint64]:
+        """Return eight bytes of each text from `start` on as numbers that sort like them; short ones end with zeros."""
+        first, last = self.offsets[[0, -1]].tolist()
+        padded = np.append(self.content[first:last], np.zeros(WORD, np.uint8))
+        windows: NDArray[Any] = np.ndarray((last - first + 1,), ">u8", padded, strides=(1,))
+        words = np.empty(len(self), np.uint64)
+        for k in range(0, len(self), BLOCK):
+            offsets = self.offsets[k : k + BLOCK + 1] - first
+            n_missing = np.clip(WORD + start - np.diff(offsets), 0, WORD).astype(np.uint64)
+            half = n_missing << np.uint64(2)  # a shift by 64 bits does nothing, so shift twice
+            words[k : k + BLOCK] = windows[offsets[:-1] + start].astype(np.uint64) >> half >> half << half << half
+        return words
 
     @cached_property
     def are_unique(self) -> bool:
         """Whether no text occurs twice."""
-        if len(self) <= FEW_TEXTS and "sorted" not in vars(self):
+        if len(self) <= FEW_TEXTS:
             return len(set(self.tolist())) == len(self)
         return not self.sorted[1].any()
 
     def canonicalize(self) -> Texts:
-        """Return the texts in Unicode's form NFC, in which ids are compared; self if they are in that form already.
-
-        Raises
-        ------
-        UnicodeEncodeError
-            For half of a surrogate pair, which UTF-8 cannot hold.
-        """
+        """Return the texts in Unicode's form NFC, in which ids are compared; self if they are in that form already."""
         if self.is_ascii:
             return self
         strings = self.tolist()
-        joined = "\n".join(strings)
-        joined.encode()
-        if unicodedata.is_normalized("NFC", joined):  # no character composes with the end of a line
+        if unicodedata.is_normalized("NFC", "\n".join(strings)):  # no character composes with the end of a line
             return self
         return Texts.from_values(unicodedata.normalize("NFC", text) for text in strings)
 
-    def compact(self) -> Texts:
-        """Return the column with a buffer that holds only its texts; self if its buffer is like that already."""
-        sizes = self.sizes
-        if len(self.buffer) == WORD + int(sizes.sum()) and (self.stops[:-1] == self.starts[1:]).all():
-            return self
-        buffer = np.zeros(int(sizes.sum()) + WORD, np.uint8)
-        position = 0
-        for block in self._iter_blocks(0):
-            buffer[position : position + len(block)] = block
-            position += len(block)
-        packed = Texts._from_buffer(buffer, sizes)
-        if "sorted" in vars(self):
-            vars(packed)["sorted"] = self.sorted
-        return packed
-
-    def iter_framed(self) -> Iterator[Bytes]:
+    def iter_framed(self) -> Iterator[Any]:
         """Yield the texts as blocks of bytes, with the size of each text before it (64 bits, little-endian)."""
-        if len(self) > FEW_SORTED:
-            yield from self._iter_blocks(WORD)
-        else:
-            yield self._framed
+        if len(self) <= FEW_TEXTS:
+            encoded = [text.encode() for text in self.tolist()]
+            yield b"".join(len(text).to_bytes(8, "little") + text for text in encoded)
+            return
+        from pyarrow import compute, large_binary
 
-    @cached_property
-    def _framed(self) -> Bytes:
-        framed = (len(text).to_bytes(WORD, "little") + text for text in self._encode())
-        return np.frombuffer(b"".join(framed), np.uint8)
-
-    def _iter_blocks(self, frame: int) -> Iterator[Bytes]:
-        ends = np.cumsum(self.sizes + frame)
-        total = int(ends[-1]) if len(ends) else 0
-        cuts = np.unique([0, *np.searchsorted(ends, np.arange(CHUNK, total, CHUNK)).tolist(), len(self)])
-        for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-            block = self[first:last]
-            sizes = block.sizes
-            if len(self) >= MANY_TEXTS:
-                out = np.empty(int(sizes.sum()) + frame * len(block), np.uint8)
-                copy_texts(self.buffer, block.starts, block.stops, frame, out)
-                yield out
-                continue
-            offsets = np.cumsum(sizes) - sizes
-            flat = np.arange(int(sizes.sum()))
-            body = self.buffer[flat + np.repeat(block.starts - offsets, sizes)]
-            if not frame:
-                yield body
-                continue
-            out = np.empty(len(flat) + frame * len(block), np.uint8)
-            heads = offsets + frame * np.arange(len(block))
-            out[heads[:, None] + np.arange(frame)] = sizes.astype("<u8").view(np.uint8).reshape(-1, frame)
-            out[flat + np.repeat(frame * np.arange(1, len(block) + 1), sizes)] = body
-            yield out
+        nothing = Texts.from_values([""]).array.cast(large_binary())[0]
+        for part in self._iter_parts():
+            frames = Texts.from_bytes(part.sizes.astype("<i8").tobytes(), 8 * np.arange(len(part) + 1))
+            columns = (frames.array.cast(large_binary()), part.array.cast(large_binary()))
+            framed = Texts(compute.binary_join_element_wise(*columns, nothing))
+            yield framed.content[framed.offsets[0] : framed.offsets[-1]]
 
 
-@cached_njit()
-def copy_texts(buffer, starts, stops, frame, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Write texts one after the other, each behind its size in `frame` bytes, little-endian."""
-    position = 0
-    for k in range(len(starts)):
-        start, size = np.int64(starts[k]), np.int64(stops[k]) - np.int64(starts[k])
-        for shift in range(frame):
-            out[position + shift] = (size >> (8 * shift)) & 255
-        position += frame
-        for byte in range(size):
-            out[position + byte] = buffer[start + byte]
-        position += size
+def build_unicode_error(text: str) -> InputError:
+    """Return the error for a text that UTF-8 cannot hold."""
+    return InputError(f"{text!r}: a name or id that cannot be written in UTF-8; change it")
 
 
-def _is_ascending(texts: Texts, tied: NDArray[np.bool_]) -> bool:
-    """Return whether the texts are sorted; mark in `tied` the rows that repeat the text before."""
-    sizes = texts.sizes
-    rows, offset = np.arange(1, len(texts)), 0
-    tied[:] = False
-    while len(rows):
-        ends = int(sizes[rows].max()) <= offset
-        previous, current = (
-            (sizes[rows - 1], sizes[rows])
-            if ends
-            else (texts.get_words(offset, rows - 1), texts.get_words(offset, rows))
-        )
-        if (previous > current).any():
-            return False
-        rows = rows[previous == current]
-        if ends:
-            tied[rows - 1] = True
-            break
-        offset += WORD
-    return True
+def to_arrow_integers(rows: NDArray[Any]) -> Any:
+    """Return integers as an array of Arrow."""
+    import pyarrow as pa
+
+    content = np.ascontiguousarray(rows, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(content), [None, pa.py_buffer(content)])
+
+
+def to_integers(values: Any) -> NDArray[np.int64]:
+    """Return integers of Arrow, none of which is null."""
+    import pyarrow as pa
+
+    return np.frombuffer(values.cast(pa.int64()).buffers()[1], np.int64)[values.offset : values.offset + len(values)]
+
+
+def _compare(name: str, *columns: Any) -> NDArray[np.bool_]:
+    """Return the truth values of a comparison of Arrow."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    result = compute.call_function(name, columns).cast(pa.uint8())
+    return np.frombuffer(result.buffers()[1], np.bool_)[result.offset : result.offset + len(result)]
 
 
 def join_columns(columns: Sequence[Texts]) -> Texts:
@@ -356,12 +300,9 @@ def join_columns(columns: Sequence[Texts]) -> Texts:
     >>> join_columns([Texts.from_values(["a"]), Texts.from_values(["b", "c"])]).tolist()
     ['a', 'b', 'c']
     """
-    if len(columns) == 1:
-        return columns[0]
-    compacted = [column.compact() for column in columns]
-    content = [column.buffer[: column.n_bytes] for column in compacted]
-    buffer = np.concatenate([*content, np.zeros(WORD, np.uint8)])
-    return Texts._from_buffer(buffer, np.concatenate([column.sizes for column in compacted]))  # noqa: SLF001  # its own kind
+    import pyarrow as pa
+
+    return Texts(pa.concat_arrays([column.array for column in columns]))
 
 
 def find_positions(column: Texts, texts: Texts) -> NDArray[np.intp]:
@@ -375,11 +316,6 @@ def find_positions(column: Texts, texts: Texts) -> NDArray[np.intp]:
     order = np.empty(len(texts), np.intp)
     order[texts.sorted[0]] = column.sorted[0]
     return order
-
-
-def get_offset_type(size: int) -> type[np.unsignedinteger[Any]]:
-    """Return the smallest integer type that holds offsets into a buffer of this size."""
-    return np.uint32 if size < 2**32 else np.uint64
 
 
 class ScopeNote(str):

@@ -26,6 +26,7 @@ from sigdask.formats.reading.options import (
     parse_columns,
     parse_format,
     parse_map,
+    parse_maps,
     parse_source,
 )
 from sigdask.formats.reading.tables import cache_tables, describe_unknown_columns, read_table
@@ -34,8 +35,8 @@ from sigdask.formats.resolve import TABLE, describe_reading, resolve_format
 from sigdask.interface import spell
 from sigdask.io import addresses, as_path, prefetch_files
 
-__all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source", "cache_tables", "detect", "may_have_metric", "parse_columns",
-           "parse_format", "parse_map", "parse_source", "read"]  # fmt: skip
+__all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source", "cache_tables", "detect",
+           "may_have_metric", "parse_columns", "parse_format", "parse_map", "parse_maps", "parse_source", "read"]  # fmt: skip
 
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 

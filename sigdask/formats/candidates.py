@@ -28,9 +28,9 @@ from sigdask.formats.reading.columns import MISSING
 from sigdask.formats.reading.converted import choose_sheet
 from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines, open_bytes
 from sigdask.formats.reading.json_records import read_head
-from sigdask.formats.reading.options import parse_format
+from sigdask.formats.reading.options import Options, parse_format
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
-from sigdask.formats.roles import check_roles
+from sigdask.formats.roles import Roles, check_roles, describe_columns, resolve_roles
 from sigdask.formats.tables.notation import convert_decimal_commas
 from sigdask.interface import spell
 from sigdask.io import as_path
@@ -39,32 +39,54 @@ from sigdask.text import format_list, suggest_name
 TRUE = frozenset({"1", "true", "t", "yes", "y", "+", "tp", "1.0"})
 FALSE = frozenset({"0", "false", "f", "no", "n", "-", "fp", "0.0"})
 
+__all__ = ["CandidateColumns", "read"]
+
+XML_START = re.compile(r"(?s)(?:\s|<\?[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<candidates\b")
+UCS_ENDINGS = (".ds", ".ds.gz")
+
+CANDIDATE = "candidate"
+"""Name of the id column."""
 
 ROLES = ("gold", "item")
 """Roles of columns that a user can name."""
 
+OPTIONS = {"auto": ("sheet", "decimal"), "table": ("sheet", "decimal"), "ucs": (), "mwetoolkit": ()}
+"""Formats and their options."""
+
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """The column names that a format of candidates uses for ids, gold standard and measures.
+    """The column names that a format of candidates uses for ids, gold standard and measures, as patterns.
 
     Attributes
     ----------
     gold : tuple of str
-        Columns of the gold standard, by name or pattern (`b.*`).
+        Columns of the gold standard.
     measures : tuple of str
-        Columns of measures. If there is none, every other column of numbers is one.
+        Columns of measures.
     ids : tuple of str
         Columns that together name a candidate.
     """
 
-    gold: tuple[str, ...] = ()
-    measures: tuple[str, ...] = ()
-    ids: tuple[str, ...] = ()
+    gold: tuple[str, ...]
+    measures: tuple[str, ...]
+    ids: tuple[str, ...]
 
-    def select_names(self, patterns: Sequence[str], names: Sequence[str]) -> list[str]:
-        """Return the names that match one of the patterns."""
-        return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
+    def find_roles(self, table: FileTable, choices: CandidateColumns) -> Roles:
+        """Return the roles of the columns by this format."""
+        gold = (choices.gold_column,) if choices.gold_column else _select_names(self.gold, table)
+        if len(gold) > 1:
+            raise _build_gold_error(table, gold)
+        measures = (*_select_names(self.measures, table), *choices.smaller)
+        columns = {"gold": gold, "item": choices.ids or _select_names(self.ids, table), "score": measures}
+        return Roles({role: names for role, names in columns.items() if names})
+
+
+def _select_names(patterns: Sequence[str], table: FileTable) -> tuple[str, ...]:
+    return tuple(name for name in table.columns if any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
+UCS_COLUMNS = Conventions(gold=("b.*",), measures=("am.*",), ids=("l1", "l2"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +96,12 @@ class CandidateColumns:
     Attributes
     ----------
     columns : mapping of str to str
-        Roles of columns: "gold", by default `gold`, or the only column that the format names so; and "item", by default
-        one with a usual name. {"item": "A+B"} joins columns that together name a candidate.
+        Roles of columns: "gold" and "item", by default those with a usual name. {"item": "A+B"} joins columns that
+        together name a candidate.
     format : str
         "table", "ucs", "mwetoolkit" or "auto". A table has options after the name: "table:sheet=NAME,decimal=,".
     measures : tuple of str
-        Empty takes every column of numbers.
+        Empty takes the columns that the format names, or every column of a table whose name has no other role.
     smaller : tuple of str
         Measures for which a smaller score is better.
     ignore : tuple of str
@@ -114,14 +136,15 @@ class CandidateColumns:
     def __post_init__(self) -> None:
         check_roles(self.columns, ROLES)
         name, settings = parse_format(self.format)
-        allowed = {"auto": ("sheet", "decimal"), "table": ("sheet", "decimal"), "ucs": (), "mwetoolkit": ()}
-        if name not in allowed:
-            raise InputError(f"unknown format {name!r}{suggest_name(name, allowed)}; formats: {', '.join(allowed)}")
-        if wrong := [key for key in settings if key not in allowed[name]]:
-            raise InputError(f"format {name}: no option {wrong[0]!r}; it has: {', '.join(allowed[name]) or 'none'}")
+        if name not in OPTIONS:
+            raise InputError(f"unknown format {name!r}{suggest_name(name, OPTIONS)}; formats: {', '.join(OPTIONS)}")
+        if wrong := [key for key in settings if key not in OPTIONS[name]]:
+            raise InputError(f"format {name}: no option {wrong[0]!r}; it has: {', '.join(OPTIONS[name]) or 'none'}")
 
 
-def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usual: Conventions) -> Candidates:
+def build_candidates(
+    table: FileTable, conventions: Conventions | None, choices: CandidateColumns, name: str
+) -> Candidates:
     """Build candidates from a table.
 
     Raises
@@ -130,34 +153,29 @@ def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usu
         A column is missing, or a cell is invalid. The message names file and line.
     """
     _check_names(table, choices)
-    gold_name = choices.gold_column or _find_gold_name(table, usual)
-    gold = _read_gold(table, gold_name, choices)
-    id_names = choices.ids or (usual.ids if {*usual.ids} <= {*table.columns} else ())
-    if not id_names and (id_name := table.find_column(("id", "candidate", "cand", "item", "candid"))) is not None:
-        id_names = (id_name,)
-    ids = _build_ids(table, id_names)
-    excluded = {gold_name, *id_names, *choices.ignore}
-    others = [column for column in table.list_other_columns(*excluded) if column not in excluded]
-    texts = {column: Texts.from_values(table.columns[column]) for column in others if not table.is_numeric(column)}
-    table = convert_decimal_commas(table, texts, parse_format(choices.format)[1].get("decimal"))
-    names, left_out = _select_measures(table, choices, usual, others)
+    roles = conventions.find_roles(table, choices) if conventions else _find_roles(table, choices)
+    gold_name, id_names = roles.get("gold"), roles.list_all("item")
+    if gold_name is None:
+        raise _build_gold_error(
+            table, [c for c in roles.unknown if {*map(str.lower, table.columns[c])} <= TRUE | FALSE]
+        )
+    measures = choices.measures or tuple(dict.fromkeys((*roles.list_all("score"), *roles.unknown)))
+    if not measures:
+        remedy = "add a column for each measure"
+        raise InputError("no column of scores besides the gold standard and ids", file=table.path, remedy=remedy)
     for measure in choices.smaller:
-        if measure not in names:
-            raise _missing_column_error(table.path, measure, "measure", names)
-    text = (
-        "no score, but every measure must score every candidate; remove the candidate, or leave the column out "
-        f"with {spell('ignore')}"
-    )
-    scores = [table.get_complete_numbers(measure, text) for measure in names]
-    notes = [*table.notes]
-    if left_out:
-        notes.append(
-            f"{table.path}: {format_list(left_out, limit=6)}: no measures, left out (choose with {spell('measures')})"
-        )
+        if measure not in measures:
+            raise _build_missing_error(table.path, measure, "measure", measures)
+    left_out = [c for c in table.columns if c not in {gold_name, *id_names, *measures, *choices.ignore}]
+    notes = [f"{table.path}: {format_list(left_out, limit=6)}: no measures, left out"] if left_out else []
+    remedy = f"remove the candidate, or leave the column out with {spell('ignore')}"
+    scores = [
+        table.get_complete_numbers(measure, f"no score, but every measure needs one; {remedy}") for measure in measures
+    ]
+    gold, ids = _read_gold(table, gold_name, choices), _build_ids(table, id_names)
     try:
-        candidates = Candidates(
-            tuple(names), gold, np.array(scores), frozenset(choices.smaller), ids, name, tuple(notes)
-        )
+        smaller = frozenset(choices.smaller)
+        candidates = Candidates(measures, gold, np.array(scores), smaller, ids, name, (*table.notes, *notes))
         candidates.check()
         if not choices.one_of_many:
             candidates.check_gold()
@@ -168,68 +186,73 @@ def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usu
 
 def _check_names(table: FileTable, choices: CandidateColumns) -> None:
     """Raise if a column is missing or is requested twice."""
-    for measure in choices.measures:
-        if choices.measures.count(measure) > 1:
-            raise InputError(f"measure {measure!r} is named twice")
-    for column in (*choices.measures, *choices.ids, *([choices.gold_column] if choices.gold_column else [])):
+    others = (*choices.ids, *([choices.gold_column] if choices.gold_column else []))
+    for column in (*choices.measures, *others):
         if column not in table.columns:
-            raise _missing_column_error(table.path, column, "column", list(table.columns))
-    conflicts = {*choices.measures} & {choices.gold_column, *choices.ids, *choices.ignore}
-    if conflicts:
-        raise InputError(f"column {min(map(str, conflicts))!r} is a measure and something else", remedy="choose one")
+            raise _build_missing_error(table.path, column, "column", list(table.columns))
+        if choices.measures.count(column) > 1:
+            raise InputError(f"measure {column!r} is named twice")
+        if column in choices.measures and column in {*others, *choices.ignore}:
+            raise InputError(f"column {column!r} is a measure and something else", remedy="choose one")
 
 
-def _missing_column_error(path: object, column: str, noun: str, names: Sequence[str]) -> InputError:
+def _find_roles(table: FileTable, choices: CandidateColumns) -> Roles:
+    """Return the roles of the columns of a table by their names; columns without a role must be measures."""
+    chosen = Options(columns=choices.columns, ignore=(*choices.ignore, *choices.measures))
+    roles = resolve_roles(table, chosen)
+    texts = [name for name in roles.unknown if not table.is_numeric(name)]
+    if texts and not choices.measures and "gold" in roles:
+        ways = [" ".join(spell("ignore", name) for name in texts)]
+        measures = [*roles.list_all("score"), *(name for name in roles.unknown if name not in texts)]
+        ways += [" ".join(spell("measures", name) for name in measures)] if measures else []
+        raise InputError(
+            f"no numbers in {format_list(list(map(repr, texts)))}, so these are no measures",
+            file=table.path,
+            remedy=f"choose {', or '.join(ways)}.\n{describe_columns(table)}",
+        )
+    return roles
+
+
+def _build_missing_error(path: object, column: str, noun: str, names: Sequence[str]) -> InputError:
     names_text = format_list(names, limit=20) + suggest_name(column, names)
     return InputError(f"no {noun} {column[:1000]!r}; {noun}s: {names_text}", file=path)
 
 
-def _find_gold_name(table: FileTable, usual: Conventions) -> str:
-    """Return the name of the gold-standard column."""
-    matching = usual.select_names(usual.gold, list(table.columns))
-    if len(matching) == 1:
-        return matching[0]
-    lowered = {column.lower(): column for column in table.columns}
-    if "gold" in lowered:
-        return lowered["gold"]
-    likely = matching or [column for column, cells in table.columns.items() if _are_truth_values(cells)]
-    hint = f"; {' or '.join(map(repr, likely[:6]))} may be it" if likely else ""
-    raise InputError(
-        "no column 'gold' that says which candidates are true",
+def _build_gold_error(table: FileTable, names: Sequence[str]) -> InputError:
+    """Return the error for a table in which no column, or several, may say which candidates are true."""
+    ways = [spell("columns", f"gold={name}") for name in names] or [spell("columns", "gold=COLUMN")]
+    return InputError(
+        f"{'several columns' if len(names) > 1 else 'no column'} of the gold standard, which says what is true",
         file=table.path,
-        remedy=f"name it with {spell('columns', 'gold=COLUMN')}{hint}",
+        remedy=f"choose {', or '.join(ways)}.\n{describe_columns(table)}",
     )
-
-
-def _are_truth_values(cells: Sequence[str]) -> bool:
-    """Return whether the cells are two different truth values."""
-    words = {cell.lower() for cell in {*cells}}
-    return len(words) == 2 and words <= TRUE | FALSE
 
 
 def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArray[np.int8]:
     """Return the gold standard, with `UNKNOWN` for empty cells where they are allowed."""
     cells = list(table.columns[name])
     codes: dict[str, int] = {}
-    for cell in {*cells}:
-        where = f"{table.path}, line {table.lines[cells.index(cell)]}, column {name!r}: found {cell[:40]!r}"
-        if cell in MISSING and cell not in choices.positive:
-            if not choices.partial:
-                remedy = f"if only a random sample was judged, add {spell('partial')}"
-                raise InputError(f"{where}, expected 1 or 0, true or false; {remedy}")
+    for cell in dict.fromkeys(cells):
+        if cell in MISSING and cell not in choices.positive and choices.partial:
             codes[cell] = UNKNOWN
-        elif choices.positive:
+        elif choices.positive and cell not in MISSING:
             codes[cell] = int(cell in choices.positive)
         elif cell.lower() in TRUE | FALSE:
             codes[cell] = int(cell.lower() in TRUE)
         else:
             remedy = f"if the column holds labels, name those of true candidates with {spell('positive')}"
-            raise InputError(f"{where}, expected 1 or 0, true or false; {remedy}")
+            if cell in MISSING:
+                remedy = f"if only a random sample was judged, add {spell('partial')}"
+            raise InputError(
+                f"column {name!r}: found {cell[:40]!r}, expected 1 or 0, true or false",
+                file=table.path,
+                line=table.lines[cells.index(cell)],
+                remedy=remedy,
+            )
     for label in choices.positive:
         if label not in codes:
-            raise InputError(
-                f"{table.path}, column {name!r}: no label {label!r}; labels: {format_list(sorted(codes), limit=10)}"
-            )
+            labels = format_list(sorted(codes), limit=10)
+            raise InputError(f"column {name!r}: no label {label!r}; labels: {labels}", file=table.path)
     return np.array([codes[cell] for cell in cells], np.int8)
 
 
@@ -237,48 +260,20 @@ def _build_ids(table: FileTable, names: Sequence[str]) -> Texts | None:
     """Return unique ids, joined from several columns if there are several."""
     if not names:
         return None
-    cells = [table.columns[name] for name in names]
-    ids = list(cells[0]) if len(cells) == 1 else ["\t".join(parts) for parts in zip(*cells, strict=True)]
+    ids = ["\t".join(parts) for parts in zip(*(table.columns[name] for name in names), strict=True)]
     columns_text = f"column{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
     first_lines: dict[str, int] = {}
     for line, item in zip(table.lines, ids, strict=True):
-        shown = " ".join(item.split("\t"))
-        if not shown.strip():
+        if not item.strip():
             raise InputError(f"{columns_text} is empty, expected a candidate's id", file=table.path, line=line)
-        if item in first_lines:
+        if (first := first_lines.setdefault(item, line)) != line:
             raise InputError(
-                f"id {shown[:200]!r} ({columns_text}) is on line {first_lines[item]} already; ids must be unique, "
-                f"join further columns: {spell('columns', 'item=A+B')}",
+                f"id {' '.join(item.split())[:200]!r} ({columns_text}) is on line {first} already; ids must be unique",
                 file=table.path,
                 line=line,
+                remedy=f"join further columns: {spell('columns', 'item=A+B')}",
             )
-        first_lines[item] = line
     return Texts.from_values(ids)
-
-
-def _select_measures(
-    table: FileTable, choices: CandidateColumns, usual: Conventions, other_columns: Sequence[str]
-) -> tuple[list[str], list[str]]:
-    """Return the columns of measures, and the columns left over (none if the user names the measures)."""
-    if choices.measures:
-        return list(choices.measures), []
-    conventional = usual.select_names(usual.measures, other_columns)
-    numeric = filter(table.is_numeric, other_columns)
-    measures = conventional or [column for column in numeric if not _are_truth_values(table.columns[column])]
-    measures += [column for column in choices.smaller if column in other_columns and column not in measures]
-    if not measures:
-        raise InputError(
-            "no column of scores besides the gold standard and ids",
-            file=table.path,
-            remedy="add a column for each measure",
-        )
-    return measures, [column for column in other_columns if column not in measures]
-
-
-XML_START = re.compile(r"(?s)(?:\s|<\?[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<candidates\b")
-
-CANDIDATE = "candidate"
-"""Name of the id column."""
 
 
 def read_mwetoolkit(path: Path) -> tuple[FileTable, Conventions]:
@@ -386,11 +381,6 @@ class _CandidateParser:
         )
 
 
-ENDINGS = (".ds", ".ds.gz")
-
-CONVENTIONS = Conventions(gold=("b.*",), measures=("am.*",), ids=("l1", "l2"))
-
-
 def read_ucs(path: Path) -> FileTable:
     """Read a UCS data set as a table; quotation marks are ordinary characters.
 
@@ -415,15 +405,12 @@ def read_ucs(path: Path) -> FileTable:
     return build_table(path, rows)
 
 
-__all__ = ["CandidateColumns", "read"]
-
-
 def _detect_layout(file: Path) -> str:
     """Return whether a file is XML of mwetoolkit, a data set of UCS, or another table."""
     head = read_head(file)
     if XML_START.match(head):
         return "mwetoolkit"
-    return "ucs" if file.name.endswith(ENDINGS) or head.startswith("##") else "table"
+    return "ucs" if file.name.endswith(UCS_ENDINGS) or head.startswith("##") else "table"
 
 
 def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str = "") -> Candidates:
@@ -449,9 +436,11 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
         if layout == "auto":
             layout = _detect_layout(file)
         if layout == "mwetoolkit":
-            table, conventions = read_mwetoolkit(file)
-        elif layout == "ucs":
-            table, conventions = read_ucs(file), CONVENTIONS
-        else:
-            table, conventions = read_table(file, choices.ignore, settings.get("decimal")), Conventions()
-        return build_candidates(table, choices, name, conventions)
+            return build_candidates(*read_mwetoolkit(file), choices, name)
+        if layout == "ucs":
+            return build_candidates(read_ucs(file), UCS_COLUMNS, choices, name)
+        table = read_table(file, choices.ignore, settings.get("decimal"))
+        if settings.get("decimal") == ",":
+            texts = {c: Texts.from_values(cells) for c, cells in table.columns.items() if not table.is_numeric(c)}
+            table = convert_decimal_commas(table, texts, ",")
+        return build_candidates(table, None, choices, name)

@@ -1,11 +1,12 @@
 """Groups of items from a separate file, for every format: a table of items, or one group per line.
 
-Items with ids are found by their ids, in any order, and the table may have more items. Without ids, items and rows have
-the same order. Ids, or else the number of rows, show whether the first row is a header.
+Items with ids are found by the column of the role item, in any order, and the table may have more items. Without ids,
+items and rows have the same order.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,12 +15,15 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
+from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines
+from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.tables import ID_NAMES, FileTable, read_table
+from sigdask.formats.reading.tables import FileTable, build_table, read_table
+from sigdask.formats.roles import describe_columns, name_role, resolve_roles
 from sigdask.interface import spell
 from sigdask.text import describe_items, format_count
 
-GROUP, DOCUMENT = "group", "document"
+GROUP, DOCUMENT, DOMAIN = "group", "document", "domain"
 """Names of columns of --groups and of --documents that have none."""
 
 
@@ -40,25 +44,37 @@ class GroupFile:
 
     @property
     def table(self) -> FileTable:
-        """The file, with its header detected in the same way as in other tables."""
-        return read_table(self.path)
+        """The file. If it is a list without a header, its column gets the name `unnamed`."""
+        if self.unnamed == DOCUMENT and not self._has_names():
+            return self._read_documents()
+        table = read_table(self.path)
+        return table if table.header else replace(table, columns={self.unnamed: next(iter(table.columns.values()))})
+
+    def _has_names(self) -> bool:
+        """Return whether the first line names a role, or the file is not delimited text."""
+        first = read_head(self.path).partition("\n")[0]
+        return not first or first[0] in "{[" or any(map(name_role, re.split("[\t,;]", first.strip())))
+
+    def _read_documents(self) -> FileTable:
+        """Read a document, or domain and document, on each line, as WMT writes them."""
+        rows: list[Row] = [(number, line.rstrip("\r\n").split("\t")) for number, line in enumerate_lines(self.path)]
+        names = [DOMAIN, DOCUMENT] if len(rows[0][1]) == 2 else [DOCUMENT]
+        for number, cells in rows:
+            if len(cells) != len(names):
+                raise build_width_error(self.path, number, len(cells), len(names))
+        return build_table(self.path, [(0, names), *rows])
 
     @property
     def names(self) -> set[str]:
         """All names that the grouping columns of this file may get."""
-        if self.unnamed == DOCUMENT:
-            return {DOCUMENT, "domain"}
-        first_row = [] if self.table.header else [cells[0] for cells in self.table.columns.values() if len(cells)]
-        numbered = (f"{self.unnamed} {name}" for name in self.table.columns)
-        return {*self.table.columns, *first_row, self.unnamed, *numbered}
+        return {DOCUMENT, DOMAIN} if self.unnamed == DOCUMENT else {*self.table.columns}
 
     def describe_columns(self) -> str:
         """Return a sentence with the names of the columns."""
-        if self.table.header:
-            return f"{self.path} has the columns {', '.join(self.table.columns)}."
-        return (
-            f"{self.path} has no header, so its column is called {self.unnamed!r}: write {spell('unit', self.unnamed)}."
-        )
+        names = [*self.table.columns]
+        if not self.table.header:
+            return f"{self.path} has no header, so its column is called {names[0]!r}: write {spell('unit', names[0])}."
+        return f"{self.path} has the columns {', '.join(names)}."
 
     def find_groups(self, counts: Counts, options: Options) -> dict[str, Factor]:
         """Return the groups of each item.
@@ -68,42 +84,40 @@ class GroupFile:
         InputError
             An item is not in the table, is in it twice, or has no group.
         """
-        if counts.ids is None:
-            return self._group_by_position(counts.n_items)
-        ids = Texts.from_values(counts.ids)
-        needed = set(ids)
-        for table in (self.table, self._headerless_table):
-            if len(table.columns) < 2 or (table.header and not needed.isdisjoint(table.columns)):
-                continue  # its first row is an item, not a header
-            usual = [name for name in table.columns if name == options.id_column or name.lower() in ID_NAMES]
-            names = [name for name in dict.fromkeys((*usual, *table.columns)) if name not in table.nested]
-            id_name = next((name for name in names if needed <= set(table.columns[name])), None)
-            if id_name is not None:
-                return self._build_factors(table, id_name, self._find_rows(table, id_name, ids))
-        if len(self.table.columns) < 2:
-            remedy = "give a table with a column of ids and one of groups"
-            raise InputError(f"one column, but items have ids ({ids[0]!r}); {remedy}", file=self.path)
-        columns = [set(cells) for cells in self._headerless_table.columns.values()]
-        best = max(columns, key=lambda cells: sum(item in cells for item in ids))
-        missing = [item for item in ids if item not in best]
-        raise InputError(
-            f"{describe_items(missing)} not in this table",
-            file=self.path,
-            remedy="add a row with the group of each item",
-        )
+        table = self.table
+        item = {"item": options.id_column} if options.id_column in table.columns else {}
+        units = tuple(name for name in options.groups if name in table.columns)
+        id_name = resolve_roles(table, Options(columns=item, groups=units)).get("item")
+        if counts.ids is not None:
+            rows = self._find_rows(table, id_name, Texts.from_values(counts.ids))
+        elif table.n_rows == counts.n_items:
+            rows = range(counts.n_items)
+        else:
+            is_header = not table.header and table.n_rows == counts.n_items + 1
+            raise InputError(
+                f"{format_count(table.n_rows, 'row')} for {format_count(counts.n_items, 'item')}",
+                file=self.path,
+                remedy=f"call the column {self.unnamed!r} in the first line, if that is a header"
+                if is_header
+                else "without ids, write one row per item in the order of the items",
+            )
+        names = [name for name in table.columns if name != id_name and name not in table.nested]
+        groups = {name: self._build_factor(table, name, rows) for name in names}
+        if self.unnamed == DOCUMENT and [*groups] == [DOMAIN, DOCUMENT]:  # documents of two domains may share a name
+            pairs = zip(groups[DOMAIN], groups[DOCUMENT], strict=True)
+            groups[DOCUMENT] = Factor.from_values(map("\t".join, pairs))
+        return groups
 
-    @property
-    def _headerless_table(self) -> FileTable:
-        """The table with its first row read as an item, not as a header."""
-        if not self.table.header or self.table.lines[0] <= 1:
-            return self.table
-        columns = {str(k): [name, *cells] for k, (name, cells) in enumerate(self.table.columns.items(), start=1)}
-        return replace(self.table, columns=columns, lines=[1, *self.table.lines], header=False, nested={})
-
-    def _find_rows(self, table: FileTable, name: str, ids: Texts) -> list[int]:
-        rows_by_id: dict[str, int] = {}
-        needed = set(ids)
-        for row, item in enumerate(table.columns[name]):
+    def _find_rows(self, table: FileTable, id_name: str | None, ids: Texts) -> list[int]:
+        """Return the row of each item."""
+        if id_name is None or len(table.columns) < 2:
+            raise InputError(
+                f"no column of items, but items have ids ({ids[0]!r})",
+                file=self.path,
+                remedy=f"name the column of ids 'item', and give each group a column.\n{describe_columns(table)}",
+            )
+        needed, rows_by_id = set(ids), dict[str, int]()
+        for row, item in enumerate(table.columns[id_name]):
             if item in needed and rows_by_id.setdefault(item, row) != row:
                 raise InputError(
                     f"item {item!r} is on line {table.lines[rows_by_id[item]]} already; an item is in one group of "
@@ -111,40 +125,17 @@ class GroupFile:
                     file=self.path,
                     line=table.lines[row],
                 )
+        if missing := [item for item in ids if item not in rows_by_id]:
+            remedy = "add a row with the group of each item"
+            raise InputError(f"{describe_items(missing)} not in this table", file=self.path, remedy=remedy)
         return [rows_by_id[item] for item in ids]
 
-    def _group_by_position(self, n_items: int) -> dict[str, Factor]:
-        tables = [self.table, self._headerless_table]
-        if not self.table.header and self.table.n_rows > 1:  # the first row may name the columns
-            columns = {cells[0]: cells[1:] for cells in self.table.columns.values()}
-            tables.append(replace(self.table, columns=columns, lines=self.table.lines[1:], header=True, nested={}))
-        table = next((table for table in tables if table.n_rows == n_items), None)
-        if table is None:
-            raise InputError(
-                f"{format_count(self.table.n_rows, 'row')} for {format_count(n_items, 'item')}; without ids, write "
-                "one row per item in the order of the items",
-                file=self.path,
-            )
-        id_name = table.find_id_column(Options()) if table.header and len(table.columns) > 1 else None
-        factors = self._build_factors(table, id_name, range(n_items))
-        if self.unnamed == DOCUMENT and not table.header and len(factors) == 2:  # domain and document
-            domains, documents = factors.values()
-            combined = Factor.from_values([f"{a}\t{b}" for a, b in zip(domains, documents, strict=True)])
-            return {DOCUMENT: combined, "domain": domains}
-        return factors
-
-    def _build_factors(self, table: FileTable, id_name: str | None, rows: Sequence[int]) -> dict[str, Factor]:
-        names = [name for name in table.columns if name != id_name and name not in table.nested]
-        factors = {}
-        for k, name in enumerate(names, start=1):
-            cells = table.columns[name]
-            for row in rows:
-                if not cells[row]:
-                    line = table.lines[row]
-                    raise InputError(f"no group of column {k}; every item needs one", file=self.path, line=line)
-            title = name if table.header and name != "value" else self.unnamed + (f" {k}" if len(names) > 1 else "")
-            factors[title] = Factor.from_values([cells[row] for row in rows])
-        return factors
+    def _build_factor(self, table: FileTable, name: str, rows: Sequence[int]) -> Factor:
+        cells = [table.columns[name][row] for row in rows]
+        if "" in cells:
+            line = table.lines[rows[cells.index("")]]
+            raise InputError(f"no group in column {name!r}; every item needs one", file=self.path, line=line)
+        return Factor.from_values(cells)
 
 
 def list_group_files(options: Options) -> list[GroupFile]:

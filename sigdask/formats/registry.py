@@ -333,7 +333,7 @@ FORMATS: dict[str, Format] = {
         "tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
         signature=(Signature(check="tagging.detection:sniff"),),
-        options=(f"scheme={'|'.join(SCHEMES)}", "docstart=skip|token", "column", "gold-column", "tokens"),
+        options=(f"scheme={'|'.join(SCHEMES)}", "docstart=skip|token", "column", "gold-column", "tokens", "mark"),
         roles=("gold", "prediction", "label_map"),
     ),
     "conllu": Format(

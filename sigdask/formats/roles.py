@@ -26,6 +26,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "case_id", "test_id", "query_id", "topic_id", "segment_id", "seg_id", "sentence_id", "sent_id", "utt_id",
         "utterance_id", "doc_id", "document_id", "record_id", "review_id", "image_id", "row_id", "row_nr",
         "row_number", "conversation_id", "request_id", "passage_id", "text_id", "claim_id", "doc_key",
+        "candidate", "cand", "candid",
     ),
     "system": (
         "system", "sys", "model", "models", "system_name", "system_id", "systemid", "model_name", "model_id",
@@ -193,7 +194,8 @@ def resolve_roles(table: NamedColumns, options: Options, part: Part | None = Non
         Two columns claim one role, a named column is not there, or an unnamed column may be the items.
     """
     given = _list_given(table, options)
-    claimed = {name_role(column)[0] for column in table.columns if len(name_role(column)) == 1} | {*given.values()}
+    claimed = {names[0] for column in table.columns if len(names := name_role(column)) == 1 and column not in given}
+    claimed |= {*given.values()}
     roles: dict[str, list[str]] = {}
     unknown, left_out, rivals = [], [column for column in options.ignore if column in table.columns], []
     for column in (*table.columns, *(name for name in table.nested if name not in table.columns)):

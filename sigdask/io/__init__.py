@@ -1,10 +1,7 @@
 """Paths of inputs: a local path, or a URL as a path that fsspec opens. Every reader takes either as a `Path`.
 
 A URL is fetched as a whole when it is first opened, and readers then use the local copy. Secrets in a URL are hidden in
-errors, records and pages.
-
-Requests have a time limit and are repeated if they may succeed later. Errors do not contain messages of the libraries,
-because these may contain credentials.
+errors, records and pages. Errors do not contain messages of the libraries, because these may contain credentials.
 """
 
 from __future__ import annotations
@@ -18,12 +15,8 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime
-from errno import ENOSPC
 from fnmatch import fnmatchcase
 from pathlib import Path, PosixPath, PurePosixPath
-from queue import Empty, Queue
-from threading import Thread
 from typing import Any, Self, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -35,149 +28,35 @@ EXTRAS = {
     "gs": ("gcsfs", "gcs"), "gcs": ("gcsfs", "gcs"),
     "abfs": ("adlfs", "azure"), "abfss": ("adlfs", "azure"), "az": ("adlfs", "azure"),
     "http": ("aiohttp", "http"), "https": ("aiohttp", "http"),
-    "hdfs": ("pyarrow", "hdfs"), "sftp": ("paramiko", "sftp"), "ssh": ("paramiko", "sftp"),
+    "sftp": ("paramiko", "sftp"), "ssh": ("paramiko", "sftp"),
 }  # fmt: skip
 """Package that each kind of URL needs, and the extra that installs it."""
 
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"})
 """Kinds of URLs without a user name."""
 
-DENIED_CODES = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken",
-                          "InvalidToken"})  # fmt: skip
-"""S3's error codes of denied access."""
-
-CONNECTION_ERRORS = (ConnectionError, EOFError, "ClientConnector", "ConnectionError", "Disconnected", "Payload",
-                     "gaierror")  # fmt: skip
-"""Errors of a missing or failing server, and parts of their names."""
-
-RETRYING_LIBRARIES = frozenset({"botocore", "aiobotocore", "google", "azure"})
-"""Libraries that retry by themselves."""
-
 CREDENTIALS_HINT = "set your credentials in the environment or in fsspec's configuration"
+
+PAUSES = (0.5, 2.0)
+"""Seconds to wait before each further attempt."""
+
+MAX_DOWNLOADS = 8
+"""Maximum number of files downloaded at the same time."""
+
+T = TypeVar("T")
 
 
 class MissingError(InputError):
     """Error for a URL that has neither a file nor a folder."""
 
 
-def build_read_error(error: BaseException, url: str) -> InputError:
-    """Return the error to raise when a URL could not be read.
-
-    Parameters
-    ----------
-    error : Exception
-        Error of fsspec, or of a library below it.
-    url : str
-        The URL, as it may be written.
-    """
-    chain = list(_iter_causes(error))
-    status = _find_status(chain)
-    # the error code with which S3 answered
-    answers = [a for cause in chain if isinstance(a := getattr(cause, "response", None), dict)]
-    codes = (answer.get("Error", {}).get("Code") for answer in answers)
-    code = next((code for code in codes if isinstance(code, str)), None)
-    denied = status in {401, 403, 407} or code in DENIED_CODES or _has_kind(chain, PermissionError, "NoCredentials")
-    slow = _has_kind(chain, TimeoutError, "Timeout")
-    broke_off = _has_kind(chain, *CONNECTION_ERRORS)
-    full = isinstance(error, OSError) and error.errno == ENOSPC
-    problem = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
-    reasons = [
-        (code == "NoSuchBucket", NO_BUCKET),
-        (denied, f"access was denied; {CREDENTIALS_HINT}"),
-        (status in {404, 410}, NO_FILE),
-        (status is not None, f"the server answers with error {status}"),
-        (slow, "the server does not answer in time; try again later"),
-        (broke_off, "the server cannot be reached, or ended the connection; check the address, or try again later"),
-        (_has_kind(chain, IsADirectoryError), "is a directory, expected a file"),
-        (_has_kind(chain, FileNotFoundError), NO_FILE),
-        (full, f"no space for a copy in {tempfile.gettempdir()}; set TMPDIR to another folder"),
-        (True, f"cannot be read ({problem})"),
-    ]
-    words = next(text for applies, text in reasons if applies)
-    return (MissingError if words in {NO_BUCKET, NO_FILE} else InputError)(words, file=url)
-
-
-NO_BUCKET, NO_FILE = "no such bucket", "no such file"
-"""What a URL that names nothing lacks."""
-
-
-def build_open_error(error: BaseException, scheme: str, url: str) -> InputError:
-    """Return the error to raise when URLs of a scheme cannot be opened at all."""
-    import fsspec
-
-    if isinstance(error, ImportError) and scheme in EXTRAS:
-        package, extra = EXTRAS[scheme]
-        return build_extra_error(package, extra, f"{url}: reading {scheme}:// URLs")
-    if isinstance(error, ImportError):
-        return InputError(f"fsspec lacks a package for {scheme}:// URLs; its documentation names it", file=url)
-    if scheme not in fsspec.available_protocols():
-        return InputError(
-            f"fsspec knows no {scheme}:// URLs; s3, gs, abfs, hdfs, http and others can be read", file=url
-        )
-    return InputError(f"{scheme}:// URLs cannot be opened here ({type(error).__name__}); {CREDENTIALS_HINT}", file=url)
-
-
-def can_retry(error: BaseException) -> bool:
-    """Return whether a failed request may succeed if repeated; not after a refusal or a library's own retries."""
-    chain = list(_iter_causes(error))
-    status = _find_status(chain)
-    if status is not None:
-        return status >= 500 or status == 429
-    if any(type(cause).__module__.partition(".")[0] in RETRYING_LIBRARIES for cause in chain):
-        return False
-    return _has_kind(chain, *CONNECTION_ERRORS) or not _has_kind(
-        chain, FileNotFoundError, PermissionError, IsADirectoryError, TimeoutError
-    )
-
-
-def _iter_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and the errors that caused it, up to ten."""
-    cause: BaseException | None = error
-    for _ in range(10):
-        if cause is None:
-            return
-        yield cause
-        cause = cause.__cause__ or cause.__context__
-
-
-def _has_kind(chain: list[BaseException], *kinds: type[BaseException] | str) -> bool:
-    """Return whether any of some errors has one of the given types, or a type whose name contains a given text."""
-    return any(
-        kind in type(cause).__name__ if isinstance(kind, str) else isinstance(cause, kind)
-        for cause in chain
-        for kind in kinds
-    )
-
-
-def _find_status(chain: list[BaseException]) -> int | None:
-    """Return the HTTP status with which the server answered, or None."""
-    for cause in chain:
-        names = ["status", "status_code", *(["code"] if type(cause).__name__ == "HttpError" else [])]
-        answer = getattr(cause, "response", None)
-        metadata = answer.get("ResponseMetadata", {}) if isinstance(answer, dict) else {}
-        for status in (*(getattr(cause, name, None) for name in names), metadata.get("HTTPStatusCode")):
-            if isinstance(status, int) and status >= 400:
-                return status
-    return None
-
-
-TIMEOUT_SECONDS = 60.0
-"""Maximum seconds until an answer, or its next bytes, must arrive."""
-
-PAUSES = (0.5, 2.0)
-"""Seconds to wait before each further attempt."""
-
-T = TypeVar("T")
-Beat = Callable[[], None]
-
-
-def run_with_retries(work: Callable[[Beat], T], url: str) -> T:
+def _request(work: Callable[[], T], url: str) -> T:
     """Return the result of work that contacts a server; it is tried up to three times.
 
     Parameters
     ----------
     work : callable
-        Function that takes a callback, which it calls whenever bytes have arrived.
+        Function that contacts the server.
     url : str
         The URL, as it may be written.
 
@@ -187,45 +66,49 @@ def run_with_retries(work: Callable[[Beat], T], url: str) -> T:
         The message has no secrets. No other error is chained to it, as that one might have some.
     """
     for pause in (*PAUSES, None):
-        answer, error = _run_in_thread(work)
-        if error is None:
-            return answer[0]
-        if pause is None or not can_retry(error):
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001  # whatever a file system raises
+            failure, may_pass = _build_read_error(error, url)
+        if pause is None or not may_pass:
             break
         time.sleep(pause)
-    assert error is not None
-    failure = build_read_error(error, url)
-    del error
     raise failure
 
 
-def _run_in_thread(work: Callable[[Beat], T]) -> tuple[list[T], BaseException | None]:
-    """Run work in a thread; return its result or error. If it shows no progress for some time, it is abandoned."""
-    messages: Queue[tuple[list[T], BaseException | None] | None] = Queue()
+def _build_read_error(error: Exception, url: str) -> tuple[InputError, bool]:
+    """Return the error to raise when a URL could not be read, and whether another attempt may succeed."""
+    chain: list[BaseException] = [error]
+    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and cause not in chain:
+        chain.append(cause)
+    names = " ".join(type(cause).__name__ for cause in chain)
+    if any(part in names for part in ("Connect", "Disconnect", "Payload", "BadHttpMessage", "EOFError", "gaierror")):
+        return InputError("the server cannot be reached, or ended the connection; try again later", file=url), True
+    codes = (getattr(cause, name, None) for cause in chain for name in ("status", "status_code", "code"))
+    status = next((code for code in codes if isinstance(code, int) and code >= 400), None)
+    if status in {401, 403, 407} or isinstance(error, PermissionError) or "NoCredentials" in names:
+        return InputError(f"access was denied; {CREDENTIALS_HINT}", file=url), False
+    if status is not None and status not in {404, 410}:
+        return InputError(f"the server answers with error {status}", file=url), status >= 500 or status == 429
+    if "Timeout" in names:
+        return InputError("the server does not answer in time; try again later", file=url), False
+    if status is not None or isinstance(error, FileNotFoundError):
+        return MissingError("no such file", file=url), False
+    problem = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
+    return InputError(f"cannot be read ({problem})", file=url), False
 
-    def run() -> None:
-        try:
-            messages.put(([work(lambda: messages.put(None))], None))
-        except BaseException as error:  # noqa: BLE001  # it is told by whoever waits
-            messages.put(([], error))
 
-    Thread(target=run, daemon=True, name="sigdask-url").start()
-    while True:
-        try:
-            outcome = messages.get(timeout=TIMEOUT_SECONDS)
-        except Empty:
-            return [], TimeoutError()
-        if outcome is not None:
-            return outcome
-
-
-MAX_DOWNLOADS = 8
-"""Maximum number of files downloaded at the same time."""
-
-_STATELESS_KEYS = frozenset(
-    ["name", "Key", "size", "Size", "type", "mimetype", "url", "StorageClass", "islink", "partial"]
-)
-"""Keys of a file's status that do not depend on its contents."""
+def _build_open_error(error: Exception, scheme: str, url: str) -> InputError:
+    """Return the error to raise when URLs of a scheme cannot be opened at all."""
+    if isinstance(error, ImportError) and scheme in EXTRAS:
+        package, extra = EXTRAS[scheme]
+        return build_extra_error(package, extra, f"{url}: reading {scheme}:// URLs")
+    if isinstance(error, ImportError):
+        return InputError(f"fsspec lacks a package for {scheme}:// URLs; its documentation names it", file=url)
+    if isinstance(error, ValueError) and "rotocol" in str(error):
+        kinds = "s3, gs, abfs, hdfs, http and others can be read"
+        return InputError(f"fsspec knows no {scheme}:// URLs; {kinds}", file=url)
+    return InputError(f"{scheme}:// URLs cannot be opened here ({type(error).__name__}); {CREDENTIALS_HINT}", file=url)
 
 
 class RemotePath(PosixPath):
@@ -328,23 +211,20 @@ class RemotePath(PosixPath):
     def iterdir(self) -> Generator[RemotePath, None, None]:
         """Yield the files and folders in this folder."""
         self._fs.invalidate_cache()
-        entries = run_with_retries(lambda _: self._fs.ls(self._fs_path, detail=True), str(self))
+        entries = _request(lambda: self._fs.ls(self._fs_path, detail=True), str(self))
         own = self._fs_path.rstrip("/")
         yield from self._build_paths(entry for entry in entries if entry["name"].rstrip("/") != own)
 
     def glob(self, pattern: str) -> Generator[RemotePath, None, None]:
         """Yield the paths in the folder itself that match a pattern; none if it cannot be listed."""
-        try:
-            children = list(self.iterdir())
-        except InputError:
-            return
-        yield from (path for path in children if fnmatchcase(path.name, pattern))
+        with suppress(InputError):
+            yield from [path for path in self.iterdir() if fnmatchcase(path.name, pattern)]
 
     def rglob(self, pattern: str) -> Generator[RemotePath, None, None]:
         """Yield the files in the folder and below that match a pattern; no folders."""
         if self._files is None:
             self._fs.invalidate_cache()
-            entries = run_with_retries(lambda _: self._fs.find(self._fs_path, detail=True), str(self))
+            entries = _request(lambda: self._fs.find(self._fs_path, detail=True), str(self))
             self._files = list(self._build_paths(entry for entry in entries.values() if entry["type"] == "file"))
         yield from (path for path in self._files if fnmatchcase(path.name, pattern))
 
@@ -370,37 +250,20 @@ class RemotePath(PosixPath):
 
     def _fetch_info(self) -> Mapping[str, Any]:
         self._fs.invalidate_cache()
-        info = run_with_retries(lambda _: self._fs.info(self._fs_path), str(self))
+        info = _request(lambda: self._fs.info(self._fs_path), str(self))
         is_listing = is_web(self._fs_path.partition("://")[0]) and split_query(self._fs_path)[0].endswith("/")
         return {**info, "type": "directory"} if is_listing else info
 
     def _fetch_copy(self, info: Mapping[str, Any]) -> _TemporaryCopy:
-        state = sorted((key, repr(value)) for key, value in info.items() if key not in _STATELESS_KEYS)
-        key = (self._url, repr(state), info.get("size"))
-        copy = _COPIES.get(key) if state else None
-        if copy is None:
-            copy = _TemporaryCopy()
-            run_with_retries(lambda beat: self._download(copy, beat), str(self))
-            dates = (info[key] for key in ("LastModified", "last_modified", "mtime", "created") if key in info)
-            if isinstance(changed := next(dates, None), datetime):
-                os.utime(copy.path, (changed.timestamp(), changed.timestamp()))
-            if state:
+        """Return a local copy, which all paths of the file share as long as its size, date and checksum stay."""
+        state = {name: repr(info[name]) for name in STATE_KEYS if name in info}
+        key = (self._url, *state.items())
+        copy = _COPIES.get(key) or _TemporaryCopy()
+        if key not in _COPIES:
+            _request(lambda: self._fs.get_file(self._fs_path, copy.path), str(self))
+            if len(state) > 1:  # the size alone does not tell that a file is the same
                 _COPIES[key] = copy
         return copy
-
-    def _download(self, copy: _TemporaryCopy, beat: Beat) -> None:
-        from fsspec.callbacks import Callback
-
-        class Beating(Callback):  # type: ignore[misc]
-            def relative_update(self, inc: int = 1) -> None:
-                super().relative_update(inc)
-                beat()
-
-        self._fs.get_file(self._fs_path, copy.path, callback=Beating())
-        size = self._get_info().get("size")
-        n_bytes = os.stat(copy.path).st_size  # noqa: PTH116
-        if isinstance(size, int) and n_bytes < size and not is_web(self._fs_path.partition("://")[0]):
-            raise EOFError(f"{n_bytes} bytes of {size}")
 
     def _build_url(self, path: str) -> str:
         """Return the URL of another path of the same file system, with the same beginning as this URL."""
@@ -412,6 +275,20 @@ class RemotePath(PosixPath):
         start = head.rfind(own_path) if own_path else head.find("://") + 3
         url = str(self._fs.unstrip_protocol(path)) if start < 0 else head[:start] + path
         return f"{url}{chained}"
+
+
+STATE_KEYS = (
+    "size",
+    "LastModified",
+    "last_modified",
+    "mtime",
+    "created",
+    "ETag",
+    "etag",
+    "md5Hash",
+    "content_settings",
+)
+"""What file systems tell of a file that changes with its content."""
 
 
 class _TemporaryCopy:
@@ -461,7 +338,7 @@ def _open_filesystem(url: str) -> tuple[Any, str]:
     try:
         fs, fs_path = fsspec.core.url_to_fs(url)
     except Exception as error:  # noqa: BLE001  # whatever a file system raises
-        failure = build_open_error(error, scheme, redact(url))
+        failure = _build_open_error(error, scheme, redact(url))
     else:
         return fs, fs_path
     raise failure
@@ -566,7 +443,7 @@ def match_pattern(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]
     fs, fs_path = _open_filesystem(wild)
     folder = _build_remote(fs, fs_path, wild)
     fs.invalidate_cache()
-    entries = run_with_retries(lambda _: fs.glob(fs_path, detail=True), redact(wild))
+    entries = _request(lambda: fs.glob(fs_path, detail=True), redact(wild))
     paths = dict(zip(entries, folder._build_paths(entries.values()), strict=True))  # noqa: SLF001
     visible = sorted(name for name in paths if "/." in fs_path or "/." not in name)  # hidden if requested explicitly
     return str(fs._strip_protocol(pattern)), [(name, paths[name]) for name in visible]  # noqa: SLF001

@@ -45,7 +45,7 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
     "f1": (labels.ratio, "harmonic mean of precision and recall; f1[LABEL]; option zero_division=0|1"),
     "f": (labels.ratio, "F_beta; f[LABEL]; options beta=NUMBER, zero_division=0|1"),
     **{
-        f"{average}-{kind}": (labels.label_average, f"{kind}, {how}; options labels=A+B, zero_division=0|1")
+        f"{average}-{kind}": (labels.label_average, f"{kind}, {how}; options labels=A+B|@FILE, zero_division=0|1")
         for average, how in _AVERAGES.items()
         for kind in _KINDS
     },
@@ -55,7 +55,10 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
         for kind in _KINDS[:3]
     },
     "subset-accuracy": (labels.subset_accuracy, "share of items whose sets of labels are right"),
-    "hamming-loss": (labels.hamming_loss, "share of wrong decisions on labels, lower is better; option labels=A+B"),
+    "hamming-loss": (
+        labels.hamming_loss,
+        "share of wrong decisions on labels, lower is better; option labels",
+    ),
     **{
         f"relation-{kind}": (
             labels.relation_ratio,

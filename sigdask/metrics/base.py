@@ -264,13 +264,16 @@ class Spec:
         Spec(name='f[LOC]:beta=2', base='f', label='LOC', options={'beta': '2'})
         >>> Spec.parse("macro-f1(labels=A+B)").options
         {'labels': 'A+B'}
+        >>> Spec.parse("macro-f1:labels=Cause-Effect(e1,e2)+Other,zero_division=1").options
+        {'labels': 'Cause-Effect(e1,e2)+Other', 'zero_division': '1'}
         """
         match = re.fullmatch(r"([^\[\]():]+)(?:\[(.*)\])?(?:\((.*)\)|:(.*))?", name.strip())
         if match is None:
             raise InputError(f"metric {name!r}: expected NAME, NAME[LABEL], NAME:OPTION=VALUE or MODULE:ATTRIBUTE")
         base, label, bracketed, unbracketed = match.groups()
         options = {}
-        for option in filter(None, (bracketed or unbracketed or "").split(",")):
+        # A comma ends a value only before another OPTION=, since labels may contain commas.
+        for option in filter(None, re.split(r",(?=\s*[a-z_]+\s*=|$)", bracketed or unbracketed or "")):
             key, equals, value = option.partition("=")
             if not equals:
                 raise InputError(f"metric {name!r}: option {option!r} should be OPTION=VALUE")

@@ -24,9 +24,11 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.interface import spell
+from sigdask.io.names import split_names
 from sigdask.metrics import base
 from sigdask.metrics.base import BoundMetric, BoundSets, Metric, Spec
 from sigdask.metrics.forms import MEAN, Formula, Ratios
+from sigdask.text import format_list
 
 Weights = tuple[tuple[int, int, int], tuple[int, int, int]]
 """Weights of (true positives, predicted, gold) in the numerator and in the denominator."""
@@ -83,7 +85,7 @@ def ratio(spec: Spec) -> Metric:
 
 
 def label_average(spec: Spec) -> Metric:
-    """Return the metric that averages a score over labels, micro or macro (option labels=A+B, default all of gold)."""
+    """Return the metric that averages a score over labels, micro or macro (option labels, default all of gold)."""
     average, _, kind = spec.base.partition("-")
     spec.check_options("labels", "zero_division", *_list_weight_options(kind))
     bind = _bind_macro if average == "macro" else _bind_micro
@@ -134,16 +136,23 @@ def select_labels(spec: Spec, counts: Counts) -> tuple[str, ...]:
         )
     if "labels" not in spec.options:
         return counts.labels
-    labels = tuple(spec.options["labels"].split("+"))
+    text = spec.options["labels"]
+    # the name of one label may contain a plus
+    labels = (text,) if text in counts.labels + counts.predicted_labels else split_names(text)
     for label in labels:
         check_label(spec.name, label, counts)
+    if not {*labels} & {*counts.labels}:
+        raise InputError(f"metric {spec.name!r}: gold has 0 of its {len(labels)} labels, so every score would be 0")
     return labels
 
 
 def check_label(name: str, label: str, counts: Counts) -> None:
     """Raise InputError for a label that occurs neither in gold nor in any system's output."""
     if label not in counts.labels + counts.predicted_labels:
-        raise InputError(f"metric {name!r}: no label {label!r}; labels of the gold data: {', '.join(counts.labels)}")
+        hint = " (labels=@FILE takes one label from each line of a file)" if ":labels=" in name else ""
+        raise InputError(
+            f"metric {name!r}: no label {label!r}; labels of the gold data: {format_list(counts.labels, 40)}{hint}"
+        )
 
 
 def _list_weight_options(kind: str) -> tuple[str, ...]:
@@ -182,6 +191,8 @@ def build_counts_metric(spec: Spec, kind: str) -> Metric:
 def _bind_single(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
     if spec.label is not None:
         check_label(spec.name, spec.label, counts)
+        if spec.label not in counts.labels:
+            raise InputError(f"metric {spec.name!r}: 0 labels {spec.label!r} in gold, so every score would be 0")
     fields = _list_count_fields(spec.label)
     if fields[0] not in counts.fields:
         if counts.labels:
@@ -309,7 +320,7 @@ def subset_accuracy(spec: Spec) -> Metric:
 
 
 def hamming_loss(spec: Spec) -> Metric:
-    """Return the metric Hamming loss: the share of (item, label) pairs that are wrong (option labels=A+B).
+    """Return the metric Hamming loss: the share of (item, label) pairs that are wrong (option labels=A+B or @FILE).
 
     With one label per item it is the share of wrong items.
     """

@@ -22,10 +22,10 @@ def draw_columns():
 @pytest.mark.parametrize("column", list(draw_columns())[:60])
 def test_texts_are_sorted_and_framed_alike(column, monkeypatch):
     wide = Texts.from_values(["before", *column, "behind"])[1:-1]  # in a buffer with other texts
-    small = wide.sorted, b"".join(block.tobytes() for block in wide.iter_framed())
-    monkeypatch.setattr(texts, "FEW_SORTED", -1)
+    small = wide.sorted, b"".join(map(bytes, wide.iter_framed()))
+    monkeypatch.setattr(texts, "FEW_TEXTS", -1)
     again = Texts.from_values(column)
-    assert small[1] == b"".join(block.tobytes() for block in again.iter_framed())
+    assert small[1] == b"".join(map(bytes, again.iter_framed()))
     assert [column[k] for k in small[0][0]] == sorted(column, key=str.encode)
     assert small[0][1].tolist() == again.sorted[1].tolist()
     if len(set(column)) == len(column):
@@ -41,7 +41,7 @@ def test_texts_are_coded_and_found_alike(column, monkeypatch):
     levels = sorted({*column}, key=str.encode)  # in Python
     assert (small.levels.tolist(), small.codes.tolist()) == (levels, [levels.index(text) for text in column])
     monkeypatch.setattr(factors, "FEW_TEXTS", -1)
-    monkeypatch.setattr(texts, "FEW_SORTED", -1)
+    monkeypatch.setattr(texts, "FEW_TEXTS", -1)
     large = factors.Factor.from_values(column)
     assert (small.levels.tolist(), small.codes.tolist()) == (large.levels.tolist(), large.codes.tolist())
     assert small.codes.dtype == large.codes.dtype

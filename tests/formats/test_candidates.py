@@ -80,7 +80,7 @@ def test_ranks_of_ucs_are_measures_where_they_are_asked_for(file):
 def test_of_several_annotations_one_is_to_be_named(file):
     names, *rows = UCS.splitlines()[2:]
     path = file("\n".join([names + "\tb.fig", *(f"{row}\t{k % 2}" for k, row in enumerate(rows))]), "x.ds")
-    with pytest.raises(InputError, match=r"'b\.TP' or 'b\.fig' may be it"):
+    with pytest.raises(InputError, match=r"columns=\{'gold': 'b\.TP'\}, or columns=\{'gold': 'b\.fig'\}"):
         read(path)
     assert read(path, CandidateColumns(columns={"gold": "b.TP"})).gold.sum() == 2
 
@@ -105,7 +105,7 @@ EXTERNAL_ENTITY = XML.replace(
         (XML.replace('name="ll_corpus" value="5.7"', 'name="t_corpus" value="5.7"'), r"'t_corpus' occurs twice"),
         (XML.replace("</candidates>", ""), r"line 32: invalid XML"),
         (XML[: XML.index("<cand ")] + "</candidates>", r"no candidate"),
-        (XML.replace('<tpclass name="reference" value="True" />', ""), r"line 13, column 'reference'"),
+        (XML.replace('<tpclass name="reference" value="True" />', ""), r"line 13: column 'reference'"),
         (XML.replace("<cand>", '<cand candid="7">'), r"line 26: id '7'"),
         (XML.replace("come", "c\x00me"), r"invalid XML"),
     ],

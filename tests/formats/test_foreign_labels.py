@@ -1,11 +1,45 @@
-"""Systems whose labels are not gold labels are named in the first lines of the report."""
+"""Labels that gold does not have: a system without any other is refused, in files and in memory."""
 
-from sigdask import compare
+import re
+
+import pytest
+
+from sigdask import InputError, compare
+from sigdask.formats import Options, parse_maps, read
+from sigdask.interface import use_interface
 
 OPTIONS = ("zero", "one", "two", "three")
 
 
-def test_python_warns_too() -> None:
-    result = compare([*OPTIONS] * 5, ["0", "1", "2", "0"] * 5, gold=["0", "1", "2", "3"] * 5)
-    assert result.score_a == 0
-    assert any("A: none of its labels occurs in the gold standard" in warning for warning in result.warnings)
+def test_lists_of_other_labels_are_refused():
+    with pytest.raises(InputError, match="A: 0 of its 20 labels occur in the gold standard"):
+        compare([*OPTIONS] * 5, ["0", "1", "2", "0"] * 5, gold=["0", "1", "2", "3"] * 5)
+
+
+@pytest.mark.parametrize("labels", [("PER", "LOC"), ("Cause-Effect(e1,e2)", "a=b"), ("x y", "it's")])
+def test_the_remedy_replaces_labels_of_any_characters(tmp_path, labels):
+    rows = [(labels[k % 2], labels[k % 2].swapcase() + "!", labels[k % 3 % 2]) for k in range(8)]
+    (tmp_path / "t.csv").write_text("gold,svm,bert\n" + "".join('"{}","{}","{}"\n'.format(*row) for row in rows))
+    with use_interface("command line"), pytest.raises(InputError, match="svm: 0 of its 8 labels") as refusal:
+        read(tmp_path / "t.csv")
+    assert "--ignore svm" in refusal.value.remedy
+    remedy = refusal.value.remedy.partition("labels: ")[2]
+    if match := re.fullmatch(r"--map @FILE with the line '(.*)'", remedy):
+        (tmp_path / "map").write_text(match[1].replace("<tab>", "\t") + "\n")
+        maps = parse_maps([f"@{tmp_path / 'map'}"])
+    else:
+        maps = parse_maps([remedy.removeprefix("--map ").strip("'").replace("'\"'\"'", "'")])
+    counts = read(tmp_path / "t.csv", options=Options(label_map=maps))
+    assert counts.field("correct")[:, 0].tolist() == [1, 0] * 4
+
+
+def test_some_labels_that_gold_lacks_are_a_warning(tmp_path):
+    (tmp_path / "t.csv").write_text("id,gold,a,b\n1,x,x,y\n2,y,z,y\n")
+    [warning] = read(tmp_path / "t.csv").warnings
+    assert "a 1 of 2 (such as 'z')" in warning
+
+
+def test_a_map_that_names_nothing_is_an_error(tmp_path):
+    (tmp_path / "t.csv").write_text("id,gold,a,b\n1,x,x,y\n2,y,x,y\n")
+    with pytest.raises(InputError, match="1 label that neither gold nor a system has: 'z'"):
+        read(tmp_path / "t.csv", options=Options(label_map=(("x", ("y", "z")),)))

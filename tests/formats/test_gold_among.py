@@ -1,10 +1,11 @@
-"""Tables of predictions whose gold labels are called `label`: `index,text,label,svm,bert`."""
+"""Tables of gold labels and predictions: `index,text,label,svm,bert`. Roles are those of the columns' names."""
 
-import json
+import re
 
 import pytest
 
-from sigdask.formats import Source, detect, read
+from sigdask import InputError
+from sigdask.formats import Options, read
 
 TABLE = """index,text,label,svm,bert
 0,"a fine film, really",pos,pos,pos
@@ -13,6 +14,7 @@ TABLE = """index,text,label,svm,bert
 3,awful,neg,neg,neg
 4,so so,neg,pos,pos
 """
+CORRECT = [[1, 1], [0, 1], [0, 1], [1, 1], [0, 0]]
 
 
 @pytest.mark.parametrize(("one", "zero"), [("pos", "neg"), ("1", "0"), ("True", "False")])
@@ -22,14 +24,57 @@ def test_labels_beside_texts_and_systems_are_read_whatever_gold_is_called(tmp_pa
     path.write_text(TABLE.replace("label", gold).replace("pos", one).replace("neg", zero))
     counts = read(path, format="labels")
     assert counts.systems == ("svm", "bert")
-    assert counts.field("correct").tolist() == [[1, 1], [0, 1], [0, 1], [1, 1], [0, 0]]
-    if gold != "gold":
-        assert detect([Source(path)]) == "labels"
+    assert counts.field("correct").tolist() == CORRECT
 
 
-def test_columns_beside_that_repeat_are_groups(tmp_path):
-    rows = [{"id": k, "domain": "ab"[k % 2], "label": "pn"[k // 3], "svm": "pn"[k % 2], "bert": "p"} for k in range(6)]
-    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    counts = read(tmp_path / "t.jsonl")
-    assert counts.systems == ("svm", "bert")
-    assert list(counts.groups["domain"]) == ["a", "b"] * 3
+def test_columns_beside_predictions_are_asked_about(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(TABLE.replace("svm,bert", "prediction,confidence").replace("label", "gold"))
+    with pytest.raises(InputError, match="What are 'confidence'") as refusal:
+        read(path, format="labels")
+    ignored = re.search(r"ignore=\['(\w+)'\]", refusal.value.remedy)[1]
+    both = re.search(r"'prediction': '([^']+)'", refusal.value.remedy)[1]
+    assert read(path, format="labels", options=Options(ignore=(ignored,))).systems == ("prediction",)
+    named = read(path, format="labels", options=Options(columns={"prediction": both}))
+    assert named.systems == ("prediction", "confidence")
+
+
+def test_a_gold_column_of_another_name_is_asked_for(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(TABLE.replace("label", "human"))
+    with pytest.raises(InputError, match="which column holds the gold standard") as refusal:
+        read(path, format="labels")
+    names = re.findall(r"'gold': '(\w+)'", refusal.value.remedy)
+    assert names == ["human", "svm", "bert"]
+    counts = read(path, format="labels", options=Options(columns={"gold": "human"}))
+    assert counts.field("correct").tolist() == CORRECT
+
+
+def test_rows_of_systems_are_predictions_of_the_same_items(tmp_path):
+    rows = [line.rsplit(",", 3) for line in TABLE.splitlines()[1:]]
+    lines = [f"{k},{name},{row[1]},{row[s]}" for s, name in ((2, "svm"), (3, "bert")) for k, row in enumerate(rows)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,model,gold,prediction", *lines]) + "\n")
+    counts = read(tmp_path / "t.csv", format="labels")
+    assert sorted(counts.systems) == ["bert", "svm"]
+    order = [counts.systems.index(name) for name in ("svm", "bert")]
+    assert counts.field("correct")[:, order].tolist() == CORRECT
+
+
+def test_files_of_systems_may_call_their_labels_gold_as_hans_does(tmp_path):
+    for name, column in (("gold", 1), ("x", 2), ("y", 3)):
+        rows = [line.rsplit(",", 3) for line in TABLE.splitlines()[1:]]
+        body = "".join(f"e{k},{row[column]}\n" for k, row in enumerate(rows))
+        (tmp_path / name).write_text(f"pairID,gold_label\n{body}")
+    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="labels")
+    assert counts.field("correct").tolist() == CORRECT
+
+
+def test_a_column_of_another_kind_is_no_group_unless_it_is_named(tmp_path):
+    (tmp_path / "gold.csv").write_text("id,gold,domain,outcome\n1,x,a,0\n2,y,b,1\n")
+    for name in "xy":
+        (tmp_path / name).write_text("id,label\n1,x\n2,y\n")
+    paths = [tmp_path / "x", tmp_path / "y"]
+    counts = read(*paths, gold=tmp_path / "gold.csv", format="labels")
+    assert not counts.groups
+    grouped = read(*paths, gold=tmp_path / "gold.csv", format="labels", options=Options(groups=("domain",)))
+    assert list(grouped.groups["domain"]) == ["a", "b"]

@@ -21,8 +21,12 @@ def read_groups(folder, text, name="groups.tsv", **options):
 def test_a_table_may_hold_several_columns_of_groups(tmp_path):
     groups = read_groups(tmp_path, "id\tspeaker\tday\n301\ts\t1\n302\tt\t1\n303\ts\t2\n304\tt\t2\n", groups=("day",))
     assert {name: list(column) for name, column in groups.items()} == {"speaker": [*"stst"], "day": [*"1122"]}
-    groups = read_groups(tmp_path, "301\ts\t1\n302\tt\t1\n303\ts\t2\n304\tt\t2\n")
-    assert list(groups) == ["group 1", "group 2"]
+    assert list(read_groups(tmp_path, "day,item\n1,304\n1,303\n2,302\n2,301\n", "groups.csv")["day"]) == [*"2211"]
+
+
+def test_a_column_that_is_named_as_a_unit_is_no_id(tmp_path):
+    table = "doc_id\ttopic\n1\t301\n1\t302\n2\t303\n2\t304\n"
+    assert list(read_groups(tmp_path, table, groups=("doc_id",))["doc_id"]) == [*"1122"]
 
 
 @pytest.mark.parametrize(
@@ -33,8 +37,11 @@ def test_a_table_may_hold_several_columns_of_groups(tmp_path):
             r"groups.tsv: 2 items \('303', '304'\) not in this table; add a row with the group of each item",
         ),
         ("topic\tc\n301\ta\n302\ta\n303\tb\n304\tb\n301\tb\n", "line 6: item '301' is on line 2 already"),
-        ("topic\tc\n301\ta\n302\t\n303\tb\n304\tb\n", "line 3: no group of column 1; every item needs one"),
-        ("a\na\nb\nb\n", r"groups.tsv: one column, but items have ids \('301'\); give a table with a column of ids"),
+        ("topic\tc\n301\ta\n302\t\n303\tb\n304\tb\n", "line 3: no group in column 'c'; every item needs one"),
+        (
+            "a\na\nb\nb\n",
+            r"groups.tsv: no column of items, but items have ids \('301'\); name the column of ids 'item'",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_table_of_groups_is_named(tmp_path, text, message):

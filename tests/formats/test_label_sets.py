@@ -8,7 +8,7 @@ import pytest
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats import Options, read
+from sigdask.formats import read
 
 METRICS = ("micro-f1", "macro-f1", "f1", "subset-accuracy", "hamming-loss", "jaccard", "samples-f1", "f1[crude]")
 LABELS = ("crude", "grain", "ship", "trade")
@@ -49,7 +49,7 @@ def folder(tmp_path_factory):
     (folder / "wide.jsonl").write_text(format_json_lines(everything))
     (folder / "with_text.jsonl").write_text(
         "".join(
-            json.dumps({"id": f"x{k}", "tokens": [f"w{k}", "x"], "labels": SETS["gold"][k], "svm": SETS["svm"][k],
+            json.dumps({"id": f"x{k}", "text": f"w{k} x", "labels": SETS["gold"][k], "svm": SETS["svm"][k],
                         "bert": SETS["bert"][k]}) + "\n"
             for k in range(40)
         )
@@ -93,21 +93,44 @@ def test_sets_read_the_same_however_they_are_written(folder, expected, files, go
     assert [(r.metric, r.score_a, r.score_b, r.n_extreme) for r in results] == expected
 
 
-def test_a_metric_of_sets_tells_that_texts_hold_several_labels(folder, expected):
-    counts = read(folder / "wide.csv", options=Options(metrics=METRICS))
-    assert counts.warnings == (f"{folder}/wide.csv: '|' separates the labels of a cell, as the chosen metrics need",)
-    results = compare_all(counts, metrics=METRICS, trials=500)
-    assert [(r.metric, r.score_a, r.score_b, r.n_extreme) for r in results] == expected
-
-
 def test_an_absent_list_is_an_error_and_an_empty_one_is_none(tmp_path):
     rows = [{"gold": ["x"], "a": [], "b": ["x"]}, {"gold": [], "a": None, "b": []}]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(InputError, match=r"a has no label for item 'line 2'; an item without any has \[\]"):
+    with pytest.raises(InputError, match=r"a has no label for item 'line 2' .*; an item without any has \[\]"):
         read(tmp_path / "t.jsonl")
     rows[1]["a"] = []
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert read(tmp_path / "t.jsonl").field("correct").tolist() == [[0, 1], [1, 1]]
+
+
+def test_a_metric_of_sets_asks_for_the_separator(folder):
+    path = folder / "one_label.csv"
+    path.write_text("id,gold,a,b\n1,x|y,x|y,x\n2,x,x,x|y\n")
+    with pytest.raises(InputError, match="labels:separator"):
+        compare_all(read(path), metrics=["samples-f1"])
+    counts = read(path, format="labels:separator=|")
+    assert compare_all(counts, metrics=["samples-f1"])[0].score_a == 1
+
+
+def test_sets_without_a_label_of_gold_are_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("id,gold,a,b\n1,x|y,z,x\n2,x,,y\n")
+    with pytest.raises(InputError, match="a: 0 of its 1 labels occur in gold"):
+        read(tmp_path / "t.csv", format="labels:separator=|")
+    (tmp_path / "t.csv").write_text("id,gold,a,b\n1,,z,x\n2,,,y\n")
+    with pytest.raises(InputError, match="gold has 0 labels"):
+        read(tmp_path / "t.csv", format="labels:separator=|")
+
+
+@pytest.mark.parametrize("labels", ["Cause-Effect(e1,e2)+a=b", "@"])
+def test_labels_of_an_average_may_contain_commas_and_equals_signs(tmp_path, labels):
+    path = tmp_path / "t.csv"
+    path.write_text('gold,a,b\n"Cause-Effect(e1,e2)",a=b,"Cause-Effect(e1,e2)"\na=b,a=b,a=b\nOther,Other,a=b\n')
+    (tmp_path / "names").write_text("Cause-Effect(e1,e2)\na=b\n")
+    names = f"@{tmp_path / 'names'}" if labels == "@" else labels
+    [r] = compare_all(read(path), metrics=[f"macro-f1:labels={names}"])
+    assert (r.score_a, r.score_b) == pytest.approx(((0 + 2 / 3) / 2, (1 + 2 / 3) / 2))
+    with pytest.raises(InputError, match="no label 'none'"):
+        compare_all(read(path), metrics=["macro-f1:labels=Other+none"])
 
 
 def test_labels_that_gold_lacks_are_named(tmp_path):

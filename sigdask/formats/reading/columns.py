@@ -24,13 +24,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.texts import WORD, Texts, get_offset_type
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError, explain_missing
 from sigdask.formats.reading.converted import convert_file
 from sigdask.formats.reading.files import MAX_COLUMNS, START_BYTES, format_cell, open_bytes
 from sigdask.interface import spell
 from sigdask.io.caches import cached_njit, inlined_njit
 from sigdask.io.compression import check_parquet
+
+WORD = 8
+"""Bytes of padding after the last byte of a file."""
 
 NOT_PLAIN = -1
 """Returned in place of the number of rows if the file is not a plain table."""
@@ -300,11 +303,28 @@ def _split_columns(
         int(np.count_nonzero(buffer[k : min(k + CHUNK_BYTES, end)] == ord("\n")))
         for k in range(start, end, CHUNK_BYTES)
     )
-    bounds = np.empty((2, width, n_lines + 1), get_offset_type(len(buffer)))
+    bounds = np.empty((2, width, n_lines + 1), np.uint32 if len(buffer) < 2**32 else np.uint64)
     n_rows = split_cells(buffer, start, end, ord(delimiter or "\0"), delimiter is not None, bounds[0], bounds[1])
     if n_rows == NOT_PLAIN:
         return None
-    return [Texts(buffer, bounds[0, k, :n_rows], bounds[1, k, :n_rows]) for k in range(width)]
+    return [_gather_texts(buffer, bounds[0, k, :n_rows], bounds[1, k, :n_rows]) for k in range(width)]
+
+
+def _gather_texts(buffer: NDArray[np.uint8], starts: NDArray[Any], stops: NDArray[Any]) -> Texts:
+    """Copy the texts of a column from the bytes of a file."""
+    offsets = np.zeros(len(starts) + 1, np.int64)
+    np.cumsum(stops - starts, out=offsets[1:])
+    content = np.empty(offsets[-1], np.uint8)
+    copy_cells(buffer, starts, offsets, content)
+    return Texts.from_bytes(content, offsets)
+
+
+@cached_njit()
+def copy_cells(buffer, starts, offsets, content):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write texts one after the other."""
+    for k in range(len(starts)):
+        for position in range(offsets[k], offsets[k + 1]):
+            content[position] = buffer[starts[k] + position - offsets[k]]
 
 
 class TypedColumn(Texts):
@@ -350,34 +370,18 @@ class TypedColumn(Texts):
             values = values.cast(pa.string())
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
             values = values.cast(pa.large_string())
-            converted = _convert_strings(values.fill_null("") if values.null_count else values)  # it imports pandas
-            filled = converted.starts < converted.stops
-            ends = converted.buffer[converted.starts[filled]], converted.buffer[converted.stops[filled] - 1]
+            converted = Texts.from_arrow(values)
+            offsets = converted.offsets
+            filled = np.diff(offsets) > 0
+            ends = converted.content[offsets[:-1][filled]], converted.content[offsets[1:][filled] - 1]
             if not any(SPACE[end].any() for end in ends):
                 return converted
         return Texts.from_values(format_cell(value).strip() for value in values.to_pylist())
 
     @property
-    def buffer(self) -> NDArray[np.uint8]:
-        """The UTF-8 bytes of all texts."""
-        return self.texts.buffer
-
-    @property
-    def starts(self) -> NDArray[Any]:
-        """The position in the buffer at which each text begins."""
-        return self.texts.starts
-
-    @property
-    def stops(self) -> NDArray[Any]:
-        """The position in the buffer at which each text ends."""
-        return self.texts.stops
-
-    def compact(self) -> Texts:
-        """Return only the texts, in a compact buffer, without the typed values."""
-        packed = self.texts.compact()
-        if "sorted" in vars(self):
-            vars(packed)["sorted"] = self.sorted
-        return packed
+    def array(self) -> Any:
+        """The texts as an array of Arrow."""
+        return self.texts.array
 
     def get_numbers(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the numbers (missing: NaN), and a mask of values that are themselves NaN or infinite."""
@@ -387,21 +391,6 @@ class TypedColumn(Texts):
         if values.null_count:
             odd &= ~values.is_null().to_numpy()
         return numbers, odd
-
-
-def _convert_strings(values: Any) -> Texts:
-    """Convert large strings of Arrow to `Texts`."""
-    import pyarrow as pa
-
-    values = pa.concat_arrays(values.chunks) if values.num_chunks != 1 else values.chunk(0)
-    _, offsets, content = values.buffers()
-    ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
-    start, stop = int(ends[0]), int(ends[-1])
-    buffer = np.zeros(stop - start + WORD, np.uint8)
-    if stop > start:
-        buffer[: stop - start] = np.frombuffer(content, np.uint8)[start:stop]
-    ends = ends - start
-    return Texts(buffer, ends[:-1], ends[1:])
 
 
 class ParquetColumns:
@@ -554,9 +543,10 @@ def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
 def _convert_texts(cells: Texts) -> NDArray[np.float64]:
     """Convert texts to numbers: plain decimals by compiled code, all other cells by Python."""
     values, odd = np.empty(len(cells)), np.empty(len(cells), np.bool_)
+    offsets, content = cells.offsets, np.append(cells.content, np.zeros(WORD, np.uint8))
     for first in range(0, len(cells), CONVERTED_CELLS):  # a column of names is left at its first block
         block = slice(first, first + CONVERTED_CELLS)
-        if parse_decimals(cells.buffer, cells.starts[block], cells.stops[block], values[block], odd[block]):
+        if parse_decimals(content, offsets[:-1][block], offsets[1:][block], values[block], odd[block]):
             rows = first + np.flatnonzero(odd[block])
             try:
                 values[rows] = to_numbers(cells[rows].tolist())
@@ -584,7 +574,7 @@ def has_numbers(cells: Texts) -> bool:
         return True
     if len(cells) <= FEW_CELLS:
         return any(_may_be_number(cell) and (cell in MISSING or is_number(cell)) for cell in cells.tolist())
-    first_bytes = cells.buffer[cells.starts[cells.sizes > 0]]
+    first_bytes = cells.content[cells.offsets[:-1][cells.sizes > 0]]
     if len(first_bytes) < len(cells):
         return True
     missing = cells[(first_bytes | 32) == ord("n")]  # of numbers "nan" alone, which is none

@@ -12,8 +12,9 @@ from sigdask.formats.reading.files import get_stem, name_by_difference
 from sigdask.formats.roles import ROLES, check_roles
 from sigdask.interface import spell
 from sigdask.io import as_path, is_present
+from sigdask.io.names import read_names
 from sigdask.options import READING_OPTIONS, Align, Missing
-from sigdask.text import format_list, is_url, redact, suggest_name
+from sigdask.text import format_count, format_list, is_url, redact, suggest_name
 
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -176,13 +177,20 @@ class Options:
         """The label map as a dict of label to the label that replaces it."""
         return {source: target for target, sources in self.label_map for source in sources}
 
-    def describe_unused_labels(self, labels: Collection[str]) -> list[str]:
-        """Return a warning for each label that the label map replaces but that is not among `labels`."""
+    def check_used_labels(self, labels: Collection[str]) -> None:
+        """Raise an error for labels that the label map replaces but that are not among `labels`."""
         unused = [source for source in self.label_mapping if source not in labels]
-        return [
-            f"{spell('label_map')}: no label {name!r} in gold or systems; labels: {format_list([*labels])}"
-            for name in unused
-        ]
+        if unused:
+            raise InputError(
+                f"{spell('label_map')}: {format_count(len(unused), 'label')} that neither gold nor a system has: "
+                f"{', '.join(map(repr, unused[:3]))}; labels: {format_list(sorted(labels), 20)}",
+                remedy="correct these labels, or leave them out",
+            )
+
+    def describe_unused_labels(self, labels: Collection[str]) -> list[str]:
+        """Check the label map as `check_used_labels` does; there is nothing else to tell."""
+        self.check_used_labels(labels)
+        return []
 
     def check_format_options(self, format_: str, choices: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> None:
         """Raise an error for an option that the format lacks, or a value not allowed; empty choices allow any."""
@@ -366,13 +374,31 @@ def parse_map(text: str) -> tuple[str, tuple[str, ...]]:
     >>> parse_map("non-entailment=neutral,contradiction")
     ('non-entailment', ('neutral', 'contradiction'))
     """
-    target, equals, source_list = text.partition("=")
-    sources = tuple(source.strip() for source in source_list.split(","))
-    if not equals or not target.strip() or not all(sources):
-        raise InputError(
-            f"label map {text!r}: expected TARGET=LABEL,LABEL, such as non-entailment=neutral,contradiction"
-        )
-    return target.strip(), sources
+    target, _, source_list = text.partition("=")
+    return _check_map_entry(text, target.strip(), [source.strip() for source in source_list.split(",")])
+
+
+def parse_maps(texts: Sequence[str]) -> LabelMap:
+    r"""Parse entries TARGET=SOURCE,SOURCE, or @FILE with an entry on each line: TARGET and its sources between tabs.
+
+    Tabs separate the labels of a file, since labels may contain commas and equals signs.
+    """
+    entries: list[tuple[str, tuple[str, ...]]] = []
+    for text in texts:
+        if not text.startswith("@"):
+            entries.append(parse_map(text))
+            continue
+        for line in read_names(text[1:]):
+            target, *sources = line.split("\t")
+            entries.append(_check_map_entry(line, target, sources, text[1:]))
+    return tuple(entries)
+
+
+def _check_map_entry(text: str, target: str, sources: Sequence[str], file: str = "") -> tuple[str, tuple[str, ...]]:
+    if not target or not sources or not all(sources):
+        expected = "TARGET<tab>LABEL<tab>LABEL" if file else "TARGET=LABEL,LABEL"
+        raise InputError(f"label map {text!r}: expected {expected}", file=file or None)
+    return target, tuple(sources)
 
 
 def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

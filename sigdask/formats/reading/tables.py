@@ -351,8 +351,9 @@ class FileTable:
         Words that come again are a text's, and labels are few.
         """
         words = Factor.from_values(cells).levels
-        if ord(" ") in words.buffer or len(words) == len(cells):
-            return len(words) == len(cells) and ord(" ") not in words.buffer
+        has_spaces = any(" " in word for word in words)
+        if has_spaces or len(words) == len(cells):
+            return len(words) == len(cells) and not has_spaces
         if 2 * len(words) <= len(cells) and len(words) <= MAX_LABELS:
             return False
         return all(any(c.isdigit() for c in word) for word in words)

@@ -44,14 +44,11 @@ def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal
     InputError
         A number has a comma, and the decimal separator is not specified.
     """
-    texts = {name: cells.compact() for name, cells in texts.items()}  # each with a buffer of its own, to be searched
     if decimal == ".":
         return replace(table, columns={**table.columns, **_remove_thousands(texts, ",")})
     pointed = {name: column for name, cells in texts.items() if (column := _replace_commas(cells)) is not None}
     if decimal == ",":
-        rest = {
-            name: Texts.from_values(cells).compact() for name, cells in table.columns.items() if name not in pointed
-        }
+        rest = {name: Texts.from_values(cells) for name, cells in table.columns.items() if name not in pointed}
         return replace(table, columns={**table.columns, **pointed, **_remove_thousands(rest, ".")})
     for name in pointed:
         row, cell = next((k, text) for k, text in enumerate(texts[name]) if "," in text)
@@ -64,16 +61,15 @@ def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal
 
 def _replace_commas(cells: Texts) -> Texts | None:
     """Return a column of numbers, some with a comma, with points instead; None for other columns."""
-    is_comma = cells.buffer == ord(",")
-    if not is_comma.any():
+    if ord(",") not in cells.content:
         return None
-    pointed = Texts(np.where(is_comma, np.uint8(ord(".")), cells.buffer), cells.starts, cells.stops)
+    pointed = Texts.from_values(cell.replace(",", ".") for cell in cells)
     return None if find_numbers(pointed) is None else pointed
 
 
 def _remove_thousands(columns: Mapping[str, Texts], mark: str) -> dict[str, Texts]:
     """Remove thousands separators from columns with compact buffers, and write decimals after a point."""
-    marked = {name: cells for name, cells in columns.items() if (cells.buffer == ord(mark)).any()}
+    marked = {name: cells for name, cells in columns.items() if ord(mark) in cells.content}
     converted = {name: Texts.from_values(remove_thousands(c, mark) for c in cells) for name, cells in marked.items()}
     return {name: cells for name, cells in converted.items() if find_numbers(cells) is not None}
 

@@ -155,6 +155,14 @@ class Chunks:
         is_same = (gold.start[indices] == self.start) & (gold.end[indices] == self.end)
         return np.asarray(is_same & (gold.type[indices] == self.type))
 
+    def cover_tokens(self, lengths: Array) -> NDArray[np.bool_]:
+        """Return which tokens of sentences with these lengths are in one of the chunks."""
+        sentence = np.repeat(np.arange(len(lengths)), lengths)
+        depth = np.zeros(len(sentence) + len(lengths) + 2, np.int64)
+        np.add.at(depth, self.start, 1)
+        np.add.at(depth, self.end, -1)
+        return np.asarray(np.cumsum(depth)[np.arange(len(sentence)) + sentence + 1] > 0)
+
     def select(self, mask: NDArray[np.bool_]) -> Chunks:
         """Return the chunks that a mask selects."""
         return Chunks(self.start[mask], self.end[mask], self.type[mask], self.sentence[mask])

@@ -159,8 +159,6 @@ def read_tagged_records(path: Path, keys: TagKeys, options: Options, labels: Cod
         words = map(str, sentence.tokens) if sentence.tokens is not None and are_tokens else blanks
         for tag, gold_tag, word in zip(sentence.tags, sentence.gold or blanks, words, strict=True):
             collector.add_token(sentence.number, tag, gold_tag, word)
-        for cells in zip(*(sentence.columns.get(name, blanks) for name in first.columns), strict=True):
-            collector.add_row(cells)
         collector.end_sentence()
         ids += [] if sentence.id is None else [sentence.id]
     columns = None
@@ -168,7 +166,7 @@ def read_tagged_records(path: Path, keys: TagKeys, options: Options, labels: Cod
         indices = {id(values): k for k, values in enumerate(first.columns.values())}
         label, gold, token = (indices.get(id(values)) for values in (first.tags, first.gold, first.tokens))
         names = tuple(map(repr, first.columns))
-        columns = FileColumns(path, names, (), label or 0, gold, token, numbered=False)
+        columns = FileColumns(path, names, len(names), label or 0, gold, token, numbered=False)
     tagged = collector.build_file(columns)
     unique_ids = tuple(ids) if len(ids) == len(tagged.starts) and len({*ids}) == len(ids) else None
     return replace(tagged, ids=unique_ids, unit="line" if unit == "line" else "record")

@@ -32,18 +32,8 @@ UTTERANCE_END = "<utt>"
 EMPTY_LINE = "an empty line"
 """End of a sentence in other formats, in words."""
 
-DIGEST_BLOCK = 1024
-"""Tokens whose cells are hashed at a time."""
-
 MAX_SENTENCE = 200
 """Maximum number of tokens of a sentence."""
-
-
-NER_PREFIX = "NE-"
-"""Prefix of label columns in historical named-entity files (HIPE): NE-COARSE-LIT, NE-FINE-LIT."""
-
-MAX_NAMED = 10
-"""Maximum number of columns that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +46,8 @@ class FileColumns:
         The file.
     names : tuple of str
         Names of the columns. Empty if the file has none.
-    digests : tuple of int
-        A hash of the cells of each column.
+    width : int
+        Number of columns.
     label : int
         Index of the column that is read as the label.
     gold, token : int or None
@@ -68,29 +58,19 @@ class FileColumns:
 
     path: Path
     names: tuple[str, ...]
-    digests: tuple[int, ...]
+    width: int
     label: int
     gold: int | None
     token: int | None
     numbered: bool = True
-
-    @property
-    def used_columns(self) -> set[int]:
-        """Indices of the columns that are read."""
-        return {column for column in (self.label, self.gold, self.token) if column is not None}
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return max(len(self.digests), len(self.names))
 
     def format_name(self, column: int) -> str:
         """Return a column's name for messages.
 
         Examples
         --------
-        >>> file = FileColumns(Path("x"), ("FORM", "UPOS"), (1, 2), 1, None, 0)
-        >>> file.format_name(1), FileColumns(Path("x"), (), (1, 2), 1, None, 0).format_name(1)
+        >>> file = FileColumns(Path("x"), ("FORM", "UPOS"), 2, 1, None, 0)
+        >>> file.format_name(1), FileColumns(Path("x"), (), 2, 1, None, 0).format_name(1)
         ('UPOS (column 2)', 'column 2 (the last)')
         """
         if not self.numbered:
@@ -100,55 +80,31 @@ class FileColumns:
         return f"column {column + 1}{' (the last)' if column == self.width - 1 else ''}"
 
 
-def is_ner_column(name: str) -> bool:
-    """Return whether a column of a historical named-entity file holds entity tags, by its name."""
-    return name.startswith(NER_PREFIX)
-
-
 def describe_scope(systems: Sequence[FileColumns], gold: FileColumns | None) -> tuple[str, ...]:
-    """Return a note on which column is scored, if files have other columns too and each file holds one system.
+    """Return a note on which column is scored, if files have other columns, too.
 
     Raises
     ------
     InputError
-        The named-entity columns of the files differ.
+        A named column of labels is another one than in the first file.
     """
-    if not systems:
+    files = [*systems, *([gold] if gold is not None else [])]
+    names = {file.names[file.label] for file in systems if file.numbered and file.label < len(file.names)}
+    is_one_file = len({file.path for file in systems}) == 1
+    if len(names) > 1 and not is_one_file:
+        raise InputError(
+            f"{', '.join(sorted(names))}: the files have other columns of labels",
+            file=systems[-1].path,
+            remedy=f"choose one by its name: {spell('format', 'conll:column=NAME')}",
+        )
+    if all(file.width <= 3 - [file.gold, file.token].count(None) for file in files):
         return ()
-    first, files = systems[0], [*systems, *([gold] if gold is not None else [])]
-    ner_files = [file for file in files if file.names and is_ner_column(file.names[file.label])]
-    for file in ner_files:
-        if file.names[file.label] != ner_files[0].names[ner_files[0].label]:
-            raise InputError(
-                f"{file.format_name(file.label)}, but {ner_files[0].format_name(ner_files[0].label)} in "
-                f"{ner_files[0].path}",
-                file=file.path,
-                remedy=f"choose one by its name: {spell('format', 'conll:column=NAME')}",
-            )
-    share_files = len({file.path for file in systems}) < len(systems)
-    if share_files or all(file.width <= len(file.used_columns) for file in files):
-        return ()
-    compared = gold_name = first.format_name(first.label)
-    if gold is None:
-        gold_name = compared if first.gold is None else first.format_name(first.gold)
-    elif gold.label != first.label or (gold.names and first.names and gold.names != first.names):
-        gold_name = f"{gold.format_name(gold.label)} of {gold.path}"
-    against = f", against {gold_name}" if gold_name != compared else ""
-    return (f"Only {compared} is scored{against}{_describe_differences(systems)}",)
-
-
-def _describe_differences(systems: Sequence[FileColumns]) -> str:
-    """Return a text about the unread columns in which the systems differ."""
+    compared = format_list([*dict.fromkeys(file.format_name(file.label) for file in systems)], 10)
     first = systems[0]
-    if any((file.width, file.label) != (first.width, first.label) for file in systems):
-        return ""
-    unread = [k for k in range(first.width) if k not in first.used_columns]
-    columns = [k for k in unread if len({file.digests[k] for file in systems}) > 1]
-    if not columns:
-        return ""
-    names = format_list([first.format_name(column) for column in columns], MAX_NAMED)
-    verbs = ("differs", "is") if len(columns) == 1 else ("differ", "are")
-    return f"; {names} {verbs[0]} between the systems and {verbs[1]} not scored"
+    gold_name = first.format_name(first.gold) if first.gold is not None else ""
+    if gold is not None and (gold.format_name(gold.label) != compared):
+        gold_name = f"{gold.format_name(gold.label)} of {gold.path}"
+    return (f"Only {compared} is scored{f', against {gold_name}' if gold_name else ''}",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,8 +201,6 @@ class SentenceCollector:
         self._documents: list[str] = []
         self._document: str | None = None
         self._n_documents = 0
-        self._rows: list[Sequence[str]] = []
-        self._digests: list[int] = []
         self._marked_ends = array("i")
         self.between = True
         self.has_tokens = False
@@ -263,18 +217,6 @@ class SentenceCollector:
             self._gold.append(self._label[gold])
         if token is not None:
             self._tokens.append(self._token[token])
-
-    def add_row(self, cells: Sequence[str]) -> None:
-        """Add all cells of a token to the column digests."""
-        self._rows.append(cells)
-        if len(self._rows) == DIGEST_BLOCK:
-            self._update_digests()
-
-    def _update_digests(self) -> None:
-        """Add the rows to the hash of each column; equal cells have equal hashes within a process."""
-        digests = self._digests or [0] * len(self._rows[0])
-        self._digests = [hash(pair) for pair in zip(digests, zip(*self._rows, strict=True), strict=True)]
-        self._rows.clear()
 
     def mark_end(self) -> None:
         """Mark the last token as the end of its sentence."""
@@ -293,8 +235,6 @@ class SentenceCollector:
     def build_file(self, columns: FileColumns | None = None) -> TaggedFile:
         """Return the collected sentences."""
         check_filled(self.path, self._lines)
-        if self._rows:
-            self._update_digests()
         arrays = (self._lines, self._starts, self._labels, self._gold, self._tokens)
         lines, starts, labels, gold, tokens = (np.array(numbers, np.int32) for numbers in arrays)
         return TaggedFile(
@@ -305,7 +245,7 @@ class SentenceCollector:
             gold=gold if len(gold) else None,
             tokens=tokens if len(tokens) else None,
             documents=tuple(self._documents) if self._n_documents else None,
-            columns=None if columns is None else replace(columns, digests=tuple(self._digests)),
+            columns=columns,
             marked_ends=np.array(self._marked_ends, np.int32),
         )
 

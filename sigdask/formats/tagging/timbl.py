@@ -22,6 +22,7 @@ from sigdask.formats.reading.files import check_filled, enumerate_lines, open_te
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.labels import build_label_counts
+from sigdask.formats.tables.predictions import join_tables
 from sigdask.formats.tagging import sentences
 from sigdask.interface import spell
 
@@ -68,7 +69,7 @@ def read_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -
     """Read classified instances, one file per setting; the gold classes of all must agree."""
     tables = [_read_instances(source.path, options) for source in sources]
     columns = replace(options.with_columns(gold="gold", prediction="predicted", item=None), align="position")
-    return build_label_counts(sources, tables, None, columns)
+    return build_label_counts(join_tables(sources, tables, None, columns), columns)
 
 
 def _read_instances(path: Path, options: Options) -> FileTable:
@@ -170,6 +171,7 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     first, other_files = files[0], files[1:]
     sentences.check_structure(first, other_files, end)
     gold_codes = sentences.get_shared_gold(files, labels)
+    options.check_used_labels(labels)
     label_map = options.label_mapping
     mapped = Codes()
     code = np.array([mapped[label_map.get(label, label)] for label in labels], np.int32)
@@ -186,10 +188,7 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
         predicted_labels=tuple(sorted(set(names) - gold_names)),
         outputs=sentences.build_outputs(code[gold_codes], list(predicted.T), first.starts, names),
         suggested=("accuracy",),
-        warnings=(
-            *sentences.describe_altered_tokens(first, other_files, tokens),
-            *options.describe_unused_labels(labels),
-        ),
+        warnings=tuple(sentences.describe_altered_tokens(first, other_files, tokens)),
     )
 
 

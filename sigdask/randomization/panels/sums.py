@@ -20,7 +20,7 @@ from sigdask.counts.checks import canonicalize_column
 from sigdask.counts.factors import Factor, group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE, CoarseLattice
-from sigdask.counts.texts import FEW_SORTED, Texts
+from sigdask.counts.texts import FEW_TEXTS, Texts
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Correlation, Ratios
 from sigdask.randomization.families.deviations import compute_swap_deviations
@@ -91,7 +91,7 @@ class SwapUnits:
                 f"column {counts.unit!r} is empty at item {position + 1}; fill it in every row. (Merged cells of a "
                 "spreadsheet have their value in the first row only)"
             )
-        if len(texts) <= FEW_SORTED:
+        if len(texts) <= FEW_TEXTS:
             units, address, content = _order_few(tuple(texts.tolist()))
             key = compute_stream_key(seed, counts.name, units)
         else:

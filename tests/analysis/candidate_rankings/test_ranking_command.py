@@ -89,7 +89,7 @@ def test_of_some_measures_a_smaller_score_is_better(run):
 @pytest.mark.parametrize(
     ("content", "arguments", "words"),
     [
-        (TABLE.replace("gold", "truth"), (), ["no column 'gold'", "'truth' may be it"]),
+        (TABLE.replace("gold", "is.idiom"), (), ["no column of the gold standard", "--columns gold=is.idiom"]),
         (TABLE.replace("c\t0", "c\t"), (), ["line 4", "column 'gold'", "--partial"]),
         (TABLE.replace("c\t0", "c\tmaybe"), (), ["line 4", "'maybe'", "--positive"]),
         (TABLE.replace("\t1\t", "\t0\t"), (), ["every one of 6 candidates is false"]),
@@ -161,3 +161,12 @@ def test_a_list_of_one_measure_has_precision_and_nothing_to_compare(run):
     data = load_output(run(TABLE, "--measure", "good", "--json", "-"))
     assert data["differences"] == data["average_precision"] == []
     assert [row["n"] for row in data["precision"]] == [1, 2, 5]
+
+
+def test_columns_of_texts_are_refused_and_each_remedy_works(run):
+    table = "id\tgold\tMI\tpattern\tt\n1\t1\t0.5\tN N\t3\n2\t0\t0.25\tA N\t1\n"
+    ways = ["--ignore pattern", "--measure MI --measure t"]
+    check_refusal(run(table), "no numbers in 'pattern'", ", or ".join(ways), "pattern: N N, A N")
+    for way in ways:
+        data = load_output(run(table, *way.split(), "--json", "-"))
+        assert [row["measure"] for row in data["measures"]] == ["MI", "t"]

@@ -1,0 +1,237 @@
+"""Gold values and predictions in tables: which columns hold them, by their names, and the rows of each item.
+
+They are in one table with a gold column and a column for each system, in rows of item, system and prediction, or in a
+gold file and one file for each system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from sigdask.counts.factors import Factor
+from sigdask.counts.fields import Bools
+from sigdask.counts.texts import Texts
+from sigdask.errors import InputError
+from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, reorder_column
+from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.reading.replicates import select_one_sample
+from sigdask.formats.reading.tables import FileTable, read_table
+from sigdask.formats.roles import Part, Roles, describe_columns, resolve_roles
+from sigdask.interface import spell
+from sigdask.io.names import split_names
+from sigdask.text import format_list
+
+Prepare = Callable[[FileTable, Sequence[str]], FileTable]
+"""Function that converts some columns of a table, such as lists of labels."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictions:
+    """Gold values, and the predictions of systems for the same items.
+
+    Attributes
+    ----------
+    table : FileTable
+        Table with the gold column.
+    gold : str
+        The gold column.
+    systems : mapping of str to (FileTable, str, row order)
+        For each system its table, its column, and the row of each item.
+    ids : Texts or None
+        Item ids, None by position.
+    notes : list of str
+        Notes on the columns and rows.
+    """
+
+    table: FileTable
+    gold: str
+    systems: Mapping[str, tuple[FileTable, str, RowOrder]]
+    ids: Texts | None
+    notes: list[str]
+
+    def read_columns(self) -> tuple[Factor, dict[str, Factor]]:
+        """Return the gold labels, and each system's labels of the same items, "" where it has none."""
+        gold = Factor.from_values(self.table.get_column(self.gold))
+        return gold, {
+            name: Factor.from_values(reorder_column(table.get_column(column), order))
+            for name, (table, column, order) in self.systems.items()
+        }
+
+    def read_groups(self, options: Options) -> dict[str, Factor]:
+        """Return the columns that are units or subsets, of the gold table or else of a system's."""
+        return {name: Factor.from_values(self._get_group(name)) for name in options.groups}
+
+    def _get_group(self, name: str) -> Sequence[str]:
+        if name not in self.table.columns:
+            for table, _, order in self.systems.values():
+                if name in table.columns:
+                    return reorder_column(table.get_column(name), order)
+        return self.table.get_column(name)
+
+    def find_present(self, n_items: int) -> Bools | None:
+        """Return whether each system has each item, shape (n_items, n_systems), or None if all have."""
+        has = np.ones((n_items, len(self.systems)), np.bool_)
+        for k, (_, _, order) in enumerate(self.systems.values()):
+            if not isinstance(order, slice):
+                has[:, k] = order >= 0
+        return None if has.all() else has
+
+
+def read_predictions(
+    sources: Sequence[Source], gold: Path | None, options: Options, prepare: Prepare = lambda table, _: table
+) -> Predictions:
+    """Read gold values and predictions from the columns that have these roles by their names or by the options."""
+    tables = [read_table(source.path, options.ignore) for source in sources]
+    if gold is not None:
+        gold_table = read_table(gold, options.ignore)
+        column = find_gold_column(gold_table, options, "gold")
+        return join_tables(sources, tables, (prepare(gold_table, [column]), column), options, prepare)
+    if len(tables) > 1:
+        for table in tables:
+            find_gold_column(table, options)
+        return join_tables(sources, tables, None, options, prepare)
+    (table,) = tables
+    column = find_gold_column(table, options)
+    roles = resolve_roles(table, options)
+    if (system := roles.get("system")) is not None and "systems" not in options.own:
+        return _join_rows(sources[0], table, system, options, prepare)
+    systems = _list_systems(table, roles, options)
+    table = prepare(table, [column, *systems])
+    table = select_one_sample(table, table.find_id_column(options), options, gold=column)
+    notes = [*table.notes, *_describe_left_out(table, roles, *systems)]
+    by_system = {name: (table, name, FILE_ORDER) for name in systems}
+    return Predictions(table, column, by_system, table.get_ids(options), notes)
+
+
+def find_gold_column(table: FileTable, options: Options, part: Part | None = None) -> str:
+    """Return the column with the role gold, or the only one without a role in a gold file."""
+    roles = resolve_roles(table, options, part)
+    if options.gold_column is not None:
+        return options.gold_column
+    columns = roles.list_all("gold") or (roles.unknown or roles.list_all("prediction") if part == "gold" else ())
+    if len(columns) == 1:
+        return columns[0]
+    others = columns or roles.unknown or roles.list_all("prediction")
+    ways = [spell("columns", f"gold={column}") for column in others]
+    end = "" if part == "gold" else f", or a gold file with {spell('gold', 'FILE')}"
+    raise InputError(
+        f"which column holds the gold standard?\n{describe_columns(table)}",
+        file=table.path,
+        remedy=f"name it: {' or '.join(ways) or spell('columns', 'gold=COLUMN')}{end}",
+    )
+
+
+def _find_prediction_column(table: FileTable, options: Options, gold: str | None) -> tuple[str, Roles]:
+    """Return the column of predictions in a system's file: by its role, or the only one besides the item."""
+    given = options.prediction_column
+    roles = resolve_roles(table, options if gold else options.with_columns(gold=None), "system")
+    if given is not None and (table.header or len(table.columns) > 1):
+        table.get_column(given)
+        return given, roles
+    columns = [column for column in roles.list_all("prediction") if column != gold]
+    columns = columns or [column for column in (*roles.unknown, *roles.list_all("gold")) if column != gold]
+    if len(columns) == 1:
+        return columns[0], roles
+    ways = [spell("columns", f"prediction={column}") for column in columns]
+    raise InputError(
+        f"which column holds predictions?\n{describe_columns(table)}",
+        file=table.path,
+        remedy=f"name it: {' or '.join(ways) or spell('columns', 'prediction=COLUMN')}",
+    )
+
+
+def _list_systems(table: FileTable, roles: Roles, options: Options) -> list[str]:
+    """Return the columns of systems in a table with a gold column: those of predictions, or those without a role."""
+    if requested := options.own.get("systems"):
+        names = [requested] if requested in table.columns else [*split_names(requested)]
+        for name in names:
+            table.get_column(name)
+        return names
+    predictions, unknown = roles.list_all("prediction"), [*roles.unknown]
+    if predictions and unknown and "prediction" not in options.columns:
+        ways = [spell("ignore", name) for name in unknown]
+        both = spell("columns", f"prediction={'+'.join((*predictions, *unknown))}")
+        raise InputError(
+            f"columns {format_list([*map(repr, predictions)])} hold predictions. What are "
+            f"{format_list([*map(repr, unknown)])}?\n{describe_columns(table)}",
+            file=table.path,
+            remedy=f"leave them out: {' '.join(ways)}, or compare them: {both}",
+        )
+    systems = [*(predictions or unknown)]
+    if not systems:
+        raise InputError(
+            f"has a gold column, but no column of predictions\n{describe_columns(table)}",
+            file=table.path,
+            remedy=f"name it: {spell('columns', 'prediction=COLUMN')}",
+        )
+    return systems
+
+
+def _describe_left_out(table: FileTable, roles: Roles, *used: str) -> list[str]:
+    columns = [column for column in (*roles.left_out, *roles.unknown) if column not in used]
+    return [f"{table.path}: left out: {format_list([*map(repr, columns)], 10)}"] if columns else []
+
+
+def join_tables(
+    sources: Sequence[Source],
+    tables: Sequence[FileTable],
+    gold: tuple[FileTable, str] | None,
+    options: Options,
+    prepare: Prepare = lambda table, _: table,
+) -> Predictions:
+    """Return the predictions of one table for each system, which has the gold values too if there is no gold table."""
+    names, notes = list_system_names(sources), list[str]()
+    columns = []
+    prepared = []
+    for table in tables:
+        own_gold = find_gold_column(table, options) if gold is None else None
+        column, roles = _find_prediction_column(table, options, own_gold)
+        columns.append((own_gold, column))
+        new = prepare(table, [column, *([own_gold] if own_gold else [])])
+        prepared.append(select_one_sample(new, new.find_id_column(options), options, gold=own_gold))
+        notes += _describe_left_out(table, roles, column, own_gold or "")
+    if gold is not None:
+        base, gold_column = gold
+        base = select_one_sample(base, base.find_id_column(options), options, gold=gold_column)
+        ids, orders, aligned = align(base, prepared, options, may_lack=True)
+    else:
+        base, gold_column = prepared[0], columns[0][0] or ""
+        ids, others, aligned = align(base, prepared[1:], options)
+        orders = [FILE_ORDER, *others]
+        _check_same_gold(prepared, [own or "" for own, _ in columns], orders)
+    systems = {
+        name: (table, column, order)
+        for name, table, (_, column), order in zip(names, prepared, columns, orders, strict=True)
+    }
+    return Predictions(base, gold_column, systems, ids, [*aligned, *notes])
+
+
+def _join_rows(source: Source, table: FileTable, system: str, options: Options, prepare: Prepare) -> Predictions:
+    """Return the predictions of rows of item, system, gold value and prediction."""
+    by_system = Factor.from_values(table.get_column(system))
+    names = [*map(str, by_system.levels)]
+    tables = [table.select_rows(by_system.equals_text(name)) for name in names]
+    inner = replace(options, ignore=(*options.ignore, system)).with_columns(system=None)
+    tables = [replace(part, columns={k: v for k, v in part.columns.items() if k != system}) for part in tables]
+    return join_tables([replace(source, name=name) for name in names], tables, None, inner, prepare)
+
+
+def _check_same_gold(tables: Sequence[FileTable], columns: Sequence[str], orders: Sequence[RowOrder]) -> None:
+    """Raise an error if tables differ in their gold columns."""
+    expected = Texts.from_values(tables[0].get_column(columns[0]))
+    for table, column, order in zip(tables[1:], columns[1:], orders[1:], strict=True):
+        gold = reorder_column(table.get_column(column), order)
+        if (is_same := gold.equals_column(expected)).all():
+            continue
+        k = int(np.argmin(is_same))
+        row = int(np.arange(len(gold))[order][k])
+        raise InputError(
+            f"gold {gold[k]!r}, but {expected[k]!r} in {tables[0].path}, line {tables[0].lines[k]}; the files must "
+            f"agree. Are {column!r} predictions? Give the gold standard with {spell('gold', 'FILE')}",
+            file=table.path,
+            line=table.lines[row],
+        )
