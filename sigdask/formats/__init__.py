@@ -17,7 +17,7 @@ from sigdask.counts.checks import suggest_group_file
 from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import files, replicates
-from sigdask.formats.reading.converted import choose_sheet, describe_unused_sheet, find_dataset
+from sigdask.formats.reading.converted import describe_unused_sheet, find_dataset
 from sigdask.formats.reading.options import (
     DEFAULTS,
     Options,
@@ -34,9 +34,11 @@ from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC
 from sigdask.formats.resolve import TABLE, describe_reading, resolve_format
 from sigdask.interface import spell
 from sigdask.io import addresses, as_path, prefetch_files
+from sigdask.io.compression import use_options
 
 __all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source", "cache_tables", "detect",
-           "may_have_metric", "parse_columns", "parse_format", "parse_map", "parse_maps", "parse_source", "read"]  # fmt: skip
+           "may_have_metric", "parse_columns", "parse_format", "parse_map", "parse_maps", "parse_source",
+           "read"]  # fmt: skip
 
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
@@ -105,7 +107,7 @@ def read(
     format_name, format_options = parse_format(format)
     if format_options:
         options = options.with_format_options(format_options)
-    with cache_tables(), _limit_resources(sources, options):
+    with cache_tables(), _limit_resources(sources, options, format_name):
         return _read_sources(sources, gold_path, format_name, options)
 
 
@@ -119,9 +121,9 @@ def _find_datasets(sources: Sequence[Source]) -> list[Source]:
 
 
 @contextmanager
-def _limit_resources(sources: Sequence[Source], options: Options) -> Iterator[None]:
+def _limit_resources(sources: Sequence[Source], options: Options, format_: str = "auto") -> Iterator[None]:
     """Limit the size of unpacked data, and raise an error for nesting that is too deep."""
-    with choose_sheet(options.sheet):
+    with use_options({"format": format_, **options.own}):
         try:
             yield
         except RecursionError:
@@ -275,7 +277,7 @@ def detect(
     """
     prefetch_files(_list_files(sources, gold, options))  # several at a time
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)
-    with cache_tables(), _limit_resources(sources, options):
+    with cache_tables(), _limit_resources(sources, options, format_):
         return resolve_format(replicates.group_replicates(sources)[0], gold, options, format_)
 
 

@@ -220,7 +220,7 @@ def _has_lines(path: Path, pattern: str) -> bool:
     return bool(lines) and all(re.fullmatch(pattern, line) for line in lines)
 
 
-SHARED_OPTIONS = ("sheet", "decimal=.|,", "max-size", "quotes=marks|text", "header=yes|no")
+SHARED_OPTIONS = ("sheet", "decimal=.|,", "max-size", "quotes=marks|text", "header=yes|no", "keys=items|systems")
 """Options of all formats."""
 
 REFERENCES = {
