@@ -402,7 +402,7 @@ FORMATS: dict[str, Format] = {
     ),
     "samples": Format(
         "samples.samples:read_samples",
-        "logs with a record per sample: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus",
+        "logs of samples: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus, SWE-bench",
         signature=(Signature(check="samples.samples:sniff"),),
         gold="none",
         content="scores",
