@@ -8,10 +8,9 @@ import shlex
 import pytest
 from click.testing import CliRunner
 
-from sigdask import read
-from sigdask.cli import main
+from sigdask.cli import commands
 from sigdask.errors import InputError
-from sigdask.formats import Options
+from sigdask.formats import Options, read
 from sigdask.formats.roles import ROLES, name_role
 from sigdask.interface import use_interface
 
@@ -64,11 +63,10 @@ def test_a_long_table_with_an_unnamed_index_is_paired_by_its_items(tmp_path, ite
 @pytest.mark.parametrize("index", ["index", "idx", "uuid", "sample_id", "row", "nr"])
 def test_two_claims_of_the_items_are_refused_and_each_remedy_reads_the_table(tmp_path, index):
     path = write_long(tmp_path / "long.csv", extra={index: range(2 * N)})
-    with pytest.raises(InputError) as raised:
+    with use_interface("command line"), pytest.raises(InputError) as raised:
         read(path)
-    assert {"item=" + index, "item=qid"} <= {*re.findall(r"'item': '([^']+)'", raised.value.remedy)} or (
-        f"'item': '{index}'" in raised.value.remedy and "'item': 'qid'" in raised.value.remedy
-    )
+    assert f"--columns item={index}," in raised.value.remedy
+    assert "--columns item=qid," in raised.value.remedy
     assert read(path, options=Options(columns={"item": "qid"})).n_items == N
     assert read(path, options=Options(ignore=(index,))).n_items == N
 
@@ -151,7 +149,7 @@ def test_a_column_without_any_score_is_refused(tmp_path):
 
 def test_a_metric_of_the_command_line_picks_a_column_of_scores(tmp_path):
     path = write_long(tmp_path / "long.csv")
-    result = CliRunner().invoke(main, ["compare", str(path), "-m", "nDCG@10", "--trials", "64", "--json", "-"])
+    result = CliRunner().invoke(commands, ["compare", str(path), "-m", "nDCG@10", "--trials", "64", "--json", "-"])
     assert result.exit_code == 0, result.output
     assert '"nDCG@10"' in result.output
     assert '"AP"' not in result.output
@@ -180,7 +178,7 @@ UNCLEAR = {
 
 def list_remedies(remedy):
     """Return the options of each way that a remedy shows."""
-    ways = re.split(r", or |: |\bChoose ", remedy)
+    ways = re.split(r", or |\bChoose ", remedy)
     options = [re.findall(r"(--(?:columns|ignore|format) (?:'[^']*'|[^ ,]+?))(?=[., )]|$)", way) for way in ways]
     return [[word for option in way for word in shlex.split(option)] for way in options if way]
 
@@ -192,14 +190,14 @@ def test_every_remedy_of_an_error_reads_the_table(tmp_path, name):
         read(path)
     assert all(column in str(raised.value) for column in UNCLEAR[name])
     remedies = list_remedies(raised.value.remedy)
-    assert len(remedies) > 1
+    assert remedies
     for options in remedies:
-        result = CliRunner().invoke(main, ["read", str(path), *options])
+        result = CliRunner().invoke(commands, ["read", str(path), *options])
         assert result.exit_code == 0, (options, result.output)
 
 
 def test_read_shows_roles_and_first_items_and_computes_nothing(tmp_path):
-    result = CliRunner().invoke(main, ["read", str(write_long(tmp_path / "long.csv", order=True))])
+    result = CliRunner().invoke(commands, ["read", str(write_long(tmp_path / "long.csv", order=True))])
     assert result.exit_code == 0, result.output
     for word in ("long", "new", "old", "qid", "AP", "nDCG@10", "index"):
         assert word in result.output
@@ -209,8 +207,8 @@ def test_read_shows_roles_and_first_items_and_computes_nothing(tmp_path):
 @pytest.mark.parametrize("option", ["no-such=1", "decimal=;", "systems"])
 def test_an_unknown_option_of_a_format_or_a_value_that_it_lacks_is_an_error(tmp_path, option):
     path = write(tmp_path / "wide.csv", {"id": IDS, "a": SCORES["x"], "b": SCORES["y"]})
-    result = CliRunner().invoke(main, ["read", str(path), "--format", f"wide:{option}"])
-    assert result.exit_code == 2, result.output
+    result = CliRunner().invoke(commands, ["read", str(path), "--format", f"wide:{option}"])
+    assert isinstance(result.exception, InputError)
 
 
 def test_no_name_has_two_roles():

@@ -111,27 +111,28 @@ def list_systems(table: FileTable, roles: Roles, options: Options) -> tuple[str,
 
 def _build_shape_error(table: FileTable, roles: Roles) -> InputError:
     """Return the error for one table that is neither wide nor long, with all ways to read it."""
-    unknown = roles.unknown
-    scores = roles.columns.get("score", ())
+    unknown, scores = roles.unknown, roles.columns.get("score", ())
+    others = sorted({*roles.columns} - {"item", "unit", "subset"})
+    joint = "+".join((*unknown, *scores))
+    are_systems = f"{spell('format', f'wide:systems={joint}')} (if all are systems)"
     ways = []
-    if unknown and roles.list_all("run", "text", *TABLE_ROLES):
-        other_roles = {role for role in roles.columns if role not in {"item", "unit", "subset"}}
-        problem = f"columns {_join(unknown)} have no role, and others do ({', '.join(sorted(other_roles))})"
-        aside = roles.list_all(*other_roles)
-        ways += [f"{' '.join(spell('ignore', name) for name in aside)} (if {_join(unknown)} are systems)"]
-        if "system" not in roles:
-            ways += [f"{spell('columns', f'system={name}')} (if it names the system of each row)" for name in unknown]
+    if unknown and others:
+        nouns = "columns" if len(unknown) > 1 else "column"
+        problem = f"{nouns} {_join(unknown)}: no role, beside columns of the roles {', '.join(others)}"
+        if len(unknown) > 1:
+            aside = " ".join(spell("ignore", name) for name in roles.list_all(*others))
+            ways.append(f"{aside} (if {_join(unknown)} are systems)")
+        elif scores and "system" not in roles:
+            ways.append(f"{spell('columns', f'system={unknown[0]}')} (if it names the system of each row)")
+        ways += [are_systems] * bool(scores)
     elif scores:
         problem = f"columns {_join(scores)} are scores of one system; a comparison needs two"
-        if len(scores) > 1:
-            ways.append(f"{spell('format', f'wide:systems={chr(43).join(scores)}')} (if they are systems)")
-        others = roles.list_all("unit", "subset", "run", "text")
-        ways += [f"{spell('columns', f'system={name}')} (if it names the system of each row)" for name in others]
-        ways.append("a file of each system")
+        ways = [are_systems] * (len(scores) > 1)
+        names = roles.list_all("unit", "subset", "run")
+        ways += [f"{spell('columns', f'system={name}')} (if it names the system of each row)" for name in names]
     else:
         problem = "has no column of scores"
-        ways.append(f"{spell('columns', 'score=COLUMN')} in a table with a column of systems, or a file of each system")
-    return build_roles_error(table, problem, ways)
+    return build_roles_error(table, problem, [*ways, "a file of each system, or a column called `system`"])
 
 
 def find_group_columns(table: FileTable, options: Options) -> list[str]:
