@@ -10,14 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sigdask.counts import Counts
 from sigdask.counts.checks import suggest_group_file
 from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
-from sigdask.formats.reading import files, replicates
+from sigdask.formats.reading import files, runs
 from sigdask.formats.reading.converted import describe_unused_sheet, find_dataset
+from sigdask.formats.reading.declared import use_table_reader
 from sigdask.formats.reading.options import (
     DEFAULTS,
     Options,
@@ -30,11 +29,13 @@ from sigdask.formats.reading.options import (
     parse_source,
 )
 from sigdask.formats.reading.tables import cache_tables, describe_unknown_columns, read_table
-from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC
+from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, add_installed_formats
 from sigdask.formats.resolve import TABLE, describe_reading, resolve_format
+from sigdask.formats.roles import ROLES
 from sigdask.interface import spell
 from sigdask.io import addresses, as_path, prefetch_files
 from sigdask.io.compression import use_options
+from sigdask.options import Missing
 
 __all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source", "cache_tables", "detect",
            "may_have_metric", "parse_columns", "parse_format", "parse_map", "parse_maps", "parse_source",
@@ -48,6 +49,9 @@ TABLE_FORMATS = ("responses", "labels", "numbers", "wide", "long", "meta")
 
 DETECTED = ("auto", TABLE)
 """Formats that stand for those that are detected."""
+
+ZERO_FORMATS = frozenset({"trec", "squad", "spans", "terms", "pairs"})
+"""Formats in which an item that a system lacks counts as an empty output, unless `missing` says otherwise."""
 
 
 def read(
@@ -91,6 +95,7 @@ def read(
     >>> counts.systems, counts.n_items
     (('I', 'II'), 160)
     """
+    add_installed_formats()
     listed = [s for given in systems for s in (given if isinstance(given, list | tuple) else [given])]
     if not listed:
         raise InputError("no file given; expected a table, or one file per system")
@@ -154,7 +159,7 @@ def _build_read_error(sources: Sequence[Source], reason: str) -> InputError:
 
 def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, options: Options) -> Counts:
     name = format_
-    run_names = {*replicates.RUN_NAMES, options.columns.get("run")}
+    run_names = {*ROLES["run"], options.columns.get("run")}
     groups = tuple(group for group in options.groups if group not in run_names)
     if groups != options.groups:  # as columns of runs, or of items if there are no runs
         with suppress(InputError):
@@ -168,38 +173,31 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         close = difflib.get_close_matches(name, [TABLE, *FORMATS], 1)
         hint = f"did you mean {close[0]!r}? The" if close else "the"
         raise InputError(f"unknown format {name!r}: {hint} formats are {', '.join([TABLE, *FORMATS])}")
+    if "table" in FORMATS[name].traits:
+        return _read_declared_tables(sources, gold, name, options)
     reader: Reader = FORMATS[name].load()
-    are_paired = options.get_choice("replicates", replicates.CHOICES) == "paired"
-    may_differ = "replicates" in options.own
+    choice = options.own.get("replicates") and options.get_choice("replicates", runs.CHOICES)
     options = replace(options, own={key: value for key, value in options.own.items() if key != "replicates"})
     FORMATS[name].check(name, gold, options)
     table_groups = list_group_files(options)
-    reader_options = remove_file_groups(options, table_groups)
-    replicated = replicates.group_replicates(distinguish_names(sources))
-    replicate_counts: list[Counts] = []
-    with replicates.collect_samples(name, may_differ=may_differ) as samples:
-        while samples.current < samples.n_samples:  # one until the first reading finds repeated ids
-            for replicate_sources in replicated:
-                with _suggest_group_file(reader_options):
-                    counts = reader(replicate_sources, gold, reader_options)
-                replicate_counts.append(add_file_groups(counts, table_groups, options))
-            samples.current += 1
-    counts = Counts.of_replicates(replicate_counts)
-    if counts.replicates:
-        runs = samples.find_runs(len(replicated))
-        counts = replace(counts, runs=replace(runs, is_shared=True) if runs and are_paired else runs)
+
+    def read_files(run_sources: Sequence[Source], run_options: Options) -> Counts:
+        reader_options = remove_file_groups(run_options, table_groups)
+        with _suggest_group_file(reader_options):
+            return add_file_groups(reader(run_sources, gold, reader_options), table_groups, run_options)
+
+    convention: Missing = "zero" if name in ZERO_FORMATS else "error"
+    counts = runs.read_runs(read_files, sources, options, format_=name, convention=convention, replicates=choice)
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options, counts.n_systems))
     roles = describe_reading(sources, gold, options) if name in TABLE_FORMATS else ""
-    counts = replace(counts, name=options.name, format=name, warnings=warnings, roles=roles)
-    if not samples.sizes:
-        return counts
-    notes = samples.first_lines
-    if len(replicated) > 1 or not samples.is_uniform or samples.sizes.keys() < {s.path for s in replicated[0]}:
-        numbers = samples.count_samples(counts, [source.path for source in replicated[0]])
-        fields = {**counts.fields, "samples": numbers if len(replicated) == 1 else np.full_like(numbers, -1)}
-        counts = replace(counts, fields=fields)
-        notes += replicates.describe_imbalance(dict(zip(counts.systems, numbers.mean(axis=0).tolist(), strict=True)))
-    return replace(counts, warnings=(*notes, *counts.warnings))
+    return replace(counts, name=options.name, format=name, warnings=warnings, roles=roles)
+
+
+def _read_declared_tables(sources: Sequence[Source], gold: Path | None, name: str, options: Options) -> Counts:
+    """Read files by a format of another package, whose reader returns tables, as tables of these columns."""
+    FORMATS[name].check(name, gold, options)
+    with use_table_reader(FORMATS[name].load()):
+        return replace(_read_sources(sources, gold, TABLE, replace(options, own={})), format=name)
 
 
 def _iter_input_warnings(
@@ -275,10 +273,12 @@ def detect(
     InputError
         No format fits, or several.
     """
+    add_installed_formats()
     prefetch_files(_list_files(sources, gold, options))  # several at a time
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)
     with cache_tables(), _limit_resources(sources, options, format_):
-        return resolve_format(replicates.group_replicates(sources)[0], gold, options, format_)
+        first_sources = [files_[0] for files_ in runs.group_by_name(distinguish_names(sources)).values()]
+        return resolve_format(first_sources, gold, options, format_)
 
 
 def _list_files(sources: Sequence[Source], gold: Path | None, options: Options) -> list[Path | None]:

@@ -168,8 +168,6 @@ def _is_of_interest(roles: Roles) -> bool:
 
 def _read_table(path: Path, options: Options) -> FileTable:
     """Read a file as a table; an error says that it was read as one, or asks for the references of texts."""
-    with files.open_bytes(path):
-        pass  # a missing file is not a question of formats
     if is_list(path) and (error := _build_reference_error(path, options)) is not None:
         raise error
     try:

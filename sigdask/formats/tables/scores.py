@@ -25,6 +25,7 @@ from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align
 from sigdask.formats.reading.columns import MAX_EXACT
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
+from sigdask.formats.reading.missing import add_missing_rows, describe_missing
 from sigdask.formats.reading.options import Options, Source, list_row_systems, list_system_names
 from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
 from sigdask.formats.reading.tables import FileTable, read_table
@@ -204,7 +205,8 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     first = opened[0]
     if shape == "wide" and len(first.scores) < 2:
         raise _build_single_system_error(first)
-    ids, orders, warnings = _align(opened, options)
+    opened, ids, orders, warnings = _align(opened, options)
+    first = opened[0]
     groups = {name: Factor.from_values(first.table.get_column(name)) for name in first.groups}
     rows: list[RowOrder] = [FILE_ORDER, *orders]
     if shape == "wide":
@@ -223,23 +225,30 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     return build_score_counts(matrices, names, ids, groups=groups, options=options, warnings=warnings)
 
 
-def _align(opened: Sequence[ScoreTable], options: Options) -> tuple[Texts | None, list[RowOrder], list[str]]:
-    """Match the rows of all tables by the items, or by position if some table has no column of items."""
+def _align(
+    opened: Sequence[ScoreTable], options: Options
+) -> tuple[list[ScoreTable], Texts | None, list[RowOrder], list[str]]:
+    """Match the rows of all tables by the items, or by position if some table has no column of items.
+
+    The tables are returned with rows for missing items, if these are allowed.
+    """
     item = opened[0].item
-    if any(table.item is None for table in opened):
+    if item is None or any(table.item is None for table in opened):
         if options.align == "id":
             table = next(table.table for table in opened if table.item is None)
             raise InputError("has no column of items", file=table.path, remedy=spell("columns", "item=COLUMN"))
         options = replace(options.with_columns(item=None), align="position")
-        return align(opened[0].table, [table.table for table in opened[1:]], options)
-    assert item is not None
+        return [*opened], *align(opened[0].table, [table.table for table in opened[1:]], options)
     tables = [
         table.table
         if table.item == item
         else replace(table.table, columns={**table.table.columns, item: table.table.get_column(str(table.item))})
         for table in opened
     ]
-    return align(tables[0], tables[1:], options.with_columns(item=item))
+    own = options.with_columns(item=item)
+    tables = add_missing_rows(tables, own)
+    aligned = [replace(table, table=own_table) for table, own_table in zip(opened, tables, strict=True)]
+    return aligned, *align(tables[0], tables[1:], own)
 
 
 def _check_metrics(opened: Sequence[ScoreTable], metrics: Sequence[str]) -> None:
@@ -286,7 +295,11 @@ def _build_counts(
         groups=groups,
         missing=options.missing_policy,
         few_in_common=options.few_in_common,
-        warnings=[*warnings, *_describe_doubts(path, scores, options)],
+        warnings=[
+            *warnings,
+            *_describe_doubts(path, scores, options),
+            *describe_missing(scores.present, [*cells], options),
+        ],
     )
 
 
@@ -405,13 +418,14 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         else [_build_long_scores(systems, codes, items, column_values) for column_values in values]
     )
     if len(metrics) == 1 and row_metrics is None and not _name_only_metric(metrics, options):
+        scores = ScoreMatrix.from_scores(blocks[0])
         return Counts.from_scores(
-            blocks[0],
+            scores,
             ids=ids,
             groups=item_groups,
             missing=options.missing_policy,
             few_in_common=options.few_in_common,
-            warnings=warnings,
+            warnings=[*warnings, *describe_missing(scores.present, systems, options)],
         )
     columns_of_scores = [column for block in blocks for column in block.values()]
     matrix = np.column_stack(columns_of_scores).astype(np.float64)
