@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.texts import ScopeNote, Texts, find_positions
 from sigdask.errors import InputError, MissingColumnError
+from sigdask.formats.reading.json_records import list_fields
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.roles import name_role
@@ -23,6 +25,9 @@ RowOrder = NDArray[np.intp] | slice
 """The rows of a table in the order of items, -1 for an item that it lacks. A slice if they already have that order."""
 
 FILE_ORDER = slice(None)
+
+INPUT_ROLES = frozenset({"item", "unit", "subset", "text"})
+"""Roles of columns that are the same for all systems."""
 
 
 def align(
@@ -96,10 +101,10 @@ def _check_equal_lengths(first: FileTable, table: FileTable) -> None:
 
 def _check_same_names(first: FileTable, table: FileTable, options: Options) -> None:
     """Raise an error if tables without items differ in a column of inputs or groups: rows may not correspond."""
-    aside = {options.gold_column, options.prediction_column, *first.nested, *table.nested}
+    aside = {options.gold_column, options.prediction_column, "hypothesis", *first.nested, *table.nested}
     for name in first.columns:
         roles = {*name_role(name)}
-        if name in aside or name not in table.columns or not roles or not roles <= {"item", "unit", "subset", "text"}:
+        if name in aside or name not in table.columns or not roles or not roles <= INPUT_ROLES:
             continue
         cells, other_cells = Texts.from_values(first.columns[name]), Texts.from_values(table.columns[name])
         if (is_same := other_cells.equals_column(cells)).all():
@@ -154,6 +159,8 @@ def _build_items_error(
         hint = f"it lacks all {noun}s after {ids[n_shared - 1]!r}: is the file cut off?"
     if len(keys) == len(ids):
         hint += f". If rows correspond as they stand, {spell('align', 'position')}"
+    if not n_shared and (name := _find_shared_column(first, table)):
+        hint = f"column {name!r} has the same unique cells in both: {spell('columns', f'item={name}')}"
     where = f"({n_shared:,} of {len({*ids, *keys}):,} {noun}s are in both)"
     if missing:
         asked = "" if options.missing in {None, "error"} else f". {spell('missing', options.missing)} is not for these"
@@ -161,6 +168,17 @@ def _build_items_error(
         return InputError(problem, file=table.path, remedy=hint)
     problem = f"{describe_items(extra, noun)} not among those of {first.path} {where}"
     return InputError(problem, file=table.path, line=table.lines[list(keys).index(extra[0])], remedy=hint)
+
+
+def _find_shared_column(first: FileTable, table: FileTable) -> str | None:
+    """Return a column, or a field of objects, that has the same texts in two tables, each of them once."""
+    fields = [field for name, cells in first.nested.items() for field in list_fields(name, cells[0])]
+    for name in (*(name for name in first.columns if name not in first.nested), *fields):
+        with suppress(InputError):
+            texts, other_texts = (Texts.from_values(each.get_column(name)) for each in (first, table))
+            if texts.are_unique and {*texts} == {*other_texts}:
+                return name
+    return None
 
 
 def _describe_spelling(missing: Sequence[str], extra: Sequence[str]) -> str:
