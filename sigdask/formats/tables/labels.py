@@ -20,6 +20,7 @@ from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.predictions import Predictions, read_predictions
 from sigdask.interface import spell
+from sigdask.text import format_count
 
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 """Names of separators, since some characters have a meaning on a command line."""
@@ -67,6 +68,7 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
         counts = Counts.from_label_sets(gold, systems, warnings=notes, **arguments)
     else:
         notes = [*predictions.notes, *check_foreign_labels(gold, systems, are_files=True)]
+        notes += _describe_marks(gold, systems)
         counts = Counts.from_labels(gold, systems, warnings=notes, **arguments)
     # Under "zero" an item without a prediction is wrong.
     present = predictions.find_present(len(gold)) if options.missing == "pairwise" else None
@@ -92,6 +94,16 @@ def _are_lists(cells: Sequence[Any]) -> bool:
 
 def _is_label(value: Any) -> bool:
     return isinstance(value, str | int) and SEPARATOR not in str(value)
+
+
+def _describe_marks(gold: Factor, systems: Mapping[str, Factor]) -> list[str]:
+    """Return a note on a gold label that may mark items without one, as "-" does in SNLI, if no system gives it."""
+    marks = [mark for mark in ("-", "-1") if mark in gold and not any(mark in column for column in systems.values())]
+    return [
+        f"gold is {mark!r} on {format_count(int(gold.equals_text(mark).sum()), 'item')}, and no system gives this "
+        "label. If it marks items without a gold label, remove their rows"
+        for mark in marks
+    ]
 
 
 def _holds_lists(column: Factor) -> bool:
