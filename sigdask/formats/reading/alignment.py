@@ -17,7 +17,7 @@ from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading.json_records import list_fields
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
-from sigdask.formats.roles import name_role
+from sigdask.formats.roles import name_role, resolve_roles
 from sigdask.interface import spell
 from sigdask.text import describe_items, format_count
 
@@ -65,7 +65,7 @@ def align(
     """
     tables = (first, *others)
     notes = [note for table in tables for note in table.notes]
-    all_ids = [None if options.align == "position" else table.get_ids(options) for table in tables]
+    all_ids = [get_ids(table, options) for table in tables]
     without = next((table for table, ids in zip(tables, all_ids, strict=True) if ids is None), None)
     if options.align == "id" and without is not None:
         raise InputError(
@@ -88,6 +88,17 @@ def align(
         orders.append(order)
         notes += note
     return ids, orders, notes
+
+
+def find_item_column(table: FileTable, options: Options) -> str | None:
+    """Return the column of the items: the requested one, or the one whose name has this role."""
+    return options.id_column or resolve_roles(table, options).get("item")
+
+
+def get_ids(table: FileTable, options: Options) -> Texts | None:
+    """Return the checked ids of the rows, or None if there are none, or rows are matched by position."""
+    name = None if options.align == "position" else find_item_column(table, options)
+    return None if name is None else table.get_ids(options.with_columns(item=name))
 
 
 def _check_equal_lengths(first: FileTable, table: FileTable) -> None:
@@ -139,8 +150,7 @@ def _align_by_id(
     if extra or not may_lack or len(missing) == len(ids):
         raise _build_items_error(expected, given, missing, extra, noun, options)
     order = np.array([row_by_id.get(item, -1) for item in ids], np.intp)
-    effect = "each counts as wrong" if options.missing == "zero" else "it is compared on the others"
-    return order, [ScopeNote(f"{table.path}: lacks {describe_items(missing, noun)} of {first.path}; {effect}")]
+    return order, []
 
 
 def _build_items_error(
@@ -213,18 +223,6 @@ def reorder_column(column: Sequence[Any], order: RowOrder) -> Texts:
 def get_group_columns(table: FileTable, options: Options) -> dict[str, Sequence[str]]:
     """Return the columns that the options name as groups, for swapping or for subsets."""
     return {name: table.get_column(name) for name in options.groups}
-
-
-MIN_SHARE_ALIKE = 0.9
-"""Minimum share of rows with the same words for an alignment by position."""
-
-
-def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) -> ScopeNote:
-    """Return the note on rows aligned by position although some of their words differ."""
-    return ScopeNote(
-        f"{path}: {n_alike:,} of {n_rows:,} rows have the same words as in {first_path}, and the others differ a "
-        "little, so rows are aligned by position"
-    )
 
 
 def build_sentence_groups(

@@ -16,6 +16,7 @@ from sigdask.counts.checks import check_foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import SEPARATOR, join_labels, list_labels
 from sigdask.errors import InputError
+from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.predictions import Predictions, read_predictions
@@ -70,9 +71,10 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
         notes = [*predictions.notes, *check_foreign_labels(gold, systems, are_files=True)]
         notes += _describe_marks(gold, systems)
         counts = Counts.from_labels(gold, systems, warnings=notes, **arguments)
+    present = predictions.find_present(len(gold))
+    counts = replace(counts, scope=(*counts.scope, *describe_missing(present, counts.systems, options)))
     # Under "zero" an item without a prediction is wrong.
-    present = predictions.find_present(len(gold)) if options.missing == "pairwise" else None
-    return counts if present is None else replace(counts, present=present)
+    return replace(counts, present=present) if options.missing == "pairwise" else counts
 
 
 def convert_label_lists(table: FileTable, names: Sequence[str]) -> FileTable:

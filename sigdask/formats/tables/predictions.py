@@ -16,7 +16,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Bools
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, reorder_column
+from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, find_item_column, get_ids, reorder_column
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.tables import FileTable, read_table
@@ -107,11 +107,11 @@ def read_predictions(
         return _join_rows(sources[0], table, system, options, prepare)
     systems = _list_systems(table, roles, options)
     table = prepare(table, [column, *systems])
-    table = select_one_sample(table, table.find_id_column(options), options, gold=column)
+    table = select_one_sample(table, find_item_column(table, options), options, gold=column)
     notes = [*table.notes, *_describe_left_out({*roles.left_out, *roles.unknown}.difference(systems))]
     named = sources[0].name if len(systems) == 1 else None  # a name is one system
     by_system = {named or name: (table, name, FILE_ORDER) for name in systems}
-    return Predictions(table, column, by_system, table.get_ids(options), notes)
+    return Predictions(table, column, by_system, get_ids(table, options), notes)
 
 
 def find_gold_column(table: FileTable, options: Options, part: Part | None = None) -> str:
@@ -198,11 +198,11 @@ def join_tables(
         column, roles = _find_prediction_column(table, options, own_gold)
         columns.append((own_gold, column))
         new = prepare(table, [column, *([own_gold] if own_gold else [])])
-        prepared.append(select_one_sample(new, new.find_id_column(options), options, gold=own_gold))
+        prepared.append(select_one_sample(new, find_item_column(new, options), options, gold=own_gold))
         left_out |= {*roles.left_out, *roles.unknown} - {column, own_gold}
     if gold is not None:
         base, gold_column = gold
-        base = select_one_sample(base, base.find_id_column(options), options, gold=gold_column)
+        base = select_one_sample(base, find_item_column(base, options), options, gold=gold_column)
         ids, orders, aligned = align(base, prepared, options, may_lack=True)
     else:
         base, gold_column = prepared[0], columns[0][0] or ""
