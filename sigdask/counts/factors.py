@@ -56,17 +56,20 @@ class Factor(Sequence[str]):
         import pyarrow as pa
 
         if not pa.types.is_dictionary(values.type):
-            values = Texts.from_arrow(values).array
+            return Factor._from_dictionary(Texts.from_arrow(values).array.dictionary_encode())
+        if values.null_count:
+            return Factor.from_arrow(values.cast(pa.large_string()))
         encoded = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-        encoded = encoded if pa.types.is_dictionary(encoded.type) else encoded.dictionary_encode()
-        if encoded.null_count:
-            return Factor.from_arrow(encoded.cast(pa.large_string()))
-        texts, own_codes = Texts.from_arrow(encoded.dictionary), to_integers(encoded.indices)
+        return Factor._from_dictionary(encoded)[:]  # without texts that no cell has
+
+    @staticmethod
+    def _from_dictionary(encoded: Any) -> Factor:
+        texts = Texts.from_arrow(encoded.dictionary)
         order, tied = texts.sorted
         rank = np.empty(len(texts), np.int64)
         rank[order] = np.cumsum(~tied) - 1
         levels = texts[order[~tied]]
-        return Factor(levels, rank[own_codes].astype(get_code_type(len(levels))))[:]
+        return Factor(levels, rank[to_integers(encoded.indices)].astype(get_code_type(len(levels))))
 
     def to_arrow(self) -> Any:
         """Return the column as a dictionary array of Arrow."""

@@ -1,8 +1,9 @@
-"""Small columns go through Python and large ones through arrays, with the same order, bytes, numbers and errors."""
+"""Columns of texts: small ones go through Python, large ones through Arrow, with the same order, bytes and errors."""
 
 import random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from sigdask.counts import checks, factors, texts
@@ -79,3 +80,36 @@ def test_texts_that_begin_alike_are_sorted_by_their_ends(prefix):
     texts += [f"{prefix}{k}" for k in range(300)]
 
     assert [texts[k] for k in Texts.from_values(texts).sorted[0].tolist()] == sorted(texts)
+
+
+@pytest.mark.parametrize("prefix", ["", "item-", "long-prefix-of-ids-"])
+@pytest.mark.parametrize("n_kinds", [5000, 300])
+def test_long_columns_are_sorted_stably_by_their_bytes(prefix, n_kinds):
+    draw = random.Random(n_kinds)
+    texts = [
+        f"{prefix}{'ä' * draw.randint(0, 2)}{draw.randrange(n_kinds):05}-{'z' * draw.randint(0, 9)}"
+        for _ in range(3000)
+    ]
+    column = Texts.from_values(["skipped", *texts])[1:]
+    order, repeats = column.sorted
+    expected = sorted(range(len(texts)), key=lambda k: texts[k].encode())  # Python's sort is stable
+    assert order.tolist() == expected
+    assert repeats.tolist() == [k > 0 and texts[expected[k]] == texts[expected[k - 1]] for k in range(len(texts))]
+    assert b"".join(map(bytes, column.iter_framed())) == b"".join(
+        len(text.encode()).to_bytes(8, "little") + text.encode() for text in texts
+    )
+
+
+def test_columns_are_arrow_arrays_and_come_from_them():
+    values = ["b", None, "ä", "b"]
+    for array in (pa.array(values), pa.chunked_array([values[:1], values[1:]]), pa.array(values).dictionary_encode()):
+        texts, factor = Texts.from_arrow(array), factors.Factor.from_arrow(array)
+        assert list(texts) == list(factor) == ["b", "", "ä", "b"]
+        assert (factor.levels.tolist(), factor.codes.tolist()) == (["", "b", "ä"], [1, 0, 2, 1])
+        assert texts.to_arrow().to_pylist() == factor.to_arrow().to_pylist() == ["b", "", "ä", "b"]
+        assert Texts.from_arrow(array)[np.array([3, 1])] == ("b", "")
+
+
+def test_a_text_that_utf8_cannot_hold_is_refused():
+    with pytest.raises(InputError, match=r"b\\udce9'.*cannot be written in UTF-8"):
+        Texts.from_values(["a", "b\udce9"])
