@@ -44,7 +44,6 @@ from sigdask.formats.reading.tables import (
     read_table,
 )
 from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, REFERENCES, add_installed_formats
-from sigdask.formats.segment_scores.columns import share_metrics
 from sigdask.formats.tables import bookkeeping
 from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, has_label_lists, infer_gold_column
 from sigdask.formats.tables.notation import convert_scores, find_row_score
@@ -535,7 +534,7 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
     table = convert_scores(table, options)
     columns = table.list_system_columns(options)
     if columns and any(table.is_numeric(column) for column in columns):
-        return "metrics" if share_metrics(sources, table, options) else "wide"
+        return "wide"
     percent = next((name for name in columns if name not in table.nested and is_percent(table.columns[name])), None)
     if percent is not None:
         column_text = f", column {percent!r}" if percent else ""

@@ -100,7 +100,7 @@ def test_comets_json_holds_a_system_a_file_of_translations(tmp_path):
     np.testing.assert_array_equal(without_names.field("score[COMET]"), counts.field("score[COMET]"))
     document["out/y.txt"][1]["src"] = "another"
     (tmp_path / "bad.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match="bad.json, 'out/y.txt', segment 2: another source than in 'out/x.txt'"):
+    with pytest.raises(InputError, match="bad.json, 'out/y.txt', segment 2: another source than in 'x'"):
         read(tmp_path / "bad.json")
 
 
