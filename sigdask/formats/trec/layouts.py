@@ -110,10 +110,7 @@ N_HEAD_ROWS = 20
 MAX_HEAD_LINES = 10_000
 """Number of first lines within which rows must begin, after comments."""
 
-JSON_START = re.compile(
-    r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*-?\d[^{}]*'
-    r'($|\}\s*(\}\s*$|,\s*("(?:[^"\\]|\\.)*"\s*:\s*(\{|$))|,\s*$))'  # only objects follow, as far as the head goes
-)
+JSON_START = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*-?\d')
 
 RowLocation = int | str
 """Line of a row, or key of a record."""
