@@ -427,9 +427,9 @@ FORMATS: dict[str, Format] = {
         traits=("folders", "metrics"),
     ),
     "metrics": Format(
-        "segment_scores.columns:read_metrics",
+        "segment_scores.tools:read_metrics",
         "scores of several metrics, one file per system: JSON lines, JSON of lists (BERTScore, evaluate), COMET",
-        signature=(Signature(check="segment_scores.columns:sniff"),),
+        signature=(Signature(check="segment_scores.tools:sniff"),),
         gold="none",
         content="scores",
         roles=("item", "score", "ignore"),

@@ -105,7 +105,10 @@ def find_metric_format(name: str) -> str | None:
 
 def is_list(path: Path) -> bool:
     """Return whether a file holds lines of text, rather than columns or JSON: no column is named, nor tabs align."""
-    if path.is_dir() or files.is_parquet(path) or path.suffix.lower() in {".csv", ".tsv"}:
+    try:
+        if path.is_dir() or path.suffix.lower() in {".csv", ".tsv"} or files.is_parquet(path):
+            return False
+    except InputError:  # a data frame, or a file that cannot be read
         return False
     if not (lines := [line for line in files.read_head_lines(path)[:20] if line.strip()]):
         return False
