@@ -17,7 +17,8 @@ from sigdask import metrics
 from sigdask.counts import Counts
 from sigdask.counts.checks import are_sentences, suggest_group_file
 from sigdask.counts.factors import Factor
-from sigdask.errors import InputError, MissingColumnError, RefusedFileError, UnknownFormatError
+from sigdask.errors import DirectoryError, InputError, MissingColumnError, RefusedFileError, UnknownFormatError
+from sigdask.formats import folders
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import files, json_records, replicates, runs
 from sigdask.formats.reading.averages_only import is_metric_name
@@ -148,8 +149,22 @@ def read(
     format_name, format_options = parse_format(format)
     if format_options:
         options = options.with_format_options(format_options)
+    if folders.are_folders(sources):
+        name = detect(sources, gold_path, options, format_name) if format_name in DETECTED else format_name
+        if not reads_folders(name):
+            return _read_folders(sources, gold_path, name, options)
     with cache_tables(), _limit_resources(sources, options):
         return _read_with_shortcut(sources, gold_path, format_name, options)
+
+
+def _read_folders(sources: Sequence[Source], gold: Path | None, format_: str, options: Options) -> Counts:
+    """Read folders as systems, by a format that does not read folders itself."""
+    groups = tuple(name for name in options.groups if name != folders.FILE)
+
+    def read_part(part: folders.FolderPart) -> Counts:
+        return read(*part.sources, gold=part.gold, format=format_, options=replace(options, groups=groups))
+
+    return folders.read_folders(read_part, folders.match_folders(sources, gold))
 
 
 def _find_datasets(sources: Sequence[Source]) -> list[Source]:
@@ -311,6 +326,21 @@ def detect(
     add_installed_formats()
     prefetch_files(_list_files(sources, gold, options))  # several at a time
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)
+    if folders.are_folders(sources) and not _is_folder_format(sources, gold, options, format_):
+        part = folders.match_folders(sources, gold)[0]
+        sources, gold = part.sources, part.gold
+    return _detect_files(sources, gold, options, format_)
+
+
+def _is_folder_format(sources: Sequence[Source], gold: Path | None, options: Options, format_: str) -> bool:
+    """Return whether a format that reads folders fits."""
+    try:
+        return reads_folders(_detect_files(sources, gold, options, format_))
+    except DirectoryError:
+        return False
+
+
+def _detect_files(sources: Sequence[Source], gold: Path | None, options: Options, format_: str) -> str:
     with files.cache_small_files(), _limit_resources(sources, options):
         first_sources = [files_[0] for files_ in runs.group_by_name(distinguish_names(sources)).values()]
         return (_detect_table if format_ == TABLE else _detect_format)(first_sources, gold, options)

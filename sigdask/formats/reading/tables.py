@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from sigdask.formats.reading.columns import (
     to_numbers,
 )
 from sigdask.formats.reading.converted import get_sheet
-from sigdask.formats.reading.declared import read_declared
+from sigdask.formats.reading.declared import get_provided, read_declared
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.interface import spell
 from sigdask.io.compression import set_variable
@@ -458,6 +458,8 @@ def describe_unknown_columns(ignored: Collection[str], known: Collection[str]) -
 
 def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> FileTable:
     """Return the table in a file of delimited text, JSON or Parquet, from the cache inside `cache_tables`."""
+    if (provided := get_provided(path)) is not None:
+        return cast("FileTable", provided)
     if (declared := read_declared(path)) is not None:
         return FileTable.from_arrow(path, declared, ignore)
     cache, key = _table_cache.get(), (path, frozenset(ignore), decimal, get_sheet())
