@@ -17,13 +17,13 @@ from sigdask import metrics
 from sigdask.counts import Counts
 from sigdask.counts.checks import are_sentences, suggest_group_file
 from sigdask.counts.factors import Factor
-from sigdask.errors import DirectoryError, InputError, MissingColumnError, RefusedFileError, UnknownFormatError
+from sigdask.errors import InputError, MissingColumnError, RefusedFileError, UnknownFormatError
 from sigdask.formats import folders
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import files, json_records, replicates, runs
 from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, NotANumberError, is_number, is_percent, to_numbers
-from sigdask.formats.reading.converted import choose_sheet, describe_unused_sheet, find_dataset
+from sigdask.formats.reading.converted import describe_unused_sheet, find_dataset
 from sigdask.formats.reading.declared import use_table_reader
 from sigdask.formats.reading.options import (
     DEFAULTS,
@@ -53,7 +53,7 @@ from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS, are_same_scor
 from sigdask.formats.texts import fairseq
 from sigdask.interface import spell, spell_in
 from sigdask.io import addresses, as_path, prefetch_files
-from sigdask.io.compression import set_variable
+from sigdask.io.compression import set_variable, use_options
 from sigdask.metrics import retrieval
 from sigdask.metrics.agreement import PREFIX
 from sigdask.options import Missing
@@ -64,7 +64,7 @@ __all__ = ["DETECTED", "FORMATS", "Options", "Source", "cache_tables", "detect",
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
 
-SNIFFING_ORDER = ("mt-metrics-eval", "fairseq", "samples", "battles", "ratings", "squad", "spans", "terms",
+SNIFFING_ORDER = ("mt-metrics-eval", "fairseq", "ref-hyp", "samples", "battles", "ratings", "squad", "spans", "terms",
                   "metrics", "pairs", "trees", "conllu", "conllx", "conll", "mbt", "timbl", "trec", "speech",
                   "segments")  # fmt: skip
 """Order in which formats are tried on a file, before tables. Plain prose comes after all formats with a recognizable
@@ -149,11 +149,9 @@ def read(
     format_name, format_options = parse_format(format)
     if format_options:
         options = options.with_format_options(format_options)
-    if folders.are_folders(sources):
-        name = detect(sources, gold_path, options, format_name) if format_name in DETECTED else format_name
-        if not reads_folders(name):
-            return _read_folders(sources, gold_path, name, options)
-    with cache_tables(), _limit_resources(sources, options):
+    if folders.are_folders(sources) and not _is_folder_format(sources, gold_path, options, format_name):
+        return _read_folders(sources, gold_path, format_name, options)
+    with cache_tables(), _limit_resources(sources, options, format_name):
         return _read_with_shortcut(sources, gold_path, format_name, options)
 
 
@@ -177,9 +175,9 @@ def _find_datasets(sources: Sequence[Source]) -> list[Source]:
 
 
 @contextmanager
-def _limit_resources(sources: Sequence[Source], options: Options) -> Iterator[None]:
+def _limit_resources(sources: Sequence[Source], options: Options, format_: str = "auto") -> Iterator[None]:
     """Limit the size of unpacked data, and raise an error for nesting that is too deep."""
-    with choose_sheet(options.sheet):
+    with use_options({"format": format_, **options.own}):
         try:
             yield
         except RecursionError:
@@ -333,15 +331,15 @@ def detect(
 
 
 def _is_folder_format(sources: Sequence[Source], gold: Path | None, options: Options, format_: str) -> bool:
-    """Return whether a format that reads folders fits."""
-    try:
-        return reads_folders(_detect_files(sources, gold, options, format_))
-    except DirectoryError:
-        return False
+    """Return whether the requested format reads folders, or one that does fits them."""
+    if format_ not in DETECTED:
+        return reads_folders(format_)
+    declared = [FORMATS[name] for name in FOLDER_FORMATS if FORMATS[name].can_be_detected(gold)]
+    return any(own.fits(sources, gold, options) for own in declared)
 
 
 def _detect_files(sources: Sequence[Source], gold: Path | None, options: Options, format_: str) -> str:
-    with files.cache_small_files(), _limit_resources(sources, options):
+    with _limit_resources(sources, options, format_):
         first_sources = [files_[0] for files_ in runs.group_by_name(distinguish_names(sources)).values()]
         return (_detect_table if format_ == TABLE else _detect_format)(first_sources, gold, options)
 
@@ -723,8 +721,7 @@ def is_line_text(path: Path) -> bool:
     if path.is_dir() or files.is_parquet(path):
         return False
     lines = [line for line in files.read_head_lines(path)[:20] if line.strip()]
-    tab_counts = {line.count("\t") for line in lines}
-    if not lines or fairseq.is_log(path) or JSON_START.match(lines[0]) or (len(tab_counts) == 1 and tab_counts != {0}):
+    if not lines or fairseq.is_log(path) or JSON_START.match(lines[0]):
         return False
     names = {name.lower() for name in files.parse_header(lines[0])}
     return len(names) < 2 or HEADER_NAMES.isdisjoint(names)

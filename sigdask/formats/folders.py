@@ -15,6 +15,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import NOT_DATA
 from sigdask.formats.reading.options import Source, distinguish_names
+from sigdask.interface import spell
 from sigdask.text import format_count, format_list, is_url
 
 FILE = "file"
@@ -105,6 +106,10 @@ def read_folders(read_part: Callable[[FolderPart], Counts], parts: Sequence[Fold
     names = [part.name for part in parts]
     if len(parts) == 1:
         return counts[0]
+    for own, name in zip(counts, names, strict=True):
+        if own.format != counts[0].format:
+            problem = f"{names[0]} is read as {counts[0].format}, but {name} as {own.format}"
+            raise InputError(problem, remedy=f"choose one: {spell('format', counts[0].format)}")
     joined = join_items(counts, names)
     note = f"{format_count(len(parts), 'file')} of each folder, joined (column {FILE!r}): {_describe(names)}"
     return replace(joined, scope=(note, *joined.scope))

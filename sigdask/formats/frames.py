@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +20,7 @@ from sigdask.counts.fields import Array
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError, explain_missing
 from sigdask.formats.reading import tables
-from sigdask.formats.reading.columns import TypedColumn, has_numbers
+from sigdask.formats.reading.columns import build_numbers, build_truths, has_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.replicates import build_score_counts
 from sigdask.formats.reading.tables import FileTable
@@ -200,30 +199,6 @@ def _is_frame(scores: Any, columns: Mapping[str, Array]) -> bool:
     return is_long or not isinstance(scores, Mapping)
 
 
-class NumberColumn(TypedColumn):
-    """A column of numbers or truth values in memory, formatted as text only on access; NaN and None are gaps."""
-
-    def __init__(self, values: Array) -> None:
-        vars(self).update(values=values, size=len(values), is_numeric=True)
-
-    values: Array
-
-    def __getitem__(self, which: Any) -> Any:
-        if isinstance(which, slice | np.ndarray):
-            return type(self)(self.values[which])
-        return Texts.__getitem__(self, which)
-
-    @cached_property
-    def texts(self) -> Texts:
-        """The values formatted as the cells of a file, empty for a gap."""
-        return Texts.from_values(_format_cells(self.values))
-
-    def get_numbers(self) -> tuple[Array, Array]:
-        """Return the numbers, and a mask that is true for infinite numbers."""
-        values = self.values.astype(np.float64)
-        return values, np.isinf(values)
-
-
 def _build_table(columns: Mapping[str, Array]) -> FileTable:
     """Return the columns as a table, as if they had been read from a file."""
     nested = {
@@ -233,15 +208,16 @@ def _build_table(columns: Mapping[str, Array]) -> FileTable:
     }
     columns = {name: column if name in nested else _convert_to_numbers(column) for name, column in columns.items()}
     cells = {
-        name: NumberColumn(column)
-        if column.dtype.kind in "biuf" or (name not in nested and _has_truths(column))
+        name: build_numbers(column)
+        if column.dtype.kind in "biuf"
+        else build_truths(column.tolist())
+        if name not in nested and _has_truths(column)
         else Texts.from_values(map(str.strip, _format_cells(column)))
         for name, column in columns.items()
     }
-    kinds = {name: column.dtype.name for name, column in columns.items() if column.dtype.name in {"float32", "float16"}}
     if not columns or not len(next(iter(columns.values()))):
         raise InputError(f"{FRAME_PATH}: has no rows or no columns; expected {EXPECTED}")
-    return FileTable(FRAME_PATH, cells, range(1, len(next(iter(cells.values()))) + 1), kinds=kinds, nested=nested)
+    return FileTable(FRAME_PATH, cells, range(1, len(next(iter(cells.values()))) + 1), nested=nested)
 
 
 def _convert_to_numbers(column: Array) -> Array:

@@ -223,7 +223,7 @@ def _has_lines(path: Path, pattern: str) -> bool:
     return bool(lines) and all(re.fullmatch(pattern, line) for line in lines)
 
 
-SHARED_OPTIONS = ("sheet", "decimal=.|,", "max-size", "quotes=marks|text", "header=yes|no")
+SHARED_OPTIONS = ("sheet", "decimal=.|,", "max-size", "quotes=marks|text", "header=yes|no", "keys=items|systems")
 """Options of all formats."""
 
 REFERENCES = {
@@ -278,7 +278,7 @@ FORMATS: dict[str, Format] = {
         "texts.segments:read_segments",
         "translations, one per line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML, SGML",
         signature=(Signature(check="texts.segments:sniff"),),
-        options=("reference", "collection"),
+        options=("reference", "collection", "references=tab", "column"),
         metrics=("bleu", "chrf", "chrf++", "ter"),
         roles=(),
     ),
@@ -288,7 +288,7 @@ FORMATS: dict[str, Format] = {
         signature=(Signature(check="texts.speech:sniff"),),
         gold="required",
         content="reference",
-        options=("ids=trn|first|none",),
+        options=("ids=trn|first|none", "column"),
         metrics=("wer", "cer"),
         roles=(),
         traits=("detected-without-gold",),
@@ -296,7 +296,15 @@ FORMATS: dict[str, Format] = {
     "terms": Format(
         "spans.terms:read_terms",
         "lists of terms of a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
-        signature=(Signature(check="spans.terms:sniff"),),
+        signature=(
+            *(Signature(folder=f"**/*.{ending}") for ending in ("key", "keys", "term", "terms")),
+            Signature(
+                columns=(
+                    "term|predicted_term|keyphrase|keyword|term_list|terms|termlist|predicted_terms|extracted_terms|keyphrases|keywords",
+                )
+            ),
+            Signature(check="spans.terms:sniff"),
+        ),
         gold="required",
         content="gold terms",
         options=("terms", "case=keep|lower"),
@@ -307,8 +315,12 @@ FORMATS: dict[str, Format] = {
     "spans": Format(
         "spans.spans:read_spans",
         "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
-        signature=(Signature(check="spans.spans:sniff"),),
-        options=("spans", "match=auto|exact|ceaf", "relations", "symmetric"),
+        signature=(
+            *(Signature(file=f"*.{ending}") for ending in ("ann", "a2", "ann.gz", "a2.gz")),
+            *(Signature(folder=f"**/*.{ending}") for ending in ("ann", "a2", "ann.gz", "a2.gz")),
+            Signature(check="spans.spans:sniff"),
+        ),
+        options=("spans", "match=exact|ceaf", "relations", "symmetric", "annotator"),
         metrics=("relation-precision", "relation-recall", "relation-f1"),
         roles=("item", "gold", "prediction", "label_map"),
         traits=("folders",),
@@ -405,7 +417,7 @@ FORMATS: dict[str, Format] = {
     ),
     "samples": Format(
         "samples.samples:read_samples",
-        "logs with a record per sample: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus",
+        "logs of samples: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus, SWE-bench",
         signature=(Signature(check="samples.samples:sniff"),),
         gold="none",
         content="scores",
@@ -457,6 +469,16 @@ FORMATS: dict[str, Format] = {
         "logs of fairseq-generate, one file per system: hypotheses (D-, H-) and targets (T-), or --gold REFERENCE",
         signature=(Signature(check="texts.fairseq:sniff"),),
         roles=(),
+    ),
+    "ref-hyp": Format(
+        "texts.ref_hyp:read_ref_hyp",
+        "reference and hypothesis of utterances in one file: icefall, Kaldi per_utt, sclite .pra, SpeechBrain, WeNet",
+        signature=(Signature(check="texts.ref_hyp:sniff"),),
+        gold="none",
+        content="references",
+        roles=(),
+        example="u1:\tref=['a', 'cat']\nu1:\thyp=['a', 'hat']\n",
+        page="docs/formats/texts.md",
     ),
     "battles": Format(
         "ratings.battles:read_battles",

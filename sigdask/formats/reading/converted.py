@@ -1,7 +1,7 @@
-"""Files that are converted when they are opened: Excel workbooks to CSV, Arrow and Feather to Parquet, UTF-16 to UTF-8.
+"""Binary tables: Parquet, Arrow, Feather and Excel workbooks, and folders of Hugging Face datasets.
 
-All readers then read them as they read CSV and Parquet. A folder of Hugging Face datasets (`save_to_disk`) stands for
-the rows of all its Arrow files, in the order of its `state.json`.
+Their decoded size is checked before they are decoded. Workbooks become CSV when a text reader opens them, and UTF-16
+becomes UTF-8. A folder of Hugging Face datasets (`save_to_disk`) stands for the rows of all its Arrow files.
 """
 
 from __future__ import annotations
@@ -10,20 +10,25 @@ import codecs
 import csv
 import io
 import json
+import re
+import struct
 import zipfile
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
-from contextvars import ContextVar
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import date, datetime, time
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sigdask.errors import RefusedFileError
+from sigdask.errors import InputError, RefusedFileError
 from sigdask.interface import spell
 from sigdask.io import MissingError, SheetPath
-from sigdask.io.compression import check_unpacked_size, set_variable
+from sigdask.io.compression import check_unpacked_size, get_option, use_options
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PARQUET = b"PAR1"
 ARROW_STARTS = (b"ARROW1\0\0", b"FEA1\0", b"\xff\xff\xff\xff")
 """First bytes of an Arrow or Feather file, of a Feather file of version 1, and of an Arrow stream."""
 
@@ -38,21 +43,16 @@ DATASET_DICT = "dataset_dict.json"
 WORKBOOK_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, zipfile.BadZipFile)
 """Errors that openpyxl raises for damaged workbooks."""
 
-MAX_CONVERTED = 8
-"""Number of files whose conversion is remembered, because detection opens a file many times."""
+CELL_BYTES = 64
+"""Memory of a cell of a workbook. openpyxl takes some 5 µs for each."""
 
-
-_sheet: ContextVar[str | None] = ContextVar("sheet", default=None)
+XML_RATIO = 3
+"""Memory and time that the text of a workbook takes, compared with other text."""
 
 
 def choose_sheet(name: str | None) -> AbstractContextManager[None]:
     """Read this sheet of workbooks within the body, if a name is given."""
-    return set_variable(_sheet, name or _sheet.get())
-
-
-def get_sheet() -> str | None:
-    """Return the sheet of workbooks that is read; None is the only one with data."""
-    return _sheet.get()
+    return use_options({} if name is None else {"sheet": name})
 
 
 def describe_unused_sheet(name: str | None, paths: Iterable[Path | None]) -> str | None:
@@ -70,7 +70,7 @@ def _may_be_workbook(path: Path) -> bool:
 
 
 def convert_file(path: Path, start: bytes) -> bytes | None:
-    """Return the content of a file as CSV, Parquet or UTF-8, or None for a file that is not converted.
+    """Return the content of a workbook as CSV or of UTF-16 as UTF-8, or None for a file that is not converted.
 
     Parameters
     ----------
@@ -89,14 +89,12 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
             return path.read_bytes().decode("utf-16").encode()
         except UnicodeDecodeError as error:
             problem = f"begins as UTF-16 and is damaged ({error}); write it again as UTF-8"
-            raise RefusedFileError(f"{problem}", file=path) from None
-    if not start.startswith((ZIP, *ARROW_STARTS)):
+            raise RefusedFileError(problem, file=path) from None
+    if not start.startswith(ZIP):
         return None
     status = path.stat()
-    if start.startswith(ZIP):
-        sheet = path.sheet if isinstance(path, SheetPath) else get_sheet()
-        return _convert_workbook(path, status.st_mtime_ns, status.st_size, sheet)
-    return _convert_arrow(path, status.st_mtime_ns, status.st_size)
+    sheet = path.sheet if isinstance(path, SheetPath) else get_option("sheet")
+    return _convert_workbook(path, status.st_mtime_ns, status.st_size, sheet, get_option("max-size"))
 
 
 def find_dataset(path: Path) -> Path:
@@ -130,39 +128,142 @@ def _list_shards(folder: Path) -> list[Path]:
     return files
 
 
-@lru_cache(MAX_CONVERTED)
-def _convert_arrow(path: Path, _modified: int, size: int) -> bytes:
-    try:
-        import pyarrow as pa
-        from pyarrow import feather, parquet
-    except ImportError:
-        raise RefusedFileError(
-            "an Arrow file needs pyarrow, which is not installed: pip install 'sigdask[parquet]'", file=path
-        ) from None
+def read_arrow_table(path: Path) -> pa.Table:
+    """Return the table in a file of Parquet, Arrow or Feather, or in all files of its data set.
+
+    Raises
+    ------
+    InputError
+        The file is damaged, or larger when decoded than the limit.
+    """
+    import pyarrow as pa
+
     shards = _list_shards(path.parent)
-    files = shards if path in shards else [path]
-    tables = []
+    if path not in shards:
+        return _read_arrow_file(path, path.stat().st_size)
+    stored = sum(shard.stat().st_size for shard in shards)
+    return pa.concat_tables([_read_arrow_file(shard, stored) for shard in shards])
+
+
+def _read_arrow_file(path: Path, stored: int) -> pa.Table:
+    import pyarrow as pa
+
+    content = pa.py_buffer(path.read_bytes())
+    start = content[: len(ARROW_STARTS[0])].to_pybytes()
+    kind = "a Parquet" if start.startswith(PARQUET) else "an Arrow"
+    with _report_damage(path, kind):
+        if start.startswith(PARQUET):
+            return _read_parquet(path, content, stored)
+        if start.startswith(ARROW_STARTS[1]):
+            from pyarrow import feather
+
+            return _check_dictionaries(path, feather.read_table(pa.BufferReader(content)), stored)
+        is_file = start == ARROW_STARTS[0]
+        check_unpacked_size(path, sum(_iter_buffer_sizes(content[len(start) :] if is_file else content)), stored)
+        open_arrow = pa.ipc.open_file if is_file else pa.ipc.open_stream
+        return _check_dictionaries(path, open_arrow(content).read_all(), stored)
+
+
+@contextmanager
+def _report_damage(path: Path, kind: str) -> Iterator[None]:
     try:
-        for file in files:
-            content = pa.py_buffer(file.read_bytes())
-            start = content[: len(ARROW_STARTS[0])].to_pybytes()
-            if start.startswith(ARROW_STARTS[1]):
-                tables.append(feather.read_table(pa.BufferReader(content)))
-            else:
-                open_arrow = pa.ipc.open_file if start == ARROW_STARTS[0] else pa.ipc.open_stream
-                tables.append(open_arrow(content).read_all())
-        table = pa.concat_tables(tables)
-        check_unpacked_size(path, table.nbytes, max(size, sum(file.stat().st_size for file in files)))
-        parquet.write_table(table, output := io.BytesIO())
-    except (OSError, pa.ArrowException) as error:
-        raise RefusedFileError(
-            f"cannot be read as an Arrow file ({error})", file=path, remedy="write it again"
-        ) from None
-    return output.getvalue()
+        yield
+    except InputError:
+        raise
+    except (OSError, ValueError, struct.error, IndexError) as error:
+        message = f"cannot be read as {kind} file ({' '.join(str(error).split())})"
+        raise RefusedFileError(message, file=path, remedy="write it again") from None
 
 
-@lru_cache(MAX_CONVERTED)
-def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | None) -> bytes | None:
+def _read_parquet(path: Path, content: Any, stored: int) -> pa.Table:
+    """Return the table of a Parquet file; texts that may repeat stay in dictionaries until their size is known."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    metadata = parquet.read_metadata(pa.BufferReader(content))
+    chunks = [
+        metadata.row_group(k).column(c) for k in range(metadata.num_row_groups) for c in range(metadata.num_columns)
+    ]
+    n_bytes = sum(chunk.total_uncompressed_size for chunk in chunks)
+    n_values = sum(chunk.num_values for chunk in chunks)
+    check_unpacked_size(path, max(n_bytes, 4 * n_values, 4 * metadata.num_rows * metadata.num_columns), stored)
+    texts = [chunk for chunk in chunks if chunk.physical_type in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}]
+    risky = [chunk for chunk in texts if chunk.num_values * chunk.total_uncompressed_size > max(stored, 1 << 20)]
+    repeated = sorted({chunk.path_in_schema for chunk in risky})
+    flat = [name for name in repeated if name in metadata.schema.to_arrow_schema().names]
+    file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=flat, pre_buffer=False)
+    is_safe = len(flat) == len(repeated) and not any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in risky)
+    if is_safe:
+        return _check_dictionaries(path, file.read(use_threads=False), stored)
+    batches, n_bytes = [], 0
+    largest = max(chunk.total_uncompressed_size for chunk in risky)
+    for batch in file.iter_batches(batch_size=max(1, min(1 << 16, (32 << 20) // largest)), use_threads=False):
+        n_bytes += batch.nbytes  # one value is at most as large as the pages of its column
+        check_unpacked_size(path, n_bytes, stored)
+        batches.append(batch)
+    return _check_dictionaries(path, pa.Table.from_batches(batches, file.schema_arrow), stored)
+
+
+def _check_dictionaries(path: Path, table: pa.Table, stored: int) -> pa.Table:
+    """Return a table with texts in place of dictionaries; raise an error if they would be larger than the limit."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    n_bytes = table.nbytes
+    for k, field in enumerate(table.schema):
+        if types.is_dictionary(field.type):
+            for chunk in table.column(k).chunks:
+                if types.is_string(field.type.value_type) or types.is_large_string(field.type.value_type):
+                    sizes = compute.binary_length(chunk.dictionary).take(chunk.indices)
+                    n_bytes += compute.sum(sizes.cast(pa.int64())).as_py() or 0
+            check_unpacked_size(path, n_bytes, stored)
+            table = table.set_column(k, field.name, table.column(k).cast(field.type.value_type))
+    check_unpacked_size(path, n_bytes, stored)
+    return table
+
+
+def _iter_buffer_sizes(content: Any) -> Iterator[int]:
+    """Yield the decoded sizes of the buffers of an Arrow stream, which stand before each compressed buffer.
+
+    References
+    ----------
+    Apache Arrow, "Columnar format: Buffer compression", and `Message.fbs`.
+    """
+    import pyarrow as pa
+
+    for message in pa.ipc.MessageReader.open_stream(pa.BufferReader(content)):
+        if message.type not in {"record batch", "dictionary"}:
+            continue
+        data, body = message.metadata.to_pybytes(), message.body
+        batch = _follow(data, struct.unpack_from("<I", data)[0], 2)
+        batch = _follow(data, batch, 1) if message.type == "dictionary" else batch
+        vector, compression = _follow(data, batch, 2), _find_field(data, batch, 3)
+        for k in range(struct.unpack_from("<I", data, vector)[0] if vector else 0):
+            offset, length = struct.unpack_from("<qq", data, vector + 4 + 16 * k)
+            size = struct.unpack("<q", body[offset : offset + 8].to_pybytes())[0] if compression and length else -1
+            yield length if size < 0 else size
+
+
+def _find_field(data: bytes, table: int, k: int) -> int:
+    """Return the position of a field of a flatbuffer's table, or 0 if the table lacks it."""
+    entries = table - struct.unpack_from("<i", data, table)[0]
+    if 4 + 2 * k >= struct.unpack_from("<H", data, entries)[0]:
+        return 0
+    offset: int = struct.unpack_from("<H", data, entries + 4 + 2 * k)[0]
+    return table + offset if offset else 0
+
+
+def _follow(data: bytes, table: int, k: int) -> int:
+    """Return the position that a field of a flatbuffer's table refers to."""
+    place = _find_field(data, table, k)
+    return place + int(struct.unpack_from("<I", data, place)[0]) if place else 0
+
+
+@lru_cache(8)
+def _convert_workbook(
+    path: Path, _modified: int, size: int, sheet_name: str | None, _limit: str | None
+) -> bytes | None:
+    """Return a workbook's sheet as CSV, or None for other zip archives. Detection opens a file many times."""
     try:
         with zipfile.ZipFile(path) as packed:
             members = packed.infolist()
@@ -170,7 +271,7 @@ def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | N
         return None
     if not any(member.filename == "xl/workbook.xml" for member in members):
         return None
-    check_unpacked_size(path, sum(member.file_size for member in members), size)
+    check_unpacked_size(path, XML_RATIO * sum(member.file_size for member in members), size)
     try:
         import openpyxl
     except ImportError:
@@ -181,36 +282,49 @@ def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | N
         ) from None
     try:
         workbook = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)
-        sheets = {
-            sheet.title: rows
-            for sheet in workbook.worksheets
-            if sheet.sheet_state == "visible"
-            and sheet_name in {None, sheet.title}
-            and (rows := _strip_rows([list(map(_format_cell, row)) for row in sheet.iter_rows(values_only=True)]))
-        }
+        shown = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+        chosen = [sheet for sheet in shown if sheet_name in {None, sheet.title}]
+        sheets = {sheet.title: rows for sheet in chosen if (rows := _read_sheet(path, sheet, size))}
+        if len(sheets) == 1:
+            ((title, rows),) = sheets.items()
+            _check_sheet(path, title, rows)
     except (*WORKBOOK_ERRORS, openpyxl.utils.exceptions.InvalidFileException) as error:
         raise RefusedFileError(
             f"damaged Excel workbook ({error})", file=path, remedy="save the sheet as CSV (UTF-8)"
         ) from None
     if len(sheets) != 1:
-        titles = ", ".join(sheet.title for sheet in workbook.worksheets if sheet.sheet_state == "visible")
-        if sheet_name is not None:
-            problem = (
-                f"no sheet {sheet_name!r} with data; sheets: {titles}; choose one with "
-                f"{spell('format', 'table:sheet=NAME')}"
-            )
-        elif sheets:
-            remedy = f"choose one with {spell('format', 'table:sheet=NAME')}, or give {path.name}#NAME"
-            problem = f"{len(sheets)} sheets hold data ({', '.join(sheets)}); {remedy}"
-        else:
-            problem = f"no sheet holds data (sheets: {titles}); save the workbook again with one row per item"
-        raise RefusedFileError(f"{problem}", file=path)
-    ((title, rows),) = sheets.items()
-    _check_sheet(path, title, rows)
+        raise _build_sheet_error(path, sheet_name, [sheet.title for sheet in shown], [*sheets])
     if max(map(len, rows)) == 1:
         return "".join(f"{' '.join(row[0].split())}\n" for row in rows).encode()
     csv.writer(output := io.StringIO(), lineterminator="\n").writerows(rows)
     return output.getvalue().encode()
+
+
+def _read_sheet(path: Path, sheet: Any, size: int) -> list[list[str]]:
+    """Return the rows of a sheet without empty ones at the end. Declared dimensions may be wrong and are not used."""
+    sheet.reset_dimensions()
+    n_cells, width, rows = 0, 0, []
+    for row in sheet.iter_rows(values_only=True):
+        n_cells += len(row) + 1
+        check_unpacked_size(path, CELL_BYTES * n_cells, size)
+        rows.append(cells := [*map(_format_cell, row)])
+        width = max(width, next((k for k in range(len(cells), 0, -1) if cells[k - 1]), 0))
+    n_rows = next((n for n in range(len(rows), 0, -1) if any(rows[n - 1])), 0)
+    check_unpacked_size(path, CELL_BYTES * n_rows * width, size)
+    return [(row + [""] * width)[:width] for row in rows[:n_rows]]
+
+
+def _build_sheet_error(
+    path: Path, sheet_name: str | None, titles: Sequence[str], filled: Sequence[str]
+) -> RefusedFileError:
+    choice = f"choose one with {spell('format', 'table:sheet=NAME')}"
+    if sheet_name is not None:
+        problem = f"no sheet {sheet_name!r} with data; sheets: {', '.join(titles)}; {choice}"
+    elif filled:
+        problem = f"{len(filled)} sheets hold data ({', '.join(filled)}); {choice}, or give {path.name}#NAME"
+    else:
+        problem = f"no sheet holds data (sheets: {', '.join(titles)}); save the workbook again with one row per item"
+    return RefusedFileError(problem, file=path)
 
 
 def _check_sheet(path: Path, title: str, rows: Sequence[Sequence[str]]) -> None:
@@ -232,12 +346,20 @@ def _find_hidden_row(path: Path, title: str) -> int | None:
     import openpyxl
 
     with zipfile.ZipFile(path) as packed:
-        sheets = (packed.read(name) for name in packed.namelist() if name.startswith("xl/worksheets/"))
-        if not any(b' hidden="' in sheet for sheet in sheets):
-            return None
-    sheet = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), data_only=True)[title]
-    hidden = sorted(number for number, row in sheet.row_dimensions.items() if row.hidden)
-    return next((number for number in hidden if any(cell.value is not None for cell in sheet[number])), None)
+        sheets = [packed.read(name) for name in packed.namelist() if name.startswith("xl/worksheets/")]
+    hidden = {
+        int(number[1])
+        for sheet in sheets
+        for row in re.finditer(rb"<(?:\w+:)?row\b[^>]*", sheet)
+        if re.search(rb"""\bhidden=["'](1|true)""", row[0]) and (number := re.search(rb"""\br=["'](\d+)""", row[0]))
+    }
+    if not hidden:
+        return None
+    sheet = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)[title]
+    sheet.reset_dimensions()
+    rows = enumerate(sheet.iter_rows(values_only=True), start=1)
+    filled = (number for number, row in rows if number in hidden and any(cell is not None for cell in row))
+    return next(filled, None)
 
 
 def _find_formula_without_value(path: Path, title: str) -> str | None:
@@ -245,11 +367,13 @@ def _find_formula_without_value(path: Path, title: str) -> str | None:
     import openpyxl
 
     first = None
-    texts, values = (
-        openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=data_only)[title].iter_rows()
+    sheets = [
+        openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=data_only)[title]
         for data_only in (False, True)
-    )
-    for text_row, value_row in zip(texts, values, strict=True):
+    ]
+    for sheet in sheets:
+        sheet.reset_dimensions()
+    for text_row, value_row in zip(*(sheet.iter_rows() for sheet in sheets), strict=True):
         for text, value in zip(text_row, value_row, strict=True):
             if text.data_type == "f":
                 if value.value is not None:
@@ -264,10 +388,3 @@ def _format_cell(value: Any) -> str:
     if isinstance(value, date | datetime | time):
         return value.isoformat()
     return "" if value is None else str(value)
-
-
-def _strip_rows(rows: Sequence[list[str]]) -> list[list[str]]:
-    """Return equally wide rows without empty rows and columns at the end."""
-    width = max((k for row in rows for k, cell in enumerate(row, start=1) if cell), default=0)
-    n_rows = max((k for k, row in enumerate(rows, start=1) if any(row)), default=0)
-    return [[*row, *[""] * width][:width] for row in rows[:n_rows]]

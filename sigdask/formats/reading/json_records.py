@@ -16,15 +16,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading import averages_only, files
-from sigdask.formats.reading.columns import ParquetColumns
+from sigdask.formats.reading import files
+from sigdask.formats.reading.columns import ArrowColumns, iterate
+from sigdask.formats.reading.converted import read_arrow_table
 from sigdask.formats.reading.options import DEFAULTS, Options
+from sigdask.formats.roles import name_role
 from sigdask.interface import spell
+from sigdask.io.compression import check_unpacked_size, get_option
 from sigdask.text import describe_items, format_list
 
 SHOWN_KINDS = 6
@@ -36,9 +39,10 @@ DEEPEST = 1000
 def parse_nested_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
     """Return the parsed cells of text columns whose filled cells are all objects or lists in JSON or Python syntax."""
     parsed = {}
-    for name, cells in columns.items():
-        first_cell = next((cell for cell in cells if cell), "")
+    for name, array in ArrowColumns.from_mapping(columns).arrays.items():
+        first_cell = next((cell for cell in iterate(array) if cell), "")
         if first_cell[:1] in {"{", "["} and _parse_cell(first_cell) is not None:
+            cells = [*iterate(array)]
             values = [_parse_cell(cell) for cell in cells]
             if all(value is not None or not cell for cell, value in zip(cells, values, strict=True)):
                 parsed[name] = values
@@ -158,11 +162,13 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
         The file is not JSON, or has no list of records.
     """
     if is_json_lines(path):
-        for k, (number, line) in enumerate(row for row in files.enumerate_lines(path) if row[1].strip()):
-            value = _parse_json(path, line.rstrip("\r\n"), number)
-            if not k:
-                averages_only.check_document(path, value)
-            yield JsonRecord(f"line {number}", None, value, number)
+        cost, checked = 0, 0
+        for number, line in files.enumerate_lines(path):
+            if line.strip():
+                cost += _estimate_bytes(line)
+                if cost > checked + CHECKED_BYTES:
+                    _check_size(path, checked := cost)
+                yield JsonRecord(f"line {number}", None, parse_line(path, line, number), number)
         return
     yield from iter_document(path, load_json(path), is_record)
 
@@ -176,11 +182,36 @@ def _build_unique_object(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, 
     return result
 
 
+CHECKED_BYTES = 1 << 26
+"""Memory of records after which the limit is checked again."""
+
+
+def _estimate_bytes(text: str) -> int:
+    """Return the memory that the values of a JSON text need, about."""
+    return 2 * len(text) + 240 * text.count("{") + 80 * text.count("[") + 60 * text.count(",")
+
+
+def _check_size(path: Path, n_bytes: int) -> None:
+    """Raise an error for records that need ten times the memory of what may be unpacked."""
+    check_unpacked_size(path, n_bytes // 10, path.stat().st_size)
+
+
+def parse_line(path: Path, line: str, number: int) -> Any:
+    """Return the value of a line of JSON lines."""
+    import orjson
+
+    try:
+        return orjson.loads(line)
+    except ValueError:  # also of NaN and of numbers that 64 bits cannot hold, which `json` reads
+        return _parse_json(path, line.rstrip("\r\n"), number)
+
+
 def load_json(path: Path, build: Callable[[Path, list[tuple[str, Any]]], Any] = _build_unique_object) -> Any:
     """Return the JSON value of a file that holds only one."""
     with files.open_text(path) as text:
         content = text.read()
     files.check_filled(path, content.strip())
+    _check_size(path, _estimate_bytes(content))
     return _parse_json(path, content, 1, partial(build, path))
 
 
@@ -211,8 +242,10 @@ def read_record_cells(path: Path, document: Any = None) -> Iterator[tuple[int, l
         A record is not an object, or has a key that the first record lacks.
     """
     columns: dict[str, None] = {}
-    document = _put_items_first(path, document)
     is_row: IsRecord = lambda record: bool(find_id_keys(record, DEFAULTS))  # noqa: E731
+    if document is None and not is_json_lines(path):
+        document = load_json(path)
+    document = _orient(path, document)
     for record in read_records(path, is_row) if document is None else iter_document(path, document, is_row):
         if record.key is None:
             cells = get_object(path, record)
@@ -222,8 +255,6 @@ def read_record_cells(path: Path, document: Any = None) -> Iterator[tuple[int, l
             columns = dict.fromkeys(cells)
             yield record.number, list(columns)
         for key in (key for key in cells if key not in columns):
-            if step := next(filter(averages_only.STEP.fullmatch, columns), None):
-                raise averages_only.build_training_curve_error(path, step)
             raise InputError(
                 f"key {key!r} is not in the first record, which has {', '.join(columns)}",
                 file=path,
@@ -297,7 +328,6 @@ def _parse_json(path: Path, text: str, start: int, hook: Callable[[list[tuple[st
 
 def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[JsonRecord]:
     """Yield the records of a JSON document; it is a record itself, a list, or an object by id."""
-    averages_only.check_document(path, document)
     document = _build_frame_records(document)
     if isinstance(document, dict) and document:
         if is_record(document):
@@ -318,7 +348,6 @@ def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Js
         raise InputError(
             file=path, found=f"{str(document)[:40]}", expected="records: a JSON array, or one object per line"
         )
-    averages_only.check_not_averages(path, document)
     for number, (key, value) in enumerate(document.items(), start=1):
         yield JsonRecord(f"key {key!r}", key, value, number)
 
@@ -431,30 +460,34 @@ def _get_common_keys(document: Mapping[str, Any]) -> list[str]:
     return list(next(iter(document.values()))) if keys and all(names == keys[0] != [] for names in keys) else []
 
 
-def _put_items_first(path: Path, document: Any) -> Any:
-    """Return an object by item for one that maps a few systems to their scores of many items, known by their digits."""
+def _orient(path: Path, document: Any) -> Any:
+    """Return an object by item for an object of objects of numbers, whose keys may be the items or the systems.
+
+    Raises
+    ------
+    InputError
+        The user has not said which, and no inner key is the name of a role or metric.
+    """
     keys = _get_common_keys(document) if isinstance(document, dict) else []
-    are_items = len(keys) >= MIN_ITEMS and all(
-        re.search(r"\d", key) and not averages_only.is_metric_name(key) for key in keys
-    )
-    if not are_items or not 1 < len(document) <= len(keys) / 3:
+    if len(keys) < 2 or not all(_are_numbers([*scores.values()]) for scores in document.values()):
         return document
-    if not all(_are_numbers([*scores.values()]) for scores in document.values()):
-        return document
-    averages_only.check_document(path, document)
-    return dict(zip(keys, _swap_keys(document, keys), strict=True))
+    stated = get_option("keys")
+    if stated == "systems":
+        return dict(zip(keys, _swap_keys(document, keys), strict=True))
+    if stated is None and not any(map(name_role, keys)):
+        outer, inner = (format_list([*names], 3) for names in (document, keys))
+        choices = [spell("format", f"table:keys={choice}") for choice in ("items", "systems")]
+        raise InputError(
+            f"holds an object for each of {outer} with numbers by {inner}",
+            file=path,
+            remedy=f"are {outer} items? {choices[0]}. Are they systems, and {inner} the items? {choices[1]}",
+        )
+    return document
 
 
 def _swap_keys(document: Mapping[str, Mapping[str, Any]], keys: Sequence[str]) -> list[dict[str, Any]]:
     """Return a record for each inner key, with a field for each outer key."""
     return [{name: column[key] for name, column in document.items()} for key in keys]
-
-
-def check_folder(path: Path) -> None:
-    """Raise an error for a folder of averages, judged by its first JSON file."""
-    for file in sorted(path.rglob("*.json"))[:1]:
-        if is_json(file):
-            averages_only.check_document(file, load_json(file))
 
 
 Record = Mapping[str, Any]
@@ -480,7 +513,8 @@ def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
         return
     number = 0
     if files.is_parquet(path):
-        for number, row in enumerate(ParquetColumns(path).iter_rows(BATCH), start=1):
+        rows_of_batches = (batch.to_pylist() for batch in read_arrow_table(path).to_batches(BATCH))
+        for number, row in enumerate(chain.from_iterable(rows_of_batches), start=1):
             yield f"{path}, row {number}", row
         if not number:
             raise InputError("has no rows, expected one row per item", file=path)
@@ -502,7 +536,7 @@ def read_first_record(path: Path, *, tables: bool = False) -> Record | None:
     """
     try:
         if files.is_parquet(path):
-            return next(ParquetColumns(path).iter_rows(1), None)
+            return next((location[1] for location in iter_records(path)), None)
         with files.open_text(path) as text:
             head = text.read(ROWS_HEAD).lstrip()
     except InputError:
