@@ -164,6 +164,7 @@ def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options)
     path_by_system: dict[str, Path] = {}
     systems: Systems = {}
     for source in sources:
+        files.check_filled(source.path, read_head(source.path).strip())
         if (tool := find_tool(source.path)) is None:
             names = ", ".join(tool.name for tool in TOOLS)
             remedy = f"leave out {spell('format')}: tables of scores are read by the names of their columns"
@@ -226,7 +227,7 @@ def _list_items(segments: Sequence[Segment], options: Options) -> list[str] | No
     for segment, id_ in zip(segments, ids, strict=True):
         if not id_ or id_ in seen:
             problem = f"id {id_!r} is there already" if id_ else f"no field {name or names[0]!r}"
-            raise InputError(f"{segment.where}: {problem}", remedy="give each segment an id of its own, once")
+            raise InputError(f"{segment.where}: {problem}", remedy="give each item once, with an id of its own")
         seen.add(id_)
     return [id_ for id_ in ids if id_]
 
