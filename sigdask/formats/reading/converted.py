@@ -46,7 +46,7 @@ WORKBOOK_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, 
 CELL_BYTES = 64
 """Memory of a cell of a workbook. openpyxl takes some 5 µs for each."""
 
-XML_RATIO = 3
+XML_RATIO = 4
 """Memory and time that the text of a workbook takes, compared with other text."""
 
 
@@ -189,11 +189,11 @@ def _read_parquet(path: Path, content: Any, stored: int) -> pa.Table:
     check_unpacked_size(path, max(n_bytes, 4 * n_values, 4 * metadata.num_rows * metadata.num_columns), stored)
     texts = [chunk for chunk in chunks if chunk.physical_type in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}]
     risky = [chunk for chunk in texts if chunk.num_values * chunk.total_uncompressed_size > max(stored, 1 << 20)]
-    repeated = sorted({chunk.path_in_schema for chunk in risky})
-    flat = [name for name in repeated if name in metadata.schema.to_arrow_schema().names]
+    shared = {chunk.path_in_schema for chunk in risky if "DELTA_BYTE_ARRAY" in chunk.encodings}
+    names = {chunk.path_in_schema for chunk in risky} - shared
+    flat = sorted(names.intersection(metadata.schema.to_arrow_schema().names))
     file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=flat, pre_buffer=False)
-    is_safe = len(flat) == len(repeated) and not any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in risky)
-    if is_safe:
+    if not shared and len(flat) == len(names):
         return _check_dictionaries(path, file.read(use_threads=False), stored)
     batches, n_bytes = [], 0
     largest = max(chunk.total_uncompressed_size for chunk in risky)
