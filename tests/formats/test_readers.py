@@ -18,24 +18,6 @@ def files(tmp_path, monkeypatch):
     return write
 
 
-def test_texts_after_labels_need_no_header_either(files):
-    files(
-        gold="1\tP\ta film\n2\tQ\ta bore\n3\tP\tso so\n4\tP\tso\n",
-        one="1\tP\n2\tP\n3\tP\n4\tQ\n",
-        two="4\t1\n3\t1\n2\t0\n1\t1\n",
-    )
-    counts = read("one", "two", gold="gold")
-    assert counts.field("correct").tolist() == [[1, 0], [0, 0], [1, 0], [0, 0]]
-    assert "two: none of its labels occurs in the gold standard (such as '1' where gold has 'P')" in counts.scope[0]
-    assert any("gold: has no header; column 2 is taken" in warning for warning in counts.warnings)
-
-
-def test_predictions_alone_ask_for_gold_labels(files):
-    files(one__csv="id,prediction,confidence\na,P,0.5\nb,Q,0.7\n", two__csv="id,prediction,confidence\na,P,1\nb,P,1\n")
-    with pytest.raises(InputError, match="one.csv: no gold labels; give gold=FILE"):
-        read("one.csv", "two.csv")
-
-
 def test_bare_files_called_alike_are_systems_of_their_own(files):
     files(gold="P\nQ\nP\n", x__out1="P\nP\nP\n", x__out2="Q\nQ\nP\n", y__out1="P\nQ\nQ\n")
     assert read("x.out1", "x.out2", "y.out1", gold="gold").systems == ("x.out1", "x.out2", "y")
