@@ -8,7 +8,8 @@ from sigdask.cli.streams import print_text
 from sigdask.errors import InputError
 from sigdask.examples import EXAMPLES, copy_example
 from sigdask.formats import FORMATS, TABLE
-from sigdask.metrics import METRICS
+from sigdask.formats.registry import add_installed_formats
+from sigdask.metrics import METRICS, add_installed_metrics
 from sigdask.text import make_printable
 
 NAME_COLUMNS = 19
@@ -20,6 +21,8 @@ def list_entries(what: str, name: str | None, folder: str | None) -> None:
     if name is not None or folder is not None:
         _copy_example(what, name, folder)
         return
+    add_installed_formats()
+    add_installed_metrics()
     tables = {
         "metrics": {metric: text for metric, (_, text) in METRICS.items()}
         | {"MODULE:NAME": "your own: a @sigdask.metric of summed counts, or any f(outputs, gold) -> float"},

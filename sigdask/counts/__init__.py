@@ -591,7 +591,7 @@ class Counts:
         Raises
         ------
         InputError
-            A value is not a text, all references are labels, lengths differ, or ids or names are not distinct.
+            A value is not a text, lengths differ, or ids or names are not distinct.
 
         Examples
         --------
@@ -614,11 +614,6 @@ class Counts:
         gold = [checks.check_texts(column, label) for label, column in zip(labels, columns, strict=True)]
         lengths = {**dict(zip(labels, map(len, gold), strict=True)), **{key: len(own) for key, own in texts.items()}}
         n_items = check_lengths(lengths)
-        if all(map(checks.are_labels, gold)):
-            raise InputError(
-                f"gold holds labels such as {gold[0][0]!r}, not texts",
-                remedy="choose a metric of labels, such as accuracy or macro-f1",
-            )
         ones = np.ones((n_items, 1), np.int64)
         return Counts(
             systems=tuple(systems),

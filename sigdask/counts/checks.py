@@ -61,17 +61,6 @@ def check_texts(column: Any, name: str) -> list[str]:
     return texts
 
 
-def are_labels(texts: Sequence[str]) -> bool:
-    """Return whether texts are labels: single words, most of which occur several times.
-
-    Examples
-    --------
-    >>> are_labels(["N", "V", "N", "N"]), are_labels(["a cat", "a dog", "a cat", "a cat"]), are_labels(["go", "went"])
-    (True, False, False)
-    """
-    return 2 * len({*texts}) <= len(texts) and all(len(text.split()) <= 1 and text.isascii() for text in texts)
-
-
 def are_sentences(texts: Sequence[Any]) -> bool:
     """Return whether values are texts of three words or more on average, most of which occur once."""
     if not len(texts) or not all(isinstance(text, str) for text in texts):

@@ -20,13 +20,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, TypeGuard, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.checks import list_values
-from sigdask.counts.fields import Array, ComputedFields, DecimalMatrix
+from sigdask.counts.fields import Array, ComputedFields
 from sigdask.errors import InputError
 from sigdask.text import format_list
 
@@ -39,9 +39,6 @@ FLOAT_NAMES: dict[type[Any], str] = {np.float16: "float16", np.float32: "float32
 
 BITS = {"float16": 11, "float32": 24}
 """Bits of the significand."""
-
-MIN_DECIMALS = 2**22
-"""Numbers of a matrix from which on decimals are held as integers (`DecimalMatrix`)."""
 
 MAX_POWER = 22
 """Largest power of ten that float64 holds exactly. An integer divided by it is the nearest float to the decimal."""
@@ -261,7 +258,8 @@ class ScoreMatrix(ComputedFields):
                 present = np.ones(values.shape, np.bool_, order="F") if present is None else present
                 present[:, k] = ~gaps
             numbers = np.where(gaps, 0.0, column.numbers) if gaps.any() else column.numbers
-            values = _set_column(values, k, numbers)
+            values = values.astype(np.promote_types(values.dtype, _find_narrowest_type(numbers)), order="F", copy=False)
+            values[:, k] = numbers
             columns.append(replace(column, numbers=np.empty(0)))  # the matrix has the numbers
         check_lengths(lengths)
         return ScoreMatrix(tuple(scores), values, present, columns)
@@ -276,23 +274,6 @@ class ScoreMatrix(ComputedFields):
         """Return one system's scores, with NaN for items that the system lacks."""
         column = self.numbers[:, system].astype(np.float64, copy=False)
         return column if self.present is None else np.where(self.present[:, system], column, np.nan)
-
-
-def _set_column(values: Array, k: int, numbers: NDArray[np.float64]) -> Array:
-    """Set a column of a matrix, and return it in the smallest type that holds all; large ones as decimals."""
-    dtype = np.promote_types(values.dtype, _find_narrowest_type(numbers))
-    if dtype == np.float64 and values.size >= MIN_DECIMALS and (values.dtype != dtype or _is_decimal(values)):
-        matrix = values if _is_decimal(values) else DecimalMatrix(values, 1.0)
-        if matrix.set_column(k, numbers):
-            return cast("Array", matrix)
-        values = np.asarray(matrix)
-    values = values.astype(dtype, order="F", copy=False)
-    values[:, k] = numbers
-    return values
-
-
-def _is_decimal(values: Any) -> TypeGuard[DecimalMatrix]:
-    return isinstance(values, DecimalMatrix)
 
 
 def _read_whole_numbers(scores: dict[str, Sequence[float] | Array]) -> ScoreMatrix | None:

@@ -13,18 +13,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sigdask import metrics
 from sigdask.counts import Counts
 from sigdask.counts.checks import are_sentences, suggest_group_file
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError, MissingColumnError, RefusedFileError, UnknownFormatError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
-from sigdask.formats.reading import files, json_records, replicates
+from sigdask.formats.reading import files, json_records, replicates, runs
 from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, NotANumberError, is_number, is_percent, to_numbers
 from sigdask.formats.reading.converted import describe_unused_sheet, find_dataset
+from sigdask.formats.reading.declared import use_table_reader
 from sigdask.formats.reading.options import (
     DEFAULTS,
     Options,
@@ -44,7 +43,7 @@ from sigdask.formats.reading.tables import (
     describe_unknown_columns,
     read_table,
 )
-from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, REFERENCES
+from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, REFERENCES, add_installed_formats
 from sigdask.formats.segment_scores.columns import share_metrics
 from sigdask.formats.tables import bookkeeping
 from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, has_label_lists, infer_gold_column
@@ -56,6 +55,7 @@ from sigdask.io import addresses, as_path, prefetch_files
 from sigdask.io.compression import set_variable, use_options
 from sigdask.metrics import retrieval
 from sigdask.metrics.agreement import PREFIX
+from sigdask.options import Missing
 
 __all__ = ["DETECTED", "FORMATS", "Options", "Source", "cache_tables", "detect", "may_have_metric", "parse_columns",
            "parse_format", "parse_map", "parse_maps", "parse_source", "read"]  # fmt: skip
@@ -63,7 +63,7 @@ __all__ = ["DETECTED", "FORMATS", "Options", "Source", "cache_tables", "detect",
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
 
-SNIFFING_ORDER = ("mt-metrics-eval", "fairseq", "samples", "battles", "ratings", "squad", "spans", "terms",
+SNIFFING_ORDER = ("mt-metrics-eval", "fairseq", "ref-hyp", "samples", "battles", "ratings", "squad", "spans", "terms",
                   "metrics", "pairs", "trees", "conllu", "conllx", "conll", "mbt", "timbl", "trec", "speech",
                   "segments")  # fmt: skip
 """Order in which formats are tried on a file, before tables. Plain prose comes after all formats with a recognizable
@@ -80,6 +80,9 @@ DETECTED = ("auto", TABLE)
 """Formats that stand for those that are detected."""
 
 CASEFOLDED_METRICS = frozenset(map(str.casefold, metrics.METRICS))
+
+ZERO_FORMATS = frozenset({"trec", "squad", "spans", "terms", "pairs"})
+"""Formats in which an item that a system lacks counts as an empty output, unless `missing` says otherwise."""
 
 LINE_FORMATS = frozenset({"segments", "speech"})
 """Formats with one text a line, as opposed to JSON, Parquet and columns."""
@@ -128,6 +131,7 @@ def read(
     >>> counts.systems, counts.n_items
     (('I', 'II'), 160)
     """
+    add_installed_formats()
     listed = [s for given in systems for s in (given if isinstance(given, list | tuple) else [given])]
     if not listed:
         raise InputError("no file given; expected a table, or one file per system")
@@ -205,37 +209,30 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         close = difflib.get_close_matches(name, [TABLE, *FORMATS], 1)
         hint = f"did you mean {close[0]!r}? The" if close else "the"
         raise InputError(f"unknown format {name!r}: {hint} formats are {', '.join([TABLE, *FORMATS])}")
+    if "table" in FORMATS[name].traits:
+        return _read_declared_tables(sources, gold, name, options)
     reader: Reader = FORMATS[name].load()
-    are_paired = options.get_choice("replicates", replicates.CHOICES) == "paired"
-    may_differ = "replicates" in options.own
+    choice = options.own.get("replicates") and options.get_choice("replicates", runs.CHOICES)
     options = replace(options, own={key: value for key, value in options.own.items() if key != "replicates"})
     FORMATS[name].check(name, gold, options)
     table_groups = list_group_files(options)
-    reader_options = remove_file_groups(options, table_groups)
-    replicated = replicates.group_replicates(distinguish_names(sources))
-    replicate_counts: list[Counts] = []
-    with replicates.collect_samples(name, may_differ=may_differ) as samples:
-        while samples.current < samples.n_samples:  # one until the first reading finds repeated ids
-            for replicate_sources in replicated:
-                with _suggest_group_file(reader_options):
-                    counts = reader(replicate_sources, gold, reader_options)
-                replicate_counts.append(add_file_groups(counts, table_groups, options))
-            samples.current += 1
-    counts = Counts.of_replicates(replicate_counts)
-    if counts.replicates:
-        runs = samples.find_runs(len(replicated))
-        counts = replace(counts, runs=replace(runs, is_shared=True) if runs and are_paired else runs)
+
+    def read_files(run_sources: Sequence[Source], run_options: Options) -> Counts:
+        reader_options = remove_file_groups(run_options, table_groups)
+        with _suggest_group_file(reader_options):
+            return add_file_groups(reader(run_sources, gold, reader_options), table_groups, run_options)
+
+    convention: Missing = "zero" if name in ZERO_FORMATS else "error"
+    counts = runs.read_runs(read_files, sources, options, format_=name, convention=convention, replicates=choice)
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options, counts.n_systems))
-    counts = replace(counts, name=options.name, format=name, warnings=warnings)
-    if not samples.sizes:
-        return counts
-    notes = samples.first_lines
-    if len(replicated) > 1 or not samples.is_uniform or samples.sizes.keys() < {s.path for s in replicated[0]}:
-        numbers = samples.count_samples(counts, [source.path for source in replicated[0]])
-        fields = {**counts.fields, "samples": numbers if len(replicated) == 1 else np.full_like(numbers, -1)}
-        counts = replace(counts, fields=fields)
-        notes += replicates.describe_imbalance(dict(zip(counts.systems, numbers.mean(axis=0).tolist(), strict=True)))
-    return replace(counts, warnings=(*notes, *counts.warnings))
+    return replace(counts, name=options.name, format=name, warnings=warnings)
+
+
+def _read_declared_tables(sources: Sequence[Source], gold: Path | None, name: str, options: Options) -> Counts:
+    """Read files by a format of another package, whose reader returns tables, as tables of these columns."""
+    FORMATS[name].check(name, gold, options)
+    with use_table_reader(FORMATS[name].load()):
+        return replace(_read_sources(sources, gold, TABLE, replace(options, own={})), format=name)
 
 
 def _iter_input_warnings(
@@ -311,10 +308,11 @@ def detect(
     InputError
         No format fits, or several.
     """
+    add_installed_formats()
     prefetch_files(_list_files(sources, gold, options))  # several at a time
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)
     with _limit_resources(sources, options, format_):
-        first_sources = replicates.group_replicates(sources)[0]
+        first_sources = [files_[0] for files_ in runs.group_by_name(distinguish_names(sources)).values()]
         return (_detect_table if format_ == TABLE else _detect_format)(first_sources, gold, options)
 
 
@@ -330,7 +328,7 @@ def _detect_format(sources: Sequence[Source], gold: Path | None, options: Option
     shown = None if known is None else _describe_score_table(sources, gold, options)
     alike = _KnownTables() if known is None or shown is None else known.setdefault(shown.kind, _KnownTables())
     if shown is None or not shown.shapes <= alike.sniffed:
-        for name in SNIFFING_ORDER:
+        for name in dict.fromkeys((*SNIFFING_ORDER, *(name for name in FORMATS if FORMATS[name].signature))):
             if FORMATS[name].can_be_detected(gold) and FORMATS[name].fits(sources, gold, options):
                 return name
         alike.sniffed |= set() if shown is None else shown.shapes
@@ -695,8 +693,7 @@ def is_line_text(path: Path) -> bool:
     if path.is_dir() or files.is_parquet(path):
         return False
     lines = [line for line in files.read_head_lines(path)[:20] if line.strip()]
-    tab_counts = {line.count("\t") for line in lines}
-    if not lines or fairseq.is_log(path) or JSON_START.match(lines[0]) or (len(tab_counts) == 1 and tab_counts != {0}):
+    if not lines or fairseq.is_log(path) or JSON_START.match(lines[0]):
         return False
     names = {name.lower() for name in files.parse_header(lines[0])}
     return len(names) < 2 or HEADER_NAMES.isdisjoint(names)

@@ -85,9 +85,11 @@ class GroupFile:
             An item is not in the table, is in it twice, or has no group.
         """
         table = self.table
-        item = {"item": options.id_column} if options.id_column in table.columns else {}
+        named = options.id_column or ""
+        item = {"item": named} if named in table.columns else {}
         units = tuple(name for name in options.groups if name in table.columns)
         id_name = resolve_roles(table, Options(columns=item, groups=units)).get("item")
+        rows: Sequence[int]
         if counts.ids is not None:
             rows = self._find_rows(table, id_name, Texts.from_values(counts.ids))
         elif table.n_rows == counts.n_items:

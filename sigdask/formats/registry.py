@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from sigdask.formats.reading import files, json_records
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.interface import spell
+from sigdask.io.plugins import load_entry_points
 
 Gold = Literal["none", "optional", "required"]
 
@@ -85,7 +87,8 @@ class Format:
     Attributes
     ----------
     reader : str
-        Reader, as "module:function", a function `(sources, gold, options) -> Counts`.
+        Reader, as "module:function": a function `(sources, gold, options) -> Counts`, or with the trait "table" a
+        function `(path) -> Arrow table`, whose columns have the names of roles.
     help : str
         Description of its files, in one sentence.
     signature : tuple of Signature
@@ -101,7 +104,7 @@ class Format:
     roles : tuple of str
         Roles of columns that it uses, and the options `label_map` and `ignore` if it uses them.
     traits : tuple of str
-        "folders": it reads folders. "metrics": its files bring metrics of their own. "columns": it has columns of
+        "table": its reader returns the table of one file. "folders": it reads folders. "metrics": its files bring metrics of their own. "columns": it has columns of
         scores. "detected-without-gold": it is recognised without the gold file that it needs.
     example : str
         A minimal file.
@@ -275,7 +278,7 @@ FORMATS: dict[str, Format] = {
         "texts.segments:read_segments",
         "translations, one per line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML, SGML",
         signature=(Signature(check="texts.segments:sniff"),),
-        options=("reference", "collection"),
+        options=("reference", "collection", "references=tab", "column"),
         metrics=("bleu", "chrf", "chrf++", "ter"),
         roles=(),
     ),
@@ -285,7 +288,7 @@ FORMATS: dict[str, Format] = {
         signature=(Signature(check="texts.speech:sniff"),),
         gold="required",
         content="reference",
-        options=("ids=trn|first|none",),
+        options=("ids=trn|first|none", "column"),
         metrics=("wer", "cer"),
         roles=(),
         traits=("detected-without-gold",),
@@ -293,7 +296,15 @@ FORMATS: dict[str, Format] = {
     "terms": Format(
         "spans.terms:read_terms",
         "lists of terms of a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
-        signature=(Signature(check="spans.terms:sniff"),),
+        signature=(
+            *(Signature(folder=f"**/*.{ending}") for ending in ("key", "keys", "term", "terms")),
+            Signature(
+                columns=(
+                    "term|predicted_term|keyphrase|keyword|term_list|terms|termlist|predicted_terms|extracted_terms|keyphrases|keywords",
+                )
+            ),
+            Signature(check="spans.terms:sniff"),
+        ),
         gold="required",
         content="gold terms",
         options=("terms", "case=keep|lower"),
@@ -304,8 +315,12 @@ FORMATS: dict[str, Format] = {
     "spans": Format(
         "spans.spans:read_spans",
         "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
-        signature=(Signature(check="spans.spans:sniff"),),
-        options=("spans", "match=auto|exact|ceaf", "relations", "symmetric"),
+        signature=(
+            *(Signature(file=f"*.{ending}") for ending in ("ann", "a2", "ann.gz", "a2.gz")),
+            *(Signature(folder=f"**/*.{ending}") for ending in ("ann", "a2", "ann.gz", "a2.gz")),
+            Signature(check="spans.spans:sniff"),
+        ),
+        options=("spans", "match=exact|ceaf", "relations", "symmetric", "annotator"),
         metrics=("relation-precision", "relation-recall", "relation-f1"),
         roles=("item", "gold", "prediction", "label_map"),
         traits=("folders",),
@@ -402,7 +417,7 @@ FORMATS: dict[str, Format] = {
     ),
     "samples": Format(
         "samples.samples:read_samples",
-        "logs with a record per sample: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus",
+        "logs of samples: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus, SWE-bench",
         signature=(Signature(check="samples.samples:sniff"),),
         gold="none",
         content="scores",
@@ -455,6 +470,16 @@ FORMATS: dict[str, Format] = {
         signature=(Signature(check="texts.fairseq:sniff"),),
         roles=(),
     ),
+    "ref-hyp": Format(
+        "texts.ref_hyp:read_ref_hyp",
+        "reference and hypothesis of utterances in one file: icefall, Kaldi per_utt, sclite .pra, SpeechBrain, WeNet",
+        signature=(Signature(check="texts.ref_hyp:sniff"),),
+        gold="none",
+        content="references",
+        roles=(),
+        example="u1:\tref=['a', 'cat']\nu1:\thyp=['a', 'hat']\n",
+        page="docs/formats/texts.md",
+    ),
     "battles": Format(
         "ratings.battles:read_battles",
         "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
@@ -472,5 +497,18 @@ FORMATS_BY_METRIC = {metric: name for name, declared in FORMATS.items() for metr
 """Format that each metric implies, if only one format has it and there is a gold file. Without a gold file, such a
 name is a column of scores.
 """
+
+
+@cache
+def add_installed_formats() -> None:
+    """Add the formats that other packages declare by entry points of the group `sigdask.formats`."""
+    for name, declared in load_entry_points("sigdask.formats"):
+        if not isinstance(declared, Format):
+            found = type(declared).__name__
+            raise InputError(f"entry point {name!r} of sigdask.formats", found=found, expected="a Format")
+        if name in FORMATS:
+            raise InputError(f"entry point {name!r} of sigdask.formats: there is a format of this name already")
+        FORMATS[name] = declared
+
 
 FOLDER_FORMATS = tuple(name for name, declared in FORMATS.items() if "folders" in declared.traits)

@@ -6,11 +6,14 @@ import difflib
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import cache, partial
+from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.interface import spell_in
 from sigdask.io import addresses
+from sigdask.io.plugins import load_entry_points
 from sigdask.metrics import agreement, labels, parsing, regression, replicates, retrieval, texts
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec, list_score_columns
 from sigdask.metrics.user import black_box, load_metric, metric
@@ -37,7 +40,7 @@ _PARSES = {
     "Tokens": "tokens that are gold tokens; option score",
 }
 
-METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
+METRICS: dict[str, tuple[Callable[[Spec], Metric | BlackBox], str]] = {
     "mean": (labels.mean, "mean of item scores"),
     "accuracy": (labels.accuracy, "share of items labelled right (of tokens in the formats conll and mbt)"),
     "precision": (labels.ratio, "correct / given; precision[LABEL]; option zero_division=0|1"),
@@ -186,6 +189,25 @@ NEEDS = (
 """Patterns of metric names, without case, and what such a metric needs."""
 
 
+@cache
+def add_installed_metrics() -> None:
+    """Add the metrics that other packages name by entry points of the group `sigdask.metrics`."""
+    for name, loaded in load_entry_points("sigdask.metrics"):
+        if name in METRICS:
+            raise InputError(f"entry point {name!r} of sigdask.metrics: there is a metric of this name already")
+        METRICS[name] = (
+            partial(_build_installed, loaded),
+            (loaded.__doc__ or "metric of another package").split("\n")[0],
+        )
+
+
+def _build_installed(loaded: Any, spec: Spec) -> Metric | BlackBox:
+    spec.check_options()
+    if not isinstance(loaded, (Metric, BlackBox)):
+        return black_box(loaded, name=spec.base)
+    return replace(loaded, name=spec.base)
+
+
 def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     """Return the metric of a name: a built-in one, a column of scores in the data, or `module:attribute`.
 
@@ -213,6 +235,7 @@ def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     >>> find_metric("f:beta=2").name
     'f:beta=2'
     """
+    add_installed_metrics()
     if counts is not None and f"score[{name}]" in counts.fields:
         return build_column_metric(name)
     if is_address(name):
@@ -279,6 +302,7 @@ def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> 
     --------
     >>> check_name("nDCG@10")
     """
+    add_installed_metrics()
     if is_address(name):
         addresses.check_address(name, "metric")
     elif (known_name := _match_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)) not in {None, "AP"} or _match_pass(

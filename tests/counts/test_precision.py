@@ -1,9 +1,7 @@
 """Tests of float32, float16 and computed float64 scores against the Fractions that they stand for."""
 
-import pickle
 import re
 from fractions import Fraction
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -15,8 +13,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from sigdask import compare, compare_all, read
-from sigdask.counts import Counts, precision
-from sigdask.counts.fields import DecimalMatrix
+from sigdask.counts import Counts
 from sigdask.counts.precision import SystemNumbers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
@@ -197,40 +194,3 @@ def test_a_long_column_is_read_as_its_numbers_one_by_one(places, last):
         alone = [SystemNumbers.from_values(numbers[k : k + 1]).numbers[0] for k in range(len(numbers))]
         together = SystemNumbers.from_values(numbers).numbers.tolist()
         assert together == (alone if is_decimal else numbers.tolist())
-
-
-NUMBERS = np.random.default_rng(0).random((4, 300))
-COLUMNS = {
-    "whole numbers first": [np.rint(9 * NUMBERS[0]), np.round(NUMBERS[1], 1), np.round(-99 * NUMBERS[2], 4)],
-    "more and more decimals": [np.round(NUMBERS[k], k) for k in range(1, 4)],
-    "missing": [np.where(NUMBERS[0] < 0.1, np.nan, np.round(NUMBERS[0], 2)), np.round(NUMBERS[1], 2)],
-    "at the limit of a type": [np.tile([1.28, -1.28], 150), np.full(300, 12.7)],
-    "negative zeros": [np.where(NUMBERS[0] < 0.1, -0.0, 0.5), np.round(NUMBERS[1], 1)],
-    "no decimals": [np.round(NUMBERS[0], 1), NUMBERS[1]],
-    "too large": [np.round(NUMBERS[0], 1), 2.0**40 * np.rint(9 * NUMBERS[1])],
-    "too large for all decimals": [2.0**28 * np.round(9 * NUMBERS[0]) + 0.5, np.round(NUMBERS[1], 3)],
-}
-
-
-@pytest.mark.parametrize("kind", COLUMNS)
-def test_large_matrices_of_decimals_hold_the_same_floats_as_small_ones(kind, monkeypatch):
-    scores = {f"system {k}": column for k, column in enumerate(COLUMNS[kind])}
-    plain = Counts.from_scores(scores, missing="pairwise")
-    monkeypatch.setattr(precision, "MIN_DECIMALS", 0)
-    large = Counts.from_scores(scores, missing="pairwise")
-    expected, values = plain.field("score"), large.field("score")
-    is_packed = kind not in {"negative zeros", "no decimals", "too large", "too large for all decimals"}
-    assert isinstance(values, DecimalMatrix) == is_packed
-    assert np.asarray(values).tobytes("F") == expected.tobytes("F")
-    assert (values.shape, values.dtype, values.min(), len(values)) == (expected.shape, float, expected.min(), 300)
-    for axis in (0, 1):
-        assert values.max(axis=axis).tolist() == expected.max(axis=axis).tolist()
-        assert values.mean(axis=axis).tolist() == pytest.approx(expected.mean(axis=axis).tolist(), rel=1e-14)
-    for function in (np.mean, np.min, np.max, partial(np.max, initial=0.7), partial(np.min, initial=-0.3), np.median):
-        assert function(values) == pytest.approx(function(expected), rel=1e-14)
-    assert values.mean() == pytest.approx(expected.mean(), rel=1e-14)
-    assert isinstance(values[7, 1], float)
-    assert (values == 0.5).sum() == (expected == 0.5).sum()
-    assert pickle.loads(pickle.dumps(values))[7:9, 1].tolist() == expected[7:9, 1].tolist()
-    results = [compare_all(counts, metrics=["mean"], trials=500)[0] for counts in (large, plain)]
-    assert (results[0].p_value, results[0].r12) == (results[1].p_value, results[1].r12)

@@ -1,6 +1,6 @@
 """Averages are refused, with the option of the tool that logs scores of items. Layouts are those of the tools' own
 outputs: lm-evaluation-harness 0.4, lighteval 0.4, sacrebleu 2.4 (-f json), scikit-learn 1.5, MTEB 1.1 and 1.12,
-SWE-bench 2 (schema_version 2), EvalPlus 0.3, HELM, Transformers' Trainer."""
+EvalPlus 0.3, HELM, Transformers' Trainer."""
 
 import json
 from pathlib import Path
@@ -16,8 +16,6 @@ BLEU = {"name": "BLEU", "score": 20.8, "signature": "nrefs:1|case:mixed|eff:no|t
 CLASS_SCORES = {"precision": 0.8, "recall": 0.7, "f1-score": 0.75, "support": 50.0}
 HARNESS = {"results": {"gsm8k": {"alias": "gsm8k", "exact_match,strict-match": 0.5}}, "versions": {"gsm8k": 3.0},
            "configs": {"gsm8k": {"task": "gsm8k"}}, "n-shot": {"gsm8k": 5}, "date": 1.7e9}  # fmt: skip
-SWE_BENCH = {"total_instances": 3, "submitted_instances": 3, "resolved_instances": 2, "submitted_ids": ["a", "b", "c"],
-       "resolved_ids": ["a", "b"], "unresolved_ids": ["c"], "schema_version": 2}  # fmt: skip
 DOCUMENTS: dict[str, tuple[Any, str]] = {
     "lm-eval": (HARNESS, "--log_samples"),
     "lighteval": ({"config_general": {"model_name": "m"}, "results": {"all": {"acc": 0.5}}}, "--save-details"),
@@ -28,7 +26,6 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
         "gold=FILE",
     ),
     "MTEB": ({"task_name": "STS12", "mteb_version": "1.12.0", "scores": {"test": [{"main_score": 0.7}]}}, "prediction"),
-    "SWE-bench": (SWE_BENCH, "resolved_ids"),
     "seqeval": (
         {"overall_precision": 0.5, "overall_f1": 0.4, "LOC": {"precision": 0.2, "number": 3}},
         "tagged sentences",

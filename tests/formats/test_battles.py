@@ -92,6 +92,37 @@ def test_mt_bench_pairs_win_in_both_orders_or_tie(tmp_path, g1, g2, score):
     assert counts.notices == (("1 judgements without a verdict are left out",) if score is None else ())
 
 
+def test_two_games_of_a_question_with_the_models_in_both_orders_are_averaged(tmp_path):
+    games = [("model_a", "model_a"), ("model_a", "model_b"), ("tie", "model_b"), ("tie", "tie"), ("error", "model_a")]
+    rows = [
+        {"model_a": "x", "model_b": "y", "win_1": first, "win_2": second, "question_id": k, "tstamp": 1.5 * k}
+        for k, (first, second) in enumerate(games)
+    ]
+    path = write_json_lines(tmp_path / "review.jsonl", rows)
+    assert detect([parse_source(str(path))]) == "battles"
+    counts = read(path)
+    assert counts.field("score[win_rate]")[:, 0].tolist() == [1, 0.5, 0.25, 0.5]
+    assert counts.notices == ("1 judgements without a verdict are left out",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "missing"),
+    [
+        ({"model_a": "x", "model_b": "y", "choice": "A"}, "winner"),
+        ({"model_1": "x", "model_2": "y", "g1_winner": "tie"}, "g2_winner"),
+        ({"generator_1": "x", "generator_2": "y"}, "preference"),
+        ({"winner": "model_a", "question": "q"}, "model_a and no model_b"),
+    ],
+)
+def test_unknown_layouts_name_the_missing_field_and_what_to_write_into_it(tmp_path, fields, missing):
+    path = write_json_lines(tmp_path / "b.jsonl", [fields])
+    with pytest.raises(InputError, match=f"no {missing}; fields: .*write a column {missing.split()[0]} with"):
+        read(path, format="battles")
+    columns = {"winner": "model_a", "g2_winner": "tie", "preference": 1, "model_a and no model_b": "x"}
+    completed = {**fields, missing.split()[0]: columns[missing], **({"model_b": "y"} if "and" in missing else {})}
+    assert read(write_json_lines(path, [completed]), format="battles").systems == ("x", "y")
+
+
 def test_flags_of_the_winner_are_read(tmp_path):
     rows = "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n1,x,y,1,0,0\n2,y,x,0,0,1\n3,x,y,0,1,0\n"
     (tmp_path / "train.csv").write_text(rows)

@@ -559,6 +559,16 @@ def test_json_that_does_not_fit_is_an_error_that_names_the_place(tmp_path, text,
         read(*paths[:2], gold=paths[2], format="conll")
 
 
+def test_two_lists_of_tags_in_a_record_are_asked_about(tmp_path):
+    record = {"tokens": ["Ann", "ran"], "pos_tags": ["NNP", "VBD"], "ner_tags": ["B-PER", "O"]}
+    paths = write_files(tmp_path, *[json.dumps(record) + "\n"] * 3)
+    with pytest.raises(InputError, match="'ner_tags' and 'pos_tags' are lists") as refusal:
+        read(*paths[:2], gold=paths[2])
+    assert re.findall(r"conll:(?:gold-)?column=(\w+)", refusal.value.remedy) == ["ner_tags", "pos_tags"]
+    counts = read(*paths[:2], gold=paths[2], format="conll:column=ner_tags,gold-column=ner_tags")
+    assert counts.field("tp").tolist() == [[1, 1]]
+
+
 # a sentence a line, and what is refused
 
 

@@ -73,7 +73,7 @@ def test_one_task_with_other_arguments_is_no_other_night_of_it(tmp_path):
     write_inspect_log(
         tmp_path / "2024-05-03T00-00-00+00-00_mmlu_a.json", "CC", "a", shots=5
     )  # the same samples, asked otherwise
-    with pytest.raises(InputError, match="sample '0' of system 'a' is in .* too, where the task had other arguments"):
+    with pytest.raises(InputError, match="sample '0' of system 'a' is in .* too; .*logs=all"):
         read(tmp_path)
 
 

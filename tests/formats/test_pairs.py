@@ -55,7 +55,7 @@ def test_a_file_of_other_words_is_refused_unless_by_position(folder):
     with pytest.raises(InputError, match=r"NUM_DI.predictions: lacks 3,790 words .* align='position'"):
         read_systems(folder, "ces.word")
     counts = read(paths["NUM_DI"], paths["CLUZH"], gold=gold, options=Options(align="position"))
-    assert "3,997 of 4,000 words are not those of" in counts.warnings[0]
+    assert "3,997 of 4,000 words are not those of" in counts.scope[0]
 
 
 def test_categories_keep_their_zeros(folder):
@@ -198,7 +198,9 @@ def draw_sentences(rng, n_rows, words):
 def test_words_of_sentences_are_compared_one_by_one(tmp_path):
     rng = random.Random(3)
     gold, predicted = draw_sentences(rng, 60, ["ababa", "bab", "aabb", "abba", "ba"])
-    counts = read_tables(tmp_path, gold, predicted, gold)
+    with pytest.raises(InputError, match="are rows words or sentences.*pairs:level=sentence"):
+        read_tables(tmp_path, gold, predicted, gold)
+    counts = read_tables(tmp_path, gold, predicted, gold, format="pairs:level=sentence")
     assert sum_fields(counts, 0) == score_as_sigmorphon(gold, predicted, "sentence")
     assert (
         sum_fields(counts, 0)[0] < score_as_sigmorphon(gold, predicted, "word")[0]

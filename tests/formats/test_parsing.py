@@ -207,7 +207,8 @@ def test_words_are_aligned_as_by_comparing_all_offsets(tmp_path):
         gold, system = ("".join(parse_randomly(generator, text)) for _ in range(2))
         expected = align_plainly(list_words(gold), list_words(system))
         if expected is not None:
-            counts = read_texts(tmp_path, system, gold=gold, format="conllu")
+            options = Options(metrics=("Words",))  # relations may all differ
+            counts = read_texts(tmp_path, system, gold=gold, format="conllu", options=options)
             assert counts.field("correct[Words]").sum() == expected
             n_compared += 1
 
@@ -269,7 +270,7 @@ def test_tags_stay_tags(tmp_path):
     retagged = GOLD.replace("NOUN", "PROPN")
     (tmp_path / "gold").write_text(GOLD)
     for text, metrics, expected in (
-        (retagged, (), "conll"),  # heads are those of gold
+        (retagged, (), "conllu"),
         (retagged, ("UPOS",), "conllu"),
         (WORSE, (), "conllu"),
         (WORSE, ("accuracy",), "conll"),
@@ -280,6 +281,15 @@ def test_tags_stay_tags(tmp_path):
         (tmp_path / "a").write_text(text)
         sources = [parse_source(str(tmp_path / "a"))]
         assert detect(sources, tmp_path / "gold", Options(metrics=metrics)) == expected
+
+
+def test_relations_that_gold_never_has_are_told_and_refused_if_they_are_all(tmp_path):
+    [note] = read_texts(tmp_path, WORSE.replace("\tobj", "\tdobj")).warnings
+    assert "a 1 of 8 (such as 'dobj')" in note
+    other = re.sub(r"\t(\w+)(\t_\t_\n)", r"\tx\1\2", WORSE)
+    with pytest.raises(InputError, match="'a': the relations of all its 8 words never occur in gold"):
+        read_texts(tmp_path, other)
+    assert compute_score(read_texts(tmp_path, other, options=Options(metrics=("UAS",))), "UAS") == 6 / 8
 
 
 def test_many_sentences_are_detected_by_the_first(tmp_path):
@@ -370,6 +380,15 @@ def test_trees_over_several_lines_are_those_of_one(tmp_path):
     # (2 + 4) of (2 + 4) brackets of the system, of 3 + 4 of gold; ADVP is PRT
     assert compute_score(plain, "bracket-f1") == pytest.approx(12 / 13)
     assert compute_score(plain, "tag-accuracy") == 1
+
+
+def test_labels_that_gold_never_has_are_told_and_refused_if_they_are_all(tmp_path):
+    counts = read_texts(tmp_path, re.sub(r"\(TOP (.*)\)", r"(ROOT \1)", TREES), gold=TREES)
+    assert "labels that gold never has are never correct: a 2 of 9 (such as 'ROOT')" in counts.warnings[0]
+    with pytest.raises(InputError, match="'a': the labels of all its 7 brackets never occur in gold"):
+        read_texts(tmp_path, re.sub(r"\((S|NP|VP|ADVP)\b", r"(X\1", TREES), gold=TREES)
+    with pytest.raises(InputError, match="gold: no brackets"):
+        read_texts(tmp_path, TREES, gold="(TOP (DT the) (NN dog) (VB ran) (. .))\n(TOP (PRP it) (RB so) (VBD was))\n")
 
 
 @pytest.mark.parametrize(

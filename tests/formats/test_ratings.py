@@ -99,6 +99,22 @@ def test_errors_of_mqm_weigh_what_they_should(tmp_path):
     assert (heavier.field("score") / heavier.field("items")).tolist() == [[-5.05, -10], [-1, 0]]
 
 
+def test_two_ratings_of_an_output_by_one_rater_are_refused(tmp_path):
+    rows = ["x,1,a,1", "x,1,a,0", "x,1,b,1", "y,1,a,0", "y,1,b,0"]
+    path = write_text(tmp_path / "r.csv", "system,segment,rater,score\n" + "\n".join(rows) + "\n")
+    with pytest.raises(InputError, match=r"line 3: system 'x', item '1' has a rating by 'a' already"):
+        read(path)
+    assert compute_scores(read(path, format="ratings:raters=mean")) == {"x": pytest.approx(2 / 3), "y": 0}
+
+
+def test_the_score_is_chosen_among_several_by_name(tmp_path):
+    rows = [f"{system}\t{k}\t{k}\t{2 * k}\n" for system in "xy" for k in (1, 2)]
+    path = write_text(tmp_path / "r.tsv", "system\tseg_id\tmqm_score\tda_score\n" + "".join(rows))
+    with pytest.raises(InputError, match="mqm_score or da_score.*mqm_score.*da_score"):
+        read(path)
+    assert compute_scores(read(path, options=Options(columns={"score": "da_score"}))) == {"x": 3, "y": 3}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

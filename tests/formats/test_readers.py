@@ -18,6 +18,12 @@ def files(tmp_path, monkeypatch):
     return write
 
 
+def test_predictions_alone_ask_for_gold_labels(files):
+    files(one__csv="id,prediction,confidence\na,P,0.5\nb,Q,0.7\n", two__csv="id,prediction,confidence\na,P,1\nb,P,1\n")
+    with pytest.raises(InputError, match=r"(?s)one.csv.*gold=FILE"):
+        read("one.csv", "two.csv")
+
+
 def test_bare_files_called_alike_are_systems_of_their_own(files):
     files(gold="P\nQ\nP\n", x__out1="P\nP\nP\n", x__out2="Q\nQ\nP\n", y__out1="P\nQ\nQ\n")
     assert read("x.out1", "x.out2", "y.out1", gold="gold").systems == ("x.out1", "x.out2", "y")

@@ -136,16 +136,20 @@ def test_lists_of_truths_are_pooled_as_ifeval_does(tmp_path):
 
 
 def test_repeats_are_averaged_exactly(tmp_path):
-    a = [build_sample(0, acc=v) for v in (1, 0, 0)] + [build_sample(1, acc=1)]
-    b = [build_sample(0, acc=v) for v in (0, 1)] + [build_sample(1, acc=0)]
+    a = [build_sample(k, acc=v) for k, values in enumerate([(1, 0, 0), (1, 1, 1)]) for v in values]
+    b = [build_sample(k, acc=v) for k, values in enumerate([(0, 1), (0, 0)]) for v in values]
     files = [write_samples(tmp_path / "a.jsonl", a), write_samples(tmp_path / "b.jsonl", b)]
     counts = read(*files)
     assert counts.field("items").tolist() == [[6], [6]]
     assert counts.field("score[acc]").tolist() == [[2, 3], [6, 0]]
-    assert counts.notices == ("acc: 5 values of 2 samples taken more than once are averaged",)
+    assert counts.notices == ("acc: 10 values of 4 samples taken more than once are averaged",)
     assert compute_scores(counts, "acc") == {"a": pytest.approx(2 / 3), "b": 0.25}
     with pytest.raises(InputError, match=r"a.jsonl, line 2: sample '0' of system 'a' has a score already"):
         read(*files, format="samples:repeats=error")
+    write_samples(files[1], b[:-1])
+    with pytest.raises(InputError, match=r"b.jsonl, line 2: sample '0' is repeated, .* between 1 and 2 scores"):
+        read(*files)
+    assert compute_scores(read(*files, format="samples:repeats=mean"), "acc")["b"] == 0.25
 
 
 def test_a_sample_one_system_lacks_is_what_missing_says(tmp_path):
@@ -158,13 +162,72 @@ def test_a_sample_one_system_lacks_is_what_missing_says(tmp_path):
     assert compute_scores(read(a, b, options=Options(missing="zero")), "acc")["b"] == pytest.approx(1 / 3)
 
 
-def test_documents_that_differ_are_told(tmp_path):
-    a = write_samples(tmp_path / "a.jsonl", [build_sample(0, acc=1), build_sample(1, acc=1)])
-    b = write_samples(tmp_path / "b.jsonl", [build_sample(0, acc=1), build_sample(1, subject="law", acc=1)])
-    assert any("the input of 1 sample differs" in w for w in read(a, b).notices)
+def test_ids_that_are_positions_of_reordered_documents_are_paired_by_the_hash(tmp_path):
+    def write_log(name, order, has_hash=True):
+        records = [build_sample(k, acc=int(d in "abc"[: 2 + (name == "x")])) for k, d in enumerate(order)]
+        for record, document in zip(records, order, strict=True):
+            record |= {"doc": {"question": document}, "doc_hash": f"h{document}"}
+            if not has_hash:
+                del record["doc_hash"]
+        return write_samples(tmp_path / f"{name}.jsonl", records)
+
+    paths = [write_log("x", "abcde"), write_log("y", "ecabd")]
+    counts = read(*paths)
+    assert counts.ids == ("ha", "hb", "hc", "hd", "he")
+    assert counts.field("score[acc]").tolist() == [[1, 1], [1, 1], [1, 0], [0, 0], [0, 0]]
+    assert any("other documents in other systems" in note for note in counts.warnings)
+    by_id = Options(columns={"item": "doc_id"})
+    assert read(*paths, options=by_id).field("score[acc]").tolist() == [[1, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
+    assert read(*[write_log(name, "abcde") for name in "xy"]).ids == ("0", "1", "2", "3", "4")
+    for orders in (("abcde", "ecabd", False), ("abcde", "fghij", True), ("abcdd", "abddc", True)):
+        paths = [write_log(name, order, orders[2]) for name, order in zip("xy", orders, strict=False)]
+        with pytest.raises(InputError, match="of the same id have other inputs in other systems.*doc_id"):
+            read(*paths)
+        assert read(*paths, options=by_id).n_items == 5
     joined = write_samples(tmp_path / "c.jsonl", [build_sample(0, acc=1), build_sample(0, subject="law", acc=1)])
     with pytest.raises(InputError, match=r"c.jsonl, line 2: sample '0' has another input than an earlier sample"):
-        read(a, joined)
+        read(paths[0], joined)
+
+
+@pytest.mark.parametrize("missing", [None, "zero", "pairwise"])
+def test_a_log_without_a_score_is_no_log_of_zeros(tmp_path, missing):
+    files = [tmp_path / f"{name}.json" for name in "ab"]
+    write_json(files[0], build_inspect_log("t", "a", [build_inspect_sample(k, "C") for k in range(8)]))
+    write_json(files[1], build_inspect_log("t", "b", [build_inspect_sample(k, None) for k in range(8)]))
+    with pytest.raises(InputError, match="none of 8 samples of system 'b' has a score"):
+        read(*files, options=Options(missing=missing))
+    samples = [build_inspect_sample(k, "C", scorer="other") for k in range(8)]
+    write_json(files[1], build_inspect_log("t", "b", samples))
+    with pytest.raises(InputError, match="no metric that all systems have: match, other"):
+        read(*files, options=Options(missing=missing))
+
+
+def test_samples_that_ended_in_an_error_are_left_out_with_their_number(tmp_path):
+    samples = [build_inspect_sample(k, "C") for k in range(4)]
+    broken = {**build_inspect_sample(3, "I"), "error": {"message": "timeout"}}
+    files = [tmp_path / f"{name}.json" for name in "ab"]
+    write_json(files[0], build_inspect_log("t", "a", samples))
+    write_json(files[1], build_inspect_log("t", "b", [*samples[:3], broken]))
+    with pytest.raises(InputError, match="system 'b' has no score 'match' for item '3'"):
+        read(*files)
+    counts = read(*files, options=Options(missing="pairwise"))
+    assert compute_scores(counts, "match") == {"a": 1, "b": 1}
+    assert any("1 sample left out (error is set)" in note for note in counts.warnings)
+
+
+def test_numbers_of_a_log_that_may_be_scores_are_refused_with_both_ways(tmp_path):
+    files = []
+    for name in "ab":
+        records = [build_sample(k, acc=k % 2) | {"latency": 3.5 + k, "quality": k} for k in range(4)]
+        for record in records:
+            del record["metrics"]
+        files.append(write_samples(tmp_path / f"{name}.jsonl", records))
+    with pytest.raises(InputError, match=r"acc\+latency\+quality.*ignore.*latency.*quality"):
+        read(*files)
+    assert read(*files, options=Options(ignore=("latency", "quality"))).suggested == ("acc",)
+    chosen = read(*files, options=Options(columns={"score": "acc+latency+quality"}))
+    assert chosen.suggested == ("acc", "latency", "quality")
+    assert read(*files, options=Options(columns={"score": "quality"})).suggested == ("quality",)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +236,7 @@ def test_documents_that_differ_are_told(tmp_path):
         ('{"doc_id": 0, "acc": 1}\n{"doc_id": 1, "acc"}\n', "bad.jsonl, line 2: invalid JSON"),
         ('{"doc_id": 0, "acc": 1}\n[1]\n', "bad.jsonl, line 2: found .* expected a JSON object"),
         ('{"doc_id": 0, "acc": NaN}\n', "bad.jsonl, line 1: acc is nan, expected a finite number"),
-        ('{"doc_id": "", "acc": 1}\n', "bad.jsonl, line 1: no id"),
+        ('{"doc_id": "", "acc": 1}\n', "bad.jsonl, line 1: no doc_id"),
         ('[{"doc_id": 0, "acc": 1}, 3]', "bad.jsonl, record 2: found 3"),
         ('[{"doc_id": 0,\n', "bad.jsonl, line 2: invalid JSON"),
         ('{"doc_id": 0, "acc": 1}\n{"doc_id": 1,\n{"doc_id": 2, "acc": 1}\n', "bad.jsonl, line 2: invalid JSON"),
@@ -289,13 +352,13 @@ def test_inspect_logs_that_cannot_be_read_are_errors(tmp_path):
     with pytest.raises(InputError, match=r"cut.eval: damaged .eval log"):
         read(good, tmp_path / "cut.eval")
     bare = write_eval(tmp_path / "bare.eval", build_inspect_log("t", "b", []))
-    with pytest.raises(InputError, match=r"bare.eval: no samples in this log"):
+    with pytest.raises(InputError, match=r"bare.eval: no sample with a score in this log"):
         read(good, bare)
     other = write_json(tmp_path / "other.json", {"version": 1, "status": "success", "eval": 3})
     with pytest.raises(InputError, match=r"other.json: has no key 'eval'"):
         read(good, other)
     odd = write_json(tmp_path / "odd.json", build_inspect_log("t", "b", [{"epoch": 1}]))
-    with pytest.raises(InputError, match=r"odd.json, sample 1: no id; fields: epoch; "):
+    with pytest.raises(InputError, match=r"odd.json, sample 1: no id, which identifies the sample; fields: epoch"):
         read(good, odd)
     pooled = write_json(
         tmp_path / "max.json", build_inspect_log("t", "b", [build_inspect_sample(1, "C")], epochs_reducer=["max"])

@@ -141,11 +141,13 @@ def test_brat_folders(tmp_path):
         tmp_path / "y", {"d1.ann": "T1\tPER 7 15\tAn Lee\nT2\tLOC 0 5\tRome\n", "sub/d3.ann": "T1\tLOC 3 4\tx\n"}
     )
     assert detect([parse_source(str(x))], gold) == "spans"
-    counts = read(x, y, gold=gold, options=F1_ONLY)
+    with pytest.raises(InputError, match=r"'y' has no list for item 'sub/d2' \(1 missing"):
+        read(x, y, gold=gold, options=F1_ONLY)
+    counts = read(x, y, gold=gold, options=Options(metrics=("f1",), missing="zero"))
     assert counts.ids == ("d1", "sub/d2", "sub/d3")
     assert counts.field("tp").tolist() == [[1, 1], [0, 0], [0, 1]]
     assert counts.field("tp[PER]").tolist() == [[1, 0], [0, 0], [0, 0]]
-    assert "1 item ('sub/d2') missing, taken as empty" in counts.warnings[0]
+    assert "1 item ('sub/d2') missing, taken as empty" in counts.scope[1]
     assert f"not scored: 1 attribute in 1 file (1 in {gold})" in counts.warnings
     assert counts.scope[0] == (
         "Relations and events are not scored, the scores are of entities alone: the files hold "
@@ -162,7 +164,7 @@ def test_brat_folders(tmp_path):
     write_brat(x, {"d1.ann": ""})
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="no files ending in .ann"):
-        read(x, tmp_path / "none", gold=gold, options=F1_ONLY)
+        read(x, tmp_path / "none", gold=gold, format="spans", options=F1_ONLY)
 
 
 def test_real_relations_are_refused_and_their_number_is_named(shared_data):
@@ -227,5 +229,140 @@ def test_labels_may_be_mapped_and_matching_chosen(tmp_path):
     options = Options(label_map=(("Target", ("Object",)),))
     counts = read(*files, gold=tmp_path / "gold.json", format="spans:match=ceaf", options=options)
     assert counts.field("tp").tolist() == [[2, 2]]
-    with pytest.raises(InputError, match="match = 'fuzzy': must be one of auto, exact, ceaf"):
+    with pytest.raises(InputError, match="match = 'fuzzy': must be one of exact, ceaf"):
         read(*files, gold=tmp_path / "gold.json", format="spans:match=fuzzy")
+
+
+# layouts of annotation tools
+
+
+def write_records(folder, **files):
+    """Write files of JSON and return the paths of gold and of the systems."""
+    for name, records in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(records))
+    return folder / "gold.json", [folder / f"{name}.json" for name in files if name != "gold"]
+
+
+def make_task(number, spans, *others, person=1, **status):
+    """Return a task of Label Studio's export, whose list of predictions is always there."""
+    annotations = [
+        {
+            "id": 50 + k,
+            "completed_by": person + k,
+            "was_cancelled": False,
+            "result": [
+                {"type": "labels", "value": {"start": b, "end": e, "labels": [t]}, "id": f"r{b}"} for b, e, t in found
+            ]
+            + [{"type": "choices", "value": {"choices": ["fine"]}, "id": "c"}],
+            **status,
+        }
+        for k, found in enumerate((spans, *others))
+    ]
+    return {"id": number, "data": {"text": "x"}, "annotations": annotations, "drafts": [], "predictions": []}
+
+
+LOC, PER = [(0, 4, "LOC")], [(6, 9, "PER")]
+
+
+def test_empty_predictions_of_label_studio_are_not_the_spans(tmp_path):
+    gold, systems = write_records(
+        tmp_path,
+        gold=[make_task(1, LOC), make_task(2, PER)],
+        x=[make_task(2, PER), make_task(1, PER)],
+        y=[make_task(1, LOC), make_task(2, [])],
+    )
+    counts = read(*systems, gold=gold)
+    assert counts.field("tp").sum(0).tolist() == [1, 1]
+    assert counts.field("gold").sum() == 2
+    both = [{**make_task(k, LOC), "predictions": make_task(k, PER)["annotations"]} for k in (1, 2)]
+    _, systems = write_records(tmp_path, x=both, y=both)
+    with pytest.raises(InputError, match="'prediction': 'predictions'.*'prediction': 'annotations'"):
+        read(*systems, gold=gold)
+    for key, n_right in (("predictions", 1), ("annotations", 1)):
+        chosen = read(*systems, gold=gold, options=Options(columns={"prediction": key}))
+        assert chosen.field("tp").sum(0).tolist() == [n_right, n_right]
+
+
+def test_several_annotations_of_a_task_are_refused_and_one_can_be_chosen(tmp_path):
+    gold, systems = write_records(
+        tmp_path, gold=[make_task(1, LOC, PER), make_task(2, PER)], x=[make_task(k, LOC + PER) for k in (1, 2)]
+    )
+    with pytest.raises(
+        InputError, match="record 1: 2 annotations of one task; choose .*spans:annotator=1.*annotator=2"
+    ):
+        read(*systems, gold=gold)
+    _, systems = write_records(tmp_path, x=[make_task(1, PER, person=2), make_task(2, PER, person=2)])
+    counts = read(*systems, gold=gold, format="spans:annotator=2")
+    assert counts.ids == ("1",)
+    assert counts.field("tp").tolist() == [[1]]
+
+
+def test_rejected_skipped_and_cancelled_records_are_left_out_with_their_number(tmp_path):
+    spans = [{"start": 0, "end": 4, "label": "LOC"}]
+    answers = ["accept", "reject", "accept", "ignore"]
+    records = [{"text": f"t{k}", "spans": spans, "answer": answer} for k, answer in enumerate(answers)]
+    accepted = [{**record, "answer": "accept"} for record in records]
+    gold, systems = write_records(tmp_path, gold=records, x=accepted)
+    counts = read(*systems, gold=gold)
+    assert counts.field("gold").sum() == 2
+    assert "2 of 4 records are left out of all files: 1 with answer reject, 1 with answer ignore" in counts.scope[0]
+    _, systems = write_records(tmp_path, x=records, gold=accepted)
+    with pytest.raises(InputError, match="2 records of 4 do not count"):
+        read(*systems, gold=gold)
+    tasks = [make_task(1, LOC), make_task(2, LOC, was_cancelled=True), {**make_task(3, LOC), "annotations": []}]
+    _, systems = write_records(tmp_path, gold=tasks, x=[make_task(k, LOC) for k in (1, 2, 3)])
+    counts = read(*systems, gold=gold)
+    assert (counts.ids, counts.field("gold").sum()) == (("1",), 1)
+    write_records(tmp_path, gold=[{"id": 1, "spans": spans, "status": "Discarded"}], x=[{"id": 1, "spans": spans}])
+    with pytest.raises(InputError, match="no record counts"):
+        read(*systems, gold=gold)
+
+
+@pytest.mark.parametrize("wrap", [lambda r: r, lambda r: {"classes": ["LOC"], "annotations": [*r, None]}])
+def test_tuples_of_spacy_are_read_in_the_order_of_their_texts(tmp_path, wrap):
+    records = [["Rome is old", {"entities": [[0, 4, "LOC"]]}], ["Ann left", {"entities": [[0, 3, "PER"]]}]]
+    gold, systems = write_records(tmp_path, gold=wrap(records), x=[records[0], [records[1][0], {"entities": []}]])
+    assert read(*systems, gold=gold).field("tp").tolist() == [[1], [0]]
+    write_records(tmp_path, x=records[::-1])
+    with pytest.raises(InputError, match="record 1: the text 'Ann left' is not 'Rome is old'"):
+        read(*systems, gold=gold)
+
+
+def test_keys_that_are_not_declared_or_fit_twice_are_refused_with_ways_that_work(tmp_path):
+    other = [{"id": 1, "marks": [[0, 4, "LOC"]]}]
+    gold, systems = write_records(tmp_path, gold=other, x=other)
+    with pytest.raises(InputError, match="no list of spans; found: id, marks; .*spans:spans=KEY"):
+        read(*systems, gold=gold, format="spans")
+    assert read(*systems, gold=gold, format="spans:spans=marks").field("tp").sum() == 1
+    twice = [{"id": 1, "entities": [], "spans": [[0, 4, "LOC"]]}]
+    write_records(tmp_path, gold=twice)
+    with pytest.raises(
+        InputError, match="spans, entities may hold.*'gold': 'spans'|entities, spans may hold.*'gold': 'spans'"
+    ):
+        read(*systems, gold=gold, format="spans")
+    options = Options(columns={"gold": "spans", "prediction": "marks"})
+    assert read(*systems, gold=gold, format="spans", options=options).field("tp").sum() == 1
+    with pytest.raises(InputError, match="no record has a key 'none'"):
+        read(*systems, gold=gold, format="spans:spans=none")
+
+
+def test_gold_without_spans_and_systems_without_a_type_of_gold_are_errors(tmp_path):
+    empty, found, foreign = ([{"id": 1, "spans": spans}] for spans in ([], [[0, 4, "LOC"]], [[0, 4, "GPE"]]))
+    gold, systems = write_records(tmp_path, gold=empty, x=found)
+    with pytest.raises(InputError, match="gold.json: no spans"):
+        read(*systems, gold=gold)
+    write_records(tmp_path, gold=found, x=empty)
+    with pytest.raises(InputError, match="system 'x' has 0 spans, gold has 1"):
+        read(*systems, gold=gold)
+    write_records(tmp_path, x=foreign)
+    with pytest.raises(InputError, match="'x': the types of all its 1 spans never occur in gold: it has GPE"):
+        read(*systems, gold=gold)
+    assert read(*systems, gold=gold, options=Options(label_map=(("LOC", ("GPE",)),))).field("tp").sum() == 1
+
+
+def test_rows_with_an_unknown_column_of_labels_are_refused(tmp_path):
+    (tmp_path / "gold").write_text("doc_id\tstart\tend\tkind\nd1\t0\t4\tLOC\n")
+    files = f"x={tmp_path}/gold", f"y={tmp_path}/gold"
+    with pytest.raises(InputError, match="which column has the labels"):
+        read(*files, gold=tmp_path / "gold")
+    assert read(*files, gold=tmp_path / "gold", format="spans:spans=kind").labels == ("LOC",)

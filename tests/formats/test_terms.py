@@ -18,7 +18,8 @@ def folder(shared_data):
 
 @pytest.fixture(scope="module")
 def ateit(folder):
-    return read(*sorted((folder / "system_results").iterdir()), gold=folder / "subtask_a_test_with_labels.json")
+    gold, options = folder / "subtask_a_test_with_labels.json", Options(missing="zero")
+    return read(*sorted((folder / "system_results").iterdir()), gold=gold, options=options)
 
 
 def test_all_runs_have_their_official_scores(folder, ateit):
@@ -35,8 +36,8 @@ def test_all_runs_have_their_official_scores(folder, ateit):
 
 
 def test_a_lacking_sentence_is_empty_with_a_warning(folder, ateit):
-    assert len(ateit.warnings) == 2
-    assert all("oa_te_a" in w and "1 item ('amato_01/1/1') missing, taken as empty" in w for w in ateit.warnings)
+    assert len(ateit.scope) == 2
+    assert all("oa_te_a" in w and "1 item ('amato_01/1/1') missing, taken as empty" in w for w in ateit.scope)
     pairwise = read(
         *(folder / "system_results" / f"{name}.json" for name in ("oa_te_a_1", "smte_a_1", "jt_a_1")),
         gold=folder / "subtask_a_test_with_labels.json",
@@ -74,7 +75,8 @@ def test_every_layout_holds_the_same(tmp_path, k):
     for name, lists in (("gold", GOLD), ("x", X), ("y", GOLD)):
         kind, text = list(iter_layouts(lists))[k]
         (tmp_path / f"{name}.{kind}").write_text(text)
-    counts = read(f"x={tmp_path}/x.{kind}", f"y={tmp_path}/y.{kind}", gold=tmp_path / f"gold.{kind}", format="terms")
+    format_ = "terms:terms=2" if kind == "headerless.tsv" else "terms"
+    counts = read(f"x={tmp_path}/x.{kind}", f"y={tmp_path}/y.{kind}", gold=tmp_path / f"gold.{kind}", format=format_)
     assert counts.ids == ("a", "b", "c")
     assert counts.field("tp").tolist() == [[1, 2], [0, 0], [1, 2]]
     assert counts.field("predicted").tolist() == [[1, 2], [1, 0], [1, 2]]
@@ -88,14 +90,18 @@ def test_a_folder_of_lists_a_system(tmp_path):
         (tmp_path / name).mkdir()
         for item, terms in lists.items():
             (tmp_path / name / f"{item}.key").write_text("\n".join(terms))
-    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold")
+    with pytest.raises(InputError, match=r"system 'y' has no list for item 'c' .*missing='zero'"):
+        read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold")
+    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", options=Options(missing="zero"))
     assert counts.systems == ("x", "y")
     assert counts.field("tp").tolist() == [[1, 1], [0, 0], [1, 0]]
-    assert "1 item ('c') missing" in counts.warnings[0]
+    assert "1 item ('c') missing" in counts.scope[0]
 
 
 def test_one_flat_list_a_system_scores_types(tmp_path):
-    (tmp_path / "gold.tsv").write_text("bin\tSpecific_Term\nglass\tCommon_Term\nbin\tSpecific_Term\nwaste, wet\tOOD\n")
+    (tmp_path / "gold.tsv").write_text(
+        "bin\tSpecific_Term\nglass\tCommon_Term\nbin\tSpecific_Term\nwaste, wet\tOOD_Term\n"
+    )
     (tmp_path / "x.txt").write_text("bin\nwaste, wet\nbin\npen\n")
     (tmp_path / "y.txt").write_text("term\nglass\n")
     counts = read(tmp_path / "x.txt", tmp_path / "y.txt", gold=tmp_path / "gold.tsv", format="terms")
@@ -124,37 +130,41 @@ ACTER = (
 )
 
 
-@pytest.mark.parametrize("kinds", [("_Term", "_Term"), ("_Term", "")])
-def test_lists_of_terms_with_their_kinds_are_lists_of_terms(tmp_path, kinds):
-    gold = tmp_path / "corp_en_terms.tsv"
-    gold.write_text(ACTER.replace("OOD_Term", "Common_Term").replace("Named_Entity", "Specific_Term").replace(*kinds))
+def test_lists_of_terms_with_their_kinds_are_lists_of_terms(tmp_path):
+    (tmp_path / "gold.tsv").write_text(ACTER)
     (tmp_path / "x.tsv").write_text("heart failure\tSpecific_Term\npatient\tSpecific_Term\nchild\tCommon_Term\n")
     (tmp_path / "y.txt").write_text("heart failure\npatient\nchild\ndose\n")
     sources = [parse_source(str(tmp_path / name)) for name in ("x.tsv", "y.txt")]
-    assert [detect([source], gold) for source in sources] == ["terms", "terms"]
+    assert [detect([source], tmp_path / "gold.tsv") for source in sources] == ["terms", "terms"]
     for format_name in ("auto", "terms", "terms:terms=1"):
-        counts = read(*sources, gold=gold, format=format_name)
+        counts = read(*sources, gold=tmp_path / "gold.tsv", format=format_name)
         [r] = compare_all(counts, metrics=["f1"])
         assert (r.score_a, r.score_b, counts.n_items) == (2 * 2 / 11, 2 * 3 / 12, 9)
-    assert "column 1 is read as terms, and column 2 (C" in " ".join(read(*sources, gold=gold).warnings)
 
 
-def test_labels_of_the_same_terms_and_ids_of_terms_are_no_lists_of_terms(tmp_path):
-    (tmp_path / "terms.tsv").write_text(ACTER)
-    (tmp_path / "x.tsv").write_text(ACTER.replace("OOD_Term", "Common_Term"))
-    assert detect([parse_source(str(tmp_path / "x.tsv"))], tmp_path / "terms.tsv") == "labels"
-    (tmp_path / "ids.tsv").write_text("".join(f"s{k}\t{'pump' if k % 2 else 'heart'}\n" for k in range(12)))
-    (tmp_path / "y.tsv").write_text("".join(f"s{k}\theart\n" for k in range(12)))
-    counts = read(tmp_path / "y.tsv", tmp_path / "x.tsv", gold=tmp_path / "terms.tsv", format="terms")
-    assert counts.field("tp").sum() == 8
-    counts = read(f"y={tmp_path}/y.tsv", f"z={tmp_path}/ids.tsv", gold=tmp_path / "ids.tsv", format="terms")
-    assert counts.field("tp").sum(0).tolist() == [6, 12]
+def test_lists_with_unknown_kinds_are_refused_and_the_remedy_reads_them(tmp_path):
+    (tmp_path / "gold.tsv").write_text(ACTER.replace("_Term", ""))
+    (tmp_path / "y.txt").write_text("heart failure\npatient\nchild\ndose\n")
+    files = f"y={tmp_path}/y.txt", f"z={tmp_path}/y.txt"
+    with pytest.raises(InputError, match="terms:terms=1"):
+        read(*files, gold=tmp_path / "gold.tsv", format="terms")
+    assert read(*files, gold=tmp_path / "gold.tsv", format="terms:terms=1").n_items == 9
+
+
+def test_no_terms_and_two_keys_of_terms_are_errors(tmp_path):
+    (tmp_path / "full").write_text(json.dumps([{"id": 1, "terms": ["bin"], "keywords": []}]))
+    (tmp_path / "none").write_text(json.dumps([{"id": 1, "terms": []}]))
+    with pytest.raises(InputError, match="terms and keywords may hold the terms; choose: .*terms:terms=terms"):
+        read(tmp_path / "none", gold=tmp_path / "full", format="terms")
+    for system, gold, message in (("none", "full", "'none' has 0 terms, gold has 1"), ("full", "none", "no terms")):
+        with pytest.raises(InputError, match=message):
+            read(f"{system}={tmp_path}/{system}", gold=tmp_path / gold, format="terms:terms=terms")
 
 
 def test_columns_of_files_without_header_are_named_by_number(tmp_path):
     (tmp_path / "gold.tsv").write_text("d1\tx\tbin\nd1\tx\tglass\nd2\ty\tjar\n")
     (tmp_path / "x.tsv").write_text("d1\tx\tbin\nd2\ty\tjar\nd2\ty\tpen\n")
     files = (f"a={tmp_path}/x.tsv", f"b={tmp_path}/gold.tsv")
-    for options in (Options(), Options(columns={"item": "1"}), Options(columns={"id": "2"})):
+    for options in (Options(), Options(columns={"item": "1"}), Options(columns={"item": "2"})):
         counts = read(*files, gold=tmp_path / "gold.tsv", format="terms:terms=3", options=options)
         assert counts.field("tp").tolist() == [[1, 2], [1, 1]]

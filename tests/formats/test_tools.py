@@ -8,7 +8,7 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import detect, parse_source, read
+from sigdask.formats import Options, detect, parse_source, read
 
 MODELS = ("acme_a", "acme_b")
 
@@ -126,7 +126,8 @@ def test_prompts_and_variables_of_promptfoo(tmp_path):
     document = json.loads(path.read_text())
     document["results"]["results"][0]["failureReason"] = 2
     write(path, document)
-    assert any("1 of 80 tests ended in an error of the provider" in note for note in read(path).warnings)
+    counts = read(path, options=Options(missing="pairwise"))
+    assert any("1 sample left out (failureReason is set)" in note for note in counts.warnings)
 
 
 def test_a_log_without_scores_and_a_wrong_record_are_errors(tmp_path):
@@ -138,6 +139,38 @@ def test_a_log_without_scores_and_a_wrong_record_are_errors(tmp_path):
     document["results"]["results"][1] = 7
     with pytest.raises(InputError, match=r"r.json, result 2: found '7', expected an object"):
         read(write(path, document))
+
+
+def write_swe(path, resolved, *, is_run=False):
+    reports = {
+        f"org__repo-{k}": {"patch_is_None": False, "patch_exists": True, "patch_successfully_applied": True,
+                           "resolved": right, "tests_status": {"FAIL_TO_PASS": {"success": ["t"], "failure": []}}}
+        for k, right in enumerate(resolved)
+    }  # fmt: skip
+    solved = [name for name, report in reports.items() if report["resolved"]]
+    run = {"total_instances": 500, "resolved_instances": len(solved), "submitted_ids": [*reports],
+           "resolved_ids": solved, "error_ids": [], "schema_version": 2}  # fmt: skip
+    return write(path, run if is_run else reports)
+
+
+@pytest.mark.parametrize("is_run", [False, True])
+def test_reports_of_swe_bench_have_one_metric_however_they_are_named(tmp_path, is_run):
+    outcomes = {"x": [True, True, False, True], "y": [True, False, False, False]}
+    paths = [write_swe(tmp_path / f"{name}.json", values, is_run=is_run) for name, values in outcomes.items()]
+    for sources in (paths, [f"new={paths[0]}", f"old={paths[1]}"]):
+        counts = read(*sources, options=Options(ignore=("tests_status",)))
+        assert counts.suggested == ("resolved",)
+        (result,) = compare_all(counts, trials=100)
+        assert (result.score_a, result.score_b, result.n_items) == (0.75, 0.25, 4)
+
+
+def test_a_folder_of_reports_of_swe_bench_is_a_system(tmp_path):
+    for name, values in {"x": [True, False], "y": [False, False]}.items():
+        for k, right in enumerate(values):
+            report = {f"i{k}": {"patch_exists": True, "patch_successfully_applied": True, "resolved": right}}
+            write(tmp_path / name / f"i{k}" / "report.json", report)
+    counts = read(tmp_path / "x", tmp_path / "y")
+    assert counts.field("score[resolved]").tolist() == [[1, 0], [0, 0]]
 
 
 def test_csv_files_of_promptfoo_say_that_json_is_needed(tmp_path):

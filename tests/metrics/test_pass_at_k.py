@@ -128,7 +128,9 @@ def test_many_samples_are_numbers_with_a_known_rounding(tmp_path):
 def test_what_is_no_right_or_wrong_is_an_error(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text("id,sample,score\n1,1,0.5\n1,2,1\n2,1,1\n2,2,0\n")
-        (tmp_path / f"{name}2.jsonl").write_text('{"id": 1, "x": 1, "y": 0}\n{"id": 1, "x": 0, "y": 0}\n')
+        (tmp_path / f"{name}2.jsonl").write_text(
+            '{"id": 1, "scores": {"x": 1, "y": 0}}\n{"id": 1, "scores": {"x": 0, "y": 0}}\n'
+        )
     counts = read(tmp_path / "a.csv", tmp_path / "b.csv")
     with pytest.raises(InputError, match="scores of samples are not all 0 or 1"):
         compute_score(counts, "pass@1", 0)

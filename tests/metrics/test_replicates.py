@@ -142,21 +142,19 @@ def test_replicates_that_do_not_fit_are_errors(tmp_path):
         "a": "item\tscore\ni\t1\nj\t2\n",
         "b": "item\tscore\ni\t1\nk\t2\n",
         "c": "item\tscore\ni\t1\n",
+        "d": "item\tscore\ni\t3\nj\t0\n",
     }.items():
         (tmp_path / f"{name}.tsv").write_text(text)
-    a, b, c = (tmp_path / f"{name}.tsv" for name in "abc")
-    with pytest.raises(
-        InputError, match=r"system 'x' has 2 files \(replicates\), but y has 1; give each system equally"
-    ):
-        read(f"x={a}", f"x={b}", f"y={a}")
-    with pytest.raises(InputError, match=r"system 'x' has 2 files \(replicates\), but .*c.tsv has 1"):
-        read(f"x={a}", f"x={b}", c)
+    a, b, c, d = (tmp_path / f"{name}.tsv" for name in "abcd")
+    with pytest.raises(InputError, match=r"system 'x' has 2 runs, but 'y' has 1; give each system equally"):
+        read(f"x={a}", f"x={d}", f"y={a}")
+    with pytest.raises(InputError, match=r"system 'x' has 2 runs, but 'a' has 1"):
+        read(f"x={a}", f"x={d}", a)
     with pytest.raises(InputError, match=r"a.tsv: is given twice for system 'x'"):
         read(f"x={a}", f"x={a}", f"y={a}", f"y={b}")
-    with pytest.raises(InputError, match=r"item 'j' is in only one of the replicates 1 and 2"):
-        read(f"x={a}", f"x={b}", f"y={a}", f"y={b}")
-    with pytest.raises(InputError, match=r"replicate 2 of the systems has 1 item, replicate 1 has 2"):
-        read(f"x={a}", f"x={c}", f"y={a}", f"y={c}")
+    for other, examples in ((b, "1 of 3 items are in both .*'i' is, 'j' is not"), (c, "1 of 2 items are in both")):
+        with pytest.raises(InputError, match=examples):
+            read(f"x={a}", f"x={other}", f"y={a}", f"y={other}")
     with pytest.raises(InputError, match=r"replicates = 'all': must be one of together, paired"):
         read(f"x={a}", f"y={a}", format="wide:replicates=all")
 

@@ -26,6 +26,7 @@ from sigdask.formats.parsing.treebank import Integers, Treebank
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.spans.matching import check_types
 from sigdask.interface import spell
 from sigdask.metrics.base import Spec
 from sigdask.metrics.parsing import WORD_METRICS
@@ -152,6 +153,7 @@ def read_conllu(sources: Sequence[Source], gold: Path | None, options: Options) 
     notes = [note for bank in banks for note in _describe_other_words(first, bank)]
     is_scored = np.ones(first.n_words, np.bool_)
     fields = ParseFields(first, is_scored, systems, codes, ("Tokens", "Sentences", *METRICS))
+    notes += _check_relations(fields, sources, banks, options)
     return _build_counts(fields, sources, options, notes)
 
 
@@ -176,7 +178,9 @@ def read_conllx(sources: Sequence[Source], gold: Path | None, options: Options) 
                 "scores it",
                 file=first.path,
             )
-    return _build_counts(ParseFields(first, is_scored, systems, codes, CONLLX_METRICS), sources, options, notes)
+    fields = ParseFields(first, is_scored, systems, codes, CONLLX_METRICS)
+    notes += _check_relations(fields, sources, banks, options)
+    return _build_counts(fields, sources, options, notes)
 
 
 def is_punctuation(form: str) -> bool:
@@ -206,6 +210,24 @@ def _describe_other_words(gold: Treebank, system: Treebank) -> list[str]:
     return [f"{system.path}: {words}, gold has {gold_words}; {rule}"]
 
 
+def _check_relations(
+    fields: ParseFields, sources: Sequence[Source], banks: Sequence[Treebank], options: Options
+) -> list[str]:
+    """Return a note on relations that gold never has; raise if all of a system are such, unless no metric uses them."""
+    texts = list(fields.codes)
+    known = {texts[code] for code in np.unique(fields.gold.columns["relation"]).tolist()}
+    used = {
+        name: [texts[code] for code in bank.columns["relation"].tolist()]
+        for name, bank in zip(list_system_names(sources), banks, strict=True)
+    }
+    bases = {Spec.parse(name).base.casefold() for name in options.metrics}
+    is_labelled = not bases or not bases.isdisjoint({"las", "clas", "mlas", "blex"})
+    if not is_labelled:
+        return []
+    remedy = f"compare heads alone with {spell('metrics', 'UAS')}"
+    return check_types(fields.gold.path, sorted(known), used, "words", "relations", remedy)
+
+
 def _build_counts(fields: ParseFields, sources: Sequence[Source], options: Options, notes: Sequence[str]) -> Counts:
     gold = fields.gold
     return Counts(
@@ -220,36 +242,21 @@ def _build_counts(fields: ParseFields, sources: Sequence[Source], options: Optio
 
 
 def _sniff(sources: Sequence[Source], gold: Path | None, options: Options, *, is_universal: bool) -> bool:
-    """Return whether gold and systems are parses, of which heads or relations differ.
-
-    If only tags differ, they are tagged tokens, unless a metric of parses is requested; with another metric always.
-    """
+    """Return whether gold and systems have ten columns with heads; not if only metrics of tags are requested."""
+    paths = [source.path for source in sources]
+    if gold is None or options.own or any(path.is_dir() for path in (gold, *paths)):
+        return False
     bases = {Spec.parse(name).base.casefold() for name in options.metrics if ":" not in name}
     requested = {name.casefold() for name in WORD_METRICS} & bases
-    if gold is None or options.own or gold.is_dir() or (options.metrics and not requested):
+    if options.metrics and not requested:
         return False
     if requested:
-        _check_heads([gold, *(source.path for source in sources if not source.path.is_dir())])
-    first = _read_head(gold)
-    if first is None or first.is_universal != is_universal or not first.is_tree:
-        return False
-    heads = [_read_head(source.path) for source in sources if not source.path.is_dir()]
-    if None in heads or len(heads) < len(sources):
-        return False
-    return bool(requested) or any(head is not None and head.parse != first.parse for head in heads)
+        _check_heads([gold, *paths])
+    return _find_kind(gold) == ("conllu" if is_universal else "conllx") and None not in map(_find_kind, paths)
 
 
 sniff_conllu, sniff_conllx = partial(_sniff, is_universal=True), partial(_sniff, is_universal=False)
 """Functions that recognize parses in CoNLL-U, and in CoNLL-X."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """The first rows of a file: heads and relations, whether they are CoNLL-U's, and trees."""
-
-    parse: list[tuple[str, str]]
-    is_universal: bool
-    is_tree: bool
 
 
 def _check_heads(paths: Sequence[Path]) -> None:
@@ -266,37 +273,30 @@ def _check_heads(paths: Sequence[Path]) -> None:
                 )
 
 
-def _read_head(path: Path) -> _Head | None:
-    """Return the first rows of a file of parses, or None if it is none."""
+def _find_kind(path: Path) -> str | None:
+    """Return "conllu" or "conllx" if the first lines have ten columns, ids and heads; else None.
+
+    CoNLL-U has comments, multiword tokens, empty nodes or the universal parts of speech.
+    """
     lines = read_head_lines(path)
-    lines = lines[:-1] if lines and not lines[-1] else lines  # what ends the last line
-    sentences: list[list[list[str]]] = [[]]
-    has_marks = False
-    for line in lines:
+    if lines and not lines[-1]:
+        lines.pop()  # what ends the last line
+    tags: list[str] = []
+    has_marks = has_relations = False
+    for line in filter(str.strip, lines):
         cells = line.split("\t")
-        if not line.strip():
-            sentences.append([])
-        elif line.startswith("#") and not sentences[-1]:
+        name = cells[treebank.ID]
+        if line.startswith("#"):
             has_marks = True
         elif len(cells) != treebank.WIDTH:
             return None
-        elif treebank.RANGE_ID.fullmatch(cells[treebank.ID]) or treebank.EMPTY_ID.fullmatch(cells[treebank.ID]):
+        elif treebank.RANGE_ID.fullmatch(name) or treebank.EMPTY_ID.fullmatch(name):
             has_marks = True
-        elif not (cells[treebank.ID].isdecimal() and re.fullmatch(r"\d+", cells[treebank.HEAD])):
+        elif not (name.isdecimal() and cells[treebank.HEAD].isdecimal()):
             return None
         else:
-            sentences[-1].append(cells)
-    rows = [cells for sentence in sentences for cells in sentence]
-    if not rows or all(cells[treebank.DEPREL] == "_" for cells in rows):
+            tags.append(cells[treebank.UPOS])
+            has_relations |= cells[treebank.DEPREL] != "_"
+    if not has_relations:
         return None
-    is_universal = has_marks or all(cells[treebank.UPOS] in UNIVERSAL_TAGS for cells in rows)
-    complete = [sentence for sentence in sentences[:-1] if sentence] or [rows]  # the last may be cut off
-    is_tree = all(_is_tree(sentence, is_universal=is_universal) for sentence in complete)
-    return _Head([(cells[treebank.HEAD], cells[treebank.DEPREL]) for cells in rows], is_universal, is_tree)
-
-
-def _is_tree(sentence: Sequence[Sequence[str]], *, is_universal: bool) -> bool:
-    """Return whether heads are words of the sentence, and of CoNLL-U one root and no cycle."""
-    heads = np.array([int(cells[treebank.HEAD]) for cells in sentence]) - 1
-    in_range = bool((heads < len(heads)).all())
-    return in_range and not (is_universal and ((heads < 0).sum() != 1 or treebank.find_cycles(heads).any()))
+    return "conllu" if has_marks or UNIVERSAL_TAGS.issuperset(tags) else "conllx"

@@ -23,6 +23,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import check_filled, enumerate_lines, open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.spans.matching import check_types
 from sigdask.interface import spell
 from sigdask.io import as_path
 from sigdask.text import format_count
@@ -203,9 +204,7 @@ def read_file(path: Path) -> TreeFile:
         lines = list(text)
     filled = [line for line in lines if not line.isspace()]
     check_filled(path, filled)
-    n_closed = sum(line.count("(") == line.count(")") for line in filled)
-    is_indented = any(line[0].isspace() for line in filled)
-    if n_closed == len(filled) or (2 * n_closed >= len(filled) and not is_indented):
+    if all(line.count("(") == line.count(")") for line in filled):
         return TreeFile(path, lines, list(range(1, len(lines) + 1)))
     texts: list[str] = []
     starts: list[int] = []
@@ -219,7 +218,10 @@ def read_file(path: Path) -> TreeFile:
             depth = 0
         texts[-1] += line
         depth += line.count("(") - line.count(")")
-    return TreeFile(path, texts, starts)
+    trees = TreeFile(path, texts, starts)
+    if depth > 0:
+        trees.parse(len(texts) - 1, Parameters())  # which raises
+    return trees
 
 
 def match_trees(gold: TreeFile, system: TreeFile) -> TreeFile:
@@ -341,10 +343,13 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
     names = ("correct[brackets]", "system[brackets]", "gold[brackets]", "correct[tags]", "gold[tags]")
     counts = np.zeros((len(names), *shape), np.int32)
     no_parse, other_words, is_long = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(len(rows), np.bool_)
+    known: set[str] = set()
+    labels: list[list[str]] = [[] for _ in files]
     for item, row in enumerate(rows):
         tree = first.parse(row, parameters)
         is_long[item] = limit is not None and tree.length > int(limit)
         brackets = scorer.select_brackets(tree)
+        known.update(label for label, _, _ in brackets)
         for s, file in enumerate(files):
             given = file.parse(row, parameters)
             if not given.words:
@@ -359,6 +364,7 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
                 other_words[item, s] = True
                 continue
             found = scorer.select_brackets(given)
+            labels[s] += [label for label, _, _ in found]
             counts[:, item, s] = (
                 scorer.count_brackets(spans, found),
                 len(found),
@@ -367,14 +373,26 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
                 len(compared.words),
             )
     counts[:, is_long] = 0
+    scope = [*_describe_scope(first, files, parameters, (no_parse, other_words, is_long), options)]
+    names_of_systems = list_system_names(sources)
+    foreign = _check_labels(gold, known, dict(zip(names_of_systems, labels, strict=True)), parameters)
     return Counts(
-        systems=tuple(list_system_names(sources)),
+        systems=tuple(names_of_systems),
         fields=dict(zip(names, counts, strict=True)),
         n_items=len(rows),
         groups=build_sentence_groups(gold, len(rows), None, options.groups),
         suggested=("bracket-f1", "bracket-precision", "bracket-recall"),
-        warnings=tuple(_describe_scope(first, files, parameters, (no_parse, other_words, is_long), options)),
+        warnings=(*scope, *foreign),
     )
+
+
+def _check_labels(gold: Path, known: set[str], labels: Mapping[str, list[str]], parameters: Parameters) -> list[str]:
+    """Return a note on labels of brackets that gold never has, neither they nor their equals."""
+    if not parameters.is_labelled:
+        return []
+    remedy = f"make labels equal by a line EQ_LABEL of {spell('format', 'trees:parameters=FILE.prm')}"
+    equal = {other for label, other in parameters.equal_labels if label in known}
+    return check_types(gold, sorted(known | equal if known else known), labels, "brackets", "labels", remedy)
 
 
 def _find_parameters(options: Options, gold: Path) -> Parameters:
@@ -436,7 +454,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
 
 
 def _are_trees(path: Path) -> bool:
-    """Return whether most of the first lines hold words below parts of speech, some of them nested."""
+    """Return whether the first line with text opens a bracket, and words stand below parts of speech in brackets."""
     lines = [] if path.is_dir() else [line.strip() for line in read_head_lines(path) if line.strip()]
-    n_trees = sum(TERMINAL.search(line) is not None for line in lines)
-    return bool(lines) and lines[0].startswith("(") and 2 * n_trees >= len(lines) and any(map(NESTED.search, lines))
+    start = "\n".join(lines)
+    return start.startswith("(") and TERMINAL.search(start) is not None and NESTED.search(start) is not None

@@ -1,12 +1,7 @@
 """Wins, ties and losses: each row is a judgement of two models' answers to one question.
 
-A win counts 1, a tie one half, a loss 0. These files are read as published:
-
-- Chatbot Arena: model_a, model_b, winner (model_a, model_b, tie, tie (bothbad)), or winner_model_a, winner_model_b,
-  winner_tie
-- MT-bench: model_1, model_2, g1_winner, g2_winner; a model that does not win in both orders has a tie
-- AlpacaEval annotations: generator_1, generator_2, preference (1 to 2; 0 or 1.5 is a tie)
-- tables of system_a, system_b, winner
+A win counts 1, a tie one half, a loss 0. `LAYOUTS` declares the fields of the files that are read: Chatbot Arena,
+MT-bench, AlpacaEval, evalscope, and tables of two systems and a winner.
 
 Two models are compared only on the questions in which they met. Several judgements of one question (judges, orders) are
 averaged exactly, unless `--unit` or `--by` separates them. `battles:against=MODEL` gives each model's wins over one
@@ -16,8 +11,7 @@ model by question, to compare them with each other. AlpacaEval annotations of se
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -29,37 +23,75 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import Record, find_field, iter_records, parse_number, read_first_record
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
 from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
-from sigdask.interface import spell
 
-MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("generator_1", "generator_2"), ("system_a", "system_b"),
-          ("system1", "system2"), ("system_1", "system_2"), ("model1", "model2"),
-          ("model_left", "model_right"))  # fmt: skip
-"""Pairs of fields that name the two models."""
 
-ALPACA = ("generator_1", "generator_2")
-VERDICTS = ("winner", "preference", "verdict", "outcome", "result", "judgment", "judgement", "label", "vote")
-BOTH_ORDERS = ("g1_winner", "g2_winner")
-ITEMS = ("question_id", "question", "prompt_id", "item_id", "item", "id", "conversation_id", "battle_id",
-         "instruction", "prompt", "segment", "seg_id")  # fmt: skip
-FIRST = frozenset({"model_a", "model_1", "a", "left", "leftvote", "first", "system_a", "system_1", "system1", "model1",
-                   "response_a", "output_1", "generator_1", "assistant_a", "[[a]]", "win", "model_left"})  # fmt: skip
-SECOND = frozenset({"model_b", "model_2", "b", "right", "rightvote", "second", "system_b", "system_2", "system2",
-                    "model2", "response_b", "output_2", "generator_2", "assistant_b", "[[b]]", "loss", "lose",
-                    "model_right"})  # fmt: skip
-TIES = frozenset({"tie", "ties", "tied", "draw", "both", "equal", "same", "neither", "c", "[[c]]", "tievote",
-                  "bothbad_vote", "both_bad", "bothbad", "both bad", "both_good", "both good",
-                  "inconsistent"})  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The fields of a judgement.
+
+    Attributes
+    ----------
+    models : tuple of str
+        Fields that name the two models.
+    verdicts : tuple of str
+        Fields of the verdict; two are the verdicts of both orders of the models.
+    kind : {"choice", "preference", "flags", "agreement", "mean"}
+        How verdicts become a score: a choice of a model; a number from 1 to 2; the field that is 1; two choices, which
+        are a tie unless they agree; the mean of two choices.
+    """
+
+    models: tuple[str, str]
+    verdicts: tuple[str, ...]
+    kind: str = "choice"
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """All fields that a record must have."""
+        return (*self.models, *self.verdicts)
+
+
+ARENA = ("model_a", "model_b")
+ALPACA = Layout(("generator_1", "generator_2"), ("preference",), "preference")
+LAYOUTS = (
+    Layout(ARENA, ("winner",)),
+    Layout(ARENA, ("winner_model_a", "winner_model_b", "winner_tie"), "flags"),
+    Layout(ARENA, ("win_1", "win_2"), "mean"),  # evalscope, whose two games have the models in both orders
+    Layout(("model_1", "model_2"), ("g1_winner", "g2_winner"), "agreement"),  # MT-bench
+    ALPACA,
+    *(
+        Layout(pair, (verdict,))
+        for pair in (("system_a", "system_b"), ("system_1", "system_2"), ("model_1", "model_2"), ARENA)
+        for verdict in ("winner", "verdict", "vote")
+    ),
+    *(
+        Layout(pair, ("preference",), "preference")
+        for pair in (("system_a", "system_b"), ("model_1", "model_2"), ARENA)
+    ),
+)
+"""Layouts of judgements, of which a file has the first that fits."""
+
+ITEMS = ("question_id", "prompt_id", "item_id", "conversation_id", "battle_id", "id", "item", "segment", "seg_id",
+         "instruction", "prompt", "question")  # fmt: skip
+"""Fields that identify a question; the first one present is used."""
+
+NOUNS = ("model", "system", "response", "assistant", "generator", "output")
+FIRST, SECOND = (
+    frozenset({*words, number, *(f"{noun}_{mark}" for noun in NOUNS for mark in (letter, number))})
+    for letter, number, words in (
+        ("a", "1", {"a", "[[a]]", "left", "leftvote", "first", "win"}),
+        ("b", "2", {"b", "[[b]]", "right", "rightvote", "second", "loss", "lose"}),
+    )
+)
+TIES = frozenset({"draw", "both", "equal", "same", "neither", "c", "[[c]]", "bothbad", "both_bad", "both bad",
+                  "bothbad_vote", "both_good", "both good", "inconsistent"})  # fmt: skip
+"""Verdicts in lower case. Those that begin with "tie" are ties as well."""
+
 INCONSISTENT = "inconsistent"
 """Verdict where each model wins in one of the two orders. It counts as a tie."""
 
 NO_VERDICT = frozenset({"", "error", "na", "n/a", "null", "nan", "$error$", "invalid", "-1"})
 Groups = dict[tuple[str, ...], tuple[str, ...]]
 """Groups of each item, by its key."""
-
-TIME_COLUMN = re.compile(
-    r"(.*_)?(t_?stamp|time(_?stamp)?|date(time)?|(created|updated)(_at)?|order|position|index|idx)"
-)
-"""Pattern of columns that never identify a question."""
 
 METRIC_NAME = "win_rate"
 MAX_ID_LENGTH = 40
@@ -68,12 +100,6 @@ SHOWN = 5
 
 def read_battles(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read judgements of pairs of models (Arena, MT-bench, AlpacaEval, tables), and return counts of their scores."""
-    for name in filter(TIME_COLUMN.fullmatch, options.groups):
-        raise InputError(
-            f"column {name!r} is the time or order of a judgement. Judgements of one question are averaged, so they "
-            "cannot be units or subsets",
-            remedy=f"leave out {spell('unit')} or {spell('by', name)}",
-        )
     judgements = Judgements(options)
     for source in sources:
         for where, record in iter_records(source.path):
@@ -84,7 +110,12 @@ def read_battles(sources: Sequence[Source], gold: Path | None, options: Options)
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first record names two models and a winner."""
     record = None if sources[0].path.is_dir() else read_first_record(sources[0].path, tables=True)
-    return record is not None and _find_models(record) is not None and _has_verdict(record)
+    return record is not None and find_layout(record) is not None
+
+
+def find_layout(record: Record) -> Layout | None:
+    """Return the layout of a record, or None if it is no judgement."""
+    return next((layout for layout in LAYOUTS if record.keys() >= {*layout.fields}), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,33 +137,32 @@ class Judgements:
     rows: list[BattleVote] = field(default_factory=list)
     undecided: int = 0
     inconsistent: int = 0
-    kinds: set[tuple[str, str]] = field(default_factory=set)
+    kinds: set[Layout] = field(default_factory=set)
     homes: dict[str, Path] = field(default_factory=dict)
 
     def add(self, where: str, record: Record, source: Source) -> None:
         """Add the judgement of one record; a judgement without a verdict is only counted."""
-        names = _find_models(record)
-        if names is None or not _has_verdict(record):
-            raise InputError(
-                f"{where}: expected two models and a winner (model_a, model_b, winner); fields: {', '.join(record)}"
-            )
-        self.kinds.add(names)
-        a, b = (str(record[key] or "").strip() for key in names)
+        layout = find_layout(record)
+        if layout is None:
+            raise _build_layout_error(where, record)
+        self.kinds.add(layout)
+        a, b = (str(record[key] or "").strip() for key in layout.models)
         if source.name is not None:
-            if names != ALPACA:
+            if layout != ALPACA:
                 remedy = "give the file without NAME="
-                raise InputError(f"{where}: the models are named in the fields {' and '.join(names)}; {remedy}")
+                raise InputError(f"{where}: the models are named in the fields {' and '.join(layout.models)}; {remedy}")
             b = source.name
-        if names == ALPACA and self.homes.setdefault(b, source.path) != source.path:
+        if layout == ALPACA and self.homes.setdefault(b, source.path) != source.path:
             # a file holds the annotations of one run of a model
             raise build_repeated_system_error(source.path, b, self.homes[b])
         if not a or not b or a == b:
+            names = layout.models
             raise InputError(f"{where}: {names[0]} is {a!r} and {names[1]} {b!r}, expected two different models")
-        score = _compute_score(where, record, a, b)
+        score = _compute_score(where, record, layout, a, b)
         if score is None:
             self.undecided += 1
             return
-        self.inconsistent += str(record.get(_find_verdict_name(record) or "")).strip().lower() == INCONSISTENT
+        self.inconsistent += str(record[layout.verdicts[0]]).strip().lower() == INCONSISTENT
         row = [find_field(record, column) for column in self.options.groups]
         if None in row:
             raise InputError(f"{where}: no field {self.options.groups[row.index(None)]!r}; fields: {', '.join(record)}")
@@ -216,37 +246,39 @@ class Judgements:
         return (question,) if not turn else (question, f"turn {turn}")
 
 
-def _find_models(record: Record) -> tuple[str, str] | None:
-    return next((names for names in MODELS if names[0] in record and names[1] in record), None)
+def _build_layout_error(where: str, record: Record) -> InputError:
+    """Return the error for a record without all fields of a layout, which names what it lacks most likely."""
+    layout = max(LAYOUTS[:5], key=lambda layout: len(record.keys() & {*layout.fields}))
+    missing = [name for name in layout.fields if name not in record]
+    first, second = layout.models
+    verdict = (
+        f"{first}, {second} or tie" if layout != ALPACA else f"a number from 1 ({first} wins) to 2 ({second} wins)"
+    )
+    roles = {name: f"{name} with the name of a model" for name in layout.models}
+    columns = " and ".join(roles.get(name, f"{name} with {verdict}") for name in missing)
+    known = "; ".join(", ".join(layout.fields) for layout in LAYOUTS[:6])
+    return InputError(
+        f"{where}: expected two models and a winner, has no {' and no '.join(missing)}; fields: {', '.join(record)}",
+        remedy=f"write a column {columns} (layouts: {known})",
+    )
 
 
-def _has_verdict(record: Record) -> bool:
-    return _find_verdict_name(record) is not None or BOTH_ORDERS[0] in record or bool(_find_winner_flags(record))
-
-
-def _find_verdict_name(record: Record) -> str | None:
-    return next((name for name in VERDICTS if name in record), None)
-
-
-def _find_winner_flags(record: Record) -> Mapping[str, str]:
-    """Return the fields `winner_VERDICT` of a record by verdict, or an empty mapping if there are fewer than two."""
-    flags = {name.removeprefix("winner_"): name for name in record if name.startswith("winner_")}
-    return flags if len(flags) > 1 else {}
-
-
-def _compute_score(where: str, record: Record, a: str, b: str) -> float | None:
-    """Return the first model's score from a record's verdict, or None if the record has no verdict."""
-    if BOTH_ORDERS[0] in record:
-        first, second = (_score_verdict(where, record.get(name), a, b, numbers="choice") for name in BOTH_ORDERS)
-        return None if first is None or second is None else first if first == second else 0.5
-    name = _find_verdict_name(record)
-    if name is not None:
-        return _score_verdict(where, record[name], a, b, numbers="preference" if name == "preference" else "choice")
-    flagged = [verdict for verdict, flag in _find_winner_flags(record).items() if parse_number(record[flag])]
-    if len(flagged) != 1:
-        names = ", ".join(flagged) or "none"
-        raise InputError(f"{where}: {names} of the fields winner_... are 1, expected exactly one")
-    return _score_verdict(where, flagged[0], a, b, numbers="choice")
+def _compute_score(where: str, record: Record, layout: Layout, a: str, b: str) -> float | None:
+    """Return the first model's score from a record's verdicts, or None if the record has no verdict."""
+    values = [record[name] for name in layout.verdicts]
+    if layout.kind == "flags":
+        flagged = [name.removeprefix("winner_") for name in layout.verdicts if parse_number(record[name])]
+        if len(flagged) != 1:
+            names = ", ".join(flagged) or "none"
+            raise InputError(f"{where}: {names} of the fields winner_... are 1, expected exactly one")
+        values = [*flagged]
+    scores = [_score_verdict(where, value, a, b, numbers=layout.kind) for value in values]
+    decided = [score for score in scores if score is not None]
+    if len(decided) < len(scores):
+        return None
+    if layout.kind == "agreement":
+        return decided[0] if len({*decided}) == 1 else 0.5
+    return sum(decided) / len(decided)
 
 
 def _score_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) -> float | None:

@@ -1,10 +1,11 @@
 """Ratings by people: rows of system, segment and score, or of MQM errors, by one or more raters.
 
 The files of WMT are read as published: MQM averages, MQM errors, direct assessment, SQM and ESA, and mt-metrics-eval's
-rows of system and score. Columns may have any order, and rows may be split by tabs, blanks or both, or be delimited
-text, JSON or Parquet. A header is optional. Scores keep their sign: for MQM averages, 0 is best.
+rows of system and score. They are recognised by the names of their columns (`RATING_COLUMNS`), the files without a
+header by their name or by the form of their lines. Rows may be split by tabs, blanks or both, or be delimited text,
+JSON or Parquet. Scores keep their sign: for MQM averages, 0 is best.
 
-- Several ratings of one segment are averaged (`ratings:raters=error` refuses them).
+- Several ratings of one segment are averaged if a column names the raters (`ratings:raters=error` refuses them).
 - MQM errors become the negated sum of their weights for each rater: major 5, minor 1, 0.1 for minor punctuation, and 25
   for major non-translation (Freitag et al. 2021). `ratings:major=10,critical=25` sets weights.
 - A grade of -1 by a model as judge (MT-bench) is missing. Quality controls and whole documents of Appraise are left
@@ -16,7 +17,6 @@ text, JSON or Parquet. A header is optional. Scores keep their sign: for MQM ave
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections import Counter
@@ -25,264 +25,65 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
-from sigdask.errors import InputError, RefusedFileError
+from sigdask.errors import InputError
 from sigdask.formats.reading import files, replicates
-from sigdask.formats.reading.averages_only import build_leaderboard_error, describe_summary_items, is_metric_name
-from sigdask.formats.reading.columns import MISSING, is_number
-from sigdask.formats.reading.json_records import is_json, read_record_cells
+from sigdask.formats.reading.averages_only import build_leaderboard_error
+from sigdask.formats.reading.json_records import is_json, read_first_record
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
 from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value
-from sigdask.formats.reading.tables import (
-    ID_NAMES,
-    SAMPLE_NAMES,
-    SCORE_NAMES,
-    SYSTEM_NAMES,
-    FileTable,
-    build_table,
-    read_table,
-)
-from sigdask.formats.tables.bookkeeping import list_unnamed_scores
-from sigdask.formats.tables.labels import GOLD_NAMES
-from sigdask.formats.tables.notation import convert_scores, holds_scores
+from sigdask.formats.reading.tables import FileTable, read_table
+from sigdask.formats.roles import describe_columns, name_role
 from sigdask.interface import spell
 from sigdask.metrics import is_lower_better
 from sigdask.text import format_count
 
-APPRAISE_TYPES = frozenset({"TGT", "BAD", "REF", "CHK", "TUT"})
-"""Appraise's types of items."""
-
-DIRECT_ASSESSMENT_TYPES = ("REPEAT", "SYSTEM")
-"""Types of WMT's direct assessment that count: outputs, and repeated outputs."""
-
-STANDARDISED = "z.scr"
-"""WMT's column of scores standardised by worker, next to raw scores."""
-
-CAMPAIGN_COLUMNS = ("user", "system", "item", "type", "src", "tgt", "score", "doc", "isdoc")
-"""First columns of Appraise's export of a campaign, which has no header. Its last columns are the start and end times.
-"""
-
-LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,2}")
-N_START_ROWS = 50
-"""Rows read to determine the contents of a column."""
-
-
-def read_start(path: Path, n_rows: int = N_START_ROWS) -> list[list[str]]:
-    """Return the first rows of a file as stripped cells, the header first."""
-    rows = list(islice(_iter_rows(path), n_rows + 1))
-    files.check_filled(path, rows)
-    return [[cell.strip() for cell in cells] for _, cells in rows]
-
-
-def are_languages(cells: Sequence[str]) -> bool:
-    """Return whether cells are language codes rather than texts.
-
-    Examples
-    --------
-    >>> are_languages(["eng", "deu"]), are_languages(["pt-BR", "zh_Hans_CN"]), are_languages(["yes", "Good morning"])
-    (True, True, False)
-    """
-    return bool(cells) and all(LANGUAGE.fullmatch(cell) for cell in cells)
-
-
-def check_once(path: Path, header: Sequence[str], names: Iterable[str]) -> None:
-    """Raise if a name is missing from the header or occurs twice in it."""
-    for name in names:
-        if header.count(name) != 1:
-            problem = "occurs twice in the header" if name in header else f"is not there; columns: {', '.join(header)}"
-            raise InputError(f"column {name!r} {problem}", file=path)
-
-
-def build_missing_column_error(
-    path: Path, header: Sequence[str], role: str, option: str, possible: Sequence[str]
-) -> InputError:
-    """Return the error for a column that is missing or ambiguous."""
-    problem = f"which column is the {role}, {' or '.join(possible)}?" if len(possible) > 1 else f"no {role} column;"
-    return InputError(f"{problem} columns: {', '.join(header)}", file=path, remedy=f"name it with {option}")
-
-
-def _iter_rows(path: Path) -> Iterator[files.Row]:
-    kind = detect_kind(path)
-    if kind == "parquet":
-        table = read_table(path)
-        yield 1, list(table.columns)
-        yield from zip(table.lines, zip(*table.columns.values(), strict=True), strict=True)
-    elif kind == "json":
-        yield from ((number, list(map(files.format_cell, cells))) for number, cells in read_record_cells(path))
-    elif is_bare(path):
-        yield from _iter_bare_rows(path)
-    else:
-        if (names := _find_campaign_columns(path)) is not None:
-            yield 0, names
-        yield from iter_loose_rows(path) if kind == "loose" else files.read_delimited_rows(path)
-
-
-def read_columns(path: Path, columns: Sequence[str]) -> FileTable:
-    """Read only some columns of a file."""
-    rows = _iter_rows(path)
-    _, header = next(rows)
-    names = [name.strip() for name in header]
-    check_once(path, names, columns)
-    indices = [names.index(name) for name in columns]
-    return build_table(path, [(1, columns), *((line, [cells[k] for k in indices]) for line, cells in rows)])
-
-
-def is_bare(path: Path) -> bool:
-    """Return whether rows are only a system and a score, in segment order (mt-metrics-eval)."""
-    with files.open_text(path) as text:
-        rows = [line.split() for line in islice(text, 2)]
-    return len(rows) == 2 and all(len(row) == 2 and is_number(row[1]) for row in rows) and rows[0][0] == rows[1][0]
-
-
-def _find_campaign_columns(path: Path) -> list[str] | None:
-    """Return column names if a file is an Appraise campaign export, which has no header, else None."""
-    first = _read_first_line(path).strip()
-    try:
-        cells = next(csv.reader([first], delimiter=files.find_delimiter(first) or ","), [])
-    except csv.Error:
-        return None
-    n = len(cells)
-    if n < len(CAMPAIGN_COLUMNS) - 2 or cells[3] not in APPRAISE_TYPES or not are_languages(cells[4:6]):
-        return None
-    if not cells[6] or not is_number(cells[6]):
-        return None
-    times = ["start", "end"] if n > len(CAMPAIGN_COLUMNS) + 1 else []
-    further = [f"column {k}" for k in range(len(CAMPAIGN_COLUMNS) + 1, n - len(times) + 1)]
-    return [*CAMPAIGN_COLUMNS[:n], *further, *times]
-
-
-def _iter_bare_rows(path: Path) -> Iterator[files.Row]:
-    yield 0, ("system", "seg_id", "score")
-    counts: Counter[str] = Counter()
-    for line, cells in iter_loose_rows(path):
-        counts[cells[0]] += 1
-        yield line, (cells[0], str(counts[cells[0]]), cells[1])
-    if len(set(counts.values())) > 1:
-        (most, n), (fewest, m) = counts.most_common()[0], counts.most_common()[-1]
-        raise InputError(
-            f"system {most!r} has {n:,} rows and {fewest!r} {m:,}; rows without ids are matched by their order, so "
-            "write one row per segment for every system (None where there is no score)",
-            file=path,
-        )
-
-
-def detect_kind(path: Path) -> Literal["parquet", "json", "loose", "delimited"]:
-    """Return a file's kind; "loose" means split by tabs or blanks, with quotes as part of the text."""
-    if files.is_parquet(path):
-        return "parquet"
-    if is_json(path):
-        return "json"
-    return "loose" if files.find_delimiter(_read_first_line(path)) in {"\t", None} else "delimited"
-
-
-def _read_first_line(path: Path) -> str:
-    with files.open_text(path) as text:
-        return "".join(islice(text, 1))
-
-
-def iter_loose_rows(path: Path) -> Iterator[files.Row]:
-    """Yield the rows of a file split by tabs, blanks or both; the header comes first.
-
-    Raises
-    ------
-    InputError
-        A row never has the width of the header, however it is read.
-    """
-    with files.open_text(path) as text:
-        first_line = "".join(islice(text, 1))
-        if not first_line:
-            return
-        header_line = first_line.rstrip("\r\n")
-        header = header_line.split("\t") if header_line.count("\t") > 1 else header_line.split()
-        while header and header[-1].startswith("#"):  # a remark, as Marot writes it
-            header.pop()
-        yield 1, header
-        lines = ((number, raw.rstrip("\r\n")) for number, raw in enumerate(text, start=2))
-        rows = ((number, _split_loose(line, len(header)) if line.strip() else []) for number, line in lines)
-        yield from files.check_widths(path, rows, len(header))
-
-
-def _split_loose(line: str, width: int) -> list[str]:
-    """Return the cells of a line by tabs, by blanks or by both, preferably as many as there are in the header."""
-    cells = line.split("\t")
-    if len(cells) == width:
-        return [c[1:-1] if len(c) > 1 and c[0] == c[-1] == '"' else c for c in cells]
-    words = line.split()
-    if len(words) == width or len(cells) == 1:
-        return words
-    mixed = [cells[0], *" ".join(cells[1:]).split()]
-    return mixed if len(mixed) == width else cells
-
-
-def select_ratings(table: FileTable, header: Sequence[str], roles: Mapping[str, str]) -> tuple[FileTable, list[str]]:
-    """Return the table without failed grades, quality controls and ratings of whole documents, and notes on these.
-
-    A judge's grade of -1 means that it gave none. Appraise marks translations by the type TGT, and whole documents.
-    """
-    notes = []
-    names = {name.lower() for name in header}
-    if "score" in roles and "judge" in names and names & {"turn", "judgment"}:
-        cells = table.columns[roles["score"]]
-        failed = {cell for cell in set(cells) if cell[:1] == "-" and is_number(cell) and float(cell) == -1}
-        n_bad = sum(cell in failed for cell in cells)
-        grades = ["" if cell in failed else cell for cell in cells]
-        if n_bad:
-            table = replace(table, columns={**table.columns, roles["score"]: grades})
-            notes.append(f"{table.path}: {format_count(n_bad, 'grade')} of -1 (the judge gave none) taken as missing")
-    controls = ("type", {"TGT"}), ("type", {*DIRECT_ASSESSMENT_TYPES}), ("whole", {"false", "0"})
-    for role, kept_cells in controls:
-        if role not in roles:
-            continue
-        name = roles[role]
-        cells = [cell.lower() if role == "whole" else cell for cell in table.columns[name]]
-        other_cells = sorted({*cells} - kept_cells)
-        if not other_cells or kept_cells.isdisjoint(cells) or (role == "whole" and {*other_cells} - {"true", "1"}):
-            continue
-        is_kept = np.array([cell in kept_cells for cell in cells])
-        kinds = f"{', '.join(other_cells)}, not {' or '.join(sorted(kept_cells))}"
-        reason = f"of quality controls ({name} is {kinds})" if role == "type" else f"of whole documents ({name})"
-        n_left_out = format_count(int(np.count_nonzero(~is_kept)), "row" if role == "type" else "rating")
-        notes.append(f"{table.path}: {n_left_out} {reason} left out")
-        table = table.select_rows(is_kept)
-    return table, notes
-
-
-COLUMN_NAMES = {
-    "system": (*SYSTEM_NAMES, "mt_system", "sys_id"),
-    "item": ("globalsegid", "global_seg_id", "seg_id", "segid", "segment_id", "segmentid", "seg", "sid", "docsegid",
-             "itemid", *ID_NAMES, "question_id"),
-    "score": (*SCORE_NAMES, STANDARDISED),
-    "rater": ("rater", "rater_id", "annotator", "annotator_id", "annotatorid", "judge", "judge_id", "judgeid", "user",
-              "user_id", "userid", "username", "worker", "workerid", "worker_id", "evaluator", "login"),
+RATING_COLUMNS = {
+    "system": ("system", "sys", "system_id", "system_name", "mt_system", "sys_id", "model", "model_id", "model_name"),
+    "item": ("globalsegid", "global_seg_id", "seg_id", "segid", "segment_id", "segmentid", "seg", "segment", "sid",
+             "docsegid", "itemid", "item_id", "item", "question_id", "id"),
+    "score": ("z.scr", "score", "rating", "mqm_avg_score", "mqm_score", "mqm", "esa_score", "esa", "da_score", "da",
+              "sqm_score", "sqm", "hter"),
+    "rater": ("rater", "rater_id", "annotator", "annotator_id", "annotatorid", "judge", "judge_id", "user", "user_id",
+              "username", "worker", "workerid", "worker_id", "evaluator", "login"),
     "doc": ("doc", "document", "doc_id", "docid", "document_id", "documentid"),
     "category": ("category",),
     "severity": ("severity",),
     "lp": ("lp", "langpair", "language_pair"),
-    "src": ("src", "input.src", "src_lang", "source_lang", "source_language", "sourcelanguage"),
-    "tgt": ("tgt", "input.trg", "tgt_lang", "target_lang", "target_language", "targetlanguage"),
+    "src": ("input.src", "src_lang", "source_lang", "source_language", "sourcelanguage"),
+    "tgt": ("input.trg", "tgt_lang", "target_lang", "target_language", "targetlanguage"),
     "testset": ("testset", "test_set"),
     "turn": ("turn",),
     "type": ("type", "item_type", "itemtype"),
     "whole": ("isdoc", "is_doc", "iscompletedocument", "is_complete_document"),
 }  # fmt: skip
-"""Conventional names of columns by their role. The first one present is used."""
+"""Names of columns by their role, compared without case. The first one present is used, except for scores."""
+
+RATING_NAMES = ("z.scr", "mqm_avg_score", "mqm_score", "esa_score", "da_score", "sqm_score", "globalsegid")
+"""Names that only files of ratings have. Without one of them, a column of raters tells that rows are ratings."""
 
 ID_SCOPES = ("lp", "src", "tgt", "testset", "turn")
 """Columns within which segments are numbered."""
+
+APPRAISE_COLUMNS = ("user", "system", "item", "type", "src", "tgt", "score", "doc", "isdoc")
+"""First columns of Appraise's export of a campaign, which has no header. Its last columns are the start and end times.
+"""
+
+APPRAISE_LINE = re.compile(
+    r"[^,]*,[^,]*,[^,]*,(TGT|BAD|REF|CHK|TUT),[A-Za-z]{2,3}[\w-]*,[A-Za-z]{2,3}[\w-]*,-?[\d.]+(,.*)?"
+)
+SCORES_FILE = ".seg.score"
+"""Ending of mt-metrics-eval's files of system and score, in the order of segments, without a header."""
 
 WEIGHTS = {"major": "5", "minor": "1", "neutral": "0", "punctuation": "0.1", "nontranslation": "25", "critical": ""}
 """Weights of MQM errors by scheme. "" has no default."""
 
 HARMLESS = frozenset({"no-error", "no error", "no_error", "noerror", "hotw-test", ""})
 """Severities that mean no error."""
-
-
-SHOWN = 4
 
 
 def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -313,36 +114,133 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether the first file holds ratings that format long cannot read, as of MQM or several raters."""
+    """Return whether the columns of the first file are those of ratings."""
+    path = sources[0].path
     try:
-        header = read_start(sources[0].path, 0)[0]
-        roles = _find_roles(header, options)
-        if "system" in roles and STANDARDISED in map(str.lower, header) and "item" not in roles:
-            raise build_leaderboard_error(sources[0].path, roles["system"], "; WMT has the segments in *-seg-scores-*")
-        if "system" not in roles or "item" not in roles:
-            return False
-        if "score" not in roles and any(map(is_metric_name, header)):
-            rows = read_start(sources[0].path)[1:]
-            roles = _find_roles(header, options, rows)
-            if "score" not in roles and "rater" in roles and _find_metrics(header, rows, roles):
-                return True  # whose reader asks for the score
-    except RefusedFileError:
-        raise
+        header = read_header(path)
     except InputError:
         return False
-    is_loose = detect_kind(sources[0].path) == "loose"
-    if ("severity" in roles and "category" in roles) or (is_loose and is_bare(sources[0].path)):
+    roles = {role for role in RATING_COLUMNS if _list_columns(header, role)}
+    names = {name.lower() for name in header}
+    if {"system", "score"} <= roles and "z.scr" in names and "item" not in roles:
+        column = _list_columns(header, "system")[0]
+        raise build_leaderboard_error(path, column, "; WMT has the segments in *-seg-scores-*")
+    if _is_scores_file(path):
         return True
-    lowered = {name.lower() for name in header}
-    is_long = not any(map(lowered.isdisjoint, (SCORE_NAMES, SYSTEM_NAMES, ID_NAMES)))
-    is_split_by_blanks = is_loose and "\t" not in _read_first_line(sources[0].path)
-    may_be_samples = "rater" not in roles and lowered & SAMPLE_NAMES - {name.lower() for name in roles.values()}
-    are_samples = may_be_samples and list_unnamed_scores(
-        read_table(sources[0].path, options.ignore), options, holds_scores
-    )
-    if are_samples or "run" in options.columns or (is_long and not is_loose and lowered & replicates.METRIC_COLUMNS):
-        return False  # format long averages samples, and keeps the scores of several metrics or criteria apart
-    return "score" in roles and ("rater" in roles or not is_long or is_split_by_blanks)
+    if not {"system", "item"} <= roles or any("metric" in name_role(name) for name in header):
+        return False  # format long keeps the scores of several metrics apart
+    is_rated = "rater" in roles or not names.isdisjoint(RATING_NAMES) or _is_split_by_blanks(path)
+    return {"category", "severity"} <= roles or ("score" in roles and is_rated)
+
+
+def _list_columns(header: Sequence[str], role: str) -> list[str]:
+    """Return the columns of a role, in the order of its names."""
+    lowered = {re.sub(r"[ -]", "_", name.lower()): name for name in reversed(header)}
+    return [lowered[name] for name in RATING_COLUMNS[role] if name in lowered]
+
+
+def read_header(path: Path) -> list[str]:
+    """Return the names of a file's columns; of files without a header, those of their layout."""
+    if files.is_parquet(path) or is_json(path):
+        return list(read_first_record(path) or {})
+    line = _read_first_line(path)
+    if _is_scores_file(path):
+        return ["system", "seg_id", "score"]
+    if APPRAISE_LINE.fullmatch(line):
+        n = line.count(",", 0, line.find('"') if '"' in line else None) + 1
+        return [*APPRAISE_COLUMNS[:n]]
+    return _split_header(line) if _is_loose(path) else files.parse_header(line)
+
+
+def _is_scores_file(path: Path) -> bool:
+    return path.name.removesuffix(".gz").endswith(SCORES_FILE)
+
+
+def _read_first_line(path: Path) -> str:
+    with files.open_text(path) as text:
+        return "".join(islice(text, 1)).rstrip("\r\n")
+
+
+def _is_loose(path: Path) -> bool:
+    """Return whether rows are split by tabs or blanks, with quotes as part of the text."""
+    return files.find_delimiter(_read_first_line(path)) in {"\t", None}
+
+
+def _is_split_by_blanks(path: Path) -> bool:
+    return not files.is_parquet(path) and not is_json(path) and _is_loose(path) and "\t" not in _read_first_line(path)
+
+
+def _read_columns(path: Path, options: Options) -> FileTable:
+    """Read a file as a table, whatever separates its columns."""
+    if files.is_parquet(path) or is_json(path):
+        return read_table(path, options.ignore, options.decimal)
+    if _is_scores_file(path):
+        return _build_table(path, [(0, ("system", "seg_id", "score")), *_iter_bare_rows(path)])
+    if APPRAISE_LINE.fullmatch(_read_first_line(path)):
+        rows = list(files.read_delimited_rows(path))
+        n = len(rows[0][1])
+        times = ("start", "end") if n > len(APPRAISE_COLUMNS) + 1 else ()
+        further = (f"column {k}" for k in range(len(APPRAISE_COLUMNS) + 1, n - len(times) + 1))
+        return _build_table(path, [(0, (*APPRAISE_COLUMNS[:n], *further, *times)), *rows])
+    if _is_loose(path):
+        return _build_table(path, list(_iter_loose_rows(path)))
+    return read_table(path, options.ignore, options.decimal)
+
+
+def _build_table(path: Path, rows: Sequence[files.Row]) -> FileTable:
+    (_, header), *body = rows
+    files.check_header(path, list(header))
+    if not body:
+        raise InputError("has a header and no rows, expected one row per rating", file=path)
+    columns = zip(*([cell.strip() for cell in cells] for _, cells in body), strict=True)
+    return FileTable(path, dict(zip(header, map(list, columns), strict=True)), [line for line, _ in body])
+
+
+def _iter_bare_rows(path: Path) -> Iterator[files.Row]:
+    counts: Counter[str] = Counter()
+    with files.open_text(path) as text:
+        for line, cells in ((number, row.split()) for number, row in enumerate(text, start=1) if row.strip()):
+            if len(cells) != 2:
+                raise InputError(file=path, line=line, found=f"{len(cells)} cells", expected="a system and its score")
+            counts[cells[0]] += 1
+            yield line, (cells[0], str(counts[cells[0]]), cells[1])
+    if len(set(counts.values())) > 1:
+        (most, n), (fewest, m) = counts.most_common()[0], counts.most_common()[-1]
+        raise InputError(
+            f"system {most!r} has {n:,} rows and {fewest!r} {m:,}; rows without ids are matched by their order, so "
+            "write one row per segment for every system (None where there is no score)",
+            file=path,
+        )
+
+
+def _split_header(line: str) -> list[str]:
+    header = [name.strip() for name in (line.split("\t") if line.count("\t") > 1 else line.split())]
+    while header and header[-1].startswith("#"):  # a remark, as Marot writes it
+        header.pop()
+    return header
+
+
+def _iter_loose_rows(path: Path) -> Iterator[files.Row]:
+    """Yield the rows of a file split by tabs, blanks or both; the header comes first."""
+    with files.open_text(path) as text:
+        header = _split_header("".join(islice(text, 1)).rstrip("\r\n"))
+        files.check_filled(path, header)
+        yield 1, header
+        lines = ((number, raw.rstrip("\r\n")) for number, raw in enumerate(text, start=2))
+        rows = ((number, _split_loose(line, len(header)) if line.strip() else []) for number, line in lines)
+        yield from files.check_widths(path, rows, len(header))
+
+
+def _split_loose(line: str, width: int) -> list[str]:
+    """Return the cells of a line by tabs, by blanks or by both, preferably as many as there are in the header."""
+    cells = line.split("\t")
+    if len(cells) == width:
+        return [c[1:-1] if len(c) > 1 and c[0] == c[-1] == '"' else c for c in cells]
+    words = line.split()
+    if len(words) == width or len(cells) == 1:
+        return words
+    mixed = [cells[0], *" ".join(cells[1:]).split()]
+    return mixed if len(mixed) == width else cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,22 +280,22 @@ class Ratings:
     cells: Cells = field(default_factory=dict)
     items: dict[str, tuple[str, ...]] = field(default_factory=dict)
     groups: tuple[str, ...] | None = None
-    lines: dict[tuple[str, str], tuple[Path, int]] = field(default_factory=dict)
+    lines: dict[tuple[str, str, str], tuple[Path, int]] = field(default_factory=dict)
     column: str = ""
 
     def add_scores(self, table: RatingTable) -> None:
         """Add rows of scores; a row without a score still adds its item."""
         values = table.table.get_numbers(table.names["score"]).tolist()
-        raters = self.options.own.get("raters")
-        are_averaged = raters == "mean" or (raters is None and "rater" in table.names)
-        rows = zip(table.iter_rows(self.parts), self._read_groups(table), values, strict=True)
-        for (line, system, item), group, value in rows:
+        choice = self.options.own.get("raters")
+        raters = table.get_cells("rater") if choice is None else [""] * len(values)
+        rows = zip(table.iter_rows(self.parts), self._read_groups(table), values, raters, strict=True)
+        for (line, system, item), group, value, rater in rows:
             self._add_item(table.path, line, item, group)
             self.cells.setdefault(system, {})
             if math.isnan(value):
                 continue
-            if not are_averaged:
-                self._check_once(table.path, line, system, item)
+            if choice != "mean" and not table.is_direct_assessment:  # which repeats outputs to the same people
+                self._check_once(table.path, line, system, item, rater)
             add_value(self.cells, system, item, value + 0.0)  # -0.0 is 0
 
     def add_errors(self, table: RatingTable, weights: Mapping[str, Decimal]) -> None:
@@ -424,7 +322,7 @@ class Ratings:
         if not items:
             raise InputError(f"none of {format_count(len(self.items), 'item')} has a rating")
         n_unrated = len(self.items) - len(items)
-        notes = [*notes, *describe_summary_items([*items.values()])]
+        notes = [*notes]
         if n_unrated:
             notes.append(f"{n_unrated:,} of {len(self.items):,} items are unrated in all systems and left out")
         n_ratings, n_repeated = replicates.count_repeated(self.cells)
@@ -478,13 +376,13 @@ class Ratings:
                 remedy="give the item the same group everywhere",
             )
 
-    def _check_once(self, path: Path, line: int, system: str, item: str) -> None:
-        first_place = self.lines.setdefault((system, item), (path, line))
+    def _check_once(self, path: Path, line: int, system: str, item: str, rater: str = "") -> None:
+        first_place = self.lines.setdefault((system, item, rater), (path, line))
         if first_place != (path, line):
             raise InputError(
-                f"system {system!r}, item {item!r} has a rating already, on line {first_place[1]} of "
-                f"{first_place[0]}; {spell('format', 'ratings:raters=mean')} averages several ratings, such as "
-                "those of raters or runs",
+                f"system {system!r}, item {item!r} has a rating {f'by {rater!r} ' * bool(rater)}already, on line "
+                f"{first_place[1]} of {first_place[0]}",
+                remedy=f"{spell('format', 'ratings:raters=mean')} averages several ratings, as of raters or runs",
                 file=path,
                 line=line,
             )
@@ -523,93 +421,92 @@ def _compute_weight(category: str, severity: str, weights: Mapping[str, Decimal]
     return weights[name]
 
 
+CONTROLS = {"TGT": ("TGT",), "SYSTEM": ("SYSTEM", "REPEAT")}
+"""Types of rows that are ratings of outputs, in files that have the first of them: Appraise's and WMT's."""
+
+
 def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable:
-    """Read the columns of a rating file that are needed, and skip the others, whose texts can be large."""
+    """Read a rating file, with the roles of its columns, and without rows that are no ratings of outputs."""
     path = source.path
-    header, *rows = read_start(path)
-    roles = _find_roles(header, options, rows)
-    for role in ("src", "tgt"):
-        if role in roles and not are_languages([row[header.index(roles[role])] for row in rows]):
-            del roles[role]  # a text
-    check_once(path, header, roles.values())
+    table = _read_columns(path, options)
+    roles = _find_roles(table, options)
     system = source.system if "system" not in roles and n_sources > 1 else ""
-    if "score" not in roles and not ("severity" in roles and "category" in roles):
-        raise build_missing_column_error(
-            path,
-            header,
-            "score",
-            f"{spell('columns', 'score=COLUMN')}",
-            _find_scores(header) or _find_metrics(header, rows, roles),
-        )
-    for role, option in (
-        ("system", f"{spell('columns', 'system=COLUMN')}"),
-        ("item", f"{spell('columns', 'item=COLUMN')}"),
-    ):
+    if "score" not in roles and not {"severity", "category"} <= roles.keys():
+        raise _build_missing_error(table, "score")
+    for role in ("system", "item"):
         if role not in roles and not (role == "system" and system):
-            raise build_missing_column_error(path, header, role, option, [])
-    needed = list(dict.fromkeys((*roles.values(), *options.groups)))
-    table, notes = select_ratings(read_columns(path, needed), header, roles)
-    is_direct = STANDARDISED in map(str.lower, header) or "SYSTEM" in table.columns.get(roles.get("type", ""), ())
-    if "score" in roles:
-        table = convert_scores(table, options, [roles["score"]])
-        name = roles["score"]
-        is_one_of_several = name.lower() == STANDARDISED or name in _find_metrics(header, rows, roles)
-        if options.score_column is None and is_one_of_several:
-            notes.append(
-                ScopeNote(
-                    f"{path}: {roles['score']!r} is compared ({spell('columns', 'score=COLUMN')} chooses another)"
-                )
-            )
+            raise _build_missing_error(table, role)
+    notes = []
+    is_direct = "z.scr" in map(str.lower, table.columns) or "SYSTEM" in table.columns.get(roles.get("type", ""), ())
+    if options.score_column is None and roles.get("score", "").lower() == "z.scr":
+        choice = spell("columns", "score=RAW.SCR")
+        notes.append(ScopeNote(f"{path}: {roles['score']!r} is compared ({choice} compares raw scores)"))
+    table, controls = _select_ratings(table, roles)
     if source.name is not None and "system" in roles and len(set(table.columns[roles["system"]])) == 1:
         del roles["system"]
         system = source.name
-    return RatingTable(path, table, roles, system, [*notes, *table.notes], is_direct)
+    return RatingTable(path, table, roles, system, [*notes, *controls, *table.notes], is_direct)
 
 
-def _find_roles(header: Sequence[str], options: Options, rows: Sequence[Sequence[str]] = ()) -> dict[str, str]:
-    """Return the column name for each role (system, item, score, ...); a single metric column can be the score."""
-    lowered = {name.lower().replace(" ", "_").replace("-", "_"): name for name in reversed(header)}
-    roles = {}
+def _find_roles(table: FileTable, options: Options) -> dict[str, str]:
+    """Return the column of each role (system, item, score, ...)."""
+    header = list(table.columns)
+    roles = {role: columns[0] for role in RATING_COLUMNS if (columns := _list_columns(header, role))}
+    if {*APPRAISE_COLUMNS[3:7]} <= {name.lower() for name in header}:
+        roles |= {"src": "src", "tgt": "tgt"}  # languages there, and texts elsewhere
     requested = {"system": options.system_column, "item": options.id_column, "score": options.score_column}
-    for role, names in COLUMN_NAMES.items():
-        column = requested.get(role) or next((lowered[n] for n in names if n in lowered), None)
+    for role, column in requested.items():
         if column is not None:
+            table.get_column(column)  # raises if there is none
             roles[role] = column
-    if "score" not in roles and len(score_columns := _find_scores(header)) == 1:
-        roles["score"] = score_columns[0]
-    if "score" not in roles and not score_columns and len(metrics := _find_metrics(header, rows, roles)) == 1:
-        roles["score"] = metrics[0]
+    scores = _list_columns(header, "score")
+    if options.score_column is None and len(scores) > 1 and scores[0].lower() != "z.scr":
+        raise InputError(
+            f"which column is the score, {' or '.join(scores)}?",
+            file=table.path,
+            remedy=f"name it: {' or '.join(spell('columns', f'score={name}') for name in scores)}",
+        )
     return roles
 
 
-def _find_metrics(header: Sequence[str], rows: Sequence[Sequence[str]], roles: Mapping[str, str]) -> list[str]:
-    """Return the numeric columns with names of metrics; empty unless there are columns of systems and items."""
-    has_gold = not {*GOLD_NAMES}.isdisjoint(name.lower() for name in header)
-    if has_gold or not {roles.get("system"), roles.get("item")} <= {*header}:
-        return []
-    systems = [row[header.index(roles["system"])] for row in rows]
-    if len({*systems}) == len(systems) or all(map(is_number, systems)):
-        return []  # averages of systems, or a system's scores
-    aside = {*_find_scores(header), *SCORE_NAMES, *(name for role, name in roles.items() if role != "score")}
-    named = [(k, name) for k, name in enumerate(header) if is_metric_name(name) and name not in aside]
-    cells = {name: [row[k] for row in rows] for k, name in named}
-    return [name for name, column in cells.items() if all(is_number(cell) or cell in MISSING for cell in column)]
+def _build_missing_error(table: FileTable, role: str) -> InputError:
+    """Return the error for a column that is missing."""
+    column = {"item": "item=COLUMN", "system": "system=COLUMN", "score": "score=COLUMN"}[role]
+    return InputError(
+        f"no {role} column; columns:\n{describe_columns(table)}\n",
+        file=table.path,
+        remedy=f"name it with {spell('columns', column)}",
+    )
 
 
-def _find_scores(header: Sequence[str]) -> list[str]:
-    return [name for name in header if name.lower().endswith(("score", "rating"))]
+def _select_ratings(table: FileTable, roles: Mapping[str, str]) -> tuple[FileTable, list[str]]:
+    """Return the table without failed grades, quality controls and ratings of whole documents, and notes on these."""
+    notes = []
+    names = {name.lower() for name in table.columns}
+    if "score" in roles and "judge" in names and names & {"turn", "judgment"}:
+        cells = table.columns[roles["score"]]
+        grades = ["" if cell in {"-1", "-1.0"} else cell for cell in cells]
+        if n_bad := sum(not grade and bool(cell) for grade, cell in zip(grades, cells, strict=True)):
+            table = replace(table, columns={**table.columns, roles["score"]: grades})
+            notes.append(f"{table.path}: {format_count(n_bad, 'grade')} of -1 (the judge gave none) taken as missing")
+    types = table.columns.get(roles.get("type", ""), ())
+    kept = next((kinds for first, kinds in CONTROLS.items() if first in types), None)
+    if kept is not None and (others := sorted({*types} - {*kept})):
+        n = sum(kind not in kept for kind in types)
+        reason = f"({roles['type']} is {', '.join(others)}, not {' or '.join(sorted(kept))})"
+        notes.append(f"{table.path}: {format_count(n, 'row')} of quality controls {reason} left out")
+        table = table.select_rows(np.array([kind in kept for kind in types]))
+    if "whole" in roles:
+        are_whole = np.array([cell.lower() in {"true", "1"} for cell in table.columns[roles["whole"]]], np.bool_)
+        if n := int(are_whole.sum()):
+            notes.append(f"{table.path}: {format_count(n, 'rating')} of whole documents ({roles['whole']}) left out")
+            table = table.select_rows(~are_whole)
+    return table, notes
 
 
 def _find_id_parts(tables: Sequence[RatingTable]) -> tuple[str, ...]:
     """Return the roles whose cells form an item's id: the segment, and the document or other scope of its number."""
-    parts: list[str] = []
-    n_before = 1
-    for part in ID_SCOPES:
-        if any(part in table.names for table in tables):
-            n_distinct = len(set(_iter_parts(tables, *parts, part)))
-            if n_distinct > n_before:  # it distinguishes more than the parts before it
-                parts.append(part)
-                n_before = n_distinct
+    parts = tuple(part for part in ID_SCOPES if len({*_iter_parts(tables, part)}) > 1)
     documents: dict[tuple[str, ...], str] = {}
     for *item, doc in _iter_parts(tables, *parts, "item", "doc"):
         if documents.setdefault(tuple(item), doc) != doc:

@@ -1,17 +1,17 @@
 """Alignment of the lists that files give for each item (terms, spans) between gold standard and systems.
 
-An item that is missing in a system's file is an empty list, with a warning. An item that is missing in the gold file is
-an error, unless the gold file has only items with entries.
+A record that its status rejects is left out, in all files. An item that a system does not have is an error unless the
+user chooses what it counts as.
 """
 
 from __future__ import annotations
 
 import re
 import string
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from operator import getitem
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,19 +19,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_common_items
+from sigdask.counts.checks import check_common_items, check_complete
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_repeated_id_error, check_filled, format_cell, get_stem, list_files
-from sigdask.formats.reading.json_records import IsRecord, find_id_keys, get_id_parts, read_records
+from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, read_records
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.interface import spell
 from sigdask.text import describe_items, format_count
 
 T = TypeVar("T")
-FindKey = Callable[[Mapping[str, Any]], str | None]
 MUC_ID = re.compile(r"[A-Z]+(\d*)-MUC\d+-(\d+)")
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+STATUS_VALUES = {
+    "answer": frozenset({"reject", "ignore"}),
+    "status": frozenset({"rejected", "ignored", "skipped", "cancelled", "canceled", "discarded", "reject", "ignore"}),
+} | dict.fromkeys(("was_cancelled", "cancelled", "skipped", "rejected", "ignored"), frozenset({"true"}))
+"""Keys of a record's status in the exports of annotation tools, and the values that take the record out."""
+
+ANNOTATOR_KEYS = ("annotator", "_annotator_id", "_session_id")
+"""Keys of the annotator of a record, for the option `annotator`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Stands for the list of a record that does not count, and says why."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,8 @@ class FileListing:
         Position of each item for error messages.
     groups : dict of str to dict of str to str
         Further columns: name to id to value.
+    texts : dict of str to str
+        The text of each item whose record has one.
     has_ids : bool
         Whether items have ids of their own.
     complete : bool
@@ -60,6 +78,7 @@ class FileListing:
     items: dict[str, Any]
     places: dict[str, str]
     groups: dict[str, dict[str, str]] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     has_ids: bool = True
     complete: bool = True
     unscored: dict[str, list[int]] = field(default_factory=dict)
@@ -88,7 +107,8 @@ class FileListing:
     def convert_values(self, convert: Callable[[Any, str], Any]) -> FileListing:
         """Convert the list of each item in place, and return the listing; `convert` takes the list and its location."""
         for item, value in self.items.items():
-            self.items[item] = convert(value, f"{self.path}, {self.places[item]}")
+            if not isinstance(value, LeftOut):
+                self.items[item] = convert(value, f"{self.path}, {self.places[item]}")
         return self
 
 
@@ -113,7 +133,7 @@ class AlignedListings:
     present : bool array, shape (n_items, n_systems), or None
         Whether each system has each item, if missing items are left out pair by pair.
     warnings : tuple of str
-        Items that a file does not have.
+        Items that a file does not have, and records that are left out.
     """
 
     ids: tuple[str, ...] | None
@@ -153,61 +173,96 @@ def build_set_counts(
     )
 
 
+def find_status(record: Mapping[str, Any], options: Options) -> str | None:
+    """Return why a record does not count, such as "answer reject"; None if it counts.
+
+    Examples
+    --------
+    >>> find_status({"answer": "reject"}, Options()), find_status({"answer": "Paris"}, Options())
+    ('answer reject', None)
+    """
+    for key, values in STATUS_VALUES.items():
+        if key in record and (text := str(record[key]).lower()) in values:
+            return f"{key} {text}"
+    annotator = options.own.get("annotator")
+    names = [str(record[key]) for key in ANNOTATOR_KEYS if key in record]
+    return "other annotators" if annotator and names and annotator not in names else None
+
+
 def read_listing(
     path: Path,
-    find_key: FindKey,
+    records: Sequence[JsonRecord],
+    key: str | None,
     noun: str,
     options: Options,
-    *,
-    by_label: bool = False,
-    count_unscored: Callable[[Mapping[str, Any], str], Mapping[str, int]] | None = None,
-    get_value: Callable[[Mapping[str, Any], str], Any] = getitem,
+    get_value: Callable[[dict[str, Any], str], Any] = lambda record, _: record,
 ) -> FileListing:
-    """Read the unparsed list of each item from JSON records, or from one JSON object of id to list.
+    """Return the unparsed list of each item of JSON records, or of one JSON object of id to list.
 
     Parameters
     ----------
     path : Path
         The file.
-    find_key : callable
-        Function from a record to the key of its list, None if it has none.
+    records : sequence of JsonRecord
+        Its records.
+    key : str or None
+        Key of the lists. None if the values of an object by id are the lists.
     noun : str
         Name of the listed things, for errors.
     options : Options
         Keys of ids and groups.
-    by_label : bool
-        Whether a file of id to object may hold objects of label to list.
-    count_unscored : callable, optional
-        Function from a record and the key of its list to numbers of its other contents, as in `FileListing.unscored`.
     get_value : callable
-        Function from a record and the key of its list to the listed values; by default the list.
+        Function from a record and its place to its value.
     """
     listing = FileListing(path, {}, {})
-    is_record: IsRecord = lambda record: find_key(record) is not None  # noqa: E731
     ids: tuple[str, ...] | None = None
-    for number, record in enumerate(read_records(path, is_record), start=1):
-        key = find_key(record.value) if isinstance(record.value, dict) else None
-        if record.key is not None and key is None and (by_label or isinstance(record.value, list)):
+    for number, record in enumerate(records, start=1):
+        if record.key is not None and key is None:
             listing.add(record.key, record.value, record.place)
             continue
-        if key is None:
-            content = ", ".join(record.value) if isinstance(record.value, dict) else str(record.value)[:40]
-            format_ = "spans" if noun == "relations" else noun
-            remedy = f"name its key, {spell('format', f'{format_}:{noun}=KEY')}"
-            raise InputError(f"no list of {noun}; found: {content}; {remedy}", file=path, place=record.place)
-        if count_unscored is not None:
-            listing.add_unscored(count_unscored(record.value, key))
+        if key is None or not isinstance(record.value, dict):
+            raise build_key_error(path, record, noun)
+        reason = find_status(record.value, options)
+        if reason == "other annotators":
+            continue  # which may repeat the ids
+        value = get_value(record.value, record.place) if reason is None else LeftOut(reason)
         if record.key is not None:
-            listing.add(record.key, get_value(record.value, key), record.place)
+            listing.add(record.key, value, record.place)
             continue
         ids = find_id_keys(record.value, options) if ids is None else ids
         parts = get_id_parts(path, record.place, record.value, ids) or (str(number),)
-        listing.add_parts(ids, parts, get_value(record.value, key), record.place)
+        listing.add_parts(ids, parts, value, record.place)
+        if isinstance(text := record.value.get("text"), str):
+            listing.texts["/".join(parts)] = text
         for name in options.groups:
             if name in record.value:
                 listing.groups.setdefault(name, {})["/".join(parts)] = format_cell(record.value[name])
     check_filled(path, listing.items)
     return replace(listing, has_ids=ids is None or len(ids) > 0)
+
+
+def build_key_error(path: Path, record: JsonRecord, noun: str) -> InputError:
+    """Return the error for a record without a known key of a list."""
+    content = ", ".join(record.value) if isinstance(record.value, dict) else str(record.value)[:40]
+    format_ = "spans" if noun == "relations" else noun
+    remedy = f"name its key, {spell('format', f'{format_}:{noun}=KEY')}"
+    return InputError(f"no list of {noun}; found: {content}", file=path, place=record.place, remedy=remedy)
+
+
+def list_records(path: Path, is_record: Callable[[Mapping[str, Any]], bool]) -> list[JsonRecord]:
+    """Return the records of a JSON file; `[text, {"entities": ...}]`, spaCy's training data, becomes an object."""
+    records = list(read_records(path, is_record))
+    if len(records) == 1 and isinstance(records[0].value, dict) and {"classes", "annotations"} <= {*records[0].value}:
+        annotated = filter(None, records[0].value["annotations"])  # a tool's wrapping of spaCy's training data
+        records = [JsonRecord(f"record {k}", None, value, k) for k, value in enumerate(annotated, start=1)]
+    return [
+        replace(record, value={"text": record.value[0], **record.value[1]}) if _is_tuple(record.value) else record
+        for record in records
+    ]
+
+
+def _is_tuple(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
 
 
 def align_listings(gold: FileListing, systems: Listings, options: Options, nothing: Any) -> AlignedListings:
@@ -220,7 +275,7 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
     systems : mapping of str to FileListing
         By name.
     options : Options
-        `align` and `missing` ("pairwise" leaves absent items out, else they hold nothing).
+        `align` and `missing` ("pairwise" leaves absent items out, "zero" takes them as empty).
     nothing : object
         Value of a missing item.
 
@@ -236,34 +291,44 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
             "no ids to align by", file=path, remedy=f"name their column or key with {spell('columns', 'item=COLUMN')}"
         )
     if not by_id or options.align == "position":
-        return _align_by_position(gold, systems)
-    translated = {name: _translate_muc_ids(gold, listing) for name, listing in systems.items()}
+        aligned = _align_by_position(gold, systems)
+    else:
+        translated = {name: _translate_muc_ids(gold, listing) for name, listing in systems.items()}
+        aligned = _align_by_id(gold, translated, options, nothing)
+    return _drop_left_out(gold, systems, aligned)
+
+
+def _align_by_id(gold: FileListing, systems: Listings, options: Options, nothing: Any) -> AlignedListings:
     all_items = dict.fromkeys(gold.items)
     warnings = []
-    for name, listing in translated.items():
+    for name, listing in systems.items():
         extra = [item for item in listing.items if item not in gold.items]
         if extra and (gold.complete or len(extra) == len(listing.items)):
-            location = f"{listing.path}, {listing.places[extra[0]]}"
-            remedy = (
-                f"give both files the same ids, or name the key of the ids: {spell('columns', 'item=KEY')} or KEY+KEY"
+            raise InputError(
+                f"{describe_items(extra)} not in {gold.path}",
+                file=listing.path,
+                place=listing.places[extra[0]],
+                remedy="give both files the same ids, or name the key of the ids: "
+                f"{spell('columns', 'item=KEY')} or KEY+KEY",
             )
-            raise InputError(f"{location}: {describe_items(extra)} not in {gold.path}; {remedy}")
         all_items.update(dict.fromkeys(extra))
         absent = [item for item in gold.items if item not in listing.items]
         if absent and listing.complete:
             treatment = "left out of its pairs" if options.missing == "pairwise" else "taken as empty"
-            warnings.append(f"{listing.path} ({name}): {describe_items(absent)} missing, {treatment}")
+            warnings.append(ScopeNote(f"{listing.path} ({name}): {describe_items(absent)} missing, {treatment}"))
     ids = list(all_items)
-    present = np.array([[item in listing.items for listing in translated.values()] for item in ids])
-    if all(listing.complete for listing in translated.values()):
-        names = (*translated, str(gold.path))
+    present = np.array([[item in listing.items for listing in systems.values()] for item in ids])
+    if all(listing.complete for listing in systems.values()):
         is_listed = np.column_stack([present, [item in gold.items for item in ids]])
-        check_common_items(is_listed, names, options.missing, ids)
+        if not options.few_in_common:
+            check_common_items(is_listed, (*systems, str(gold.path)), options.missing, ids)
+        if options.missing_policy == "error":
+            check_complete(present, tuple(systems), ids, "list", " (takes it as empty)")
     return AlignedListings(
         ids=tuple(ids),
         gold=[gold.items.get(item, nothing) for item in ids],
-        systems={name: [listing.items.get(item, nothing) for item in ids] for name, listing in translated.items()},
-        groups=_merge_groups(gold, translated, ids),
+        systems={name: [listing.items.get(item, nothing) for item in ids] for name, listing in systems.items()},
+        groups=_merge_groups(gold, systems, ids),
         present=None if options.missing != "pairwise" or present.all() else present,
         warnings=tuple(warnings),
     )
@@ -297,6 +362,16 @@ def _align_by_position(gold: FileListing, systems: Listings) -> AlignedListings:
                 "aligned by position, so give one for each gold item",
                 file=listing.path,
             )
+        for item, gold_item in zip(listing.items, ids, strict=True):
+            text, gold_text = listing.texts.get(item), gold.texts.get(gold_item)
+            if None not in {text, gold_text} and text != gold_text:
+                raise InputError(
+                    f"the text {text!r} is not {gold_text!r}, that of {gold.path}, {gold.places[gold_item]}. Items "
+                    "are aligned by position",
+                    file=listing.path,
+                    place=listing.places[item],
+                    remedy="bring the files into the same order, or give every record an id",
+                )
     return AlignedListings(
         ids=tuple(ids) if gold.has_ids else None,
         gold=list(gold.items.values()),
@@ -305,6 +380,43 @@ def _align_by_position(gold: FileListing, systems: Listings) -> AlignedListings:
         present=None,
         warnings=(),
     )
+
+
+def _drop_left_out(gold: FileListing, systems: Listings, aligned: AlignedListings) -> AlignedListings:
+    """Return the aligned lists without the items whose gold record does not count, and a note on their number."""
+    is_kept = np.array([not isinstance(value, LeftOut) for value in aligned.gold])
+
+    def keep(values: Sequence[T]) -> list[T]:
+        return [value for value, kept in zip(values, is_kept, strict=True) if kept]
+
+    columns = {name: keep(column) for name, column in aligned.systems.items()}
+    for name, column in columns.items():
+        if reasons := Counter(value.reason for value in column if isinstance(value, LeftOut)):
+            raise InputError(
+                f"{format_count(reasons.total(), 'record')} of {len(column):,} do not count "
+                f"({_describe_reasons(reasons)}), but {gold.path} has these items",
+                file=systems[name].path,
+                remedy="give this system's output for every gold item, or remove these items from the gold file",
+            )
+    if is_kept.all():
+        return aligned
+    reasons = Counter(value.reason for value in aligned.gold if isinstance(value, LeftOut))
+    note = f"{gold.path}: {reasons.total():,} of {format_count(len(is_kept), 'record')} are left out of all files: "
+    if not is_kept.any():
+        raise InputError(f"no record counts ({_describe_reasons(reasons)})", file=gold.path)
+    return replace(
+        aligned,
+        ids=None if aligned.ids is None else tuple(keep(aligned.ids)),
+        gold=keep(aligned.gold),
+        systems=columns,
+        groups={name: tuple(keep(values)) for name, values in aligned.groups.items()},
+        present=None if aligned.present is None else aligned.present[is_kept],
+        warnings=(ScopeNote(note + _describe_reasons(reasons)), *aligned.warnings),
+    )
+
+
+def _describe_reasons(reasons: Counter[str]) -> str:
+    return ", ".join(f"{number:,} with {reason}" for reason, number in reasons.items())
 
 
 def _translate_muc_ids(gold: FileListing, listing: FileListing) -> FileListing:

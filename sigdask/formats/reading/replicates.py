@@ -26,7 +26,8 @@ from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.columns import find_numbers
 from sigdask.formats.reading.files import build_repeated_id_error
-from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.missing import describe_missing
+from sigdask.formats.reading.options import Options
 from sigdask.interface import spell
 from sigdask.io.compression import set_variable
 from sigdask.text import describe_items, format_count
@@ -34,9 +35,6 @@ from sigdask.text import describe_items, format_count
 if TYPE_CHECKING:
     from sigdask.formats.reading.tables import FileTable
 
-
-CHOICES = ("together", "paired")
-"""Values of the option `replicates`. "paired": the runs of all systems share their seeds, in the order of the files."""
 
 RUN_NAMES = frozenset({"run", "seed", "replicate", "run_id", "random_seed", "rater", "annotator", "judge"})
 """Names of columns of runs, or of raters. All items have the same ones."""
@@ -68,34 +66,6 @@ MAX_SAMPLES = 5040
 
 MIN_IMBALANCE = 10
 """Ratio of two systems' numbers of samples per item from which a note says that the test may reject too often."""
-
-
-def group_replicates(sources: Sequence[Source]) -> list[list[Source]]:
-    """Return the sources grouped by replicate: the first file of each system, then the second of each, and so on.
-
-    If no name is given twice, there is one group.
-
-    Raises
-    ------
-    InputError
-        A file is given twice under one name, or systems have different numbers of files.
-    """
-    systems: dict[str | int, list[Source]] = {}
-    for k, source in enumerate(sources):
-        system_sources = systems.setdefault(k if source.name is None else source.name, [])
-        if (source.path, source.parts) in [(other_name.path, other_name.parts) for other_name in system_sources]:
-            remedy = "give each replicate its own file"
-            raise InputError(f"is given twice for system {source.name!r}; {remedy}", file=source.path)
-        system_sources.append(source)
-    files = list(systems.values())
-    longest, shortest = max(files, key=len, default=[]), min(files, key=len, default=[])
-    if len(longest) != len(shortest):
-        other_name = shortest[0].name or shortest[0].path
-        raise InputError(
-            f"system {longest[0].name!r} has {len(longest)} files (replicates), but {other_name} has {len(shortest)}",
-            remedy="give each system equally many files (NAME=FILE NAME=FILE), or give each file its own name",
-        )
-    return [list(replicate) for replicate in zip(*files, strict=True)]
 
 
 @dataclass(slots=True)
@@ -638,6 +608,8 @@ def build_score_counts(
             n_parts = np.ones(n_items, np.int64) if item_values is None else item_values
             fields[f"items[{name}]"] = np.asarray(weight * n_parts[:, None] * has_score)
     fields["items"] = np.full((n_items, 1), weight, np.int64)
+    is_known = np.logical_and.reduce([~np.isnan(m) | np.isnan(m).all(1, keepdims=True) for m in matrices.values()])
+    warnings = (*warnings, *describe_missing(is_known, systems, options))
     return Counts(
         systems=tuple(systems),
         fields=fields,

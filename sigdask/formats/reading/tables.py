@@ -28,6 +28,7 @@ from sigdask.formats.reading.columns import (
     to_texts,
 )
 from sigdask.formats.reading.converted import read_arrow_table
+from sigdask.formats.reading.declared import read_declared
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import UNNAMED, name_role
 from sigdask.interface import spell
@@ -337,6 +338,8 @@ def describe_unknown_columns(ignored: Collection[str], known: Collection[str]) -
 
 def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> FileTable:
     """Return the table in a file, from the cache inside `cache_tables`."""
+    if (declared := read_declared(path)) is not None:
+        return FileTable.from_arrow(path, declared, ignore)
     cache, key = _tables.get(), (path, frozenset(ignore), decimal, get_option("sheet"))
     if cache is None:
         return read_table_file(path, ignore, decimal)

@@ -5,14 +5,17 @@ Where logs accumulate night after night, an average over the nights would hide a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 from sigdask.errors import InputError
+from sigdask.formats.reading import json_records
 from sigdask.formats.reading.files import get_stem, list_files
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.samples import harness, inspect, tools
+from sigdask.formats.samples.layouts import LAYOUTS, PLAIN, find_layout
 from sigdask.formats.samples.sample import SampleFile, parse_date, remove_date
 from sigdask.interface import spell
 from sigdask.text import format_count, format_list
@@ -20,17 +23,20 @@ from sigdask.text import format_count, format_list
 SHOWN = 3
 """Maximum number of models and folders that an error names."""
 
+LOG_NAME = re.compile(r"samples_(?P<task>.+)\.jsonl?(?:\.gz)?$")
+"""Pattern of the file names of lm-evaluation-harness. A date follows the task."""
+
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?")
+
 
 def list_logs(folder: Path) -> list[Path]:
-    """Return the logs in a folder and below it by name, without hidden files and summaries."""
+    """Return the logs in a folder and below it: those with the harness's names, those of any layout, or JSON lines."""
     files = list_files(folder)
-    by_name = [path for path in files if harness.LOG_NAME.match(path.name)]
-    logs = [path for path in files if path.suffix == ".eval" or (path.suffix == ".json" and inspect.is_log(path))]
-    if by_name or logs:
-        return by_name or logs
-    lines = [path for path in files if path.name.removesuffix(".gz").endswith(".jsonl")]
-    of_tools = [path for path in files if path.suffix == ".json" and tools.find_layout(path) is not None]
-    return of_tools or lines
+    by_name = [path for path in files if LOG_NAME.match(path.name)]
+    if by_name:
+        return by_name
+    logs = [path for path in files if path.suffix in {".eval", ".json"} and find_layout(path) is not None]
+    return logs or [path for path in files if path.name.removesuffix(".gz").endswith(".jsonl")]
 
 
 def list_source_files(source: Source) -> list[Path]:
@@ -42,21 +48,17 @@ def list_source_files(source: Source) -> list[Path]:
 def are_one_system(paths: Sequence[Path], *, are_logs: bool) -> bool:
     """Return whether the matches of a pattern are logs of one system rather than replicates of it.
 
-    This holds for files with names as from the harness or Inspect, logs with a date in their names, and folders of
-    logs. With `are_logs`, they are logs whatever their contents.
+    This holds for files with names as from the harness, logs that name their model or have a date in their names, and
+    folders of logs. With `are_logs`, they are logs whatever their contents.
     """
     first = paths[0]
     if first.is_dir():
         logs = list_logs(first)
-        return bool(logs) and (are_logs or is_log(logs[0]))
-    if harness.LOG_NAME.match(first.name) or inspect.is_log(first):
+        return bool(logs) and (are_logs or find_layout(logs[0]) is not None)
+    layout = find_layout(first)
+    if LOG_NAME.match(first.name) or (layout is not None and layout.tool == "Inspect"):
         return True
-    return parse_date(first.name) is not None and (are_logs or harness.is_log(first))
-
-
-def is_log(path: Path) -> bool:
-    """Return whether a file is a log of lm-evaluation-harness, of Inspect, or of another tool."""
-    return harness.is_log(path) or inspect.is_log(path) or tools.find_layout(path) is not None
+    return parse_date(first.name) is not None and (are_logs or layout is not None)
 
 
 def open_logs(sources: Sequence[Source], options: Options) -> list[SampleFile]:
@@ -75,22 +77,33 @@ def _is_file(source: Source) -> bool:
 def _open_source_logs(source: Source, options: Options, *, is_alone: bool) -> list[SampleFile]:
     path = source.path
     if _is_file(source):
-        logs = _open_file(path, path.parent, source.name, in_folder=False)
+        logs = _open_file(path, path.parent, in_folder=False)
         if len(logs) > 1:  # the file holds a log for each of several models
             for log in logs:
-                log.system = log.model if source.name is None else f"{source.name}:{log.model}"
+                log.system = f"{source.name}:{log.run.model}" if source.name else str(log.run.model)
+        else:
+            logs[0].system = source.name or ""
         return logs
     files = list_source_files(source)
     if not files:
-        remedy = "expected samples_*.jsonl of lm-evaluation-harness, .eval or .json logs of Inspect, or .jsonl files"
-        raise InputError(f"no logs in this folder; {remedy}", file=path)
-    logs = [log for file in files for log in _open_file(file, path, source.name, in_folder=True)]
+        tools = ", ".join(dict.fromkeys(layout.tool.partition(" (")[0] for layout in LAYOUTS))
+        raise InputError("no logs in this folder", file=path, remedy=f"expected logs of {tools}, or .jsonl files")
+    logs = [log for file in files for log in _open_file(file, path, in_folder=True)]
     if source.name is None:
         _name_logs(path, logs, is_alone=is_alone)
-    models: dict[str | None, set[str]] = {}
+    else:
+        for log in logs:
+            log.system = source.name
+    _check_models(path, logs, options)
+    return logs
+
+
+def _check_models(path: Path, logs: Sequence[SampleFile], options: Options) -> None:
+    """Raise if logs of several models would be one system."""
+    models: dict[str, set[str]] = {}
     for log in logs:
-        if log.model is not None and options.own.get("logs") is None:
-            models.setdefault(log.system, set()).add(log.model)
+        if log.run.model is not None and options.own.get("logs") is None:
+            models.setdefault(log.system, set()).add(log.run.model)
     for system, names in models.items():
         if len(names) > 1:
             raise InputError(
@@ -99,22 +112,43 @@ def _open_source_logs(source: Source, options: Options, *, is_alone: bool) -> li
                 remedy="to compare the models, give the folder without NAME=, or one folder per model; "
                 f"{spell('format', 'samples:logs=newest')} takes the newest log of each task, of any model",
             )
-    return logs
 
 
-def _open_file(path: Path, home: Path, name: str | None, *, in_folder: bool) -> list[SampleFile]:
-    layout = tools.find_layout(path)
-    if inspect.is_log(path):
-        logs = [inspect.open_log(path)]
-    elif layout is not None:
-        logs = tools.open_logs(path, layout)
-    else:
-        logs = [harness.open_log(path, in_folder=in_folder)]
-    for log in logs:
-        log.system, log.folder = name, path.relative_to(home).parent
-        if log.moment is None:
-            log.moment = next((date for part in log.folder.parts if (date := parse_date(part)) is not None), None)
-    return logs
+def _open_file(path: Path, home: Path, *, in_folder: bool) -> list[SampleFile]:
+    """Return the logs in a file; its name gives the task of files with the harness's names and of files in folders."""
+    layout = find_layout(path) or PLAIN
+    match = LOG_NAME.match(path.name)
+    dated = match["task"] if match else get_stem(path)
+    is_named = match is not None or (in_folder and layout.listed != "")
+    folder = path.relative_to(home).parent
+    moments = (parse_date(part) for part in (dated, *folder.parts))
+    moment = next((found for found in moments if found is not None), None)
+    return [
+        SampleFile(
+            path,
+            layout,
+            run,
+            task=run.task or (remove_date(dated) if is_named else ""),
+            folder=folder,
+            moment=parse_date(run.date) or moment,
+        )
+        for run in layout.read(path)
+    ]
+
+
+def find_model(path: Path) -> str | None:
+    """Return the model named in the results of the same run in the same folder, or None.
+
+    The harness writes the samples of all models into one folder if its output path is a file.
+    """
+    for stamp in STAMP.findall(path.name):
+        for results in sorted(path.parent.glob(f"*_{stamp}.json")):
+            with suppress(InputError):
+                content = json_records.load_json(results)
+                model = content.get("model_name") if isinstance(content, dict) else None
+                if isinstance(model, str) and model:
+                    return model
+    return None
 
 
 def _name_logs(path: Path, logs: Sequence[SampleFile], *, is_alone: bool) -> None:
@@ -127,43 +161,39 @@ def _name_logs(path: Path, logs: Sequence[SampleFile], *, is_alone: bool) -> Non
     for log in logs:
         log.folder = Path(*log.folder.parts[1:]) if nights else log.folder
         log.system = path.resolve().name
-        if is_alone and log.model is not None:
-            log.system = log.model
+        if is_alone and log.run.model is not None:
+            log.system = log.run.model
         elif is_alone and in_folders:
             log.system, log.folder = log.folder.parts[0], Path(*log.folder.parts[1:])
         elif is_alone:
-            log.system = harness.find_model(log.path) or log.system
+            log.system = find_model(log.path) or log.system
 
 
 def _name_files(logs: Sequence[SampleFile]) -> None:
     """Set the system of logs without a name: model, folder or file name, the first that distinguishes them."""
-    models = {log.model for log in logs}
+    models = {log.run.model for log in logs}
     homes = {log.path.resolve().parent for log in logs}
-    are_distinct = len({(log.model, log.task, log.moment) for log in logs}) == len(logs)
+    are_distinct = len({(log.run.model, log.task, log.moment) for log in logs}) == len(logs)
     by_model = None not in models and len(models) > 1 and are_distinct
-    are_named_alike = all(harness.LOG_NAME.match(log.path.name) for log in logs)
+    are_named_alike = all(LOG_NAME.match(log.path.name) for log in logs)
     by_home = len({home.name for home in homes}) == len(homes) > 1 and are_named_alike
     for log in logs:
         log.system = log.path.resolve().parent.name if by_home else get_stem(log.path)
-        log.system = log.model if by_model else log.system
+        log.system = str(log.run.model) if by_model else log.system
 
 
 def _check_names(sources: Sequence[Source], groups: Sequence[Sequence[SampleFile]]) -> None:
     """Raise if unrelated files would become one system because their default names are equal."""
     homes: dict[str, tuple[Path, Path]] = {}
     for source, logs in zip(sources, groups, strict=True):
-        if source.name is not None or logs[0].model == logs[0].system:
+        system = logs[0].system
+        if source.name is not None or logs[0].run.model == system:
             continue
-        system = logs[0].system or ""
         home = source.path.resolve() if source.path.is_dir() else source.path.resolve().parent
         first = homes.setdefault(system, (home, source.path))
         if first[1] != source.path and (first[0] != home or get_stem(source.path) == system):
             raise InputError(f"system {system!r} is {first[1]} already", file=source.path, remedy="name them NAME=FILE")
 
-
-Key = tuple[str | None, str, str]
-LogGroups = Mapping[Key, Sequence[SampleFile]]
-"""Logs by system, task and variant."""
 
 NEWEST = "samples:logs=newest takes the newest of all"
 
@@ -192,23 +222,24 @@ def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[Samp
     mode = options.own.get("logs")
     if mode == "all":
         return list(logs), []
-    groups: dict[Key, list[SampleFile]] = {}
+    groups: dict[tuple[str, str, str], list[SampleFile]] = {}
     for log in logs:
-        groups.setdefault((log.system, log.task, log.variant), []).append(log)
-    selected_ids: set[int] = set()
+        groups.setdefault((log.system, log.task, log.run.variant), []).append(log)
+    selected: list[SampleFile] = []
+    older: list[SampleFile] = []
     notes: list[str] = []
-    older: dict[Key, list[SampleFile]] = {}
-    for key, group in groups.items():
+    for group in groups.values():
         if all(log.moment is None for log in group):
-            group_selected = [log for log in group if log.is_whole] or group  # of completed runs, if there are any
-            if left_out := [str(log.path) for log in group if log not in group_selected]:
+            whole = [log for log in group if log.run.is_whole] or group  # of completed runs, if there are any
+            selected += whole
+            if left_out := [str(log.path) for log in group if log not in whole]:
                 notes.append(f"runs that stopped before their end are left out: {format_list(left_out)}")
-        else:
-            group_selected = [_find_newest(group, options, any_folder=mode == "newest")]
-            older[key] = [log for log in group if log not in group_selected]
-        selected_ids |= {id(log) for log in group_selected}
-    selected = [log for log in logs if id(log) in selected_ids]
-    return selected, [*notes, *_describe_left_out(selected, older), *_describe_stale(groups, older)]
+            continue
+        last = _find_newest(group, options, any_folder=mode == "newest")
+        selected.append(last)
+        older += [log for log in group if log is not last]
+    ordered = [log for log in logs if any(log is other for other in selected)]
+    return ordered, [*notes, *_describe_left_out(ordered, older), *_describe_stale(ordered, older)]
 
 
 def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bool) -> SampleFile:
@@ -219,37 +250,22 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
     for log in logs:
         if log.moment is None:
             dated = next(other for other in logs if other.moment is not None)
-            remedy = f"so it is not known which is newer; remove one of them; {tell_average()}"
             raise InputError(
-                f"no date in its name, and {dated.path} of the same {owner} has one; {remedy}", file=log.path
+                f"no date in its name, and {dated.path} of the same {owner} has one, so it is not known which is newer",
+                file=log.path,
+                remedy=f"remove one of them; {tell_average()}",
             )
     ordered = sorted(logs, key=_get_date)
     last, previous = ordered[-1], ordered[-2]
     if not any_folder:
-        # folders named only by a date count as one
-        homes = sorted({"/".join(part for part in log.folder.parts if remove_date(part)) for log in logs})
-        if len(homes) > 1:
-            names = ", ".join(home or "." for home in homes[:SHOWN])
-            raise InputError(
-                f"{owner} has logs in {len(homes)} folders ({names})",
-                file=logs[0].path,
-                remedy="give each folder as a system, or all with one name (NAME=FOLDER) as replicates; "
-                f"{NEWEST}, samples:logs=all averages them",
-            )
-        models = [log.model or harness.find_model(log.path) for log in (previous, last)]
-        if None not in models and models[0] != models[1]:
-            raise InputError(
-                f"is of the model {models[1]}, and {previous.path} of the same {owner} of {models[0]}; keep each "
-                f"model in its own folder; {NEWEST}, of any model",
-                file=last.path,
-            )
+        _check_one_home(ordered, owner)
     if last.moment == previous.moment:
         remedy = f"remove one of them; {tell_average()}"
-        raise InputError(f"{previous.path} and {last.path} are of the same {owner} and the same date; {remedy}")
-    before = next((log for log in ordered[-2::-1] if log.is_whole), previous)
+        raise InputError(f"{previous.path} and {last.path} are of the same {owner} and the same date", remedy=remedy)
+    before = next((log for log in ordered[-2::-1] if log.run.is_whole), previous)
     n, n_before = (_count_items(log, options, is_last=log is last) for log in (last, before))
     if n < n_before:  # its run may have been cut off
-        end = "" if last.is_whole else ", and its run did not come to its end"
+        end = "" if last.run.is_whole else ", and its run did not come to its end"
         raise InputError(
             f"the newest log of system {last.system!r} has {format_count(n, 'item')} and the one before, "
             f"{before.path}, {n_before:,}{end}",
@@ -257,6 +273,27 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
             remedy=f"run it again, or remove the one that is not to be compared; {tell_average()}",
         )
     return last
+
+
+def _check_one_home(ordered: Sequence[SampleFile], owner: str) -> None:
+    """Raise if logs are in several folders, other than folders named by a date, or the last two of two models."""
+    last, previous = ordered[-1], ordered[-2]
+    homes = sorted({"/".join(part for part in log.folder.parts if remove_date(part)) for log in ordered})
+    if len(homes) > 1:
+        names = ", ".join(home or "." for home in homes[:SHOWN])
+        raise InputError(
+            f"{owner} has logs in {len(homes)} folders ({names})",
+            file=last.path,
+            remedy="give each folder as a system, or all with one name (NAME=FOLDER) as replicates; "
+            f"{NEWEST}, samples:logs=all averages them",
+        )
+    models = [log.run.model or find_model(log.path) for log in (previous, last)]
+    if None not in models and models[0] != models[1]:
+        raise InputError(
+            f"is of the model {models[1]}, and {previous.path} of the same {owner} of {models[0]}",
+            file=last.path,
+            remedy=f"keep each model in its own folder; {NEWEST}, of any model",
+        )
 
 
 def _get_date(log: SampleFile) -> datetime:
@@ -268,7 +305,7 @@ def _count_items(log: SampleFile, options: Options, *, is_last: bool) -> int:
     """Count the items of a log; in a damaged older log, only those before the damage."""
     items: set[tuple[str, str]] = set()
     try:
-        for sample in log.samples(options):
+        for sample in log.iter_samples(options):
             items.add((sample.task, sample.item))
     except InputError:
         if is_last:
@@ -276,37 +313,26 @@ def _count_items(log: SampleFile, options: Options, *, is_last: bool) -> int:
     return len(items)
 
 
-def _describe_left_out(selected: Sequence[SampleFile], older: LogGroups) -> Iterator[str]:
+def _describe_left_out(selected: Sequence[SampleFile], older: Sequence[SampleFile]) -> Iterator[str]:
     """Yield a note on the dates of the selected logs and the names of the others, latest first."""
-    logs = sorted((log for group in older.values() for log in group), key=_get_date, reverse=True)
-    if not logs:
+    if not older:
         return
-    dates: dict[str | None, datetime] = {}
+    paths = [str(log.path) for log in sorted(older, key=_get_date, reverse=True)]
+    dates: dict[str, datetime] = {}
     for log in selected:
         if log.moment is not None:
             dates[log.system] = max(dates.get(log.system, log.moment), log.moment)
     date_list = format_list([f"{system} {date:%Y-%m-%d %H:%M}" for system, date in dates.items()])
-    is_single = len(logs) == 1
     yield (
-        f"of each system and task the newest log is taken ({date_list}); {len(logs):,} older "
-        f"{'one is' if is_single else 'ones are'} left out: {format_list([str(log.path) for log in logs])} "
-        f"({tell_average()})"
+        f"of each system and task the newest log is taken ({date_list}); {len(paths):,} older "
+        f"{'one is' if len(paths) == 1 else 'ones are'} left out: {format_list(paths)} ({tell_average()})"
     )
 
 
-def _describe_stale(groups: LogGroups, older: LogGroups) -> Iterator[str]:
+def _describe_stale(selected: Sequence[SampleFile], older: Sequence[SampleFile]) -> Iterator[str]:
     """Yield a note for each system with tasks that were not run again when its other tasks were."""
-    ends: dict[str | None, datetime] = {}
-    for (system, *_), group in older.items():
-        for log in group:
-            ends[system] = max(ends.get(system, _get_date(log)), _get_date(log))
-    for system, end in ends.items():
-        stale = sorted(
-            task
-            for (owner, task, _), group in groups.items()
-            if owner == system
-            and (dates := [log.moment for log in group if log.moment is not None])
-            and max(dates) <= end
-        )
-        if stale:
+    for system in dict.fromkeys(log.system for log in older):
+        end = max(_get_date(log) for log in older if log.system == system)
+        logs = [log for log in selected if log.system == system and log.moment is not None]
+        if stale := sorted(log.task for log in logs if _get_date(log) <= end):
             yield f"{system}: not run again with its other tasks, and taken as they were before: {format_list(stale)}"

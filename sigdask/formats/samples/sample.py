@@ -1,29 +1,30 @@
-"""The common output of all readers of evaluation logs: one log, and one sample of it.
-
-The newest of several logs is found by the date in its name. Questions, gold answers and answers are not kept while logs
-are read, because logs are large and scores do not need their texts. They are read again on request.
-"""
+"""One log, and one sample of it: its item, scores and status, read as its layout says."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sigdask.counts.texts import NO_TEXTS, ItemTexts
-from sigdask.errors import InputError, SigdaskError
-from sigdask.formats.reading.json_records import Record, find_field
+from sigdask.errors import InputError
+from sigdask.formats.reading.json_records import Record, find_field, parse_number
 from sigdask.formats.reading.options import Options
+from sigdask.formats.roles import name_role, split_columns
+from sigdask.formats.samples.layouts import Layout, Run
 from sigdask.interface import spell
+from sigdask.text import format_list
 
 ScoreValue = float | list[bool] | str
 """A number (NaN if there is none), truth values to be pooled, or a text that is not a score."""
+
+TASK_NAMES = ("task", "task_name", "dataset")
+SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +41,16 @@ class ScoredSample:
         Scores by metric.
     record : mapping
         The whole sample, in which groups are looked up.
-    within : tuple of str
-        Objects in the record whose fields belong to the sample as well (doc, metadata).
+    layout : Layout
+        Where its fields are.
+    sample : str
+        Number of the sample among those of its item; empty if the log does not number them.
     filter : str
         How the answer was extracted from the response.
     input : str
         A digest of the question.
-    system : str
-        The system, if the log names it.
+    status : str
+        Why the sample has no score; empty if it has one.
     """
 
     where: str
@@ -55,73 +58,176 @@ class ScoredSample:
     item: str
     scores: Mapping[str, ScoreValue]
     record: Record
-    within: tuple[str, ...] = ()
+    layout: Layout
+    sample: str = ""
     filter: str = ""
     input: str = ""
-    system: str = ""
+    status: str = ""
 
     def get_field(self, name: str) -> str | None:
         """Return a field of the sample as text."""
-        return find_field(self.record, name, *self.within)
+        return find_field(self.record, name, *self.layout.within)
 
     def list_fields(self) -> list[str]:
         """Return the names of all fields that the sample can be grouped by."""
-        holders = (self.record, *(self.record.get(key) for key in self.within))
+        holders = (self.record, *(self.record.get(key) for key in self.layout.within))
         names = [name for holder in holders if isinstance(holder, dict) for name in holder]
         return list(dict.fromkeys(("task", *names)))
 
 
 @dataclass(slots=True)
 class SampleFile:
-    """A log file with its samples and the run's system, model, task and date.
+    """The samples of one model in a log file, and the system that they belong to.
 
     Attributes
     ----------
     path : Path
         The file.
-    samples : callable
-        Function of the options that returns the samples.
+    layout : Layout
+        How the file's tool writes logs.
+    run : Run
+        Its records, model, task and notes.
+    system : str
+        The system that the log belongs to.
     task : str
         Task of the log. Empty if the samples name it themselves, or nothing does.
-    variant : str
-        Settings of the task, if the log has them. Logs of a task with other settings are not its earlier nights.
-    model : str or None
-        The model that the log names.
-    system : str or None
-        The system that the log belongs to.
     folder : Path
         Folder of the log within the folder of its system.
     moment : datetime or None
-        Time at which it was written, in UTC, from its name or contents.
-    is_whole : bool
-        Whether the run was completed.
-    notes : list of str
-        Notes for reports.
+        Time at which it was written, in UTC, from its contents or its name.
     """
 
     path: Path
-    samples: Callable[[Options], Iterator[ScoredSample]]
+    layout: Layout
+    run: Run
+    system: str = ""
     task: str = ""
-    variant: str = ""
-    model: str | None = None
-    system: str | None = None
     folder: Path = Path()
     moment: datetime | None = None
-    is_whole: bool = True
-    notes: list[str] = field(default_factory=list)
+
+    def iter_samples(self, options: Options) -> Iterator[ScoredSample]:
+        """Yield the samples of the log."""
+        is_empty = True
+        for where, record in self.run.records():
+            is_empty = False
+            yield build_sample(where, record, self.layout, self.task, options)
+        if is_empty:
+            problem = f"no sample with a score in this log of {self.layout.tool}"
+            raise InputError(problem, file=self.path, remedy="write it with its samples, or leave it out")
 
 
-def find_item(where: str, record: Record, within: Sequence[str], options: Options, own_id: str | None) -> str:
-    """Return a sample's id: the field that the user names, or else the id that its log gives it."""
-    name = options.id_column
-    item = own_id if name is None else find_field(record, name, *within)
+def build_sample(where: str, record: Record, layout: Layout, task: str, options: Options) -> ScoredSample:
+    """Return a sample, read as its layout says."""
+    names = layout.item if options.id_column is None else (options.id_column,)
+    found = (find_field(record, name, *layout.within) for name in names)
+    item = next((text for text in found if text is not None), None)
     if not item:
-        missing = "id" if name is None else f"field {name!r}"
         raise InputError(
-            f"{where}: no {missing}; fields: {', '.join(record)}",
-            remedy=f"name it with {spell('columns', 'item=COLUMN')}",
+            f"{where}: no {' or '.join(names[:2])}, which identifies the sample; fields: {', '.join(record)}",
+            remedy=f"name another field with {spell('columns', 'item=COLUMN')}",
         )
-    return item
+    status = next((name for name, values in layout.left_out.items() if _is_set(record.get(name), values)), "")
+    given = next((record[name] for name in layout.input if record.get(name) is not None), None)
+    return ScoredSample(
+        where=where,
+        task=task or next((str(record[name]) for name in TASK_NAMES if isinstance(record.get(name), str)), ""),
+        item=item,
+        scores={} if status else read_scores(where, record, layout, options),
+        record=record,
+        layout=layout,
+        sample=find_field(record, layout.sample) or "" if layout.sample else "",
+        filter=str(record.get("filter", "")),
+        input="" if given is None else digest_input(given),
+        status=status,
+    )
+
+
+def _is_set(value: Any, values: tuple[Any, ...]) -> bool:
+    """Return whether a status field says that there is no score: one of the values or, for (), any value."""
+    return value in values if values else value not in (None, False, "")
+
+
+def read_scores(where: str, record: Record, layout: Layout, options: Options) -> dict[str, ScoreValue]:
+    """Return the scores of a record: those that its layout declares or the record lists, or those asked for."""
+    listed = record.get(layout.listed) if layout.listed else None
+    fields = _get_declared(record, layout)
+    if isinstance(listed, dict):
+        fields |= listed
+    elif isinstance(listed, list) and listed:
+        fields |= {name: record[name] for name in map(str, listed) if name in record}
+    elif layout.listed and not fields:
+        fields = _find_metrics(where, record, layout, options)
+    if options.score_column is not None:
+        for name in split_columns(options.score_column, fields):
+            value = _get(record, name)
+            fields.setdefault(name, _get(record, f"stats.{name}") if value is None else value)
+    scores = dict(_flatten_scores(fields, are_texts_numbers=isinstance(listed, list)))
+    for name, score in scores.items():
+        if isinstance(score, float) and (math.isinf(score) or (layout.listed and math.isnan(score))):
+            problem = f"{name} is {score}, expected a finite number"
+            raise InputError(f"{where}: {problem}", remedy="write a number, or remove the field")
+    return scores
+
+
+def _get_declared(record: Record, layout: Layout) -> dict[str, Any]:
+    """Return the fields of scores that the layout declares, as far as the record has them."""
+    fields: dict[str, Any] = {}
+    for metric, name in layout.scores.items():
+        value = _get(record, name)
+        if metric == "*":
+            fields |= value if isinstance(value, dict) else {}
+        elif value is not None:
+            fields[metric] = value
+    return fields
+
+
+def _get(record: Record, path: str) -> Any:
+    value: Any = record
+    for part in [path] if path in record else path.split(".", 1):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _find_metrics(where: str, record: Record, layout: Layout, options: Options) -> dict[str, Any]:
+    """Return the fields named after metrics; other numbers are refused unless the user chose or ignored them."""
+    known = {*layout.item, *TASK_NAMES, *layout.fields, layout.sample, *layout.left_out, *options.ignore}
+    values = {name: value for name, value in record.items() if name not in known and _is_score(value)}
+    metrics = {name: value for name, value in values.items() if name in layout.metrics or "score" in name_role(name)}
+    unknown = {name: value for name, value in values.items() if name not in metrics and name not in options.groups}
+    if unknown and options.score_column is None and options.id_column not in unknown:
+        shown = format_list([f"{name} = {value}" for name, value in unknown.items()], SHOWN)
+        ignore = " ".join(spell("ignore", name) for name in unknown)
+        raise InputError(
+            f"{where}: no list `metrics` says which fields are scores, and these may be: {shown}",
+            remedy=f"{spell('columns', 'score=' + '+'.join(values))} if they are, or {ignore} if not",
+        )
+    return metrics
+
+
+def _is_score(value: Any) -> bool:
+    is_truth_list = isinstance(value, list) and value and all(isinstance(part, bool) for part in value)
+    return isinstance(value, bool | int | float) or value in ("True", "False") or bool(is_truth_list)
+
+
+def _flatten_scores(
+    fields: Mapping[str, Any], prefix: str = "", *, are_texts_numbers: bool
+) -> Iterator[tuple[str, ScoreValue]]:
+    """Yield the scores of a record, with dotted names for those in objects; skip other fields.
+
+    Texts of numbers are scores if the record lists its metrics. Other texts are yielded as they are, to be reported.
+    """
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            yield from _flatten_scores(value, f"{prefix}{name}.", are_texts_numbers=are_texts_numbers)
+        elif isinstance(value, list):
+            if value and all(isinstance(part, bool) or part in ("True", "False") for part in value):
+                yield f"{prefix}{name}", [part in (True, "True") for part in value]
+        elif value is not None:
+            number = parse_number(value)
+            if number is not None:
+                yield f"{prefix}{name}", number
+            elif isinstance(value, str) and not are_texts_numbers:
+                yield f"{prefix}{name}", value
 
 
 def digest_input(value: Any) -> str:
@@ -129,14 +235,13 @@ def digest_input(value: Any) -> str:
     return hashlib.md5(json.dumps(value, sort_keys=True).encode(), usedforsecurity=False).hexdigest()
 
 
-_DAY = r"(?P<year>(?:19|20)\d\d)(?P<mark>-?)(?P<month>\d\d)(?P=mark)(?P<day>\d\d)"
-_ANOTHER_DAY = r"[T_ -](?:19|20)\d\d-?\d\d-?\d\d(?!\d)"
-_SECOND = r"[-:.]?(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
-_TIME = rf"(?!{_ANOTHER_DAY})[T_ -]?(?P<hour>\d\d)[-:.]?(?P<minute>\d\d)(?:{_SECOND})?"
-_ZONE = r"(?:Z|(?P<sign>[+-])(?P<hours>\d\d)[-:]?(?P<minutes>\d\d)(?!\d))"
-
-DATE = re.compile(rf"(?<!\d){_DAY}(?:(?:{_TIME})(?:{_ZONE})?(?![\d])|(?!\d))")
-"""Pattern of dates and times in file names of the harness, of Inspect and of people."""
+DATE = re.compile(
+    r"(?<!\d)(?P<day>(?:19|20)\d\d(?P<mark>-?)(?:0[1-9]|1[0-2])(?P=mark)[0-3]\d)"
+    r"(?:(?![T_ -](?:19|20)\d\d-?\d\d-?\d\d(?!\d))[T_ -]?"  # no other day
+    r"(?P<time>[0-2]\d[-:.]?[0-5]\d(?:[-:.]?[0-5]\d)?)(?:[.,](?P<fraction>\d{1,9}))?"
+    r"(?:Z|(?P<zone>[+-]\d\d[-:]?\d\d))?)?(?![\d])"
+)
+"""Pattern of dates and times in names of files and folders: of the harness, of Inspect and of people."""
 
 
 def parse_date(name: str) -> datetime | None:
@@ -153,8 +258,8 @@ def parse_date(name: str) -> datetime | None:
     >>> str(parse_date("night-20240501.jsonl")), parse_date("mmlu_2024.jsonl")
     ('2024-05-01 00:00:00+00:00', None)
     """
-    stamp = _find_date(name)
-    return None if stamp is None else _parse_match(stamp)
+    match = _find_date(name)
+    return None if match is None else _parse_match(match)
 
 
 def remove_date(name: str) -> str:
@@ -165,131 +270,21 @@ def remove_date(name: str) -> str:
     >>> remove_date("gsm8k_2024-05-01"), remove_date("live_2024-06-24_2024-08-01T12-00-00"), remove_date("2024-05-01")
     ('gsm8k', 'live_2024-06-24', '')
     """
-    stamp = _find_date(name)
-    return name if stamp is None else (name[: stamp.start()] + name[stamp.end() :]).strip("_-. ")
+    match = _find_date(name)
+    return name if match is None else (name[: match.start()] + name[match.end() :]).strip("_-. ")
 
 
 def _find_date(name: str) -> re.Match[str] | None:
     valid = [match for match in DATE.finditer(name) if _parse_match(match) is not None]
-    dates = [match for match in valid if match["hour"]] or valid
-    if not dates:
-        return None
-    return dates[0] if dates[0].start() == 0 else dates[-1]
+    dates = [match for match in valid if match["time"]] or valid
+    return None if not dates else dates[0] if dates[0].start() == 0 else dates[-1]
 
 
 def _parse_match(match: re.Match[str]) -> datetime | None:
-    fields = {key: int(value) for key, value in match.groupdict().items() if value and value.isdigit()}
-    micro = int((match["fraction"] or "0").ljust(6, "0")[:6])
+    day, time, zone = (re.sub(r"\D", "", match[name] or "") for name in ("day", "time", "zone"))
+    sign = (match["zone"] or "+")[0]
+    text = f"{day}T{(time or '0').ljust(6, '0')}.{(match['fraction'] or '0')[:6].ljust(6, '0')}{sign}{zone or '0000'}"
     try:
-        hour, minute, second = (fields.get(name, 0) for name in ("hour", "minute", "second"))
-        date = datetime(fields["year"], fields["month"], fields["day"], hour, minute, second, micro, UTC)
+        return datetime.strptime(text, "%Y%m%dT%H%M%S.%f%z").astimezone(UTC)
     except ValueError:
         return None
-    offset = timedelta(hours=fields.get("hours", 0), minutes=fields.get("minutes", 0))
-    return date + offset if match["sign"] == "-" else date - offset
-
-
-QUESTION_KEYS = ("question", "query", "prompt", "problem", "input", "instruction", "ctx", "context", "text", "source")
-GOLD_KEYS = ("target", "gold", "answer", "reference", "expected", "label")
-ANSWER_KEYS = ("filtered_resps", "resps", "output", "response", "prediction", "completion", "answer")
-"""Fields of a record or its document that may hold the answer, in order of preference."""
-
-CHOICE_KEYS = ("choices", "options", "endings")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LogTextLookup:
-    """Looks up the texts of samples, by system and id, in the logs.
-
-    Attributes
-    ----------
-    logs : sequence of SampleFile
-        The logs.
-    options : Options
-        Options with which they were read.
-    one_task : bool
-        Whether samples are identified only by their id.
-    """
-
-    logs: Sequence[SampleFile]
-    options: Options
-    one_task: bool
-
-    def find_texts(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], ItemTexts]:
-        """Return the texts of the given items and systems, without texts that can no longer be read."""
-        texts: dict[tuple[str, str], ItemTexts] = {}
-        for log in self.logs:
-            if log.system is None or log.system in systems:
-                with suppress(SigdaskError, OSError):
-                    texts |= {
-                        (log.system or sample.system, name): build_texts(sample.record)
-                        for sample in log.samples(self.options)
-                        if (name := sample.item if self.one_task else f"{sample.task}:{sample.item}") in ids
-                    }
-        return texts
-
-
-def build_texts(record: Record) -> ItemTexts:
-    """Return the question, gold standard and answer of one sample, as far as its record has them.
-
-    Examples
-    --------
-    >>> build_texts({"doc": {"question": "2 + 2?"}, "target": "4", "filtered_resps": ["5"]})
-    ItemTexts(asked='2 + 2?', gold='4', given='5')
-    >>> document = {"query": "A?", "choices": ["x", "y"], "gold": 0}
-    >>> build_texts({"doc": document, "resps": [[[-3.0, False]], [[-1.0, True]]]})
-    ItemTexts(asked='A?', gold='x', given='y')
-    >>> build_texts({"input": [{"role": "user", "content": "Hi"}], "target": "Ho", "output": {"completion": "He"}})
-    ItemTexts(asked='Hi', gold='Ho', given='He')
-    """
-    doc = record.get("doc")
-    fields = {**record, **doc} if isinstance(doc, dict) else record
-    options = _find_field(fields, CHOICE_KEYS)
-    options = options.get("text") if isinstance(options, dict) else options
-    choices = [str(choice).strip() for choice in options] if isinstance(options, list) else []
-    prompt = record.get("arguments")  # the prompt that the harness sent
-    while isinstance(prompt, (dict, list)) and prompt:
-        prompt = next(iter(prompt.values())) if isinstance(prompt, dict) else prompt[0]
-    question = _extract_text(_find_field(fields, QUESTION_KEYS)) or _extract_text(prompt)
-    answer = _find_answer(_find_field(record, ANSWER_KEYS), choices)
-    if choices and not question:
-        question = " / ".join(choices)
-    target = _find_field(record, GOLD_KEYS)
-    gold = _extract_text(_find_field(fields, GOLD_KEYS) if target is None else target)
-    if choices and gold is not None and gold.isdecimal() and int(gold) < len(choices):
-        gold = choices[int(gold)]
-    return NO_TEXTS if (question, gold, answer) == (None, None, None) else ItemTexts(question, gold, answer)
-
-
-def _find_field(record: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the value of the first field that is present and not empty."""
-    return next((record[name] for name in names if record.get(name) not in (None, "", [])), None)
-
-
-def _find_answer(response: Any, choices: Sequence[str]) -> str | None:
-    """Return an answer; for log-likelihoods of choices, the most likely choice."""
-    likelihoods = [_find_likelihood(part) for part in response] if isinstance(response, list) else []
-    if likelihoods and None not in likelihoods:
-        best = max(range(len(likelihoods)), key=lambda k: likelihoods[k] or 0.0)
-        return choices[best] if len(likelihoods) == len(choices) else None
-    return _extract_text(response)
-
-
-def _find_likelihood(response: Any) -> float | None:
-    """Return the log-likelihood in a [number, is_greedy] pair that may be nested, or None."""
-    while isinstance(response, list) and response:
-        if isinstance(response[0], (int, float)) and not isinstance(response[0], bool) and len(response) > 1:
-            return float(response[0])
-        response = response[0]
-    return None
-
-
-def _extract_text(value: Any) -> str | None:
-    """Return the text within a value, which may be a text, a list of messages or of texts, or an object with a text."""
-    if isinstance(value, list):
-        is_talk = bool(value) and isinstance(value[0], dict) and "content" in value[0]
-        return _extract_text(value[-1 if is_talk else 0]) if value else None
-    if isinstance(value, dict):
-        inner = _find_field(value, ("completion", "content", "text", "choices", "message"))
-        return None if inner is None else _extract_text(inner)
-    return None if value is None else str(value).strip()

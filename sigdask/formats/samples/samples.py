@@ -1,15 +1,17 @@
-"""Logs of single samples of language models: lm-evaluation-harness, Inspect, and plain records.
+"""Logs of single samples of language models, in the layouts of the tools that write them.
 
-A system is a file or a folder of files (one per task). A single folder has a system in each of its folders
-(lm-evaluation-harness), or a system for each model in its logs (Inspect). Every numeric metric of the samples is a
-column of scores, `score[NAME]`. Under several filters it is called `NAME,FILTER`, as in the harness's own tables
-(`samples:filter=strict-match` takes one).
+A system is a file or a folder of files (one per task). A single folder has a system in each of its folders, or a system
+for each model in its logs. Every metric of the samples is a column of scores, `score[NAME]`. Under several filters it
+is called `NAME,FILTER`, as in lm-evaluation-harness's own tables (`samples:filter=strict-match` takes one).
 
 - Samples are identified by task and id, or by the id alone if there is one task. Units are `--unit task`, `--unit
   subject`, or any field of the sample, its document or its metadata.
-- Of several logs of a task with dates in their names, the newest is used. Several samples of one id in it (epochs,
-  seeds) are averaged exactly.
+- Where the same id has other inputs in other systems, samples are paired by `doc_hash`, or refused without one.
+- Several samples of one id in a log (epochs, seeds) are averaged exactly, if all items have equally many, or if the
+  log numbers them.
 - A metric that is a list of truth values (IFEval's instructions) is the share of all their parts.
+- Samples that a status field marks (error, cancelled, skipped) are left out, with a count. A log without a single
+  score, and a metric that only some systems have, are never zeros.
 """
 
 from __future__ import annotations
@@ -23,28 +25,27 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.formats.reading.averages_only import describe_summary_items
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.replicates import Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
-from sigdask.formats.samples.files import is_log, list_source_files, open_logs, select_logs
-from sigdask.formats.samples.sample import LogTextLookup, SampleFile, ScoredSample
-from sigdask.formats.tables.bookkeeping import CLOCK_NAMES
+from sigdask.formats.samples.files import list_source_files, open_logs, select_logs
+from sigdask.formats.samples.layouts import find_layout
+from sigdask.formats.samples.sample import SampleFile, ScoredSample
+from sigdask.formats.samples.texts import LogTextLookup
 from sigdask.interface import spell
-from sigdask.text import format_count
+from sigdask.text import describe_items, format_count
+
+HASH = "doc_hash"
 
 
 def read_samples(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read logs of samples, and return counts of their scores under each metric."""
     logs, notes = select_logs(open_logs(sources, options), options)
-    gathered = GatheredSamples(options, notes=notes)
-    n_logs = Counter((log.system, log.task) for log in logs if log.moment is not None)
-    for log in logs:
-        gathered.notes.extend(log.notes)
-        checked_log = log if "logs" not in options.own and n_logs[log.system, log.task] > 1 else None
-        for sample in log.samples(options):
-            gathered.add(log.system or sample.system, sample)
-            if checked_log is not None:
-                gathered.check_log(checked_log, sample)
+    gathered = _gather(logs, options, notes)
+    if options.id_column is None and gathered.count_unlike_inputs():
+        gathered.check_hashes()
+        notes = [*notes, f"ids are other documents in other systems: {spell('columns', f'item={HASH}')} pairs samples"]
+        options = options.with_columns(item=HASH)
+        gathered = _gather(logs, options, notes)
     counts = gathered.build_counts()
     lookup = LogTextLookup(tuple(logs), options, one_task=len({*counts.group("task").levels}) == 1)
     return replace(counts, files=tuple(log.path for log in logs), telling=lookup)
@@ -53,7 +54,14 @@ def read_samples(sources: Sequence[Source], gold: Path | None, options: Options)
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first file or folder holds logs of samples."""
     first = next(iter(list_source_files(sources[0])), None)
-    return first is not None and is_log(first)
+    return first is not None and find_layout(first) is not None
+
+
+def _gather(logs: Sequence[SampleFile], options: Options, notes: Sequence[str]) -> GatheredSamples:
+    gathered = GatheredSamples(options, notes=[*notes])
+    for log in logs:
+        gathered.add_log(log)
+    return gathered
 
 
 @dataclass(slots=True)
@@ -65,21 +73,51 @@ class GatheredSamples:
     systems: dict[str, None] = field(default_factory=dict)
     groups: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     inputs: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
-    logs: dict[tuple[str | None, str, str], Path] = field(default_factory=dict)
+    hashes: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    logs: dict[tuple[str, str, str], Path] = field(default_factory=dict)
+    numbered: set[tuple[str, ...]] = field(default_factory=set)
+    are_numbered: bool = True
+    repeated: dict[str, str] = field(default_factory=dict)
+    id_name: str = ""
     non_numbers: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def add(self, system: str, sample: ScoredSample) -> None:
+    def add_log(self, log: SampleFile) -> None:
+        """Add the samples of a log, which must have a score for at least one of them."""
+        self.notes.extend(log.run.notes)
+        self.id_name = log.layout.item[0]
+        n_scored, n_samples, statuses = 0, 0, Counter[str]()
+        for sample in log.iter_samples(self.options):
+            self.add(log, sample)
+            n_samples += 1
+            n_scored += bool(sample.scores)
+            statuses[sample.status] += 1
+        del statuses[""]
+        for status, n in statuses.items():
+            self.notes.append(f"{log.path}: {format_count(n, 'sample')} left out ({status} is set)")
+        if not n_scored:
+            raise InputError(
+                f"none of {format_count(n_samples, 'sample')} of system {log.system!r} has a score",
+                file=log.path,
+                remedy="score the log, or leave it out",
+            )
+
+    def add(self, log: SampleFile, sample: ScoredSample) -> None:
         """Add the scores of a sample."""
+        system, key = log.system, (sample.task, sample.item)
         self.systems[system] = None
-        key = (sample.task, sample.item)
         self._add_groups(key, sample)
-        inputs = self.inputs.setdefault(key, {}) if sample.input else {}
+        if sample.status:
+            return
+        self._check_repeated(log, sample)
+        inputs = self.inputs.setdefault(key, {}) if sample.input and self.options.id_column is None else {}
         if inputs.setdefault(system, sample.input) != sample.input:
             raise InputError(
                 f"{sample.where}: sample {sample.item!r} has another input than an earlier sample with this id",
-                remedy=f"give files of one task, or name a field with unique values: {spell('columns', 'item=KEY')}",
+                remedy=f"give files of one task, or name a unique field with {spell('columns', 'item=COLUMN')}",
             )
+        if isinstance(digest := sample.record.get(HASH), str) and inputs:
+            self.hashes.setdefault((system, sample.task), {})[sample.item] = digest
         for metric, value in sample.scores.items():
             column = self.columns.setdefault((metric, sample.filter), ScoreColumn())
             if isinstance(value, str):
@@ -89,38 +127,65 @@ class GatheredSamples:
                     raise InputError(
                         f"{sample.where}: sample {sample.item!r} has {len(value)} parts, elsewhere {column.sizes[key]}"
                     )
-                self._add_score(column, system, key, float(sum(value)), sample)
+                add_value(column.cells, system, key, float(sum(value)))
             elif not math.isnan(value):
-                self._add_score(column, system, key, value + 0.0, sample)
+                add_value(column.cells, system, key, value + 0.0)
 
-    def check_log(self, log: SampleFile, sample: ScoredSample) -> None:
-        """Raise if another dated log of the system has the same sample: the two would be averaged."""
-        first_path = self.logs.setdefault((log.system, sample.task, sample.item), log.path)
-        if first_path != log.path:
-            raise InputError(
-                f"{sample.where}: sample {sample.item!r} of system {log.system!r} is in {first_path} too, where the "
-                "task had other arguments; keep the two logs in separate folders; "
-                f"{spell('format', 'samples:logs=all')} averages them"
-            )
+    def _check_repeated(self, log: SampleFile, sample: ScoredSample) -> None:
+        """Raise if another log of the system has the same sample, or the log has its number twice."""
+        self.are_numbered &= bool(sample.sample) or log.layout.sample == "*"
+        repeats = self.options.own.get("repeats")
+        if self.options.own.get("logs") == "all" or repeats == "mean":
+            return
+        first = self.logs.setdefault((log.system, sample.task, sample.item), log.path)
+        key = (log.system, sample.task, sample.item, sample.filter, sample.sample)
+        if first == log.path and (key not in self.numbered or not (sample.sample or repeats == "error")):
+            if key in self.numbered:
+                self.repeated.setdefault(log.system, f"{sample.where}: sample {sample.item!r}")
+            self.numbered.add(key)
+            return
+        option = "logs=all" if first != log.path else "repeats=mean"
+        raise InputError(
+            f"{sample.where}: sample {sample.item!r} of system {log.system!r} "
+            + (f"is in {first} too" if first != log.path else "has a score already"),
+            remedy=f"keep only one of them; {spell('format', f'samples:{option}')} averages all",
+        )
+
+    def count_unlike_inputs(self) -> int:
+        """Return the number of samples that have the same id, and other inputs in other systems."""
+        return sum(len({*inputs.values()}) > 1 for inputs in self.inputs.values())
+
+    def check_hashes(self) -> None:
+        """Raise unless samples can be paired by a hash of their document that the logs of all systems have."""
+        n_unlike = self.count_unlike_inputs()
+        problem = f"{format_count(n_unlike, 'sample')} of the same id have other inputs in other systems"
+        by_id = f"{spell('columns', f'item={self.id_name}')} pairs them nevertheless"
+        for (system, task), hashes in self.hashes.items():
+            if len({*hashes.values()}) < len(hashes):
+                remedy = f"{spell('columns', f'item={HASH}')} averages samples of one document; {by_id}"
+                raise InputError(
+                    f"{problem}, and system {system!r} has the same {HASH} under several ids in {task!r}",
+                    remedy=remedy,
+                )
+        documents: dict[str, set[tuple[str, str]]] = {}
+        for (system, task), hashes in self.hashes.items():
+            documents.setdefault(system, set()).update((task, digest) for digest in hashes.values())
+        n_hashed = sum(map(len, self.hashes.values()))
+        if n_hashed < sum(map(len, self.inputs.values())) or not set.intersection(*documents.values()):
+            raise InputError(f"{problem}, and no {HASH} says which belong together", remedy=by_id)
 
     def build_counts(self) -> Counts:
         """Return the counts of all samples that at least one system has a score for."""
-        options = self.options
         columns = self._name_columns()
-        if not columns:
-            reason = f"; {self._describe_non_numbers()}" if self.non_numbers else ""
-            raise InputError(f"no metric in {format_count(len(self.groups), 'sample')}{reason}")
         scored: set[Key] = set().union(*(cells for column in columns.values() for cells in column.cells.values()))
         keys = [key for key in self.groups if key in scored]
-        summary_notes = describe_summary_items([item for _, item in keys])
         has_one_task = len({task for task, _ in keys}) == 1
         ids: dict[Key, str] = {key: key[1] if has_one_task else ":".join(key) for key in keys}
-        notes = [*self.notes, *summary_notes, *self._iter_notes(columns, len(keys))]
         groups = {name: [self.groups[key][k] for key in keys] for k, name in enumerate(self._list_group_names())}
-        systems = list(self.systems)
-        counts = build_averaged_counts(columns, systems, ids, groups=groups, options=options, warnings=notes)
-        scores = tuple(name for name in counts.suggested if not CLOCK_NAMES.fullmatch(name))
-        return replace(counts, suggested=scores or counts.suggested)
+        notes = [*self.notes, *self._iter_notes(columns, len(keys))]
+        return build_averaged_counts(
+            columns, list(self.systems), ids, groups=groups, options=self.options, warnings=notes
+        )
 
     def _list_group_names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(("task", *self.options.groups)))
@@ -141,14 +206,6 @@ class GatheredSamples:
                 remedy="give the sample the same group everywhere",
             )
 
-    def _add_score(self, column: ScoreColumn, system: str, key: Key, value: float, sample: ScoredSample) -> None:
-        if self.options.own.get("repeats") == "error" and key in column.cells.get(system, {}):
-            raise InputError(
-                f"{sample.where}: sample {sample.item!r} of system {system!r} has a score already",
-                remedy="leave out repeats=error to average them",
-            )
-        add_value(column.cells, system, key, value)
-
     def _name_columns(self) -> dict[str, ScoreColumn]:
         """Return the score columns by metric or, for a metric with several filters, by metric and filter."""
         filter_name = self.options.own.get("filter")
@@ -158,17 +215,47 @@ class GatheredSamples:
         known_filters = {filter_ for names in filters.values() for filter_ in names}
         if filter_name is not None and filter_name not in known_filters:
             raise InputError(f"format samples: no filter {filter_name!r}; filters: {', '.join(sorted(known_filters))}")
-        columns = {}
+        columns: dict[str, ScoreColumn] = {}
         for (metric, filter_), column in self.columns.items():
             if metric in self.non_numbers or not column.cells or filter_name not in {None, filter_}:
                 continue
             name = metric if filter_name or len(filters[metric]) == 1 else f"{metric},{filter_}"
             if not {name, metric} & {*self.options.ignore}:
                 columns[name] = column
-        score_column = self.options.score_column
-        if score_column is not None and score_column not in columns:
-            raise InputError(f"no metric {score_column!r} in these samples; metrics: {', '.join(columns) or 'none'}")
-        return columns if score_column is None else {score_column: columns[score_column]}
+        columns = self._select_requested(columns)
+        shared = {name: column for name, column in columns.items() if column.cells.keys() >= self.systems.keys()}
+        if not shared:
+            reason = f": {', '.join(columns)}" if columns else ""
+            reason += f"; {self._describe_non_numbers()}" if self.non_numbers else ""
+            raise InputError(f"no metric that all systems have{reason}")
+        if partial := [name for name in columns if name not in shared]:
+            self.notes.append(f"{describe_items(partial, 'metric')} not in every system: left out")
+        self._check_numbers(shared)
+        return shared
+
+    def _select_requested(self, columns: dict[str, ScoreColumn]) -> dict[str, ScoreColumn]:
+        if self.options.score_column is None:
+            return columns
+        names = [self.options.score_column]
+        names = names if names[0] in columns else names[0].split("+")
+        if absent := [name for name in names if name not in columns]:
+            raise InputError(f"no metric {absent[0]!r} in these samples; metrics: {', '.join(columns) or 'none'}")
+        return {name: columns[name] for name in names}
+
+    def _check_numbers(self, columns: Mapping[str, ScoreColumn]) -> None:
+        """Raise if samples of an item are not numbered, and items of a system have other numbers of them."""
+        if self.are_numbered or self.options.own.get("repeats") or self.options.own.get("logs") == "all":
+            return
+        for name, column in columns.items():
+            for system, values in column.cells.items():
+                numbers = {len(value) if isinstance(value, list) else 1 for value in values.values()}
+                if len(numbers) > 1:
+                    raise InputError(
+                        f"{self.repeated.get(system)} is repeated, and items of system {system!r} have between "
+                        f"{min(numbers)} and {max(numbers)} scores {name!r}",
+                        remedy=f"give each item once or equally often; {spell('format', 'samples:repeats=mean')} "
+                        "averages what there is of each",
+                    )
 
     def _describe_non_numbers(self) -> str:
         return "; ".join(f"{metric} is no number: {example}" for metric, example in self.non_numbers.items())
@@ -185,6 +272,3 @@ class GatheredSamples:
                 yield f"{name} is on {n_scored:,} of {n_items:,} samples"
         if self.non_numbers:
             yield f"left out: {self._describe_non_numbers()}"
-        n_unlike = sum(len(set(inputs.values())) > 1 for inputs in self.inputs.values())
-        if n_unlike:
-            yield f"the input of {format_count(n_unlike, 'sample')} differs between systems although ids are the same"

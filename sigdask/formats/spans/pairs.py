@@ -1,35 +1,31 @@
 """Word pairs: each word with its morphs, its form or its phones, tab-separated.
 
 Right morphs are those of a longest common subsequence with the gold morphs, as in the scorer of the SIGMORPHON 2022
-shared task. The edit distance is that of the characters of the morphs joined by `|`. If first cells have several words,
-the rows are sentences: blanks separate words, ` @@` separates morphs, and words are compared one by one, as in that
-scorer at its level "sentence". Otherwise both separate morphs.
+shared task. The edit distance is that of the characters of the morphs joined by `|`. With `level=sentence` the rows are
+sentences: blanks separate words, ` @@` separates morphs, and words are compared one by one, as in that scorer at its
+level "sentence". Otherwise both separate morphs.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import canonicalize
 from sigdask.counts.fields import to_object_array
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.formats.reading.alignment import MIN_SHARE_ALIKE, align, describe_differences
-from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head_lines
+from sigdask.formats.reading.files import build_repeated_id_error, check_filled, enumerate_lines, read_head_lines
 from sigdask.formats.reading.listings import read_by_system
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.spans.matching import compute_morph_fields
 from sigdask.interface import spell
-from sigdask.text import format_count
+from sigdask.text import describe_items, format_count
 
 WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
 TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",
@@ -79,85 +75,71 @@ class PairRows:
 def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read words and their morphs, from a gold file and one file per system."""
     assert gold is not None
-    level = options.own.get("level") or _detect_level(gold, options)
-    options = options.with_format_options({"level": level})
     gold_rows = _read_file(options, gold)
+    if "separator" not in options.own and "level" not in options.own:
+        _check_level(gold_rows)
     files = read_by_system(sources, partial(_read_file, options))
     warnings = [note for name, file in files.items() for note in _describe_blanks(name, file, gold_rows, options)]
-    keys = _find_key_columns(gold_rows, [*files.values()])
+    has_rest = all(file.words and file.rest[0] for file in (gold_rows, *files.values()))
+    with_rest = has_rest and len({*gold_rows.words}) < len(gold_rows.words)
+    keys = _build_keys(gold_rows, with_rest=with_rest)
     outputs = {
-        name: [file.targets[row] for row in _order_rows(gold_rows, file, keys, options, warnings)]
+        name: [file.targets[row] for row in _order_rows(gold_rows, file, keys, options, warnings, with_rest=with_rest)]
         for name, file in files.items()
     }
-    n_items = len(gold_rows.targets)
-    unique = len({canonicalize(key) for key in _build_keys(gold_rows, keys)}) == n_items
     columns = list(outputs.values())
-    segmented = 10 * sum("|" in target for target in gold_rows.targets) > n_items  # forms have a blank now and then
-    # in inflected forms with features a blank separates words, not morphs
-    are_inflected = any(map(partial(_are_features, _read_head(gold)), (1, 2))) and not gold_rows.n_marked
-    segmented = segmented and not (are_inflected and not {"separator", "column"} & options.own.keys())
-    suggested = ("f1", "accuracy", "edit-distance") if segmented else ("accuracy", "edit-distance")
+    are_forms = _find_features(gold) is not None and "separator" not in options.own and "column" not in options.own
     is_bag = options.own.get("match") == "bag"
+    is_sentence = options.own.get("level") == "sentence"
     categories = tuple(rest.split("\t", 1)[0] for rest in gold_rows.rest)  # as text: 001 keeps its zeros
     return Counts(
         systems=tuple(outputs),
-        fields=compute_morph_fields(gold_rows.targets, columns, bag=is_bag, sentences=level == "sentence"),
-        n_items=n_items,
-        ids=tuple(_build_keys(gold_rows, keys)) if unique else None,
+        fields=compute_morph_fields(gold_rows.targets, columns, bag=is_bag, sentences=is_sentence),
+        n_items=len(keys),
+        ids=tuple(keys) if len({canonicalize(key) for key in keys}) == len(keys) else None,
         groups={"category": categories} if all(categories) else {},
         outputs=Outputs(tuple(map(to_object_array, columns)), to_object_array(gold_rows.targets)),
-        suggested=suggested,
+        # in forms with features a blank separates words, not morphs
+        suggested=("accuracy", "edit-distance") if are_forms else ("f1", "accuracy", "edit-distance"),
         warnings=tuple(warnings),
     )
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Return whether files hold words with morphs marked by ` @@` or spaces, or forms of words."""
+    """Return whether the gold file has UniMorph's features, a header of words and morphs, or marks ` @@` of morphs."""
     if gold is None or options.own or sources[0].path.is_dir() or gold.is_dir():
         return False
-    heads = [_read_head(path) for path in (sources[0].path, gold)]
-    if _are_bare_forms(*heads):
-        return True
-    if not all(head and all(2 <= len(cells) <= 4 for cells in head) for head in heads):
+    lines = [line.split("\t") for line in read_head_lines(gold) if line.strip()]
+    if not lines or not all(2 <= len(cells) <= 4 for cells in lines):
         return False
-    rows = [cells for head in heads for cells in head]
-    is_marked = any(MORPH_MARK in cells[1] or BPE_MARK in cells[1] for cells in rows)
-    is_spelled = all(cells[1].replace(" ", "") == cells[0] for cells in rows) and any(" " in cells[1] for cells in rows)
-    if is_marked or is_spelled or not all(map(_are_forms, heads)):
-        return is_marked or is_spelled
-    words = [{cells[0] for cells in head} for head in heads]
-    share_words = 2 * len(words[0] & words[1]) > min(map(len, words))
-    has_sentences = "\n\n" in "\n".join(read_head_lines(gold)).strip("\n")  # empty lines between rows
-    return len(rows[0]) > 2 or (share_words and not has_sentences)
+    return (
+        any(MORPH_MARK in cells[1] or BPE_MARK in cells[1] for cells in lines)
+        or any(_is_header(lines[0], k) for k in range(1, len(lines[0])))
+        or _find_features(gold) is not None
+    )
 
 
-def _are_forms(head: list[list[str]]) -> bool:
-    """Return whether rows are words, forms and features, or two columns of rarely repeated words."""
-    if len({len(cells) for cells in head}) != 1 or _is_header(head[0], 1):
-        return False
-    if len(head[0]) > 2:
-        return _are_features(head, 1) or _are_features(head, 2)
-    words, forms = zip(*head, strict=True)
-    return all(word.isalpha() for word in words) and all(2 * len(set(cells)) > len(head) for cells in (words, forms))
-
-
-def _are_bare_forms(rows: list[list[str]], gold: list[list[str]]) -> bool:
-    """Return whether a one-column file holds forms of the words in a gold file with features."""
-    if any(len(cells) != 1 for cells in rows) or not all(2 < len(cells) < 5 for cells in gold) or not _are_forms(gold):
-        return False
-    form = 2 if _are_features(gold, 1) else 1
-    return not {cells[0] for cells in rows}.isdisjoint(cells[form] for cells in gold)
-
-
-def _are_features(head: Sequence[Sequence[str]], column: int) -> bool:
-    cells = [cells[column] for cells in head if len(cells) > column]
-    return all(map(FEATURES.fullmatch, cells)) and any(";" in cell or "=" in cell for cell in cells)
-
-
-def _read_head(path: Path) -> list[list[str]]:
-    """Return the first rows, without a header."""
+def _find_features(path: Path) -> int | None:
+    """Return the index of the column in which all rows have features of UniMorph, if there is one, or None."""
     rows = [line.split("\t") for line in read_head_lines(path)[:100] if line.strip()]
-    return rows[1:] if len(rows) > 1 and any(_is_header(rows[0], k) for k in range(1, len(rows[0]))) else rows
+    rows = rows[1:] if len(rows) > 1 and any(_is_header(rows[0], k) for k in range(1, len(rows[0]))) else rows
+    for column in (1, 2):
+        cells = [cells[column] for cells in rows if len(cells) > 2]
+        if len(cells) == len(rows) and cells and all(map(FEATURES.fullmatch, cells)):
+            return column if any(";" in cell or "=" in cell for cell in cells) else None
+    return None
+
+
+def _check_level(gold_rows: PairRows) -> None:
+    """Raise if words have blanks and morphs marks, so that rows may be words or sentences."""
+    n = sum(" " in word.strip() for word in gold_rows.words)
+    if n and gold_rows.n_marked:
+        raise InputError(
+            f"the first column has blanks in {n:,} of {format_count(len(gold_rows.words), 'row')}: are rows words or "
+            "sentences?",
+            file=gold_rows.path,
+            remedy=f"choose {spell('format', 'pairs:level=word')} or {spell('format', 'pairs:level=sentence')}",
+        )
 
 
 def _read_file(options: Options, path: Path) -> PairRows:
@@ -204,9 +186,7 @@ def _iter_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _find_morph_column(options: Options, path: Path) -> int:
     """Return the index of the column of morphs: the requested one, the third if features come second, or the second."""
-    head = _read_head(path)
-    between = bool(head) and all(len(cells) > 2 for cells in head) and _are_features(head, 1)
-    text = options.own.get("column", "3" if between else "2")
+    text = options.own.get("column") or ("3" if _find_features(path) == 1 else "2")
     if not text.isdecimal() or int(text) < 2:
         raise InputError(f"format pairs: column = {text!r}: must be a number of 2 or more")
     return int(text) - 1
@@ -236,21 +216,9 @@ def join_morphs(text: str, separator: str | None = None, *, sentence: bool = Fal
     return " ".join(joined.split()) if sentence else joined.replace(" ", "|")
 
 
-def _detect_level(gold: Path, options: Options) -> str:
-    """Return "sentence" if most first cells hold several words and as many morph groups, else "word"."""
-    rows = [cells for cells in _read_head(gold) if len(cells) > 1]
-    target = _find_morph_column(options, gold)
-    sentences = [cells for cells in rows if " " in cells[0].strip() and len(cells) > target]
-    is_marked = any("@@" in cells[target] for cells in sentences)
-    if not is_marked or "separator" in options.own or 2 * len(sentences) <= len(rows):
-        return "word"
-    lengths = [(len(cells[0].split()), len(join_morphs(cells[target], sentence=True).split())) for cells in sentences]
-    return "sentence" if all(n == n_groups for n, n_groups in lengths) else "word"
-
-
 def _describe_blanks(name: str, file: PairRows, gold_rows: PairRows, options: Options) -> list[str]:
     """Return a warning if morphs are separated by blanks in one file and by ` @@` in another."""
-    if "separator" in options.own or options.own["level"] == "sentence":
+    if "separator" in options.own or options.own.get("level") == "sentence":
         return []
     blank_file = file if file.n_blank else gold_rows
     if not blank_file.n_blank or not (file.n_marked or gold_rows.n_marked):
@@ -259,64 +227,62 @@ def _describe_blanks(name: str, file: PairRows, gold_rows: PairRows, options: Op
     return [f"{problem}; both part morphs, as in SIGMORPHON's scorer; take one alone by pairs:separator=@@ or =space"]
 
 
-def _find_key_columns(gold_rows: PairRows, files: Sequence[PairRows]) -> tuple[int, ...]:
-    """Return the indices of columns that identify a row together with its word, if words alone are not unique.
-
-    They are similar for a word in every file, unlike columns on when, in which order or by whom a row was made.
-    """
-    n_columns = gold_rows.rest[0].count("\t")
-    shared = all(file.rest[0].count("\t") == n_columns and file.rest[0] for file in (gold_rows, *files))
-    if not shared or len(set(gold_rows.words)) == len(gold_rows.words):
-        return ()
-
-    def is_shared(k: int) -> bool:
-        gold_keys = Counter(_build_keys(gold_rows, (k,)))
-        n_shared = ((Counter(_build_keys(file, (k,))) & gold_keys).total() for file in files)
-        return all(2 * n > len(gold_rows.words) for n in n_shared)
-
-    return tuple(filter(is_shared, range(n_columns + 1)))
-
-
-def _build_keys(file: PairRows, keys: tuple[int, ...]) -> list[str]:
-    if not keys or not file.words:
-        return file.words or [str(k) for k in range(len(file.targets))]
-    rest = (cells.split("\t") for cells in file.rest)
-    key_cells = ("\t".join(cells[k] for k in keys if k < len(cells)) for cells in rest)
-    return [f"{word} {cells}" for word, cells in zip(file.words, key_cells, strict=True)]
+def _build_keys(file: PairRows, *, with_rest: bool) -> list[str]:
+    """Return what identifies the rows: words, with all further columns if words repeat; numbers if there are none."""
+    if not file.words:
+        return [str(k) for k in range(len(file.targets))]
+    pairs = zip(file.words, file.rest, strict=True)
+    return [f"{word} {rest}" for word, rest in pairs] if with_rest else file.words
 
 
 def _order_rows(
-    gold_rows: PairRows, file: PairRows, keys: tuple[int, ...], options: Options, warnings: list[str]
+    gold_rows: PairRows,
+    file: PairRows,
+    expected: Sequence[str],
+    options: Options,
+    warnings: list[str],
+    *,
+    with_rest: bool,
 ) -> Iterable[int]:
     """Return the row of a system's file for each gold row: by position if the words agree in order, else by word."""
-    expected, file_keys = _build_keys(gold_rows, keys), _build_keys(file, keys)
-    rows = range(len(file_keys))
-    if not file.words or not gold_rows.words or options.align == "position" or file_keys == expected:
-        if options.align == "id" and not (file.words and gold_rows.words):
-            raise InputError(
-                f"{spell('align', 'id')} needs the words in every file",
-                file=file.path,
-                remedy=f"write word TAB morphs, or add {spell('align', 'position')}",
-            )
-        if len(file_keys) != len(expected):
-            raise InputError(
-                f"{format_count(len(file_keys), 'row')}, but {gold_rows.path} has {len(expected)}. Rows are aligned "
-                "by position, so give a row for each gold row",
-                file=file.path,
-            )
-        if file.words and gold_rows.words and (n := sum(a != b for a, b in zip(file_keys, expected, strict=True))):
-            problem = f"{n:,} of {len(file_keys):,} words are not those of {gold_rows.path}"
-            warnings.append(f"{file.path}: {problem}; rows are aligned by position nevertheless")
-        return rows
-    n_alike = sum(a == b for a, b in zip(file.words, gold_rows.words, strict=False))
-    nearly = options.align == "auto" and len(file_keys) == len(expected) and n_alike > MIN_SHARE_ALIKE * len(expected)
-    if nearly and Counter(file_keys) != Counter(expected):
-        warnings.append(describe_differences(str(file.path), str(gold_rows.path), n_alike, len(expected)))
-        return rows
-    gold_table, table = (
-        FileTable(part.path, {"word": words}, range(part.first, part.first + len(words)))
-        for part, words in ((gold_rows, expected), (file, file_keys))
-    )
-    _, [order], notes = align(gold_table, [table], replace(options.with_columns(item="word"), align="id"), noun="word")
-    warnings += notes
-    return list(np.arange(len(file_keys))[order])
+    keys = _build_keys(file, with_rest=with_rest)
+    has_words = bool(file.words and gold_rows.words)
+    if options.align == "id" and not has_words:
+        raise InputError(
+            f"{spell('align', 'id')} needs the words in every file",
+            file=file.path,
+            remedy=f"write word TAB morphs, or add {spell('align', 'position')}",
+        )
+    if has_words and options.align != "position" and keys != expected:
+        warnings.append(
+            f"{file.path}: the words stand in another order than in {gold_rows.path}; rows are aligned by word"
+        )
+        gold_places, places = _find_places(gold_rows, expected), _find_places(file, keys)
+        remedy = f"give a row for each gold word, or align rows by position: {spell('align', 'position')}"
+        if lacking := [key for key in expected if key not in places]:
+            problem = f"lacks {describe_items(lacking, 'word')} of {gold_rows.path}"
+            raise InputError(problem, file=file.path, remedy=remedy)
+        if extra := [key for key in keys if key not in gold_places]:
+            problem = f"{describe_items(extra, 'word')} not among those of {gold_rows.path}"
+            raise InputError(problem, file=file.path, line=file.first + places[extra[0]], remedy=remedy)
+        return [places[key] for key in expected]
+    if len(keys) != len(expected):
+        raise InputError(
+            f"{format_count(len(keys), 'row')}, but {gold_rows.path} has {len(expected)}. Rows are aligned "
+            "by position, so give a row for each gold row",
+            file=file.path,
+        )
+    if has_words and (n := sum(a != b for a, b in zip(keys, expected, strict=True))):
+        problem = f"{n:,} of {len(keys):,} words are not those of {gold_rows.path}"
+        warnings.append(ScopeNote(f"{file.path}: {problem}; rows are aligned by position nevertheless"))
+    return range(len(keys))
+
+
+def _find_places(file: PairRows, keys: Sequence[str]) -> dict[str, int]:
+    """Return the row of each key; raise for a repeated one."""
+    places: dict[str, int] = {}
+    for row, key in enumerate(keys):
+        if (earlier := places.setdefault(key, row)) != row:
+            location = f"{file.path}, line {file.first + row}"
+            raise build_repeated_id_error(location, repr(key), f"on line {file.first + earlier}")
+    return places

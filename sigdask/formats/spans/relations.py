@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sigdask.counts.checks import describe_foreign_types
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import enumerate_lines
+from sigdask.formats.reading.json_records import read_records
+from sigdask.formats.reading.listings import FileListing
 from sigdask.metrics.labels import RELATION_MATCHES
 
 SpanPosition = tuple[Any, ...] | str
@@ -35,6 +36,14 @@ SPAN_LINE = re.compile(r"(T[^\t]*)\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t|$)")
 ARGUMENT = re.compile(r"(\S+?):(\S+)")
 EQUIVALENCE = "*"
 DEFAULT_ROLES = ("Arg1", "Arg2")
+
+RELATION_KEYS = ("relations", "relation", "rels", "triples")
+GOLD_RELATION_KEYS = ("gold_relations", "relations_gold")
+PREDICTED_RELATION_KEYS = ("predicted_relations", "pred_relations", "relations_pred")
+"""Keys of relations in JSON records. The last two stand in records that hold gold and predicted relations."""
+
+DOCRED_KEYS = ("vertexSet", "h_idx")
+"""Of a gold document, and of a predicted fact."""
 
 HEAD_NAMES = ("head_span", "head", "arg1", "subject", "subj", "h", "source", "from", "from_id", "head_id")
 TAIL_NAMES = ("child_span", "tail", "arg2", "object", "obj", "t", "target", "to", "to_id", "tail_id")
@@ -114,6 +123,26 @@ def _find_span(name: str, spans: Mapping[str, Span], triggers: Mapping[str, str]
             f"{triggers.get(name, name)} with this entity"
         )
     return span
+
+
+def read_docred(path: Path, *, has_documents: bool) -> FileListing:
+    """Return the facts of each document of DocRED: functions that return them."""
+    listing = FileListing(path, {}, {}, complete=has_documents)
+    facts: dict[str, list[Any]] = {}
+    for record in read_records(path, lambda value: not value.keys().isdisjoint(DOCRED_KEYS)):
+        where = f"{path}, {record.place}"
+        found = get_docred_facts(record.value, where) if isinstance(record.value, dict) else None
+        if found is None or "title" not in record.value:
+            raise InputError(
+                f"{where}: expected objects of DocRED: gold documents of title, vertexSet and labels, or predicted "
+                "facts of title, h_idx, t_idx and r"
+            )
+        title = str(record.value["title"])
+        if listing.complete or title not in facts:
+            facts[title] = []
+            listing.add(title, lambda _where, found=facts[title]: found, record.place)
+        facts[title] += found
+    return listing
 
 
 def get_docred_facts(record: Mapping[str, Any], where: str) -> list[Relation] | None:
@@ -238,13 +267,13 @@ def collect_relations(
     return {match: frozenset(found) for match, found in sets.items()}
 
 
-def describe_foreign(gold: Sequence[frozenset[Any]], systems: Mapping[str, Sequence[frozenset[Any]]]) -> list[str]:
-    """Return a warning if systems give types of relations, or roles of arguments, that no gold relation has."""
+def get_relation_name(relation: tuple[Any, ...]) -> str:
+    """Return the type of a relation with the roles of its arguments.
 
-    def get_name(relation: tuple[Any, ...]) -> str:
-        label, _, _, *roles = relation
-        return f"{label}({', '.join(roles or DEFAULT_ROLES)})"
-
-    known = {get_name(relation) for relations in gold for relation in relations}
-    names = {system: [get_name(r) for relations in column for r in relations] for system, column in systems.items()}
-    return describe_foreign_types(known, names, "relations of types and roles")
+    Examples
+    --------
+    >>> get_relation_name(("at", "x", "y")), get_relation_name(("at", "x", "y", "Person", "Place"))
+    ('at(Arg1, Arg2)', 'at(Person, Place)')
+    """
+    label, _, _, *roles = relation
+    return f"{label}({', '.join(roles or DEFAULT_ROLES)})"

@@ -35,6 +35,7 @@ from sigdask.formats.reading.averages_only import (
 from sigdask.formats.reading.columns import MAX_EXACT, MISSING, TypedColumn, has_numbers
 from sigdask.formats.reading.files import find_delimiter
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
+from sigdask.formats.reading.missing import add_missing_rows, describe_missing
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, build_repeated_system_error, list_row_systems
 from sigdask.formats.reading.replicates import METRIC_COLUMNS, build_score_counts, select_one_sample
 from sigdask.formats.reading.tables import (
@@ -89,6 +90,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     tables = [select_one_sample(table, table.find_id_column(options), options) for table in tables]
     further = [name for name in find_group_columns(tables[0], options) if name in texts]
     options = replace(options, groups=(*options.groups, *further), ignore=(*options.ignore, *({*texts} - {*further})))
+    tables = add_missing_rows(tables, options)
     ids, orders, warnings = align(tables[0], tables[1:], options)
     score_columns: dict[str, tuple[FileTable, str, RowOrder]] = {}
     path_by_system: dict[str, Path] = {}
@@ -129,6 +131,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     is_answered = any(":better=" in name for name in options.metrics)
     doubts = _describe_doubts(tables, scores, ids)
     warnings += [ScopeNote(doubt) for doubt in doubts if not (is_answered and ":better=" in doubt)]
+    warnings += describe_missing(scores.present, [*score_columns], options)
     return Counts.from_scores(
         scores,
         ids=ids,

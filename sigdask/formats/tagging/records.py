@@ -1,11 +1,11 @@
-"""Tagged sentences in JSON: lists of tags, or records with tags and tokens."""
+"""Tagged sentences in JSON: lists of tags, or records with tags and tokens under keys with documented names."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ GOLD_KEYS = ("gold", "gold_tags", "gold_labels", "gold_ner_tags", "references", 
              "true_tags", "target", "targets")  # fmt: skip
 TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "tag_sequence", "bio_tags", "bio", "iob", "iob_tags", "chunk_tags",
             "pos_tags", "pos", "upos", "xpos", "label", "tag")  # fmt: skip
+"""Names of the lists of tags: predicted, gold, and either."""
 
 N_SNIFFED = 100
 """Records read to recognize the format."""
@@ -50,8 +51,8 @@ class TaggedRecord:
         Gold tags and tokens, if the record has them.
     id, document : str or None
         Id of the record, and name of its document.
-    columns : mapping of str to list
-        All lists that are as long as the tags, by their keys.
+    keys : tuple of str
+        Keys of the tags and of the gold tags.
     """
 
     place: str
@@ -61,23 +62,27 @@ class TaggedRecord:
     tokens: list[Any] | None = None
     id: str | None = None
     document: str | None = None
-    columns: Mapping[str, list[Any]] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+
+
+class SeveralKeysError(InputError):
+    """Two keys of a record may hold the tags."""
 
 
 class TagKeys(NamedTuple):
-    """Keys of tags and of gold tags. The first one that a record has is used."""
+    """Groups of keys of tags and of gold tags. A group is used if a record has none of the groups before it."""
 
-    label: Sequence[str]
-    gold: Sequence[str] | None
+    label: Sequence[Sequence[str]]
+    gold: Sequence[Sequence[str]]
 
 
 def choose_keys(options: Options, *, has_gold: bool, only_gold: bool = False) -> TagKeys:
     """Return which keys hold the tags in a system's file (with or without gold tags) or in a gold file."""
     label = options.own.get("column") or options.prediction_column
     gold = options.own.get("gold-column") or options.gold_column
-    golds = [gold] if gold else [*GOLD_KEYS, *TAG_KEYS]
-    labels = [label] if label else [*PREDICTED_KEYS, *([] if has_gold else TAG_KEYS)]
-    return TagKeys(golds, None) if only_gold else TagKeys(labels, golds if has_gold else None)
+    golds = [[gold]] if gold else [GOLD_KEYS, TAG_KEYS]
+    labels = [[label]] if label else [PREDICTED_KEYS, *([] if has_gold else [TAG_KEYS])]
+    return TagKeys(golds, []) if only_gold else TagKeys(labels, golds if has_gold else [])
 
 
 def is_json_file(path: Path) -> bool:
@@ -95,28 +100,24 @@ def is_json_file(path: Path) -> bool:
 
 
 def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
-    """Return whether files hold sequences of tags: chunk tags, or labels for as many tokens."""
+    """Return whether the first records have lists of tags: chunk tags, or labels for as many tokens."""
     if _is_one_sentence(path):
-        record = TaggedRecord("", 1, json_records.load_json(path))
-        return _are_chunk_tags([record]) and '"B-' in json_records.read_head(path)
-    system_records = _read_first(path, choose_keys(options, has_gold=gold is None))
-    if gold is None or not is_json_file(gold):
-        return _are_chunk_tags(system_records) or (gold is None and _have_tokens(system_records))
-    gold_keys = choose_keys(options, has_gold=False, only_gold=True)
-    gold_records = [] if _is_one_sentence(gold) else _read_first(gold, gold_keys)
-    if _are_chunk_tags(gold_records):
-        return not system_records or _are_chunk_tags(system_records)  # if it finds none, the reader reports why
-    lengths = [[len(record.tags) for record in records] for records in (system_records, gold_records)]
-    same_lengths = len(system_records) > 0 and lengths[0] == lengths[1]
-    are_bare = all(record.tokens is None for record in gold_records)
-    has_repeats = any(len({*map(str, record.tags)}) < len(record.tags) for record in gold_records)
-    return same_lengths and (_have_tokens(gold_records) or _have_tokens(system_records) or (are_bare and has_repeats))
+        return '"B-' in json_records.read_head(path)
+    records = _read_first(path, choose_keys(options, has_gold=gold is None))
+    if gold is not None and is_json_file(gold) and not _is_one_sentence(gold):
+        golds = _read_first(gold, choose_keys(options, has_gold=False, only_gold=True))
+        if _are_chunk_tags(golds):
+            return not records or _are_chunk_tags(records)  # if it finds none, the reader reports why
+        return bool(records) and (_have_tokens(golds) or _have_tokens(records))
+    return _are_chunk_tags(records) or (gold is None and _have_tokens(records))
 
 
 def _read_first(path: Path, keys: TagKeys) -> list[TaggedRecord]:
     """Return the first sentences of a file, or none if they cannot be read as JSON."""
     try:
         first_records = list(islice(iter_sentences(path, keys, DEFAULTS), N_SNIFFED))
+    except SeveralKeysError:
+        raise
     except InputError:
         return []
     return first_records if any(sentence.tags for sentence in first_records) else []
@@ -124,9 +125,8 @@ def _read_first(path: Path, keys: TagKeys) -> list[TaggedRecord]:
 
 def _are_chunk_tags(tag_records: Sequence[TaggedRecord]) -> bool:
     """Return whether the tags are O and chunk tags, some with a type."""
-    tags = {tag for sentence in tag_records for tag in sentence.tags}
-    are_valid = all(isinstance(tag, str) and is_chunk_tag(tag) for tag in tags)
-    return are_valid and ("O" in tags or any("-" in tag for tag in tags))
+    tags = {str(tag) for sentence in tag_records for tag in sentence.tags}
+    return all(map(is_chunk_tag, tags)) and ("O" in tags or any("-" in tag for tag in tags))
 
 
 def _have_tokens(tag_records: Sequence[TaggedRecord]) -> bool:
@@ -144,13 +144,14 @@ def read_tagged_records(path: Path, keys: TagKeys, options: Options, labels: Cod
     """
     collector = SentenceCollector(path, labels, tokens)
     ids: list[str] = []
-    first, are_tokens = None, True
-    unit = "line"
+    columns, unit, are_tokens = None, "line", True
     for sentence in iter_sentences(path, keys, options):
         _check_tags(path, sentence)
         if not sentence.tags:
             continue  # a sentence without tokens, in all files
-        first = first or sentence
+        if columns is None and sentence.keys:
+            names = tuple(map(repr, sentence.keys))
+            columns = FileColumns(path, names, 4, 0, 1 if len(names) > 1 else None, None, numbered=False)
         unit = sentence.place.partition(" ")[0]
         if sentence.document is not None:
             collector.start_document(sentence.document)
@@ -161,12 +162,6 @@ def read_tagged_records(path: Path, keys: TagKeys, options: Options, labels: Cod
             collector.add_token(sentence.number, tag, gold_tag, word)
         collector.end_sentence()
         ids += [] if sentence.id is None else [sentence.id]
-    columns = None
-    if first is not None:  # a column for each key of the first record
-        indices = {id(values): k for k, values in enumerate(first.columns.values())}
-        label, gold, token = (indices.get(id(values)) for values in (first.tags, first.gold, first.tokens))
-        names = tuple(map(repr, first.columns))
-        columns = FileColumns(path, names, len(names), label or 0, gold, token, numbered=False)
     tagged = collector.build_file(columns)
     unique_ids = tuple(ids) if len(ids) == len(tagged.starts) and len({*ids}) == len(ids) else None
     return replace(tagged, ids=unique_ids, unit="line" if unit == "line" else "record")
@@ -177,12 +172,12 @@ def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Tagg
     if _is_one_sentence(path):
         remedy = "write [[...], [...]]"
         raise InputError(f"is one list of tags, but expected one list per sentence; {remedy}", file=path)
-    if (by_columns := _read_by_columns(path, keys)) is not None:
-        yield from by_columns
+    if (columns := _read_by_columns(path, keys)) is not None:
+        yield from columns
         return
     names: tuple[str, ...] | None = None
-    chosen_keys: tuple[str | None, ...] = ()
-    for record in json_records.read_records(path, lambda value: _find_key(value, keys.label) is not None):
+    chosen: tuple[str | None, ...] = ()
+    for record in json_records.read_records(path, lambda value: _find_key(path, value, keys.label) is not None):
         value = record.value
         if isinstance(value, list):
             is_nested = bool(value) and all(isinstance(part, list) for part in value)
@@ -193,29 +188,32 @@ def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Tagg
             raise InputError(file=path, place=record.place, found=f"{str(value)[:40]}", expected="a list of tags")
         if names is None:
             names = json_records.find_id_keys(value, options)
-            chosen_keys = tuple(_find_key(value, known) for known in (keys.label, keys.gold or (), TOKEN_KEYS))
-        label, gold, tokens = (as_list(value.get(key)) if key is not None else None for key in chosen_keys)
-        for noun, part, option in (("tags", label, "column"), ("gold tags", gold, "gold-column")):
-            if not _is_plain_list(part) and (noun == "tags" or keys.gold is not None):
-                end = "" if noun == "tags" else f", or give {spell('gold', 'FILE')}"
-                raise InputError(
-                    f"no list of {noun} among the keys {', '.join(map(repr, value))}",
-                    file=path,
-                    place=record.place,
-                    remedy=f"name its key: {spell('format', f'conll:{option}=KEY')}{end}",
-                )
+            chosen = tuple(_find_key(path, value, known) for known in (keys.label, keys.gold))
+        label, gold = (as_list(value.get(key)) if key is not None else None for key in chosen)
+        _check_keys(path, record.place, value, label, gold if keys.gold else [])
         yield TaggedRecord(
             place=record.place,
             number=record.number,
             tags=label or [],
             gold=gold,
-            tokens=tokens,
+            tokens=next((value[key] for key in TOKEN_KEYS if _is_plain_list(value.get(key))), None),
             id="/".join(json_records.get_id_parts(path, record.place, value, names)) or record.key,
             document=next((str(value[name]) for name in value if name.lower() in json_records.DOCUMENT_NAMES), None),
-            columns={
-                name: part for name, part in value.items() if _is_plain_list(part) and len(part) == len(label or [])
-            },
+            keys=tuple(key for key in chosen if key is not None),
         )
+
+
+def _check_keys(path: Path, place: str, record: Mapping[str, Any], label: Any, gold: Any) -> None:
+    """Raise an error for a record without a list of tags or of gold tags."""
+    for noun, part, option in (("tags", label, "column"), ("gold tags", gold, "gold-column")):
+        if not _is_plain_list(part):
+            end = "" if noun == "tags" else f", or give {spell('gold', 'FILE')}"
+            raise InputError(
+                f"no list of {noun} among the keys {', '.join(map(repr, record))}",
+                file=path,
+                place=place,
+                remedy=f"name its key: {spell('format', f'conll:{option}=KEY')}{end}",
+            )
 
 
 def _is_one_sentence(path: Path) -> bool:
@@ -232,28 +230,38 @@ def _read_by_columns(path: Path, keys: TagKeys) -> Iterator[TaggedRecord] | None
     content = content if isinstance(content, dict) else {}
     lists = {name: value for name, value in content.items() if value and isinstance(value, list)}
     lists = {name: value for name, value in lists.items() if all(map(_is_plain_list, value))}
-    label, gold, tokens = (
-        next((name for name in names if name in lists), None) for names in (keys.label, keys.gold or (), TOKEN_KEYS)
-    )
-    if label is None or (keys.gold is not None and gold is None):
+    firsts = {name: value[0] for name, value in lists.items()}
+    chosen = [_find_key(path, firsts, known) for known in (keys.label, keys.gold, [[key] for key in TOKEN_KEYS])]
+    label, gold, _ = chosen
+    if label is None or (keys.gold and gold is None):
         return None
-    selected = [lists[name] if name is not None else [None] * len(lists[label]) for name in (label, gold, tokens)]
-    if len({*map(len, selected)}) > 1:
-        numbers = ", ".join(f"{len(lists[name])} of {name!r}" for name in (label, gold, tokens) if name is not None)
+    columns = [lists[name] if name is not None else [None] * len(lists[label]) for name in chosen]
+    if len({*map(len, columns)}) > 1:
+        numbers = ", ".join(f"{len(lists[name])} of {name!r}" for name in chosen if name is not None)
         raise InputError(
             f"the lists have different numbers of sentences: {numbers}",
             file=path,
             remedy="write an element per sentence in each",
         )
-    rows = enumerate(zip(*selected, strict=True), start=1)
-    return (TaggedRecord(f"record {k}", k, tags, gold_tags, words) for k, (tags, gold_tags, words) in rows)
+    used = tuple(name for name in (label, gold) if name is not None)
+    rows = enumerate(zip(*columns, strict=True), start=1)
+    return (TaggedRecord(f"record {k}", k, tags, gold_tags, words, keys=used) for k, (tags, gold_tags, words) in rows)
 
 
-def _find_key(record: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """Return the first key that holds a list of single values."""
-    lowered = {str(name).lower(): name for name in reversed(list(record))}
-    present = (lowered.get(name.lower()) for name in names)
-    return next((name for name in present if name is not None and _is_plain_list(as_list(record[name]))), None)
+def _find_key(path: Path, record: Mapping[str, Any], groups: Sequence[Sequence[str]]) -> str | None:
+    """Return the key of a list of single values with one of the names; raise if two have names of one group."""
+    lowered = {str(name).lower(): str(name) for name in reversed(list(record))}
+    for names in groups:
+        found = [lowered[name.lower()] for name in names if name.lower() in lowered]
+        found = [name for name in found if _is_plain_list(as_list(record[name]))]
+        if len(found) > 1:
+            options = "gold-column" if names is GOLD_KEYS else "column"
+            ways = " or ".join(spell("format", f"conll:{options}={name}") for name in found)
+            problem = f"{' and '.join(map(repr, found))} are lists, which may be the tags"
+            raise SeveralKeysError(problem, file=path, remedy=f"choose {ways}")
+        if found:
+            return found[0]
+    return None
 
 
 def as_list(value: Any) -> Any:

@@ -19,6 +19,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, count_filled, open_text
 from sigdask.formats.reading.options import Options
+from sigdask.interface import spell
 from sigdask.text import format_count, format_list
 
 Texts = Sequence[str | None]
@@ -53,8 +54,10 @@ def build_text_counts(
         Source text of each item, to be shown.
     """
     n_items = len(references[0])
+    notes = [*warnings, *_check_texts(systems, references)]
     present = np.array([[text is not None for text in texts] for texts in systems.values()]).T
-    check_common_items(present, tuple(systems), options.missing_policy, ids)
+    if not options.few_in_common:
+        check_common_items(present, tuple(systems), options.missing_policy, ids)
     if options.missing_policy == "error":
         check_complete(present, tuple(systems), ids, "text", " (an empty text)")
     if options.missing_policy == "zero":
@@ -74,11 +77,25 @@ def build_text_counts(
         ),
         suggested=suggested,
         warnings=(
-            *warnings,
+            *notes,
             *_describe_marks(systems, references[0]),
             *_describe_styles(systems, references, options.metrics),
         ),
     )
+
+
+def _check_texts(systems: Mapping[str, Texts], references: Sequence[Texts]) -> Iterator[ScopeNote]:
+    """Raise an error if all references or all texts of a system are empty; yield a note on empty references."""
+    filled = [any(text and text.strip() for text in texts) for texts in zip(*references, strict=True)]
+    if not any(filled):
+        raise InputError(f"all {len(filled):,} references are empty", remedy=f"check the files of {spell('gold')}")
+    for name, texts in systems.items():
+        if not any(text and text.strip() for text in texts):
+            raise InputError(
+                f"all {len(texts):,} outputs of system {name!r} are empty", remedy="leave out the system, or its file"
+            )
+    if n_empty := len(filled) - sum(filled):
+        yield ScopeNote(f"{n_empty:,} of {format_count(len(filled), 'reference')} are empty: any output is an error")
 
 
 MARKS = {
@@ -220,3 +237,22 @@ def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[st
         )
     check_filled(reference, n_lines)
     return [lines[:n_lines] for _, lines in files]
+
+
+def list_speakers(utterances: Sequence[str]) -> dict[str, list[str]]:
+    """Return the group of speakers if each utterance id names one."""
+    speakers = [get_speaker(utterance) for utterance in utterances]
+    return {"speaker": speakers} if all(speakers) else {}
+
+
+def get_speaker(utterance: str) -> str:
+    """Return the speaker of an utterance id: the part before the first hyphen, or else underscore.
+
+    Examples
+    --------
+    >>> get_speaker("1089-134686-0000"), get_speaker("en_4156-A-0001"), get_speaker("fcjf0_sa1"), get_speaker("u1")
+    ('1089', 'en_4156', 'fcjf0', '')
+    """
+    mark = "-" if "-" in utterance else "_"
+    prefix, separator, _ = utterance.partition(mark)
+    return prefix if separator else ""

@@ -9,10 +9,10 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import open_text
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.texts import wmt
 from sigdask.formats.texts.parallel import build_text_counts, read_text_lines, trim_parallel_lines
+from sigdask.formats.texts.tabs import select_columns
 from sigdask.interface import spell
 
 CANARY = re.compile("canary guid|benchmark canary", re.IGNORECASE)
@@ -23,7 +23,6 @@ HEADER = re.compile(
 )
 """Pattern of the first line of a table of one column."""
 
-JSON_ARRAY = re.compile(r"\[\s*[\[{\"]")
 MIN_TOKENIZED = 100
 """Number of lines ending in a tokenized period from which on sacrebleu warns."""
 
@@ -36,7 +35,6 @@ def read_segments(sources: Sequence[Source], gold: Path | None, options: Options
     has_line_gold = gold is not None and gold.exists() and not (wmt.is_xml(gold) or wmt.is_sgml(gold))
     if wmt.is_xml(sources[0].path) or (wmt.is_sgml(sources[0].path) and not has_line_gold):
         return wmt.read_wmt(sources, gold, options, SUGGESTED)
-    options.check_format_options("segments")
     return read_lines(sources, gold, options, SUGGESTED)
 
 
@@ -51,21 +49,24 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
             "format segments: no reference", remedy=f"give {spell('gold', 'FILE')} (the reference translations)"
         )
     names = list_system_names(sources)
-    document_paths = () if options.documents is None else (options.documents,)
-    files = [*paths, *(source.path for source in sources), *document_paths]
+    files = [*paths, *(source.path for source in sources), *([options.documents] if options.documents else [])]
     lines = trim_parallel_lines([(path, _read_file_segments(path)) for path in files])
+    documents = lines.pop() if options.documents else None
     start = 1 if CANARY.search(lines[0][0]) else 0
-    segments = [file_lines[start:] for file_lines in lines]
+    format_ = "segments" if suggested == SUGGESTED else "speech"
+    n_references, texts = select_columns(
+        format_, len(paths), [(path, own[start:]) for path, own in zip(files, lines, strict=False)], options
+    )
     return build_text_counts(
-        dict(zip(names, segments[len(paths) :], strict=False)),
-        segments[: len(paths)],
+        dict(zip(names, texts[n_references:], strict=True)),
+        texts[:n_references],
         options,
-        groups=_parse_documents(segments[-1]) if document_paths else _find_documents(files),
+        groups=_find_documents(files) if documents is None else _parse_documents(documents[start:]),
         suggested=suggested,
         warnings=[
             *([f"{paths[0]}: line 1, a benchmark canary, is left out"] if start else []),
-            *(note for path, texts in zip(files, lines, strict=True) for note in _describe_lines(path, texts)),
-            *(_describe_tokens(paths[0], segments[0], options) if "BLEU" in suggested else ()),
+            *(note for path, own in zip(files, lines, strict=False) for note in _describe_lines(path, own)),
+            *(_describe_tokens(paths[0], [text or "" for text in texts[0]], options) if "BLEU" in suggested else ()),
         ],
     )
 
@@ -121,29 +122,5 @@ def _find_documents(files: Sequence[Path]) -> dict[str, list[str]]:
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether files are WMT XML or SGML by their first element, or lines of text by their words."""
-    path = sources[0].path
-    if wmt.is_xml(path) or wmt.is_sgml(path):
-        return True
-    if gold is None or path.suffix.lower() in {".parquet", ".jsonl", ".json", ".csv", ".tsv"}:
-        return False
-    try:
-        return _is_prose(path) and (wmt.is_sgml(gold) or _is_prose(gold))
-    except InputError:
-        return False
-
-
-def _is_prose(path: Path) -> bool:
-    """Return whether lines hold sentences: no tabs, several words, and not the same number in each line."""
-    with open_text(path) as text:
-        lines = [line.strip() for _, line in zip(range(N_HEAD_LINES), text, strict=False)]
-    lines = [line for line in lines if line]
-    if any("\t" in line or line.startswith(("{", "<", "#")) or JSON_ARRAY.match(line) for line in lines):
-        return False
-    # in scripts without spaces, from Thai on, each character is a word
-    widths = [
-        sum(word.strip(".,;:!?()\"'„“”‘’»«-").isalpha() for word in line.split()) + sum(c >= "\u0e00" for c in line)
-        for line in lines
-    ]
-    is_varied = len({*widths}) > 1 or len(lines) == 1
-    return is_varied and widths[0] > 0 and sum(widths) >= 3 * len(lines)
+    """Return whether the first file is WMT XML or SGML, by its first element. Lines of text have no signature."""
+    return wmt.is_xml(sources[0].path) or wmt.is_sgml(sources[0].path)

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import check_filled, open_text
+from sigdask.formats.reading.files import check_filled, open_text, read_head_lines
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.texts.parallel import Texts, build_text_counts, read_text_lines
+from sigdask.formats.texts import ref_hyp
+from sigdask.formats.texts.parallel import Texts, build_text_counts, list_speakers, read_text_lines
 from sigdask.formats.texts.segments import N_HEAD_LINES, read_lines
 from sigdask.interface import spell
 
 TRN = re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*")
 KALDI = re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")
 COMMENT = ";;"
-MAX_HEAD_LINES = 10_000
-"""Number of first lines in which utterances must begin, after comments."""
-
 SHAPES = {"trn": TRN, "first": KALDI}
 SUGGESTED = ("WER", "CER")
 ALTERNATIVE_MARKS = re.compile(r"(?:^|\s)(?:\{\s|@\s|\([^()\s]+\)(?:\s|$))")
@@ -43,9 +40,14 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     if options.references:
         remedy = f"leave out {spell('references')}, and give {spell('gold', 'FILE')}"
         raise InputError(f"format speech: WER and CER compare with one reference; {remedy}")
-    shape = options.own.get("ids") or _detect_shape(gold) or "none"
+    if ref_hyp.sniff(sources, gold, options):
+        remedy = f"leave out {spell('gold')}, because each file holds its references"
+        raise InputError("holds references and hypotheses", file=sources[0].path, remedy=remedy)
+    shape = options.own.get("ids") or _detect_shape(gold, [source.path for source in sources])
     if shape == "none":
         return read_lines(sources, gold, options, SUGGESTED)
+    if "column" in options.own:
+        raise InputError(f"the option column needs lines without ids: {spell('format', 'speech:ids=none,column=N')}")
     if options.documents is not None:
         remedy = f"choose {spell('unit', 'speaker')}, or give a table of ids and groups with {spell('group_file')}"
         raise InputError(
@@ -64,58 +66,59 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
             f"{gold}: utterance {example!r} has marks of alternatives or optional words ({reference[example][:40]!r}), "
             "which are counted as they stand"
         )
-    speakers = [get_speaker(name) for name in reference]
     return build_text_counts(
         systems,
         [list(reference.values())],
         options,
         ids=list(reference),
-        groups={"speaker": speakers} if all(speakers) else {},
+        groups=list_speakers(list(reference)),
         suggested=SUGGESTED,
         warnings=notes,
     )
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether lines have utterance ids at the end or the start."""
-    path = sources[0].path
-    try:
-        shape = _detect_shape(path)
-        return shape == "trn" or (shape == "first" and gold is not None and _detect_shape(gold) == "first")
-    except InputError:
-        return False
+    """Return whether the first lines of the first file are NIST trn: ids in parentheses at their ends."""
+    lines = _read_head(sources[0].path)
+    return bool(lines) and all(map(TRN.fullmatch, lines))
 
 
-def get_speaker(utterance: str) -> str:
-    """Return the speaker of an utterance id: the part before the first hyphen, or else underscore.
+def _detect_shape(gold: Path, paths: Sequence[Path]) -> str:
+    """Return where the ids are by the pattern of the reference's first lines; lines of words have none.
 
-    Examples
-    --------
-    >>> get_speaker("1089-134686-0000"), get_speaker("en_4156-A-0001"), get_speaker("fcjf0_sa1"), get_speaker("u1")
-    ('1089', 'en_4156', 'fcjf0', '')
+    Raises
+    ------
+    InputError
+        First words may be ids: those of the reference are unique, and a system has the same ones.
     """
-    mark = "-" if "-" in utterance else "_"
-    prefix, separator, _ = utterance.partition(mark)
-    return prefix if separator else ""
-
-
-def _detect_shape(path: Path) -> str | None:
-    """Return where the ids are in the first lines of a file, or None if there are no ids."""
-    with open_text(path) as text:
-        spoken = (line for line in islice(text, MAX_HEAD_LINES) if line.strip() and not line.startswith(COMMENT))
-        lines = [line.rstrip("\r\n") for line in islice(spoken, N_HEAD_LINES)]
-    if not lines or any("\0" in line for line in lines):
-        return None
-    if all(TRN.fullmatch(line) for line in lines):
+    lines = _read_head(gold)
+    if lines and all(map(TRN.fullmatch, lines)):
         return "trn"
-    words = [line.split() for line in lines]
-    ids = [first_word for first_word, *_ in words]
-    has_ids = all(ID_WORD.fullmatch(first_word) for first_word in ids)
-    n_spoken = sum(len(rest) > 0 and rest[0].replace("'", "").isalpha() for _, *rest in words)
-    widths = {len(w) for w in words}
-    if has_ids and len(set(ids)) == len(ids) and 2 * n_spoken > len(lines) and (len(widths) > 1 or len(lines) == 1):
+    if lines and all(ID_WORD.fullmatch(line.split(maxsplit=1)[0]) for line in lines):
         return "first"
-    return None
+    first_words = _list_first_words(gold)
+    if len(first_words) > 1 and len({*first_words}) == len(first_words):
+        for path in paths:
+            if sorted(_list_first_words(path)) == sorted(first_words):
+                raise InputError(
+                    f"each line begins with another word ({', '.join(first_words[:3])}, …), as in {gold}, so that "
+                    "these may be ids",
+                    file=path,
+                    remedy=f"choose {spell('format', 'speech:ids=first')} (the first words are ids) or "
+                    f"{spell('format', 'speech:ids=none')} (they are words that were spoken)",
+                )
+    return "none"
+
+
+def _list_first_words(path: Path) -> list[str]:
+    with open_text(path) as text:
+        return [line.split(maxsplit=1)[0] for line in text if line.strip() and not line.startswith(COMMENT)]
+
+
+def _read_head(path: Path) -> list[str]:
+    """Return the first lines with text, without comments."""
+    lines = (line.rstrip("\r") for line in read_head_lines(path))
+    return [line for line in lines if line.strip() and not line.startswith(COMMENT)][:N_HEAD_LINES]
 
 
 def _read_utterances(path: Path, shape: str) -> Utterances:

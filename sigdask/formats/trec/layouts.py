@@ -94,7 +94,8 @@ def apply_topic_policy(
     if has.all():
         return SettledTopics(all_topics, None)
     handling: Missing | None = "pairwise" if policy == "pairwise" else "error" if policy == "error" else None
-    check_common_items(has, systems, handling, topics)
+    if not options.few_in_common:
+        check_common_items(has, systems, handling, topics)
     lacking = np.flatnonzero(~has.all(axis=0))
     missing = [topics[int(k)] for k in np.flatnonzero(~has[:, lacking[0]])]
     examples = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")

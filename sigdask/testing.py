@@ -1,0 +1,201 @@
+"""Checks for formats and metrics of other packages, to call in their tests."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import Array
+from sigdask.errors import InputError
+from sigdask.formats import read
+from sigdask.formats.reading.declared import TableReader, use_table_reader
+from sigdask.formats.reading.options import DEFAULTS, Options
+from sigdask.formats.reading.tables import read_table
+from sigdask.formats.registry import FORMATS, Format, add_installed_formats
+from sigdask.formats.roles import resolve_roles
+from sigdask.metrics import BlackBox, Metric, find_metric
+from sigdask.metrics.base import BoundMetric
+
+__all__ = ["check_metric", "check_reader"]
+
+
+def check_reader(name: str, *files: Path | str, gold: Path | str | None = None, options: Options = DEFAULTS) -> Counts:
+    """Check a format of another package on example files, and return what they are read as.
+
+    The reader returns the same table for a file each time, with line ends of Windows, with a byte order mark, and
+    compressed by gzip. Its columns have names of roles. The order of the rows changes no item's values. The signature
+    recognises the files. An empty and a binary file are errors that name the file.
+
+    Parameters
+    ----------
+    name : str
+        Name of the entry point in the group `sigdask.formats`.
+    *files : Path or "NAME=PATH"
+        Files of text in this format, one of each system.
+    gold : Path, optional
+        Gold-standard file.
+    options : Options
+        Options of reading.
+
+    Returns
+    -------
+    Counts
+        What `read` makes of the files. Compare its `systems`, `ids` and `fields` with values that you know.
+
+    Raises
+    ------
+    AssertionError
+        A check fails. The message says which.
+    """
+    add_installed_formats()
+    assert name in FORMATS, f"there is no format {name!r}; is the package with its entry point installed?"
+    declared = FORMATS[name]
+    counts = read(*files, gold=gold, format=name, options=options)
+    if declared.signature:
+        found = read(*files, gold=gold, options=options).format
+        assert found == name, f"the signature does not recognise its files: they are read as {found}"
+    if "table" in declared.traits:
+        for file in files:
+            _check_table_reader(declared, Path(str(file).rpartition("=")[2]), options)
+        with use_table_reader(partial(_read_backwards, declared.load())):
+            backwards = read(*files, gold=gold, format="table", options=options)
+        is_same = counts.ids is None or _list_values(counts) == _list_values(backwards)
+        assert is_same, "values of items depend on the order of the rows"
+    return counts
+
+
+def _read_backwards(reader: TableReader, path: Path) -> Any:
+    table = reader(path)
+    return table.take(list(range(table.num_rows))[::-1])
+
+
+def _check_table_reader(declared: Format, path: Path, options: Options) -> None:
+    reader = declared.load()
+    table = reader(path)
+    assert reader(path).equals(table), f"{path}: the second reading differs from the first"
+    with use_table_reader(reader):
+        roles = resolve_roles(read_table(path), options)
+    unknown = [*roles.unknown] if "system" in roles or "gold" in roles else []
+    assert not unknown, f"{path}: columns without a role: {unknown}"
+    content = path.read_bytes()
+    variants = {
+        "line ends of Windows": (path.name, content.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")),
+        "a byte order mark": (path.name, b"\xef\xbb\xbf" + content),
+        "gzip": (f"{path.name}.gz", gzip.compress(content)),
+    }
+    with TemporaryDirectory() as folder:
+        for what, (file_name, variant) in variants.items():
+            copy = Path(folder, file_name)
+            copy.write_bytes(variant)
+            assert reader(copy).equals(table), f"{path}: with {what} the table differs"
+        for bad in (b"", b"\x00\xff\xfe\x01" * 50):
+            copy = Path(folder, path.name)
+            copy.write_bytes(bad)
+            with use_table_reader(reader):
+                message = _get_error(copy)
+            assert message, f"{path.name}: {len(bad)} bytes that are not of this format are no error"
+            assert path.name in message, f"the error does not name the file: {message}"
+
+
+def _get_error(path: Path) -> str:
+    try:
+        read_table(path)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _list_values(counts: Counts) -> dict[tuple[str, str, str], Any]:
+    """Return the value of each field, item and system."""
+    return {
+        (name, item, system): np.broadcast_to(counts.field(name), (counts.n_items, counts.n_systems))[k, s].item()
+        for name in counts.fields
+        for k, item in enumerate(counts.ids or ())
+        for s, system in enumerate(counts.systems)
+    }
+
+
+def check_metric(
+    metric: str | Metric | BlackBox, counts: Counts, expected: Mapping[str, float], *, tolerance: float = 1e-9
+) -> None:
+    """Check a metric of another package on data whose scores are known.
+
+    Each system has its expected score. A second call repeats it. Its formula scores many sums at once
+    as one by one, and the counts of an item do not depend on other items. Workers can import it.
+
+    Parameters
+    ----------
+    metric : str, Metric or BlackBox
+        The metric, or its name.
+    counts : Counts
+        Systems on one test set.
+    expected : mapping of str to float
+        The score of each system.
+    tolerance : float
+        Maximum difference from an expected score.
+
+    Raises
+    ------
+    AssertionError
+        A check fails. The message says which.
+    """
+    found = find_metric(metric, counts) if isinstance(metric, str) else metric
+    if isinstance(found, BlackBox):
+        scores = [_score_outputs(found, counts) for _ in range(2)]
+        assert scores[0] == scores[1], f"{found.name}: a second call returns {scores[1]}, the first {scores[0]}"
+        pickle.dumps(found)  # as workers receive it
+    else:
+        scores = [_score_sums(found, counts)]
+    for system, score in expected.items():
+        value = scores[0][counts.systems.index(system)]
+        assert abs(value - score) <= tolerance, f"{found.name} of {system}: {value}, expected {score}"
+
+
+def _score_outputs(metric: BlackBox, counts: Counts) -> list[float]:
+    assert counts.outputs is not None, f"{metric.name}: these data have no outputs"
+    gold = None if counts.outputs.gold is None else [*counts.outputs.gold]
+    return [float(metric.function([*outputs], gold)) for outputs in counts.outputs.systems]
+
+
+def _score_sums(metric: Metric, counts: Counts) -> list[float]:
+    bound, rows = _list_counts(metric, counts)
+    for items in (slice(0, counts.n_items // 2), slice(counts.n_items // 2, None)):
+        _, part = _list_counts(metric, _take_items(counts, items))
+        assert np.array_equal(part, rows[items]), f"{metric.name}: counts of an item depend on other items"
+    totals = rows.sum(axis=0)
+    at_once = np.asarray(bound.form.score(np.stack([totals, totals])))[0]
+    single = np.array([float(bound.form.score(total)) for total in totals])
+    assert np.isfinite(at_once).all(), f"{metric.name}: a score is not finite: {at_once.tolist()}"
+    assert (at_once == single).all(), f"{metric.name}: scores of arrays differ from those of their rows"
+    return [float(score) for score in single]
+
+
+def _list_counts(metric: Metric, counts: Counts) -> tuple[BoundMetric, Array]:
+    """Return a metric bound to data, and what it sums, shape (n_items, n_systems, n_fields)."""
+    bound = metric.bind(counts)
+    assert isinstance(bound, BoundMetric), f"{metric.name}: only metrics of sums are checked"
+    shape = counts.n_items, counts.n_systems
+    return bound, np.stack([np.broadcast_to(bound.get_field(name, counts), shape) for name in bound.fields], axis=-1)
+
+
+def _take_items(counts: Counts, items: slice) -> Counts:
+    outputs = counts.outputs and Outputs(
+        tuple(column[items] for column in counts.outputs.systems),
+        None if counts.outputs.gold is None else counts.outputs.gold[items],
+    )
+    return Counts(
+        systems=counts.systems,
+        fields={name: np.asarray(counts.field(name))[items] for name in counts.fields},
+        n_items=len(range(counts.n_items)[items]),
+        labels=counts.labels,
+        predicted_labels=counts.predicted_labels,
+        outputs=outputs,
+    )

@@ -1,0 +1,112 @@
+"""Formats and metrics of another package, which `tests/plugin` is."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from command import call_sigdask
+from conftest import ROOT, YEH
+
+from sigdask import formats, metrics
+from sigdask.errors import InputError
+from sigdask.formats import registry
+from sigdask.testing import check_metric, check_reader
+
+PLUGIN = ROOT / "tests" / "plugin"
+GOLD = {"a": "yes", "b": "no", "c": "yes", "d": "yes", "e": "no", "f": "yes"}
+SYSTEMS = {"x": GOLD | {"b": "yes"}, "y": dict.fromkeys(GOLD, "no")}
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Install the package on Python's path, as pip does."""
+    project = tomllib.loads((PLUGIN / "pyproject.toml").read_text())["project"]
+    info = tmp_path / "sigdask_arrows-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    sections = (
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
+        for group, entries in project["entry-points"].items()
+    )
+    (info / "entry_points.txt").write_text("\n".join(sections))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(PLUGIN)
+    caches = (registry.add_installed_formats, metrics.add_installed_metrics)
+    for cache in caches:
+        cache.cache_clear()
+    before = dict(formats.FORMATS), dict(metrics.METRICS)
+    yield tmp_path
+    for table, old in zip((formats.FORMATS, metrics.METRICS), before, strict=True):
+        table.clear()
+        table.update(old)
+    for cache in caches:
+        cache.cache_clear()
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, labels in {"gold": GOLD, **SYSTEMS}.items():
+        (tmp_path / f"{name}.txt").write_text("".join(f"{item} -> {label}\n" for item, label in labels.items()))
+    return tmp_path
+
+
+def test_an_installed_format_is_recognised_listed_and_compared(installed, files):
+    result = call_sigdask("compare", "x.txt", "y.txt", "--gold", "gold.txt", "-m", "accuracy", "--json", "-", cwd=files)
+    [comparison] = json.loads(result.stdout)["results"]
+    assert (comparison["score_a"], comparison["score_b"]) == (5 / 6, 2 / 6)
+    assert "arrows" in result.stderr
+    assert "arrows" in call_sigdask("list", "formats", cwd=files).stdout
+    assert "fowlkes-mallows" in call_sigdask("list", "metrics", cwd=files).stdout
+
+
+def test_an_error_of_an_installed_format_names_file_and_line(installed, files):
+    (files / "y.txt").write_text("a -> yes\nb no\n")
+    result = call_sigdask("compare", "x.txt", "y.txt", "--gold", "gold.txt", "--format", "arrows", cwd=files)
+    assert result.returncode == 2
+    assert "y.txt, line 2" in result.stderr
+
+
+def test_installed_formats_and_metrics_pass_the_checks(installed, files):
+    counts = check_reader("arrows", files / "x.txt", files / "y.txt", gold=files / "gold.txt")
+    assert counts.systems == ("x", "y")
+    check_metric("longest", counts, {"x": 4 / 6, "y": 1 / 6})
+    responses = formats.read(YEH)
+    check_metric("fowlkes-mallows", responses, {"I": (47 / 103 * 47 / 95) ** 0.5})
+    with pytest.raises(AssertionError, match="expected 0.5"):
+        check_metric("fowlkes-mallows", responses, {"I": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("reader", "message"),
+    [
+        (lambda table, _: table.append_column("other", table["label"]), "without a role"),
+        (lambda table, path: table if path.suffix != ".gz" else table.slice(1), "gzip"),
+        (lambda table, path: table.slice(0, 5) if b"\r" in path.read_bytes() else table, "Windows"),
+    ],
+)
+def test_a_reader_with_a_fault_fails_the_checks(installed, files, monkeypatch, reader, message):
+    import sigdask_arrows
+
+    correct = sigdask_arrows.read_arrows
+    monkeypatch.setattr(sigdask_arrows, "read_arrows", lambda path: reader(correct(path), path))
+    with pytest.raises((AssertionError, InputError), match=message):
+        check_reader("arrows", files / "x.txt", files / "y.txt", gold=files / "gold.txt")
+
+
+@pytest.mark.slow
+def test_a_package_that_pip_installs_is_used_by_a_new_process(files):
+    target = files / "site"
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--target", str(target), str(PLUGIN)], check=True, cwd=files)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(target), str(ROOT)])}
+    (files / "x.txt.gz").write_bytes(gzip.compress((files / "x.txt").read_bytes()))
+    command = [sys.executable, "-m", "sigdask", "compare", "x.txt.gz", "y.txt", "--gold", "gold.txt", "-m", "longest"]
+    result = subprocess.run(
+        [*command, "--cluster", "none"], cwd=files, env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert "0.6667" in result.stdout

@@ -1,0 +1,102 @@
+"""Files of one name: runs with the same items, parts of one run without common items, or an error."""
+
+import itertools
+import random
+
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import Options, read
+
+N_FOLDS = 3
+
+
+@pytest.fixture
+def topics():
+    """Return topics with three ranked documents each, of which some are relevant, by system."""
+    rng = random.Random(5)
+    names = [f"q{k}" for k in range(1, 13)]
+    qrels = {topic: {document: rng.random() < 0.5 for document in "abc"} | {"z": True} for topic in names}
+    runs = {name: {topic: rng.sample("abc", 3) for topic in names} for name in ("new", "old")}
+    return qrels, runs
+
+
+def write_trec(folder, topics):
+    qrels, runs = topics
+    lines = [f"{topic} 0 {document} {int(rel)}\n" for topic, own in qrels.items() for document, rel in own.items()]
+    (folder / "gold").write_text("".join(lines))
+    for name, run in runs.items():
+        rows = {
+            topic: [f"{topic} Q0 {d} {rank} {9 - rank} {name}\n" for rank, d in enumerate(documents, 1)]
+            for topic, documents in run.items()
+        }
+        yield name, rows
+
+
+def write_scores(folder, topics):
+    (folder / "gold").write_text("")
+    for name, run in topics[1].items():
+        yield name, {topic: [f"{topic},{'abc'.index(documents[0]) / 4}\n"] for topic, documents in run.items()}
+
+
+@pytest.mark.parametrize(
+    ("write", "header", "metric"), [(write_trec, "", "AP"), (write_scores, "qid,score\n", "mean")], ids=["trec", "csv"]
+)
+def test_parts_of_a_run_score_as_one_file(tmp_path, topics, write, header, metric):
+    whole, parts = [], []
+    for name, rows in write(tmp_path, topics):
+        for k in range(N_FOLDS):
+            own = [*itertools.islice(rows.values(), k, None, N_FOLDS)]
+            (tmp_path / f"{name}{k}").write_text(header + "".join(itertools.chain(*own)))
+            parts.append(f"{name}={tmp_path / name}{k}")
+        (tmp_path / name).write_text(header + "".join(itertools.chain(*rows.values())))
+        whole.append(f"{name}={tmp_path / name}")
+    gold = tmp_path / "gold" if metric == "AP" else None
+    joined = read(*parts, gold=gold)
+    assert (joined.systems, joined.n_items, joined.replicates) == (("new", "old"), 12, ())
+    assert joined.scope[:2] == tuple(f"{s}: 3 files are parts of one run, joined: 12 items" for s in joined.systems)
+    [r], [expected] = (compare_all(counts, metrics=[metric]) for counts in (joined, read(*whole, gold=gold)))
+    assert (r.score_a, r.score_b, r.p_value) == (expected.score_a, expected.score_b, expected.p_value)
+    [r] = compare_all(read(*parts[:3], whole[1], gold=gold), metrics=[metric])  # of one system alone
+    assert (r.score_a, r.score_b, r.p_value) == (expected.score_a, expected.score_b, expected.p_value)
+
+
+def test_topics_that_no_part_has_count_0_or_are_left_out(tmp_path, topics):
+    names = []
+    for name, rows in write_trec(tmp_path, topics):
+        for k, own in enumerate(([*rows.values()][:5], [*rows.values()][5 : 12 - (name == "new")])):
+            (tmp_path / f"{name}{k}").write_text("".join(itertools.chain(*own)))
+            names.append(f"{name}={tmp_path / name}{k}")
+    zero, pairwise = (
+        read(*names, gold=tmp_path / "gold", options=Options(missing=missing)) for missing in ("zero", "pairwise")
+    )
+    assert (zero.n_items, zero.present) == (12, None)
+    assert pairwise.present.sum(axis=0).tolist() == [11, 12]
+    assert "new lacks 1" in zero.scope[2]
+    assert "new lacks 1" in pairwise.scope[2]
+    [of_all], [of_both] = (compare_all(counts, metrics=["AP"]) for counts in (zero, pairwise))
+    assert of_all.score_a == pytest.approx(of_both.score_a * 11 / 12)
+    with pytest.raises(InputError, match="'new'"):
+        read(*names, gold=tmp_path / "gold", options=Options(missing="error"))
+
+
+def test_runs_of_parts_are_replicates_of_joined_runs(tmp_path):
+    files = []
+    for system, seed, part in itertools.product("xy", range(2), range(3)):
+        path = tmp_path / f"{system}{seed}{part}.csv"
+        path.write_text("id,score\n" + "".join(f"{part}-{k},{(k + seed + (system == 'x')) % 4}\n" for k in range(4)))
+        files.append(f"{system}={path}")
+    counts = read(*files)
+    assert (len(counts.replicates), counts.of_one.n_items) == (2, 12)
+    with pytest.raises(InputError, match="unlike numbers of runs"):
+        read(*files[:-1])
+
+
+def test_files_with_some_common_items_are_refused_with_both_ways(tmp_path):
+    for name, ids in {"x1": "abc", "x2": "cde", "y1": "abc", "y2": "cde"}.items():
+        (tmp_path / name).write_text("id,score\n" + "".join(f"{k},1\n" for k in ids))
+    with pytest.raises(InputError, match="1 of 5 items are in both") as error:
+        read(*(f"{name[0]}={tmp_path / name}" for name in ("x1", "x2", "y1", "y2")))
+    assert "same items" in error.value.remedy
+    assert "one file" in error.value.remedy
