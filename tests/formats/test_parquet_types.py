@@ -17,7 +17,6 @@ SCORES = {
     "double": pa.array([k / 7 for k in range(N)]),
     "float": pa.array([k / 4 for k in range(N)], pa.float32()),
     "halffloat": pa.array([np.float16(k / 2) for k in range(N)], pa.float16()),
-    "bool": pa.array([k % 3 == 0 for k in range(N)]),
     "decimal": pa.array([Decimal(f"{k}.25") for k in range(N)]),
     "string": pa.array([f" {k}e-1 " for k in range(N)]),
     "dictionary": pa.array([f"0.{k % 2}" for k in range(N)]).dictionary_encode(),

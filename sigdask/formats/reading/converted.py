@@ -272,6 +272,7 @@ def _convert_workbook(
     if not any(member.filename == "xl/workbook.xml" for member in members):
         return None
     check_unpacked_size(path, XML_RATIO * sum(member.file_size for member in members), size)
+    _check_extent(path, size)
     try:
         import openpyxl
     except ImportError:
@@ -298,6 +299,28 @@ def _convert_workbook(
         return "".join(f"{' '.join(row[0].split())}\n" for row in rows).encode()
     csv.writer(output := io.StringIO(), lineterminator="\n").writerows(rows)
     return output.getvalue().encode()
+
+
+FILLED_CELL = re.compile(rb"""<(?:\w+:)?c\b[^>]*?\br=["']([A-Z]+)(\d+)["'][^>]*(?<!/)>""")
+"""Begin of a cell that is not empty, with its column and row."""
+
+
+def _check_extent(path: Path, size: int) -> None:
+    """Raise an error for a sheet with so distant cells that the rows between them would fill the memory."""
+    with zipfile.ZipFile(path) as packed:
+        for name in packed.namelist():
+            if name.startswith("xl/worksheets/sheet"):
+                places = FILLED_CELL.findall(packed.read(name))
+                width = max((_count_columns(column) for column in {column for column, _ in places}), default=0)
+                n_rows = max((int(row) for _, row in places), default=0)
+                check_unpacked_size(path, CELL_BYTES * width * n_rows, size)
+
+
+def _count_columns(letters: bytes) -> int:
+    number = 0
+    for letter in letters[:4]:
+        number = 26 * number + letter - ord("A") + 1
+    return number
 
 
 def _read_sheet(path: Path, sheet: Any, size: int) -> list[list[str]]:
