@@ -379,13 +379,12 @@ def read_table_file(path: Path, ignore: Collection[str] = (), decimal: str | Non
         return replace(_read_list(path, text), decimal=decimal)
     names, n_skipped = text.read_header()
     if get_option("header") == "no":
-        columns = text.read_columns(len(names), n_skipped=0)
-        return FileTable(path, dict(columns), text.compute_lines(columns, 1), header=False, decimal=decimal)
+        columns, lines = text.read_columns(len(names), n_skipped=0)
+        return FileTable(path, columns, lines, header=False, decimal=decimal)
     names = [UNNAMED if not k and not name and UNNAMED not in names else name for k, name in enumerate(names)]
     _check_names(path, names)
     files.check_header(path, names, ignore)
-    columns = text.read_columns(len(names), n_skipped=n_skipped)
-    lines = text.compute_lines(columns, 1 + n_skipped)
+    columns, lines = text.read_columns(len(names), n_skipped=n_skipped)
     named = {name: columns[str(k)] for k, name in enumerate(names, start=1)}
     table = FileTable(path, named, lines, decimal=decimal)
     return replace(table, nested=json_records.parse_nested_columns(table.columns))
@@ -407,9 +406,9 @@ def _read_list(path: Path, text: delimited.DelimitedText) -> FileTable:
     name = first_line[1:-1] if first_line[:1] == first_line[-1:] == '"' else first_line
     stated = get_option("header")
     has_header = not LIST_ROLES.isdisjoint(name_role(name)) if stated is None else stated == "yes"
-    column = text.read_list(is_quoted=has_header, n_skipped=int(has_header))
+    column, lines = text.read_list(is_quoted=has_header, n_skipped=int(has_header))
     if not has_header:
-        return FileTable(path, {"": column}, text.compute_lines({"": column}, 1), header=False)
+        return FileTable(path, {"": column}, lines, header=False)
     if stated is None and name in (cells := to_texts(column)):
         line = 2 + cells.tolist().index(name)
         choices = (f"a header ({spell('format', 'table:header=yes')})", f"not ({spell('format', 'table:header=no')})")
@@ -417,7 +416,7 @@ def _read_list(path: Path, text: delimited.DelimitedText) -> FileTable:
             f"the first line, {name!r}, may be the name of the column, but occurs again",
             file=path, line=line, remedy=f"say whether it is {' or '.join(choices)}",
         )  # fmt: skip
-    return FileTable(path, {name: column}, text.compute_lines({"": column}, 2))
+    return FileTable(path, {name: column}, lines)
 
 
 def _read_json(path: Path) -> FileTable:
