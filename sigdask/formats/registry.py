@@ -105,7 +105,8 @@ class Format:
         Roles of columns that it uses, and the options `label_map` and `ignore` if it uses them.
     traits : tuple of str
         "table": its reader returns the table of one file. "folders": it reads folders. "metrics": its files bring
-        metrics of their own. "columns": it has columns of scores. "detected-without-gold": it is recognised without the gold file that it needs.
+        metrics of their own. "columns": it has columns of scores. "detected-without-gold": it is recognised without
+        the gold file that it needs.
     example : str
         A minimal file.
     page : str

@@ -114,3 +114,14 @@ def test_ids_of_traces_that_no_other_file_has_name_the_column_of_items(tmp_path,
         read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
     counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=Options(columns={"item": name}))
     assert counts.n_items == 12
+
+
+@pytest.mark.parametrize("keys", ["items", "systems"])
+def test_numbers_in_objects_of_objects_are_refused_until_their_keys_are_known(tmp_path, keys):
+    items, systems = [f"q{k}" for k in range(4)], ["x", "y"]
+    outer, inner = (items, systems) if keys == "items" else (systems, items)
+    (path := tmp_path / "t.json").write_text(json.dumps({a: {b: len(a + b) / 4 for b in inner} for a in outer}))
+    with pytest.raises(InputError, match=f"table:keys={keys}"):
+        read(path)
+    counts = read(path, format=f"table:keys={keys}")
+    assert (list(counts.systems), list(counts.ids)) == (systems, items)

@@ -7,7 +7,7 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import read
+from sigdask.formats import Options, read
 
 
 def compute_exact_p(differences):
@@ -58,9 +58,7 @@ def test_repeated_problems_are_replicates(tmp_path, ids):
     ("text", "message"),
     [
         ("id,x,y\na,1,2\na,2,3\nb,3,1\n", r"t.csv, line 3: id 'a' is on line 2 already: 1 of 2 ids are repeated"),
-        ("id,prompt,x,y\na,p,1,2\na,q,2,3\nb,r,3,1\nb,r,1,1\n", r"line 3: .*the rows differ in 'prompt'"),
         ("idx,x,y\n0,1,2\n1,2,3\n0,3,1\n1,4,4\n", r"line 4: .*row numbers that start again are no ids"),
-        ("task_id,segment,x,y\nT,0,1,2\nT,1,2,3\nU,0,3,1\nU,1,4,4\n", r"Then columns={'item': 'task_id'"),
         ("id,gold,x,y\na,P,P,Q\na,Q,P,Q\nb,P,P,P\nb,P,P,P\n", r"the rows differ in 'gold'"),
     ],
 )
@@ -78,11 +76,13 @@ def test_an_uneven_number_of_samples_is_averaged_where_that_was_said(tmp_path):
     assert (result.score_a, result.score_b) == (2.25, 1.75)
 
 
-def test_ids_that_are_numbered_within_tasks_are_known_by_both(tmp_path):
+def test_ids_that_are_numbered_within_tasks_are_refused_until_it_is_said_what_they_are(tmp_path):
     (tmp_path / "t.csv").write_text("task,id,x,y\n" + "".join(f"{t},{k},{k},{k + 1}\n" for t in "ab" for k in range(3)))
-    counts = read(tmp_path / "t.csv")
+    with pytest.raises(InputError, match="rows of one 'id' differ in 'task'"):
+        read(tmp_path / "t.csv")
+    counts = read(tmp_path / "t.csv", options=Options(columns={"item": "task+id"}))
     assert list(counts.ids) == ["a/0", "a/1", "a/2", "b/0", "b/1", "b/2"]
-    assert "items are known by task+id" in counts.notices[0]
+    assert read(tmp_path / "t.csv", options=Options(columns={"item": "id"})).of_one.n_items == 3
 
 
 @pytest.mark.parametrize("text", ['{"q": "a", "r": "b", "q": "c"}', '{"q": {"p": 1}, "q": {"p": 2}}'])
