@@ -112,6 +112,14 @@ class SeveralError(InputError):
         self.parts = tuple(map(_clean, parts))
 
 
+class ColumnsError(SeveralError):
+    """Columns whose roles are not clear. The message lists them with their first values, and the ways to read them."""
+
+    def __init__(self, problem: str, columns: Sequence[str], *, file: object, remedy: str) -> None:
+        super().__init__(f"{file}: {problem}", *columns, remedy)
+        self.problem, self.file, self.remedy = problem, file, remedy
+
+
 class UnfinishedError(SigdaskError):
     """The work stopped early, for example because a cluster was lost or a task kills its workers."""
 

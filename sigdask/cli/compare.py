@@ -103,7 +103,7 @@ def read_systems(options: dict[str, Any], steps: ProgressSteps, noun: str = "sys
     noun = "metric" if format_name == "meta" else noun
     log_note(
         f"read as {format_name}: {format_count(counts.n_systems, noun)}{times}, "
-        f"{format_count(counts.of_one.n_items, 'item')}"
+        f"{format_count(counts.of_one.n_items, 'item')}{f' ({counts.roles})' if counts.roles else ''}"
     )
     if unused := _find_unused_group_file(options):
         LOG.warning(unused)

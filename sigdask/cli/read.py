@@ -11,7 +11,6 @@ import numpy as np
 from sigdask.cli.compare import read_systems
 from sigdask.cli.progress import ProgressSteps
 from sigdask.cli.streams import LOG, be_quiet, print_text
-from sigdask.formats.reading.options import ROLES, parse_columns
 from sigdask.text import format_list, make_printable
 
 if TYPE_CHECKING:
@@ -26,18 +25,19 @@ def read(**options: Any) -> None:
     be_quiet()
     defaults = {"unit": (), "metrics": (), "name": "", "by": None}
     counts = read_systems({**defaults, **options}, ProgressSteps(None))
-    for line in _describe(counts, parse_columns(options["columns"])):
+    for line in _describe(counts):
         print_text(make_printable(line), hang=10)
     for warning in counts.notices:
         LOG.warning(warning)
 
 
-def _describe(counts: Counts, columns: dict[str, str]) -> Iterator[str]:
+def _describe(counts: Counts) -> Iterator[str]:
     """Yield lines on the format, roles of columns, systems and first items."""
     data = counts.of_one
     replicates = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
     yield f"format    {counts.format}"
-    yield from (f"{role:10}column {columns[role]}" for role in ROLES if role in columns)
+    if counts.roles:
+        yield f"columns   {counts.roles}"
     yield f"systems   {counts.n_systems:,}{replicates}: {format_list([*counts.systems], MAX_SYSTEMS)}"
     yield f"items     {data.n_items:,}"
     if data.groups:

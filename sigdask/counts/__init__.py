@@ -117,6 +117,8 @@ class Counts:
         the type `ScopeNote` are moved here.
     format : str
         Format of the files that were read. Empty for data of Python, and for your own reader's.
+    roles : str
+        The column of each role, and what was left out, in words. Empty if the files have no columns.
     files : tuple of Path
         Files that were read, if folders or patterns were given.
     replicates : tuple of Counts
@@ -159,6 +161,7 @@ class Counts:
     telling: TextLookup | None = None
     scope: tuple[str, ...] = ()
     format: str = ""
+    roles: str = ""
 
     def __post_init__(self) -> None:
         checks.check_names(self.systems, minimum=1)

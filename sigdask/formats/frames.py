@@ -15,18 +15,14 @@ import numpy as np
 from sigdask import formats
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_indices, check_names, list_values
-from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
-from sigdask.counts.texts import ScopeNote, Texts
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError, explain_missing
 from sigdask.formats.reading import tables
 from sigdask.formats.reading.columns import build_numbers, build_truths, has_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
-from sigdask.formats.reading.replicates import build_score_counts
 from sigdask.formats.reading.tables import FileTable
-from sigdask.formats.tables.bookkeeping import list_unnamed_scores, select_scores
-from sigdask.formats.tables.notation import holds_scores, read_score_table
-from sigdask.formats.tables.scores import find_group_columns
+from sigdask.formats.roles import name_role
 from sigdask.options import Missing
 
 FRAME_PATH = Path("data frame")
@@ -54,10 +50,9 @@ def as_counts(
     """Return counts of item scores, or of labels.
 
     A data frame is read by the rules of a table in a file. It has one column per system, or rows of `system`, `item`
-    and `score`, or labels with a column `gold`. Instead of `score` it may have a column for each metric. A column
-    with a usual name ("id", "item", "topic", ...) holds the ids of items. Columns of texts that repeat are groups of
-    items. Counters, times and settings are left out with a warning. A mapping of names to scores, or an array, has
-    one system in each column.
+    and `score`, or labels with a column `gold`. Instead of `score` it may have a column for each metric. The names of
+    the columns say which holds the items ("id", "item", "qid", ...), units and subsets. A mapping of names to scores,
+    or an array, has one system in each column.
 
     Parameters
     ----------
@@ -115,23 +110,15 @@ def as_counts(
             name=name,
         )
         return _read_frame_table(_build_table(cells), format, reading, notes)
-    if ids is None:
-        grouping = {groups} if isinstance(groups, str) else {*(groups or ())}
-        ids = _find_id_column({column: values for column, values in cells.items() if column not in grouping})
     item_ids = _format_cells(_pop_column(cells, ids)) if isinstance(ids, str) else ids
     if isinstance(groups, str):
         groups = (groups,)
     if not isinstance(groups, Mapping):
         groups = {column: _format_cells(_pop_column(cells, column)) for column in groups or ()}
     cells = {column: values for column, values in cells.items() if column not in ignore}
-    repeated = [column for column, values in cells.items() if _is_group_column(values)]
-    groups = {**groups, **{column: _format_cells(cells.pop(column)) for column in repeated}}
-    warnings = [f"column {column!r} holds no numbers: taken as groups of items" for column in repeated]
     for column, values in cells.items():
         _check_score_column(column, values)
-    return Counts.from_scores(
-        cells, ids=item_ids, groups=groups, name=name, missing=missing or "error", warnings=warnings
-    )
+    return Counts.from_scores(cells, ids=item_ids, groups=groups, name=name, missing=missing or "error")
 
 
 def move_index(frame: Any) -> tuple[Any, str | None]:
@@ -143,60 +130,24 @@ def move_index(frame: Any) -> tuple[Any, str | None]:
     if not hasattr(frame, "reset_index") or not hasattr(index, "names"):
         return frame, None
     if not hasattr(frame, "columns"):
-        frame = frame.to_frame(frame.name if frame.name is not None else tables.SCORE_NAMES[0])
+        frame = frame.to_frame(frame.name if frame.name is not None else "score")
     names = [str(name) for name in index.names if name is not None]
     if not names and index.dtype.kind == "O" and index.is_unique:
-        names = [tables.ID_NAMES[0]]
+        names = ["item"]
     if len(names) != index.nlevels or not {*names}.isdisjoint(map(str, frame.columns)):
         return frame, None
-    aside = {*tables.SYSTEM_NAMES, *tables.SAMPLE_NAMES}
-    items = [name for name in names if name.lower() not in aside] or names
-    usual = [name for name in items if name.lower() in tables.ID_NAMES]
-    unique = [name for name in [*usual, *items] if index.get_level_values(names.index(name)).is_unique]
-    joint = ["+".join(items)] if index.is_unique else []
-    return frame.reset_index(names=names), next(iter([*unique, *joint, *usual, *items]), None)
-
-
-def _read_metric_columns(table: FileTable, names: Sequence[str], options: Options) -> Counts:
-    """Return counts of rows of system and item with a column for each metric, whose mean is its score."""
-    scores: dict[str, list[Array]] = {}
-    for name in names:
-        kept = {column: cells for column, cells in table.columns.items() if column == name or column not in names}
-        own = replace(options.with_columns(score=name), few_in_common=True, missing="pairwise")
-        with tables.provide_table(replace(table, columns=kept)):
-            counts = formats.read(Source(FRAME_PATH), format="long", options=own)
-        scores[name] = [*map(_get_scores, counts.replicates or [counts])]
-    if len({len(replicates) for replicates in scores.values()}) > 1:
-        scores = {name: [np.mean(replicates, axis=0)] for name, replicates in scores.items()}
-    notes = (*map(ScopeNote, counts.scope), *counts.warnings)
-    parts = [
-        build_score_counts(
-            dict(zip(scores, values, strict=True)),
-            counts.systems,
-            counts.ids,
-            groups=counts.groups,
-            options=options,
-            warnings=notes,
-        )
-        for values in zip(*scores.values(), strict=True)
-    ]
-    return replace(Counts.of_replicates(parts), runs=counts.runs)
-
-
-def _get_scores(counts: Counts) -> Array:
-    """Return the scores of each item and system, NaN where there is none."""
-    values = next(values for field, values in counts.fields.items() if field.startswith("score"))
-    masks = [mask for mask in (counts.present, *counts.held.values()) if mask is not None]
-    return np.where(np.logical_and.reduce(masks), values, np.nan) if masks else values
+    items = [name for name in names if "item" in name_role(name)]
+    others = [name for name in names if not name_role(name)]
+    joint = ["+".join(items or others)] if items or others else []
+    return frame.reset_index(names=names), next(iter(joint), None)
 
 
 def _is_frame(scores: Any, columns: Mapping[str, Array]) -> bool:
-    """Return whether the scores are a data frame, or a mapping with system, item and score columns."""
+    """Return whether the scores are a data frame, or a mapping with a column of items, systems or gold labels."""
     if isinstance(scores, np.ndarray) or (not isinstance(scores, Mapping) and _as_narwhals_frame(scores) is None):
         return False
-    lowered = {name.lower() for name in columns}
-    is_long = not any(map(lowered.isdisjoint, (tables.SYSTEM_NAMES, tables.ID_NAMES, tables.SCORE_NAMES)))
-    return is_long or not isinstance(scores, Mapping)
+    roles = {role for name in columns for role in name_role(name)}
+    return bool(roles & {"item", "system", "gold"}) or not isinstance(scores, Mapping)
 
 
 def _build_table(columns: Mapping[str, Array]) -> FileTable:
@@ -235,32 +186,14 @@ def _has_truths(column: Array) -> bool:
 
 
 def _read_frame_table(table: FileTable, format_: str, options: Options, notes: Sequence[str]) -> Counts:
-    """Read a table in the given layout, or in the detected one for "auto"."""
+    """Read a table in the given shape, or in the one that its columns have for "auto"."""
     layout, format_options = parse_format(format_)
     if layout not in {"auto", *FRAME_FORMATS}:
         raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(FRAME_FORMATS)}")
     options = replace(options, own=format_options, is_detected=layout == "auto")
     with tables.provide_table(table):
-        unnamed = list_unnamed_scores(table, options, holds_scores) if layout in {"auto", "long"} else []
-        metric_columns = select_scores(unnamed, options)
-        if layout == "auto" and not metric_columns:
-            layout = formats.detect_layout(table, options)
-        if layout == "wide":
-            _check_scores(table, options)
-        if metric_columns:
-            counts = _read_metric_columns(table, metric_columns, options)
-        else:
-            counts = formats.read(Source(FRAME_PATH), format=layout, options=options)
+        counts = formats.read(Source(FRAME_PATH), format=formats.TABLE if layout == "auto" else layout, options=options)
     return replace(counts, name=options.name, warnings=(*notes, *counts.warnings))
-
-
-def _check_scores(table: FileTable, options: Options) -> None:
-    """Raise an error for columns that hold neither scores nor groups."""
-    converted = read_score_table(Source(table.path), options)
-    aside = (converted.find_id_column(options), *options.groups, *find_group_columns(converted, options))
-    for name in converted.list_other_columns(*aside) if "systems" not in options.own else ():
-        if not converted.is_numeric(name) and name not in converted.nested:
-            raise _build_no_scores_error(name, "texts")
 
 
 def _extract_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Array]:
@@ -331,29 +264,6 @@ def _as_array(column: Any) -> Array:
     return array
 
 
-def _find_id_column(columns: Mapping[str, Array]) -> str | None:
-    """Return the first column with a conventional id name and unique values, or None if no column has such a name.
-
-    Raises
-    ------
-    InputError
-        Ids are repeated: several rows of one item are not separate items.
-    """
-    input_columns = [name for name in columns if name.lower() in tables.INPUT_IDS and _has_texts(columns[name])]
-    usual = [name for name in columns if name.lower() in {*tables.ID_NAMES} - tables.INPUT_IDS]
-    id_columns = [name for name in usual if columns[name].dtype.kind in "iuO"] or input_columns
-    unique = [name for name in id_columns if len(set(columns[name].tolist())) == len(columns[name])]
-    if id_columns and not unique:
-        rows: dict[Any, int] = {}
-        row, item = next((k, v) for k, v in enumerate(columns[id_columns[0]].tolist()) if rows.setdefault(v, k) != k)
-        name = id_columns[0]
-        raise InputError(
-            f"column {name!r}: id {item!r} is in rows {rows[item]} and {row}. Are they samples of one item? Then "
-            f"average them first: frame.groupby({name!r}).mean(). Is it a group of items? Then groups=[{name!r}]"
-        )
-    return next(iter(unique), None)
-
-
 def _pop_column(columns: dict[str, Array], name: str) -> Array:
     """Remove a column from the scores and return it; raise an error if there is none of that name."""
     if name not in columns:
@@ -367,14 +277,6 @@ def _format_cells(column: Array) -> list[str]:
 
 def _has_texts(column: Array) -> bool:
     return column.dtype.kind == "O" and any(isinstance(value, str) for value in column)
-
-
-def _is_group_column(column: Array) -> bool:
-    """Return whether a column holds repeating, non-numeric texts: groups of items."""
-    if not _has_texts(column):
-        return False
-    values = Factor.from_values(_format_cells(column)).levels
-    return 2 <= len(values) <= len(column) / 2 and not has_numbers(Texts.from_values(values))
 
 
 def _check_score_column(name: str, column: Array) -> None:

@@ -65,14 +65,14 @@ class Signature:
         return not self.check or bool(load_object(self.check)(sources, gold, options))
 
     def _fits_file(self, path: Path) -> bool:
-        if self.folder and not (path.is_dir() and any(path.glob(self.folder))):
-            return False
         if self.file and not fnmatch(path.name.lower(), self.file.lower()):
             return False
-        if not (self.keys or self.columns or self.line):
-            return True
         if path.is_dir():
-            return False
+            has_content = bool(self.keys or self.columns or self.line)
+            return not has_content and (not self.folder or any(path.glob(self.folder)))
+        return not self.folder and self._fits_content(path)
+
+    def _fits_content(self, path: Path) -> bool:
         if self.keys and not has_keys(read_first_record(path), self.keys):
             return False
         if self.columns and not has_columns(read_column_names(path), self.columns):
@@ -104,8 +104,8 @@ class Format:
     roles : tuple of str
         Roles of columns that it uses, and the options `label_map` and `ignore` if it uses them.
     traits : tuple of str
-        "table": its reader returns the table of one file. "folders": it reads folders. "metrics": its files bring metrics of their own. "columns": it has columns of
-        scores. "detected-without-gold": it is recognised without the gold file that it needs.
+        "table": its reader returns the table of one file. "folders": it reads folders. "metrics": its files bring
+        metrics of their own. "columns": it has columns of scores. "detected-without-gold": it is recognised without the gold file that it needs.
     example : str
         A minimal file.
     page : str

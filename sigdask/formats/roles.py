@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from sigdask.errors import InputError
+from sigdask.errors import ColumnsError, InputError
 from sigdask.interface import spell
 from sigdask.text import suggest_name
 
@@ -37,7 +37,8 @@ ROLES: dict[str, tuple[str, ...]] = {
         "score", "scores", "value", "rating", "correct", "is_correct", "passed", "success", "resolved", "acc",
         "accuracy", "balanced_accuracy", "exact_match", "em", "f1", "f1_score", "macro_f1", "micro_f1", "precision",
         "recall", "auc", "mcc", "kappa", "mae", "mse", "rmse", "brier", "log_loss", "bleu", "sacrebleu",
-        "sentence_bleu", "chrf", "chrf++", "ter", "meteor", "bertscore", "bleurt", "comet", "comet22", "cometkiwi", "xcomet", "metricx",
+        "sentence_bleu", "chrf", "chrf++", "ter", "meteor", "bertscore", "bleurt", "comet",
+        "comet22", "cometkiwi", "xcomet", "metricx",
         "rouge", "rouge1", "rouge2", "rougel", "rougelsum", "rouge_1", "rouge_2", "rouge_l", "cider", "spice", "wer",
         "cer", "mer", "per", "ap", "map", "ndcg", "mrr", "rr", "recip_rank", "rprec", "bpref", "err", "rbp", "uas",
         "las", "perplexity", "ppl", "loss", "nll", "iou", "miou", "dice", "psnr", "ssim", "mos", "pass@1", "reward",
@@ -89,6 +90,9 @@ SINGLE_ROLES = ("item", "system", "metric", "gold")
 
 UNNAMED = "Unnamed: 0"
 """Name of a column without a name, as pandas calls it."""
+
+MAX_SHOWN, MAX_CELL = 20, 30
+"""Columns, and characters of a cell, that errors show."""
 
 Part = Literal["gold", "system"]
 
@@ -238,12 +242,8 @@ def _is_index(table: NamedColumns, *, has_item: bool) -> bool:
     cells = table.columns[UNNAMED]
     if has_item or all(cell == str(k) for k, cell in enumerate(cells)):
         return True
-    raise InputError(
-        "the first column has no name. It may be the items, or the index of a data frame",
-        file=table.path,
-        found=", ".join(cells[:3]),
-        remedy=f"choose {spell('columns', f'item={UNNAMED}')} or {spell('ignore', UNNAMED)}",
-    )
+    problem = "the first column has no name. It may be the items, or the index of a data frame"
+    raise build_roles_error(table, problem, [spell("columns", f"item={UNNAMED}"), spell("ignore", UNNAMED)])
 
 
 def check_single(table: NamedColumns, columns: Sequence[str], role: str, options: Options) -> None:
@@ -254,11 +254,7 @@ def check_single(table: NamedColumns, columns: Sequence[str], role: str, options
     if role == "item":
         joint = "+".join(columns)
         ways.append(f"{spell('columns', f'item={joint}')} (both together)")
-    raise InputError(
-        f"columns {' and '.join(map(repr, columns))} may both be the {role}",
-        file=table.path,
-        remedy=f"choose {', or '.join(ways)}.\n{describe_columns(table)}",
-    )
+    raise build_roles_error(table, f"columns {' and '.join(map(repr, columns))} may both be the {role}", ways)
 
 
 def describe_columns(table: NamedColumns, n_values: int = 3) -> str:
@@ -266,10 +262,32 @@ def describe_columns(table: NamedColumns, n_values: int = 3) -> str:
     return "\n".join(_iter_column_lines(table, n_values))
 
 
-def _iter_column_lines(table: NamedColumns, n_values: int) -> Iterator[str]:
-    for column, cells in table.columns.items():
+def build_roles_error(table: NamedColumns, problem: str, ways: Sequence[str]) -> ColumnsError:
+    """Return the error for columns of unclear roles, with their first values and the ways to read them.
+
+    Parameters
+    ----------
+    table : FileTable
+        The table.
+    problem : str
+        What is unclear.
+    ways : sequence of str
+        Options that make it clear, as `spell` writes them.
+    """
+    return ColumnsError(problem, [*_iter_column_lines(table)], file=table.path, remedy=f"Choose {', or '.join(ways)}.")
+
+
+def _iter_column_lines(table: NamedColumns, n_values: int = 3) -> Iterator[str]:
+    for column in [*table.columns][:MAX_SHOWN]:
         role = f" ({roles[0]})" if (roles := name_role(column)) else ""
-        yield f"  {column or '(no name)'}{role}: {', '.join(map(str, cells[:n_values]))}, …"
+        cells = [_shorten(str(cell)) for cell in table.columns[column][:n_values]]
+        yield f"  {column or '(no name)'}{role}: {', '.join(cells)}, …"
+    if len(table.columns) > MAX_SHOWN:
+        yield f"  and {len(table.columns) - MAX_SHOWN:,} more columns"
+
+
+def _shorten(cell: str) -> str:
+    return cell if len(cell) <= MAX_CELL else f"{cell[:MAX_CELL]}…"
 
 
 def check_roles(columns: Mapping[str, str], roles: Sequence[str] = tuple(ROLES)) -> None:

@@ -20,7 +20,7 @@ from sigdask import formats
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
-from sigdask.formats import Options, Source, remember_shapes
+from sigdask.formats import Options, Source
 from sigdask.interface import use_interface
 from sigdask.io import addresses
 from sigdask.metrics import is_address
@@ -215,8 +215,7 @@ class PlanPart:
         """Return the pickled test sets up to the first that cannot be read here, as a worker process calls it."""
         collect_seldom()
         addresses.add_folder(self.folder)
-        with remember_shapes():
-            prepared = self.read()
+        prepared = self.read()
         try:
             return pickle.dumps(prepared)
         except Exception:  # noqa: BLE001  # whatever objects raise that cannot be sent

@@ -140,9 +140,7 @@ class DelimitedText:
             newlines_in_values=has_quotes,
             ignore_empty_lines=skip_blank,
         )
-        converting = arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-        )
+        converting = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
         for block_size in (BLOCK_BYTES, self.stop - self.start + 1):
             reading = arrow_csv.ReadOptions(
                 column_names=names, skip_rows=n_skipped, block_size=block_size, use_threads=False

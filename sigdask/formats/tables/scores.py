@@ -1,19 +1,17 @@
-"""Tables of scores or responses.
+"""Tables of scores in three shapes, and tables of responses.
 
-Wide tables have a column for each system, or are one file for each system. Long tables have a row for each system and
-item, in one or several files. Tables of responses say in each row whether a response is of interest, and which systems
-gave it.
+A wide table has a column for each system. A long table has a row for each system and item, in one or several files.
+Otherwise each file is one system, with columns of its scores. Which column has which role is decided by the columns'
+names (`sigdask.formats.roles`). Tables of responses say in each row whether a response is of interest, and which
+systems gave it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from operator import attrgetter
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,302 +22,307 @@ from sigdask.counts.fields import Array, Floats, LazyColumns
 from sigdask.counts.precision import ScoreMatrix
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
 from sigdask.errors import InputError, MissingColumnError
-from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
-from sigdask.formats.reading.averages_only import (
-    STEP,
-    SUMMARY_WORDS,
-    describe_summary_items,
-    is_metric_name,
-    is_summary_name,
-)
-from sigdask.formats.reading.columns import MAX_EXACT, MISSING, TypedColumn, has_numbers
-from sigdask.formats.reading.files import find_delimiter
+from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align
+from sigdask.formats.reading.columns import MAX_EXACT
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
 from sigdask.formats.reading.missing import add_missing_rows, describe_missing
-from sigdask.formats.reading.options import DEFAULTS, Options, Source, build_repeated_system_error, list_row_systems
-from sigdask.formats.reading.replicates import METRIC_COLUMNS, build_score_counts, select_one_sample
-from sigdask.formats.reading.tables import (
-    HEADER_NAMES,
-    ID_NAMES,
-    MACHINE_NAMES,
-    ROW_NAMES,
-    SAMPLE_NAMES,
-    SCORE_NAMES,
-    SYSTEM_NAMES,
-    FileTable,
-    build_header_error,
-    read_table,
-)
-from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, find_item_column, select_systems
-from sigdask.formats.tables.labels import GOLD_NAMES, PREDICTION_NAMES
-from sigdask.formats.tables.notation import convert_scores, find_row_score, read_score_table
+from sigdask.formats.reading.options import Options, Source, list_row_systems, list_system_names
+from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
+from sigdask.formats.reading.tables import FileTable, read_table
+from sigdask.formats.roles import Roles, build_roles_error, resolve_roles, split_columns
 from sigdask.interface import spell
 from sigdask.metrics import is_lower_better
-from sigdask.text import describe_items
 
 Integers = NDArray[np.intp]
 
-LEADERBOARD_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
-                           "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",
-                           "n_wins_base", "n_draws", "avg_length", "num_battles", "rating_q025", "rating_q975",
-                           "elo"})  # fmt: skip
-"""Names of columns of leaderboards, whose rows are systems."""
+TABLE_ROLES = ("score", "system", "metric", "gold", "prediction")
+"""Roles beside which a column without a role is no system."""
 
-DOUBTFUL_NAMES = frozenset({*GOLD_LIKE_NAMES, "y_true", "actual", "expected", "class", "answer", "correct", "gt",
-                            "ground_truth", "groundtruth", "ref", "mos", "confidence", "human",
-                            "human_score", "gold_score", "oracle", "best", "diff", "delta",
-                            "difference", "change", "gain", "improvement", "p", "p_value", "pvalue", "p-value",
-                            "difficulty", "year", "age", "weight"})  # fmt: skip
-"""Names of columns that rarely name a system."""
 
-SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var", " std", " sd", " se")
-"""Endings of columns that describe the scores of a system, and are not systems themselves."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreTable:
+    """A table of scores whose columns have roles.
+
+    Attributes
+    ----------
+    table : FileTable
+        The table.
+    roles : Roles
+        The roles of its columns.
+    item : str or None
+        Column of the items, or columns joined by "+". None if rows are items in their order.
+    scores : tuple of str
+        Columns of scores: of systems in a wide table, else of metrics.
+    groups : tuple of str
+        Columns of units and subsets.
+    """
+
+    table: FileTable
+    roles: Roles
+    item: str | None
+    scores: tuple[str, ...]
+    groups: tuple[str, ...]
+
+    def select_one_sample(self, options: Options, *within: str) -> ScoreTable:
+        """Return the table with the current sample of each item, if items have several rows."""
+        own = options if self.item is None else options.with_columns(item=self.item)
+        return replace(self, table=select_one_sample(self.table, self.item, own, within=within))
+
+    def get_numbers(self, column: str) -> Floats:
+        """Return a column of scores as numbers; raise an error if it is empty, or holds anything else."""
+        try:
+            numbers = np.asarray(self.table.get_numbers(column))
+        except InputError as error:
+            raise _add_ways(error, self.table, column) from None
+        if len(numbers) and np.isnan(numbers).all():
+            raise InputError(
+                f"column {column!r} has no score in any of {len(numbers):,} rows",
+                file=self.table.path,
+                remedy=f"leave it out: {spell('ignore', column)}",
+            )
+        return numbers
+
+
+def _add_ways(error: InputError, table: FileTable, column: str) -> InputError:
+    """Return an error about a cell that is no number, with the option that leaves its column out."""
+    if column not in table.columns or len(table.columns) < 3:
+        return error
+    return InputError(f"{error}. If {column!r} holds no scores, leave it out: {spell('ignore', column)}")
+
+
+def list_systems(table: FileTable, roles: Roles, options: Options) -> tuple[str, ...]:
+    """Return the columns of a wide table that are systems: those that the user names, or those without a role.
+
+    Raises
+    ------
+    InputError
+        No column is left, or the roles of other columns show that the table is not wide.
+    """
+    if requested := options.own.get("systems"):
+        columns = split_columns(requested, table.columns)
+        for column in columns:
+            table.get_column(column)
+        return columns
+    others = [column for role in (*TABLE_ROLES, "run", "text") for column in roles.columns.get(role, ())]
+    others = [column for column in others if column not in options.groups]
+    if roles.unknown and not others:
+        return roles.unknown
+    raise _build_shape_error(table, roles)
+
+
+def _build_shape_error(table: FileTable, roles: Roles) -> InputError:
+    """Return the error for one table that is neither wide nor long, with all ways to read it."""
+    unknown, scores = roles.unknown, roles.columns.get("score", ())
+    others = sorted({*roles.columns} - {"item", "unit", "subset"})
+    joint = "+".join((*unknown, *scores))
+    are_systems = f"{spell('format', f'wide:systems={joint}')} (if all are systems)"
+    ways = []
+    if unknown and others:
+        nouns = "columns" if len(unknown) > 1 else "column"
+        problem = f"{nouns} {_join(unknown)}: no role, beside columns of the roles {', '.join(others)}"
+        if len(unknown) > 1:
+            aside = " ".join(spell("ignore", name) for name in roles.list_all(*others))
+            ways.append(f"{aside} (if {_join(unknown)} are systems)")
+        elif scores and "system" not in roles:
+            ways.append(f"{spell('columns', f'system={unknown[0]}')} (if it names the system of each row)")
+        ways += [are_systems] * bool(scores)
+    elif scores:
+        problem = f"columns {_join(scores)} are scores of one system; a comparison needs two"
+        ways = [are_systems] * (len(scores) > 1)
+        names = roles.list_all("unit", "subset", "run")
+        ways += [f"{spell('columns', f'system={name}')} (if it names the system of each row)" for name in names]
+    else:
+        problem = "has no column of scores"
+    return build_roles_error(table, problem, [*ways, "a file of each system, or a column called `system`"])
+
+
+def find_group_columns(table: FileTable, options: Options) -> list[str]:
+    """Return the columns that are units or subsets by their names."""
+    return [name for name in resolve_roles(table, options).list_all("unit", "subset") if name not in options.groups]
+
+
+def _join(columns: Sequence[str]) -> str:
+    return " and ".join(map(repr, columns))
+
+
+def list_scores(table: FileTable, roles: Roles, options: Options) -> tuple[str, ...]:
+    """Return the columns of scores in a file of one system, or in a long table.
+
+    They are those that the user names, also as a metric, or those whose names are of scores, or the only column
+    without a role.
+
+    Raises
+    ------
+    InputError
+        A column has no role, or there is no column of scores.
+    """
+    named = split_columns(options.columns["score"], table.columns) if "score" in options.columns else ()
+    for column in named:
+        table.get_column(column)
+    asked = tuple(name for name in dict.fromkeys(options.metrics) if name in roles.unknown)
+    scores = named or (*roles.columns.get("score", ()), *asked)
+    unknown = [column for column in roles.unknown if column not in scores]
+    if not scores and len(unknown) == 1 and unknown[0] not in table.nested:
+        return (unknown[0],)
+    if scores and (named or asked or not unknown):
+        return scores
+    raise _build_scores_error(table, scores, unknown)
+
+
+def _build_scores_error(table: FileTable, scores: Sequence[str], unknown: Sequence[str]) -> InputError:
+    if not (scores or unknown):
+        columns = ", ".join(table.columns)
+        return InputError(
+            f"has no column of scores; columns: {columns}",
+            file=table.path,
+            remedy=f"name it: {spell('columns', 'score=COLUMN')}",
+        )
+    ways = [f"{spell('columns', f'score={column}')} (if it is the score)" for column in (*scores, *unknown)]
+    joint = "+".join((*scores, *unknown))
+    ways.append(f"{spell('columns', f'score={joint}')} (if all are scores)")
+    if scores:
+        ways.append(" ".join(spell("ignore", column) for column in unknown))
+    nouns = "column" if len(unknown) == 1 else "columns"
+    return build_roles_error(table, f"{nouns} {_join(unknown)} may be scores or not", ways)
+
+
+def open_table(source: Source, options: Options, shape: str) -> ScoreTable:
+    """Read a table of scores in one of the shapes "wide", "long" and "files" (a file is one system)."""
+    table = read_table(source.path, options.ignore, options.decimal)
+    if [*table.columns] == [""]:
+        return ScoreTable(table, Roles(), None, ("",), ())
+    roles = resolve_roles(table, options)
+    scores = list_systems(table, roles, options) if shape == "wide" else list_scores(table, roles, options)
+    groups = tuple(dict.fromkeys((*options.groups, *roles.list_all("unit", "subset"))))
+    item = options.id_column or roles.get("item")
+    return ScoreTable(table, roles, item, scores, tuple(name for name in groups if name not in scores))
 
 
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
-    """Read one table with a column for each system, or one file of scores for each system."""
-    tables = [read_score_table(source, options) for source in sources]
-    if options.score_column is not None and len(sources) == 1:
-        raise InputError(
-            f"{spell('columns', f'score={options.score_column}')} has no effect here: the table has a column for "
-            f"each system. Leave out {spell('columns', 'score=COLUMN')}. If a column names the system of each row, "
-            f"name it with {spell('columns', 'system=COLUMN')}",
-            file=tables[0].path,
-        )
-    texts = find_group_columns(tables[0], options)
-    tables = [select_one_sample(table, table.find_id_column(options), options) for table in tables]
-    further = [name for name in find_group_columns(tables[0], options) if name in texts]
-    options = replace(options, groups=(*options.groups, *further), ignore=(*options.ignore, *({*texts} - {*further})))
-    tables = add_missing_rows(tables, options)
-    ids, orders, warnings = align(tables[0], tables[1:], options)
-    score_columns: dict[str, tuple[FileTable, str, RowOrder]] = {}
-    path_by_system: dict[str, Path] = {}
-    for source, table, order in zip(sources, tables, [FILE_ORDER, *orders], strict=True):
-        columns = select_systems(table, options, table.list_system_columns(options))
-        if not table.header and len(table.columns) > 1:
-            commas = (
-                ""
-                if len(table.columns) > 2
-                else f"; or say {spell('format', 'table:decimal=,')} where commas part decimals"
+    """Read one table with a column for each system, or a file of scores for each system."""
+    shape = "wide" if len(sources) == 1 else "files"
+    opened = [open_table(source, options, shape).select_one_sample(options) for source in sources]
+    first = opened[0]
+    if shape == "wide" and len(first.scores) < 2:
+        raise _build_single_system_error(first)
+    opened, ids, orders, warnings = _align(opened, options)
+    first = opened[0]
+    groups = {name: Factor.from_values(first.table.get_column(name)) for name in first.groups}
+    rows: list[RowOrder] = [FILE_ORDER, *orders]
+    if shape == "wide":
+        cells: dict[str, tuple[ScoreTable, str, RowOrder]] = {name: (first, name, FILE_ORDER) for name in first.scores}
+        return _build_counts(cells, ids, groups, options, warnings)
+    names = list_system_names(sources)
+    metrics = tuple(dict.fromkeys(name for table in opened for name in table.scores))
+    _check_metrics(opened, metrics)
+    if len(metrics) == 1 or all(len(table.scores) == 1 for table in opened):
+        cells = {name: (table, table.scores[0], order) for name, table, order in zip(names, opened, rows, strict=True)}
+        return _build_counts(cells, ids, groups, options, warnings, metric=_name_only_metric(metrics, options))
+    matrices = {
+        metric: np.column_stack([table.get_numbers(metric)[order] for table, order in zip(opened, rows, strict=True)])
+        for metric in metrics
+    }
+    return build_score_counts(matrices, names, ids, groups=groups, options=options, warnings=warnings)
+
+
+def _align(
+    opened: Sequence[ScoreTable], options: Options
+) -> tuple[list[ScoreTable], Texts | None, list[RowOrder], list[str]]:
+    """Match the rows of all tables by the items, or by position if some table has no column of items.
+
+    The tables are returned with rows for missing items, if these are allowed.
+    """
+    item = opened[0].item
+    if item is None or any(table.item is None for table in opened):
+        if options.align == "id":
+            table = next(table.table for table in opened if table.item is None)
+            raise InputError("has no column of items", file=table.path, remedy=spell("columns", "item=COLUMN"))
+        options = replace(options.with_columns(item=None), align="position")
+        return [*opened], *align(opened[0].table, [table.table for table in opened[1:]], options)
+    tables = [
+        table.table
+        if table.item == item
+        else replace(table.table, columns={**table.table.columns, item: table.table.get_column(str(table.item))})
+        for table in opened
+    ]
+    own = options.with_columns(item=item)
+    tables = add_missing_rows(tables, own)
+    aligned = [replace(table, table=own_table) for table, own_table in zip(opened, tables, strict=True)]
+    return aligned, *align(tables[0], tables[1:], own)
+
+
+def _check_metrics(opened: Sequence[ScoreTable], metrics: Sequence[str]) -> None:
+    """Raise an error if the files of systems have different columns of scores."""
+    for table in opened:
+        if len(table.scores) < len(metrics) and max(len(other.scores) for other in opened) > 1:
+            lacking = next(metric for metric in metrics if metric not in table.scores)
+            common = [metric for metric in metrics if all(metric in other.scores for other in opened)]
+            raise InputError(
+                f"has no column of scores {lacking!r}, which other files have",
+                file=table.table.path,
+                remedy=spell("columns", f"score={'+'.join(common)}") if common else "give files with the same columns",
             )
-            raise build_header_error(table.path, table.lines[0], commas)
-        if not columns:
-            raise InputError(f"no column of scores besides ids; columns: {', '.join(table.columns)}", file=table.path)
-        for column in columns:
-            name = source.system if len(columns) == 1 < len(sources) else column
-            if source.name is not None and len(columns) > 1 < len(sources):
-                name = f"{source.name}:{column}"
-            if path_by_system.setdefault(name, table.path) != table.path:
-                raise build_repeated_system_error(table.path, name, path_by_system[name])
-            score_columns[name or source.system] = table, column, order
-    if len(score_columns) < 2 and len(sources) == 1:
-        raise _build_single_system_error(tables[0], next(iter(score_columns)), texts, options)
+
+
+def _name_only_metric(columns: Sequence[str], options: Options) -> str:
+    """Return the name of the metric of a single column of scores, "" for a mean that is the better the higher."""
+    name = columns[0]
+    return name if len(columns) == 1 and (is_lower_better(name) or name in options.metrics) else ""
+
+
+def _build_counts(
+    cells: Mapping[str, tuple[ScoreTable, str, RowOrder]],
+    ids: Texts | None,
+    groups: Mapping[str, Factor],
+    options: Options,
+    warnings: Sequence[str],
+    metric: str = "",
+) -> Counts:
+    """Return counts of one score of each system, whose columns are read when they are needed."""
 
     def read_scores(system: str) -> Floats:
-        table, column, order = score_columns[system]
+        table, column, order = cells[system]
         return np.asarray(table.get_numbers(column)[order])
 
-    scores = ScoreMatrix.from_scores(LazyColumns([*score_columns], read_scores))
-    groups = get_group_columns(tables[0], options)
-    warnings += [
-        f"{table.path}: column {name!r} counts the rows: taken for their ids or left out, no system"
-        for table in tables
-        for name in table.list_row_columns()
-        if name.lower() not in ID_NAMES and not ROW_NAMES.fullmatch(name)
-    ]
-    warnings += [describe_groups(name, [table.columns.get(name, ()) for table in tables]) for name in further]
-    is_answered = any(":better=" in name for name in options.metrics)
-    doubts = _describe_doubts(tables, scores, ids)
-    warnings += [ScopeNote(doubt) for doubt in doubts if not (is_answered and ":better=" in doubt)]
-    warnings += describe_missing(scores.present, [*score_columns], options)
+    if metric:
+        matrix = np.column_stack([read_scores(system) for system in cells]).astype(np.float64)
+        return build_score_counts({metric: matrix}, [*cells], ids, groups=groups, options=options, warnings=warnings)
+    scores = ScoreMatrix.from_scores(LazyColumns([*cells], read_scores))
+    path = next(iter(cells.values()))[0].table.path
     return Counts.from_scores(
         scores,
         ids=ids,
         groups=groups,
         missing=options.missing_policy,
         few_in_common=options.few_in_common,
-        warnings=warnings,
+        warnings=[
+            *warnings,
+            *_describe_doubts(path, scores, options),
+            *describe_missing(scores.present, [*cells], options),
+        ],
     )
 
 
-PLAIN_ID = re.compile(r"(?=.*0)[A-Za-z0][A-Za-z0_.:/-]*")
-"""Pattern of an id that needs no conversion: one word with a digit, so no missing value."""
-
-ROLE_NAMES = frozenset({*SYSTEM_NAMES, *SAMPLE_NAMES, *SCORE_NAMES, *GOLD_NAMES, *PREDICTION_NAMES, *ENTRY_NAMES,
-                        *GOLD_LIKE_NAMES, *ID_NAMES})  # fmt: skip
-"""Names of columns whose role depends on their cells."""
-
-FREE_OPTIONS = ("name", "metrics", "missing", "few_in_common", "is_detected")
-"""Options that do not affect the roles of columns."""
-
-FIXED_OPTIONS = tuple(name for name in Options.__slots__ if name not in FREE_OPTIONS)
-ITEM_NAMES = (HEADER_NAMES & {*ID_NAMES}) - MACHINE_NAMES
-"""Names of columns that certainly hold ids."""
-
-MAX_SCORE = 1e8
-"""A column with larger numbers may hold times."""
-
-
-def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> Counts | None:
-    """Read the text of a score table that can be read in one way only: a column of ids, and columns of varying scores.
-
-    Parameters
-    ----------
-    text : str
-        All of the table, with line feeds.
-    shapes : collection of str
-        The shapes of its rows, in which each number is written as 0, and some words as a.
-    options : Options
-        Options of reading.
-
-    Returns
-    -------
-    Counts or None
-        None if cells must be inspected to recognize ids, groups, summaries and bookkeeping.
-    """
-    header, _, body = text.partition("\n")
-    delimiter = find_delimiter(header)
-    names = header.split(delimiter)
-    if delimiter is None or not body or not text.isascii() or not _have_fixed_roles(names, options):
-        return None
-    for shape in shapes:
-        id_shape, *number_shapes = shape.split(delimiter)
-        if len(number_shapes) != len(names) - 1 or PLAIN_ID.fullmatch(id_shape) is None:
-            return None
-    cells = body.replace("\n", delimiter).split(delimiter)
-    lowered = body.lower()
-    may_sum_up = any(word in lowered for word in SUMMARY_WORDS)
-    if may_sum_up and any(map(is_summary_name, cells[:: len(names)])):
-        return None
-    scores = np.array([[*map(float, cells[k :: len(names)])] for k in range(1, len(names))])
-    steps = np.diff(scores)
-    if len(scores) > scores.shape[1] or (steps == steps[:, :1]).all(axis=1).any() or np.abs(scores).max() >= MAX_SCORE:
-        return None
-    return Counts.from_scores(
-        dict(zip(names[1:], scores, strict=True)),
-        ids=_share_ids(tuple(cells[:: len(names)])),
-        name=options.name,
-        missing=options.missing_policy,
-        few_in_common=options.few_in_common,
-    )
-
-
-@lru_cache(16)
-def _share_ids(ids: tuple[str, ...]) -> Texts:
-    """Return a column of ids, the same one for tables with the same ids, so that it is checked and sent once."""
-    return Texts.from_values(ids)
-
-
-def _have_fixed_roles(names: Sequence[str], options: Options) -> bool:
-    """Return whether names and options leave no doubt that the first column holds ids, and the others scores."""
-    return _get_fixed_options(options) == _get_fixed_options(DEFAULTS) and _have_plain_roles(tuple(names))
-
-
-_get_fixed_options = attrgetter(*FIXED_OPTIONS)
-
-
-@lru_cache(16)
-def _have_plain_roles(names: tuple[str, ...]) -> bool:
-    id_name, *systems = map(str.lower, names)
-    return (
-        len(systems) > 1
-        and id_name in ITEM_NAMES
-        and ROLE_NAMES.isdisjoint(systems)
-        and not any(is_summary_name(name) or STEP.fullmatch(name) or ROW_NAMES.fullmatch(name) for name in systems)
-    )
-
-
-def are_same_scores(first: Counts, second: Counts) -> bool:
-    """Return whether scores were read alike, without groups and missing scores."""
-    return (
-        first.systems == second.systems
-        and first.ids == second.ids
-        and first.notices == second.notices
-        and not any((second.groups, second.files, second.replicates))
-        and second.present is None
-        and second.fields.keys() == first.fields.keys()
-        and all(np.array_equal(first.field(name), second.field(name)) for name in first.fields)
-    )
-
-
-def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str], options: Options) -> InputError:
-    """Return the error for a table with only one score column, with advice on its other columns."""
-    left_out = "".join(f"; {note}" for note in table.notes if "left out as no" in note)
-    columns = ", ".join(read_table(table.path, decimal=options.decimal).columns)  # ignored columns too
-    group_names = " or ".join(map(repr, groups))
-    remedy = f"Then call that column 'system' (or say {spell('columns', 'system=COLUMN')})."
-    advice = f" Are systems named in {group_names}? {remedy}" if groups else ""
-    return InputError(
-        "a comparison needs two systems or more, found only "
-        f"{name!r}{columns and '; columns: '}{columns}{left_out}.{advice} Give the scores of at least two systems",
-        file=table.path,
-    )
-
-
-def _describe_doubts(tables: Sequence[FileTable], scores: Mapping[str, Floats], ids: Texts | None) -> Iterator[str]:
-    """Yield notes on columns that may not be scores of items, and on rows that may not be items."""
-    path = tables[0].path
-    summary = [name for name in scores if name.lower() in LEADERBOARD_NAMES]
-    if len(summary) > 1:
-        examples = ", ".join(summary[:3])
-        yield f"{path}: columns {examples} look like a summary with one row per system; rows are taken for items"
-        return
-    yield from _describe_doubtful_names(path, [*scores], ids or ())
-    named_by = {"file's name says": [table.path.name for table in tables], "systems' names say": [*scores]}
-    lower = next((says for says, names in named_by.items() if all(map(is_lower_better, names))), None)
-    if lower:
-        yield f"{path}: higher is taken as better. Is lower better, as the {lower}? Then -m mean:better=lower"
-    if all(map(is_metric_name, scores)) and (len(tables) == 1 or len(scores) > len(tables)):
-        hint = "if they are metrics, add a column `system` that names the system of each row"
-        yield f"{path}: the columns are called like metrics, but are taken for systems; {hint}"
+def _describe_doubts(path: Path, scores: Mapping[str, Floats], options: Options) -> Iterator[ScopeNote]:
+    """Yield notes on the direction of scores, and on numbers that floats cannot hold."""
+    named = {"file's name says": [path.name], "systems' names say": [*scores]}
+    lower = next((says for says, names in named.items() if all(map(is_lower_better, names))), None)
+    if lower and not any(":better=" in name for name in options.metrics):
+        yield ScopeNote(
+            f"{path}: higher is taken as better. Is lower better, as the {lower}? Then -m mean:better=lower"
+        )
     if any(np.fmax.reduce(np.abs(column), initial=0) > MAX_EXACT for column in scores.values()):
-        yield f"{path}: scores exceed 2^53, so that their last digits are lost: subtract a number from all of them"
+        yield ScopeNote(
+            f"{path}: scores exceed 2^53, so that their last digits are lost: subtract a number from all of them"
+        )
 
 
-def _describe_doubtful_names(path: object, names: Sequence[str], ids: Sequence[str]) -> Iterator[str]:
-    for name in names:
-        if name.lower() in DOUBTFUL_NAMES or name.lower().endswith(SPREAD_ENDINGS) or is_summary_name(name):
-            yield f"{path}: column {name!r} is taken for a system's scores; if it is none, {spell('ignore', name)}"
-    yield from (f"{path}: {note}" for note in describe_summary_items(ids))
-
-
-DOCUMENT_NAMES = frozenset({"doc", "document", "docid", "doc_id", "document_id"})
-"""Names of columns that group items although they may hold numbers."""
-
-
-def describe_groups(name: str, columns: Sequence[Any]) -> str:
-    """Return the sentence that a column, one in each table, was taken as groups of items."""
-    column, *others = columns
-    if name.lower() in LABEL_NAMES and any([*other] != [*column] for other in others):  # labels that systems gave
-        hint = f"If scores are confidences in these labels, give {spell('gold', 'FILE')} with the right ones"
-        return ScopeNote(f"column {name!r} holds labels, taken as groups of items. {hint}")
-    has_no_numbers = name.lower() not in DOCUMENT_NAMES or not has_numbers(Texts.from_values(column[:1]))
-    return f"column {name!r}{' holds no numbers' * has_no_numbers}: taken as groups of items"
-
-
-LABEL_NAMES = frozenset({*GOLD_LIKE_NAMES, *PREDICTION_NAMES} - {"system", "output"})
-"""Names of columns of labels, whose scores may be a classifier's confidences."""
-
-
-def find_group_columns(table: FileTable, options: Options) -> list[str]:
-    """Return the columns that group items: repeating texts, some of which may be missing, or numbers of documents."""
-    groups: list[str] = []
-    if "systems" in options.own:
-        return groups
-    for name in table.list_system_columns(options, *table.nested):
-        cells = table.columns[name]
-        if name.lower() in DOCUMENT_NAMES:
-            groups += [name] * (2 <= len(Factor.from_values(cells).levels) <= table.n_rows / 2)
-            continue
-        if isinstance(cells, TypedColumn) and cells.is_numeric:
-            continue
-        first = Texts.from_values(cells[:1])  # so that only one cell of a typed column becomes text
-        if first[0] not in MISSING and has_numbers(first):
-            continue
-        values = [value for value in Factor.from_values(cells).levels.tolist() if value not in MISSING]
-        if 2 <= len(values) <= table.n_rows / 2 and not has_numbers(Texts.from_values(values)):
-            groups.append(name)
-    return groups
+def _build_single_system_error(table: ScoreTable) -> InputError:
+    """Return the error for a wide table with one column of scores."""
+    ways = [spell("columns", f"system={name}") for name in (*table.groups, *table.roles.left_out)]
+    ways = [f"{way} (if it names the system of each row)" for way in ways]
+    problem = f"a comparison needs two systems or more, found only {table.scores[0] or 'one column of scores'!r}"
+    return build_roles_error(table.table, problem, [*ways, "scores of at least two systems, in columns or in files"])
 
 
 TRUE_WORDS = frozenset({"1", "true", "yes", "x", "1.0"})
@@ -339,16 +342,23 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
         remedy = f"give {spell('gold', 'FILE')} (the right ids), or one table with a column per system"
         raise InputError(f"format responses: several files and no gold list; {remedy}")
     table = read_table(sources[0].path, options.ignore)
-    names = ("gold", "of_interest", "correct")
-    name = table.require_column(options.gold_column, names, "column 'gold'", f"{spell('columns', 'gold=COLUMN')}")
-    table = select_one_sample(table, table.find_id_column(options), options, gold=name)
-    is_of_interest = parse_truths(table, name)
-    systems = table.list_system_columns(options, name)
+    roles = resolve_roles(table, options)
+    name, item = roles.get("gold"), options.id_column or roles.get("item")
+    if name is None:
+        raise table.build_column_error(
+            "no column says which responses are of interest", spell("columns", "gold=COLUMN")
+        )
+    own = options.with_columns(item=item) if item else replace(options, align="position")
+    table = select_one_sample(table, item, own, gold=name)
+    systems = roles.list_all("prediction") or roles.unknown
+    if "systems" in options.own:
+        systems = split_columns(options.own["systems"], table.columns)
+    groups = tuple(dict.fromkeys((*options.groups, *roles.list_all("unit", "subset"))))
     return Counts.from_responses(
-        is_of_interest,
+        parse_truths(table, name),
         {system: parse_truths(table, system) for system in systems},
-        ids=table.get_ids(options),
-        groups=get_group_columns(table, options),
+        ids=table.get_ids(own),
+        groups={group: Factor.from_values(table.get_column(group)) for group in groups},
         warnings=table.notes,
     )
 
@@ -360,119 +370,119 @@ def parse_truths(table: FileTable, name: str) -> list[bool]:
         if cell not in TRUE_WORDS and cell not in FALSE_WORDS:
             raise InputError(
                 f"{table.path}, line {line_number}, column {name!r}: found {cell!r}, expected 1 or 0 (true/false, "
-                f"yes/no, x); if the column is none of responses, leave it out with {spell('ignore')}"
+                f"yes/no, x); if the column is none of responses, leave it out with {spell('ignore', name)}"
             )
     return [cell in TRUE_WORDS for cell in cells]
 
 
 def _read_ids(options: Options, path: Path) -> frozenset[str]:
     table = read_table(path, options.ignore)
-    name = table.find_id_column(options) or next(iter(table.columns))
+    name = options.id_column or resolve_roles(table, options).get("item") or next(iter(table.columns))
     return frozenset(table.get_ids(replace(options.with_columns(item=name), align="id")) or ())
-
-
-def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
-    """Read rows of system, item and score."""
-    files = [_read_long_file(source, options) for source in sources]
-    systems, system_codes = _number_systems(files, sources)
-    items = Factor.from_values(join_columns([file.items for file in files]))
-    parts_by_group = zip(*(file.groups for file in files), strict=True)
-    groups = [Factor.from_values(join_columns(list(parts))) for parts in parts_by_group]
-    item_order, first_rows = items.first_occurrences
-    metrics, codes = _number_metrics(files, system_codes, len(systems), items, options.metrics)
-    _check_long_rows(files, systems * len(metrics), codes, items, groups)
-    columns = [f"{metric}\0{system}" if metric else system for metric in metrics for system in systems]
-    scores = _build_long_scores(columns, codes, items, [file.scores for file in files])
-    ids = items.levels[item_order]
-    rows = first_rows[item_order]
-    item_groups = {name: column[rows] for name, column in zip(options.groups, groups, strict=True)}
-    warnings = [
-        *(note for file in files for note in file.table.notes),
-        *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in describe_summary_items(ids)),
-    ]
-    score_names = {file.score for file in files}
-    if metrics == [""] and len(score_names) == 1 and is_lower_better(*score_names):
-        metrics = [*score_names]
-    if metrics != [""]:
-        matrix = np.column_stack([*scores.values()]).astype(np.float64)
-        matrices = dict(zip(metrics, np.split(matrix, len(metrics), axis=1), strict=True))
-        return build_score_counts(matrices, systems, ids, groups=item_groups, options=options, warnings=warnings)
-    return Counts.from_scores(
-        scores,
-        ids=ids,
-        groups=item_groups,
-        missing=options.missing_policy,
-        few_in_common=options.few_in_common,
-        warnings=warnings,
-    )
 
 
 @dataclass(frozen=True, slots=True)
 class _LongFile:
-    """A table of rows of system, item and score, and its columns that are read."""
+    """The columns of a table of rows of system, item and scores."""
 
     table: FileTable
-    groups: list[Texts]
+    groups: Mapping[str, Texts]
     systems: Factor
     items: Texts
-    scores: Array
+    scores: Mapping[str, Array]
     metrics: Factor | None
-    score: str
 
 
-def _find_metric_column(table: FileTable, *aside: str) -> str | None:
-    """Return the column that names the metric of each row's score, or None."""
-    names = (name for name in table.list_other_columns(*aside, *table.nested) if name.lower() in METRIC_COLUMNS)
-    return next((name for name in names if not table.is_numeric(name)), None)
-
-
-def _number_metrics(
-    files: Sequence[_LongFile], system_codes: Integers, n_systems: int, items: Factor, requested: Sequence[str]
-) -> tuple[list[str], Integers]:
-    """Return the metrics that rows name ("" if none does), and the number of each row's pair of metric and system.
-
-    A column with one value for each item describes items, unless a value is requested or says that lower is better.
-    """
-    if all(file.metrics is None for file in files):
-        return [""], system_codes
-    cells = [file.metrics or Factor.from_values(["score"] * len(file.items)) for file in files]
-    metrics = Factor.from_values(join_columns([Texts.from_values(column.tolist()) for column in cells]))
-    n_cells = len(np.unique(items.codes * np.int64(len(metrics.levels)) + metrics.codes))
-    if n_cells == len(items.levels) and not any(name in requested or is_lower_better(name) for name in metrics.levels):
-        return [""], system_codes
-    return metrics.levels.tolist(), metrics.codes.astype(np.intp) * n_systems + system_codes
+def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
+    """Read rows of system, item and scores: a column for each metric, or a column that names the metric of a row."""
+    files = [_read_long_file(source, options) for source in sources]
+    systems, system_codes = _number_systems(files, sources)
+    items = Factor.from_values(join_columns([file.items for file in files]))
+    group_names = tuple(dict.fromkeys(name for file in files for name in file.groups))
+    groups = [Factor.from_values(join_columns([_get_group(file, name) for file in files])) for name in group_names]
+    columns = tuple(dict.fromkeys(name for file in files for name in file.scores))
+    row_metrics = _join_metrics(files)
+    n_metrics = 1 if row_metrics is None else len(row_metrics.levels)
+    codes = system_codes if row_metrics is None else row_metrics.codes.astype(np.intp) * len(systems) + system_codes
+    _check_long_rows(files, systems * n_metrics, codes, items, groups)
+    item_order, first_rows = items.first_occurrences
+    rows = first_rows[item_order]
+    item_groups = {name: column[rows] for name, column in zip(group_names, groups, strict=True)}
+    ids, warnings = items.levels[item_order], [note for file in files for note in file.table.notes]
+    metrics = columns if row_metrics is None else [*row_metrics.levels.tolist()]
+    keys = [f"{metric}\0{system}" for metric in metrics for system in systems]
+    values = [[_get_scores(file, column) for file in files] for column in columns]
+    blocks = (
+        [_build_long_scores(keys, codes, items, values[0])]
+        if row_metrics is not None
+        else [_build_long_scores(systems, codes, items, column_values) for column_values in values]
+    )
+    if len(metrics) == 1 and row_metrics is None and not _name_only_metric(metrics, options):
+        scores = ScoreMatrix.from_scores(blocks[0])
+        return Counts.from_scores(
+            scores,
+            ids=ids,
+            groups=item_groups,
+            missing=options.missing_policy,
+            few_in_common=options.few_in_common,
+            warnings=[*warnings, *describe_missing(scores.present, systems, options)],
+        )
+    columns_of_scores = [column for block in blocks for column in block.values()]
+    matrix = np.column_stack(columns_of_scores).astype(np.float64)
+    matrices = dict(zip(metrics, np.split(matrix, len(metrics), axis=1), strict=True))
+    return build_score_counts(matrices, systems, ids, groups=item_groups, options=options, warnings=warnings)
 
 
 def _read_long_file(source: Source, options: Options) -> _LongFile:
-    table = read_table(source.path, options.ignore, options.decimal)
-    roles = {}
-    unnamed = find_row_score(table, options)
-    item = find_item_column(table, options) if unnamed else options.id_column
-    for role, requested, names, option in (
-        ("system", options.system_column, SYSTEM_NAMES, f"{spell('columns', 'system=COLUMN')}"),
-        ("item", item, ID_NAMES, f"{spell('columns', 'item=COLUMN')}"),
-        ("score", options.score_column or unnamed, SCORE_NAMES, f"{spell('columns', 'score=COLUMN')}"),
-    ):
-        roles[role] = table.require_column(requested, names, f"{role} column", option)
-    table = convert_scores(table, options, [roles["score"]])
-    metric = _find_metric_column(table, *roles.values(), *options.groups, *options.ignore)
-    table = select_one_sample(table, roles["item"], options, within=[roles["system"], *([metric] if metric else [])])
-    others = table.list_other_columns(*roles.values(), *options.groups, *options.ignore, *table.nested)
-    omitted = [name for name in others if table.is_numeric(name)]
-    if omitted or unnamed:
-        note = f"{table.path}: {roles['score']!r} is compared"
-        note += f"; {describe_items(omitted, 'column')} left out" if omitted else ""
-        note += f" ({spell('columns', 'score=COLUMN')} chooses another)"
-        table = replace(table, notes=[*table.notes, ScopeNote(note)])
+    opened = open_table(source, options, "long")
+    roles, item = opened.roles, opened.item
+    system = options.system_column or roles.get("system")
+    for role, column in (("system", system), ("item", item)):
+        if column is None:
+            ways = [spell("columns", f"{role}={name}") for name in (*roles.unknown, *roles.list_all("unit", "run"))]
+            problem = f"rows of system, item and score need a column of the role {role}"
+            raise build_roles_error(opened.table, problem, ways or [spell("columns", f"{role}=COLUMN")])
+    assert system is not None
+    metric = roles.get("metric")
+    if metric is not None and len(opened.scores) > 1:
+        joined = " or ".join(spell("columns", f"score={name}") for name in opened.scores)
+        raise InputError(
+            f"column {metric!r} names the metric of each row, but {_join(opened.scores)} are scores",
+            file=source.path,
+            remedy=f"choose {joined}, or {spell('ignore', metric)}",
+        )
+    opened = opened.select_one_sample(options, system, *([metric] if metric else []))
+    table = opened.table
     return _LongFile(
         table,
-        [Texts.from_values(table.get_column(name)) for name in options.groups],
-        Factor.from_values(table.get_column(roles["system"])),
-        Texts.from_values(table.get_column(roles["item"])),
-        table.get_numbers(roles["score"]),
+        {name: Texts.from_values(table.get_column(name)) for name in opened.groups if name not in {system, item}},
+        Factor.from_values(table.get_column(system)),
+        Texts.from_values(table.get_column(str(item))),
+        {name: opened.get_numbers(name) for name in opened.scores},
         Factor.from_values(table.get_column(metric)) if metric else None,
-        roles["score"],
     )
+
+
+def _get_group(file: _LongFile, name: str) -> Texts:
+    return file.groups[name] if name in file.groups else Texts.from_values(file.table.get_column(name))
+
+
+def _get_scores(file: _LongFile, column: str) -> Array:
+    if column in file.scores:
+        return file.scores[column]
+    raise InputError(
+        f"has no column of scores {column!r}, which another file has",
+        file=file.table.path,
+        remedy="give files with the same columns",
+    )
+
+
+def _join_metrics(files: Sequence[_LongFile]) -> Factor | None:
+    """Return the metric of each row, or None if no row names one."""
+    if all(file.metrics is None for file in files):
+        return None
+    cells = [file.metrics or Factor.from_values([next(iter(file.scores))] * len(file.items)) for file in files]
+    return Factor.from_values(join_columns([Texts.from_values(column.tolist()) for column in cells]))
 
 
 def _number_systems(files: Sequence[_LongFile], sources: Sequence[Source]) -> tuple[list[str], Integers]:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from sigdask import formats
 from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.pairs import bind_metric, list_pairs
 from sigdask.analysis.comparison.study import Study
@@ -56,9 +55,8 @@ def check_plan_data(plan: Plan, tell: ProgressCallback | None = None) -> list[Pl
     )
     compared: dict[str, Sequence[str]] = {}
     check = partial(_check_test_set, plan, source, compared, complaints)
-    with formats.remember_shapes():
-        prepared_sets = prepare_sets(plan, plan.test_sets, plan.comparison["workers"], _prepare_if_valid)
-        sizes = [*map(check, range(len(plan.test_sets)), prepared_sets)]  # a loop would keep a set too long
+    prepared_sets = prepare_sets(plan, plan.test_sets, plan.comparison["workers"], _prepare_if_valid)
+    sizes = [*map(check, range(len(plan.test_sets)), prepared_sets)]  # a loop would keep a set too long
     for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
         names = {*rule.test_sets} or {test_set.name for test_set in plan.test_sets}
         if names <= compared.keys():  # all test sets could be read

@@ -26,7 +26,6 @@ from sigdask.counts.fields import Integers
 from sigdask.execution.clusters import ClusterLike, count_cores
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress
-from sigdask.formats import remember_shapes
 from sigdask.formats.reading.files import report_whole
 from sigdask.io import addresses
 from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics
@@ -232,8 +231,7 @@ def read_batches(
     """
     addresses.add_folder(plan.path.parent)
     test_sets = [test_set for test_set in plan.test_sets if test_set.name not in unread]
-    with remember_shapes():
-        prepared_sets = [*prepare_sets(plan, test_sets, workers, prepare_set)]
+    prepared_sets = [*prepare_sets(plan, test_sets, workers, prepare_set)]
     states |= {test_set.name: p.state for test_set, p in zip(test_sets, prepared_sets, strict=True)}
     pairs = zip(test_sets, prepared_sets, strict=True)
     incomplete = [(test_set, p.counts) for test_set, p in pairs if p.study is None]

@@ -1,0 +1,228 @@
+"""Find the format of files, from their signatures, from the roles of their columns, and from the metrics.
+
+All declared signatures are looked at, and exactly one format must fit. There is no order in which formats are tried.
+Files without a signature are tables, whose shape follows from the roles of their columns, or lists of one value per
+line, of which the metric says what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sigdask import metrics
+from sigdask.errors import InputError, RefusedFileError, UnknownFormatError
+from sigdask.formats.reading import files, json_records
+from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.tables import FileTable, read_table
+from sigdask.formats.registry import FORMATS, FORMATS_BY_METRIC, REFERENCES
+from sigdask.formats.roles import Roles, build_roles_error, describe_columns, name_role, resolve_roles
+from sigdask.interface import spell
+from sigdask.metrics import retrieval
+from sigdask.metrics.agreement import PREFIX
+from sigdask.text import format_list
+
+TABLE = "table"
+"""Format that stands for the shape of a table, which the roles of its columns decide."""
+
+CASEFOLDED_METRICS = frozenset(map(str.casefold, metrics.METRICS))
+
+LINE_FORMATS = {"segments": "translations", "speech": "transcripts", "labels": "labels", "numbers": "numbers"}
+"""Formats of lists of one value per line beside a gold file, with what the lines then are."""
+
+
+def resolve_format(sources: Sequence[Source], gold: Path | None, options: Options, requested: str = "auto") -> str:
+    """Return the one format that fits files.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Files, one of each system.
+    gold : Path, optional
+        Gold-standard file.
+    options : Options
+        Options of reading; their metrics may decide between formats.
+    requested : {"auto", "table"}
+        Whether only the shapes of tables are considered.
+
+    Raises
+    ------
+    InputError
+        No format fits, or several.
+    """
+    if options.metrics and all(name.startswith(PREFIX) for name in options.metrics):
+        return "meta"
+    if requested == TABLE:
+        return _resolve_table(sources, gold, options)
+    if options.references:
+        return "segments"
+    return _resolve_detected(sources, gold, options)
+
+
+def _resolve_detected(sources: Sequence[Source], gold: Path | None, options: Options) -> str:
+    """Return the format whose signature fits, or that the metric implies, or the shape of a table."""
+    by_metric = {name for metric in options.metrics if (name := find_metric_format(metric))} if gold else set()
+    fitting = _list_fitting(sources, gold, options)
+    if len(fitting) > 1 and by_metric & {*fitting}:
+        fitting = [name for name in fitting if name in by_metric]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        ways = ", or ".join(f"{spell('format', name)} ({FORMATS[name].help})" for name in fitting)
+        raise InputError(f"fits the formats {format_list(fitting)}", file=sources[0].path, remedy=f"choose {ways}")
+    if gold is not None and all(map(is_list, (gold, *(source.path for source in sources)))):
+        return _resolve_lists(sources, gold, options, by_metric)
+    if len(by_metric) == 1 and gold is not None:
+        return by_metric.pop()
+    return _resolve_table(sources, gold, options)
+
+
+def _list_fitting(sources: Sequence[Source], gold: Path | None, options: Options) -> list[str]:
+    """Return the formats whose signatures fit; an error that one raises counts if no other fits."""
+    fitting, first_error = [], None
+    for name, declared in FORMATS.items():
+        if declared.can_be_detected(gold):
+            try:
+                fitting += [name] * declared.fits(sources, gold, options)
+            except InputError as error:
+                first_error = first_error or error
+    if first_error is not None and not fitting:
+        raise first_error
+    return fitting
+
+
+def find_metric_format(name: str) -> str | None:
+    """Return the one format that has a metric if there is a gold file, or None."""
+    try:
+        base = metrics.Spec.parse(name).base.casefold()
+        if base in FORMATS_BY_METRIC or base in CASEFOLDED_METRICS:
+            return FORMATS_BY_METRIC.get(base)
+        return "trec" if retrieval.find_measure(name) is not None else None
+    except InputError:  # a metric of the user's own, or a name that is none
+        return None
+
+
+def is_list(path: Path) -> bool:
+    """Return whether a file holds lines of text, rather than columns or JSON: no column is named, nor tabs align."""
+    if path.is_dir() or files.is_parquet(path) or path.suffix.lower() in {".csv", ".tsv"}:
+        return False
+    if not (lines := [line for line in files.read_head_lines(path)[:20] if line.strip()]):
+        return False
+    if lines[0].lstrip()[:1] in "{[" and json_records.is_json(path):
+        return False
+    names = files.parse_header(lines[0])
+    return len(names) < 2 or not ("\t" in lines[0] or any(map(name_role, names)))
+
+
+def _resolve_lists(sources: Sequence[Source], gold: Path, options: Options, by_metric: set[str]) -> str:
+    """Return the format of lists, which the metric decides."""
+    if options.documents is not None and not options.metrics:
+        return "segments"
+    known = by_metric or {"labels" for name in options.metrics if find_metric_format(name) is None}
+    if len(known) == 1:
+        return known.pop()
+    if known:
+        raise InputError(
+            f"metrics {format_list([*options.metrics])} need different formats ({format_list(sorted(known))})",
+            remedy="compare them one after the other",
+        )
+    names = [
+        name_role(files.parse_header((files.read_head_lines(path) or [""])[0])[0]) for path in (gold, sources[0].path)
+    ]
+    if any({"gold", "prediction"} & {*roles} for roles in names):
+        return "labels"
+    ways = [f"{spell('format', name)} (they are {what})" for name, what in LINE_FORMATS.items()]
+    raise InputError(
+        "files of one value per line may be labels, numbers or texts; a metric decides",
+        file=gold,
+        remedy=f"give {spell('metrics', 'BLEU')}, {spell('metrics', 'WER')} or {spell('metrics', 'accuracy')}, or say "
+        f"{', or '.join(ways)}",
+    )
+
+
+def _resolve_table(sources: Sequence[Source], gold: Path | None, options: Options) -> str:
+    """Return the shape of tables, by the roles of the columns of the first one."""
+    numbers = any(find_metric_format(name) == "numbers" for name in options.metrics)
+    if gold is not None:
+        return "numbers" if numbers else "labels"
+    table = _read_table(sources[0].path, options)
+    if len(table.columns) == 1 and not table.header:
+        return "wide"
+    roles = resolve_roles(table, options)
+    if "gold" in roles and "system" not in roles and len(sources) == 1 and _is_of_interest(roles):
+        return "responses"
+    if "gold" in roles and "metric" not in roles:
+        return "numbers" if numbers and not {*options.metrics} & {*table.columns} else "labels"
+    if "system" in roles:
+        return "long"
+    if "prediction" in roles and len(roles.columns["prediction"]) + len(roles.unknown) > 0 and "score" not in roles:
+        raise _build_gold_error(table, roles)
+    if "score" in roles or len(sources) > 1 or roles.unknown or "systems" in options.own:
+        return "wide"
+    raise _build_unknown_error(table, options)
+
+
+def _is_of_interest(roles: Roles) -> bool:
+    return (roles.get("gold") or "").lower() == "of_interest"
+
+
+def _read_table(path: Path, options: Options) -> FileTable:
+    """Read a file as a table; an error says that it was read as one, or asks for the references of texts."""
+    if is_list(path) and (error := _build_reference_error(path, options)) is not None:
+        raise error
+    try:
+        return read_table(path, options.ignore, options.decimal)
+    except RefusedFileError:
+        raise
+    except InputError as error:
+        raise error.add_hint(f"read as a table; choose with {spell('format')}") from None
+
+
+def _build_reference_error(path: Path, options: Options) -> InputError | None:
+    """Return the error for metrics that compare outputs with a reference; None if all do without."""
+    for metric in options.metrics:
+        if (needed := find_metric_format(metric)) is not None:
+            text = REFERENCES.get(needed, f"the {FORMATS[needed].content or 'gold standard'}")
+            return InputError(
+                f"metric {metric} compares outputs with a reference",
+                file=path,
+                remedy=f"give {spell('gold', 'FILE')} ({text})",
+            )
+    return None
+
+
+def _build_gold_error(table: FileTable, roles: Roles) -> InputError:
+    ways = [spell("columns", f"gold={column}") for column in roles.unknown]
+    return build_roles_error(table, "has predictions, but no gold standard", [spell("gold", "FILE"), *ways])
+
+
+def _build_unknown_error(table: FileTable, options: Options) -> InputError:
+    """Return the error for a table of which no column has a role."""
+    return _build_reference_error(table.path, options) or UnknownFormatError(
+        f"{table.path}: cannot tell the format, as no column holds scores.\n{describe_columns(table)}\n"
+        f"Are these outputs of a system? Then give {spell('gold', 'FILE')}. Else choose {spell('format', 'NAME')}: "
+        f"{', '.join(FORMATS)}"
+    )
+
+
+def describe_reading(sources: Sequence[Source], gold: Path | None, options: Options) -> str:
+    """Return which column has which role, and what is left out, for the first line of an output; empty for no table."""
+    path = sources[0].path
+    if path.is_dir() or sources[0].parts or (gold is None and is_list(path)):
+        return ""
+    try:
+        table = read_table(path, options.ignore, options.decimal)
+        roles = resolve_roles(table, options, None if gold is None else "system")
+    except InputError:  # of another kind than a table
+        return ""
+    if not table.header:
+        return "items by position"
+    parts = [f"item {options.id_column or roles.get('item')}" if "item" in roles else "items by position"]
+    shown = ("system", "metric", "gold", "prediction", "run", "unit", "subset")
+    named = [(role, roles.columns.get(role)) for role in shown]
+    parts += [f"{role} {' + '.join(columns)}" for role, columns in named if columns]
+    scores = (*roles.columns.get("score", ()), *(roles.unknown if "system" in roles or len(sources) > 1 else ()))
+    if scores:
+        parts.append(f"score{'s' * (len(scores) > 1)} {' + '.join(scores)}")
+    left_out = ["an unnamed index" if roles.index and name.startswith("Unnamed") else name for name in roles.left_out]
+    return ", ".join(parts) + (f"; left out: {format_list(left_out, 10)}" if left_out else "")
