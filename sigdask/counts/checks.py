@@ -226,28 +226,28 @@ def check_complete(
 def check_foreign_labels(gold: Factor, predictions: Mapping[str, Factor], *, are_files: bool = False) -> list[str]:
     """Return a warning on labels that gold never has; raise an error for a system that has no other labels.
 
-    With `are_files`, the error names options of reading files.
+    An empty label is that of an item that a system lacks. With `are_files`, the error names options of reading files.
     """
     gold_labels = {*gold.levels}
     foreign: list[str] = []
     for name, column in predictions.items():
-        outside = np.array([level not in gold_labels for level in column.levels], np.bool_)
+        outside = np.array([level not in gold_labels and level != "" for level in column.levels], np.bool_)
         is_outside = outside[column.codes] if len(outside) else np.zeros(0, np.bool_)
         n_outside = int(np.count_nonzero(is_outside))
         if not n_outside:
             continue
-        k = int(np.argmax(is_outside))
-        if n_outside == len(column):
+        k, n_given = int(np.argmax(is_outside)), int(np.count_nonzero(~column.equals_text("")))
+        if n_outside == n_given:
             remedy = "write the labels of systems as gold has them"
             if are_files:
                 remedy = f"leave it out ({spell('ignore', name)} for a column), or replace its labels: "
                 remedy += spell_map(str(gold[k]), str(column[k]))
             raise InputError(
-                f"{name}: 0 of its {len(column):,} labels occur in the gold standard (it has {str(column[k])!r} where "
+                f"{name}: 0 of its {n_given:,} labels occur in the gold standard (it has {str(column[k])!r} where "
                 f"gold has {str(gold[k])!r}; gold has {format_list(sorted(map(str, gold_labels)), 8)})",
                 remedy=remedy,
             )
-        foreign.append(f"{name} {n_outside:,} of {len(column):,} (such as {str(column[k])!r})")
+        foreign.append(f"{name} {n_outside:,} of {n_given:,} (such as {str(column[k])!r})")
     return [f"labels that gold never has, so they are never correct: {format_list(foreign)}"] if foreign else []
 
 

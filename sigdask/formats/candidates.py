@@ -31,7 +31,6 @@ from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.options import Options, parse_format
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.roles import Roles, check_roles, describe_columns, resolve_roles
-from sigdask.formats.tables.notation import convert_decimal_commas
 from sigdask.interface import spell
 from sigdask.io import as_path
 from sigdask.text import format_list, suggest_name
@@ -440,7 +439,4 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
         if layout == "ucs":
             return build_candidates(read_ucs(file), UCS_COLUMNS, choices, name)
         table = read_table(file, choices.ignore, settings.get("decimal"))
-        if settings.get("decimal") == ",":
-            texts = {c: Texts.from_values(cells) for c, cells in table.columns.items() if not table.is_numeric(c)}
-            table = convert_decimal_commas(table, texts, ",")
         return build_candidates(table, None, choices, name)

@@ -44,11 +44,16 @@ class GroupFile:
 
     @property
     def table(self) -> FileTable:
-        """The file. If it is a list without a header, its column gets the name `unnamed`."""
+        """The file. A list has a header if its first line is the name of a role; else its column is `unnamed`."""
         if self.unnamed == DOCUMENT and not self._has_names():
             return self._read_documents()
         table = read_table(self.path)
-        return table if table.header else replace(table, columns={self.unnamed: next(iter(table.columns.values()))})
+        if table.header or len(table.columns) > 1:
+            return table
+        [cells] = map(list, table.columns.values())
+        n_names = len(name_role(cells[0])) and 1
+        name = cells[0] if n_names else self.unnamed
+        return FileTable(self.path, {name: cells[n_names:]}, table.lines[n_names:], header=bool(n_names))
 
     def _has_names(self) -> bool:
         """Return whether the first line names a role, or the file is not delimited text."""

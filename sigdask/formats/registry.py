@@ -398,9 +398,9 @@ FORMATS: dict[str, Format] = {
     ),
     "trec": Format(
         "trec:read_trec",
-        "runs, one file per system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
+        "runs, one file per system, --gold QRELS; or what trec_eval -q prints; order=score|rank, if both differ",
         signature=(Signature(check="trec:sniff"),),
-        options=("missing=zero|intersect|pairwise|error",),
+        options=("order=score|rank", "topics=1|2"),
         metrics=("ap",),
         roles=(),
         traits=("metrics",),

@@ -21,7 +21,7 @@ def shuffle(seed=3):
     return random.Random(seed).sample(ITEMS, len(ITEMS))
 
 
-@pytest.mark.parametrize("name", ["id", "qid", "question_id", "idx"])
+@pytest.mark.parametrize("name", ["id", "qid", "Question ID", "doc_id", "idx"])
 def test_items_of_another_order_are_aligned_by_their_column_and_it_is_said(tmp_path, name):
     gold, x = (write_labels(tmp_path, file, header=f"{name},label") for file in ("gold", "x"))
     y = write_labels(tmp_path, "y", shuffle(), header=f"{name},label")
@@ -76,7 +76,7 @@ def test_the_option_missing_says_how_often_a_prediction_is_missing(tmp_path):
     y = write_labels(tmp_path, "y", ITEMS[5:])
     counts = read(x, y, gold=gold, options=Options(missing="zero"))
     assert counts.field("correct").sum(axis=0).tolist() == [40, 35]
-    assert any("lacks 5 ids" in text and "wrong" in text for text in counts.scope)
+    assert any("y lacks 5 of 40 items: scored 0" in text for text in counts.scope)
     pairwise = read(x, y, gold=gold, options=Options(missing="pairwise"))
     assert pairwise.present[:, 1].tolist() == [False] * 5 + [True] * 35
     extra = write_labels(tmp_path, "z", [*ITEMS, "other"], {**LABELS, "other": "N"})

@@ -1,6 +1,7 @@
 """Texts: lines, WMT XML and transcripts agree in any encoding, and errors name the place."""
 
 import json
+import re
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_transcripts_have_the_same_errors_in_every_shape(tmp_path):
     ("changed", "message"),
     [
         ({"x": TRN["x"] + "yes (ann-2)\n"}, r"x, line 4: id 'ann-2' is on line 2 already"),
-        ({"x": "yes (ann-2)\n"}, r"x: utterance 'ann-1' of .*gold is missing \(2 in all\); choose missing="),
+        ({"x": "yes (ann-2)\n"}, r"'x' has no text for item 'ann-1' \(2 missing in total\); choose missing="),
         ({"x": TRN["x"] + "no (eve-9)\n"}, r"x: utterance 'eve-9' is not in .*gold"),
         ({"x": TRN["x"] + "no id\n"}, r"x, line 4: found 'no id', expected \(id\) at its end"),
         ({"x": ";; nothing\n"}, r"x: is empty"),
@@ -166,8 +167,6 @@ def test_test_suites_and_further_collections_are_left_out(tmp_path):
 
 
 def test_one_xml_a_system_and_one_of_references(tmp_path):
-    import re
-
     without_references = re.sub(r"<ref.*?</ref>", "", XML, flags=re.DOTALL)
     x = write_xml(tmp_path, re.sub(r'<hyp system="y".*?</hyp>', "", without_references, flags=re.DOTALL), "x.xml")
     y = write_xml(tmp_path, re.sub(r'<hyp system="x".*?</hyp>', "", without_references, flags=re.DOTALL), "y.xml")
@@ -295,7 +294,7 @@ def test_sentences_of_which_a_line_is_lost_are_no_lists_of_ids(tmp_path):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     for order in (("x", "y"), ("y", "x")):
         with pytest.raises(InputError, match="y: 3 lines, but .*ref has 4"):
-            read(*(tmp_path / name for name in order), gold=tmp_path / "ref")
+            read(*(tmp_path / name for name in order), gold=tmp_path / "ref", format="segments")
 
 
 def test_tables_with_sentences_in_a_column_are_no_segments(tmp_path):
@@ -313,15 +312,6 @@ def _read_style(tmp_path, change, metrics=(), reference=SENTENCES):
     texts = {"a.txt": [change(text) for text in SENTENCES], "b.txt": SENTENCES, "ref.txt": reference}
     paths = write_files(tmp_path, {name: "\n".join(lines) + "\n" for name, lines in texts.items()})
     return "\n".join(read(*paths[:2], gold=paths[2], format="segments", options=Options(metrics=metrics)).scope)
-
-
-def test_outputs_that_stand_a_line_off_are_named(tmp_path):
-    words = [f"w{k} x{k} y{k}" for k in range(20)]
-    files = {"a.txt": words[1:] + words[:1], "b.txt": words, "ref.txt": words}
-    paths = write_files(tmp_path, {name: "\n".join(lines) + "\n" for name, lines in files.items()})
-    notes = "\n".join(read(*paths[:2], gold=paths[2], format="segments").scope)
-    assert notes.startswith("a: outputs are more like the references one line before or after")
-    assert "b: " not in notes
 
 
 def test_bleu_of_a_script_without_spaces_asks_for_a_tokenizer(tmp_path):
@@ -351,3 +341,120 @@ def test_times_and_markup_are_not_scored_as_words(tmp_path, start, line, layout,
     paths = write_files(tmp_path, dict.fromkeys(["a", "b", "ref"], text))
     with pytest.raises(InputError, match=f"is {layout}"):
         read(*paths[:2], gold=paths[2], format=format_)
+
+
+# tabs, and references beside hypotheses
+
+
+def _write_tabbed(tmp_path, **columns):
+    """Write files of 8 lines with the given columns: words of a reference that differs by its letter, or ids."""
+    rows = {
+        name: [[f"{c}{k} big old {c} {k} house" for c in letters] for k in range(8)]
+        for name, letters in columns.items()
+    }
+    return write_files(tmp_path, {name: "".join("\t".join(row) + "\n" for row in rows[name]) for name in columns})
+
+
+def test_references_beside_each_other_are_refused_until_their_columns_are_chosen(tmp_path):
+    gold, x, y = _write_tabbed(tmp_path, ref="ab", x="a", y="c")
+    plain = _write_tabbed(tmp_path / "..", first="a", second="b")
+    with pytest.raises(InputError) as caught:
+        read(x, y, gold=gold, format="segments")
+    for way in re.findall(r"segments:[\w=,]+", str(caught.value)):
+        assert read(x, y, gold=gold, format=way).n_items == 8
+    both = read(x, y, gold=plain[0], format="segments", options=Options(references=(plain[1],)))
+    assert read(x, y, gold=gold, format="segments:references=tab").outputs.gold.tolist() == both.outputs.gold.tolist()
+    alone = read(x, y, gold=plain[0], format="segments")
+    assert read(x, y, gold=gold, format="segments:column=1").outputs.gold.tolist() == alone.outputs.gold.tolist()
+
+
+@pytest.mark.parametrize("columns", [{"ref": "a", "x": "ia", "y": "ib"}, {"ref": "ia", "x": "ia", "y": "ib"}])
+@pytest.mark.parametrize("format_", ["segments", "speech:ids=none"])
+def test_every_way_to_read_outputs_with_tabs_works(tmp_path, columns, format_):
+    gold, *systems = _write_tabbed(tmp_path, **columns)
+    with pytest.raises(InputError) as caught:
+        read(*systems, gold=gold, format=format_)
+    ways = re.findall(r"(?:segments|speech):[\w=,]+", str(caught.value))
+    assert len(ways) >= 3
+    for way in ways:
+        assert read(*systems, gold=gold, format=way).n_items == 8
+    chosen = read(*systems, gold=gold, format=f"{ways[-1].partition(':')[0]}:column=2")
+    assert chosen.outputs.systems[1][0].startswith("b0 big")
+
+
+def test_first_words_that_all_files_share_are_ids_only_if_the_user_says_so(tmp_path):
+    texts = {name: f"001 hello {name}\n002 yes\n003 no\n" for name in ("ref", "x", "y")}
+    gold, *systems = write_files(tmp_path, texts)
+    with pytest.raises(InputError, match="speech:ids=first.*speech:ids=none"):
+        read(*systems, gold=gold, format="speech")
+    assert read(*systems, gold=gold, format="speech:ids=first").ids == ("001", "002", "003")
+    assert read(*systems, gold=gold, format="speech:ids=none").ids is None
+
+
+def test_texts_that_are_all_empty_are_refused(tmp_path):
+    gold, x, empty = write_files(tmp_path, {"ref": "one\ntwo\n", "x": "one\nto\n", "y": " \n \n"})
+    with pytest.raises(InputError, match="outputs of system 'y' are empty"):
+        read(x, empty, gold=gold, format="segments")
+    with pytest.raises(InputError, match="references are empty"):
+        read(x, f"z={x}", gold=empty, format="speech")
+
+
+UTTERANCES = {"ann-1": ("hello world", "hello word"), "bob-1": ("that is right", "that is"), "bob-2": ("yes", "oh yes")}
+ALIGNED = {
+    "ann-1": ("hello world", "hello word"),
+    "bob-1": ("that is right", "that is ***"),
+    "bob-2": ("*** yes", "oh yes"),
+}
+
+
+def _write_icefall(utterance, ref, hyp, colon=":"):
+    return "".join(f"{utterance}{colon}\t{kind}={text.split()}\n" for kind, text in (("ref", ref), ("hyp", hyp)))
+
+
+def _write_kaldi(utterance, ref, hyp):
+    return f"{utterance} ref  {ref}\n{utterance} hyp  {hyp}\n{utterance} op   C S\n{utterance} #csid 1 1 0 0\n"
+
+
+def _write_sclite(utterance, ref, hyp):
+    changed = [(a, b) if a == b else (a.upper(), b.upper()) for a, b in zip(ref.split(), hyp.split(), strict=True)]
+    ref, hyp = (" ".join(words) for words in zip(*changed, strict=True))
+    return f"id: ({utterance})\nScores: (#C #S #D #I) 1 1 0 0\nREF:  {ref} \nHYP:  {hyp} \nEval:    S \n\n"
+
+
+def _write_speechbrain(utterance, ref, hyp):
+    lines = [" ; ".join(text.replace("***", "<eps>").split()) for text in (ref, hyp)]
+    line = "=" * 80
+    return f"{utterance}, %WER 50.00 [ 1 / 2, 0 ins, 0 del, 1 sub ]\n{lines[0]}\n= ; S\n{lines[1]}\n{line}\n"
+
+
+def _write_wenet(utterance, ref, hyp):
+    ref, hyp = (text.replace("***", "") for text in (ref, hyp))
+    return f"utt: {utterance}\nWER: 50.00 % N=2 C=1 S=1 D=0 I=0\nlab: {ref}\nrec: {hyp}\n\n"
+
+
+@pytest.mark.parametrize(
+    ("write", "texts", "start"),
+    [
+        (_write_icefall, UTTERANCES, ""),
+        (lambda *texts: _write_icefall(*texts, colon=""), UTTERANCES, ""),
+        (_write_kaldi, ALIGNED, ""),
+        (_write_sclite, ALIGNED, "\n\tDUMP OF SYSTEM ALIGNMENT STRUCTURE\n\nSystem name:   hyp.trn\n\n"),
+        (_write_speechbrain, ALIGNED, "%WER 50.00 [ 3 / 6, 1 ins, 1 del, 1 sub ]\nALIGNMENTS\n\n" + "=" * 80 + "\n"),
+        (_write_wenet, ALIGNED, ""),
+    ],
+)
+def test_references_beside_hypotheses_are_read_as_programs_write_them(tmp_path, write, texts, start):
+    x = start + "".join(write(utterance, *pair) for utterance, pair in texts.items())
+    y = start + "".join(
+        write(utterance, ref, ref.replace("***", "oh")) for utterance, (ref, _) in reversed(texts.items())
+    )
+    paths = write_files(tmp_path, {"x": x, "y": y})
+    counts = read(*paths)
+    assert (counts.format, counts.ids) == ("ref-hyp", tuple(UTTERANCES))
+    assert counts.outputs.gold.tolist() == [(ref,) for ref, _ in UTTERANCES.values()]
+    assert compare_exactly(counts, "WER")[0][2] == 0.5  # by hand: 3 errors in 6 words
+    with pytest.raises(InputError, match="leave out gold"):
+        read(*paths, gold=paths[0], format="speech")
+    write_files(tmp_path, {"y": y.replace("hello", "hallo").replace("HELLO", "HALLO")})
+    with pytest.raises(InputError, match="has the reference"):
+        read(*paths)

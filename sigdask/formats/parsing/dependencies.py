@@ -250,27 +250,11 @@ def _sniff(sources: Sequence[Source], gold: Path | None, options: Options, *, is
     requested = {name.casefold() for name in WORD_METRICS} & bases
     if options.metrics and not requested:
         return False
-    if requested:
-        _check_heads([gold, *paths])
     return _find_kind(gold) == ("conllu" if is_universal else "conllx") and None not in map(_find_kind, paths)
 
 
 sniff_conllu, sniff_conllx = partial(_sniff, is_universal=True), partial(_sniff, is_universal=False)
 """Functions that recognize parses in CoNLL-U, and in CoNLL-X."""
-
-
-def _check_heads(paths: Sequence[Path]) -> None:
-    """Raise an error for the first word without a head in the first lines of files of ten columns."""
-    for path in paths:
-        for number, line in enumerate(read_head_lines(path), start=1):
-            cells = line.split("\t")
-            if len(cells) == treebank.WIDTH and cells[treebank.ID].isdecimal() and cells[treebank.HEAD] == "_":
-                raise InputError(
-                    f"word {cells[treebank.ID]} has no head (column 7 is '_'), and metrics of parses need heads. "
-                    f"Give parses, or leave out {spell('metrics')} to compare tags",
-                    file=path,
-                    line=number,
-                )
 
 
 def _find_kind(path: Path) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 
 from sigdask.counts.texts import ScopeNote, Texts, find_positions
 from sigdask.errors import InputError, MissingColumnError
+from sigdask.formats.reading.json_records import list_fields
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
-from sigdask.formats.roles import name_role
+from sigdask.formats.roles import name_role, resolve_roles
 from sigdask.interface import spell
 from sigdask.text import describe_items, format_count
 
@@ -23,6 +25,9 @@ RowOrder = NDArray[np.intp] | slice
 """The rows of a table in the order of items, -1 for an item that it lacks. A slice if they already have that order."""
 
 FILE_ORDER = slice(None)
+
+INPUT_ROLES = frozenset({"item", "unit", "subset", "text"})
+"""Roles of columns that are the same for all systems."""
 
 
 def align(
@@ -60,7 +65,7 @@ def align(
     """
     tables = (first, *others)
     notes = [note for table in tables for note in table.notes]
-    all_ids = [None if options.align == "position" else table.get_ids(options) for table in tables]
+    all_ids = [get_ids(table, options) for table in tables]
     without = next((table for table, ids in zip(tables, all_ids, strict=True) if ids is None), None)
     if options.align == "id" and without is not None:
         raise InputError(
@@ -85,6 +90,17 @@ def align(
     return ids, orders, notes
 
 
+def find_item_column(table: FileTable, options: Options) -> str | None:
+    """Return the column of the items: the requested one, or the one whose name has this role."""
+    return options.id_column or resolve_roles(table, options).get("item")
+
+
+def get_ids(table: FileTable, options: Options) -> Texts | None:
+    """Return the checked ids of the rows, or None if there are none, or rows are matched by position."""
+    name = None if options.align == "position" else find_item_column(table, options)
+    return None if name is None else table.get_ids(options.with_columns(item=name))
+
+
 def _check_equal_lengths(first: FileTable, table: FileTable) -> None:
     if table.n_rows != first.n_rows:
         raise InputError(
@@ -96,10 +112,10 @@ def _check_equal_lengths(first: FileTable, table: FileTable) -> None:
 
 def _check_same_names(first: FileTable, table: FileTable, options: Options) -> None:
     """Raise an error if tables without items differ in a column of inputs or groups: rows may not correspond."""
-    aside = {options.gold_column, options.prediction_column, *first.nested, *table.nested}
+    aside = {options.gold_column, options.prediction_column, "hypothesis", *first.nested, *table.nested}
     for name in first.columns:
         roles = {*name_role(name)}
-        if name in aside or name not in table.columns or not roles or not roles <= {"item", "unit", "subset", "text"}:
+        if name in aside or name not in table.columns or not roles or not roles <= INPUT_ROLES:
             continue
         cells, other_cells = Texts.from_values(first.columns[name]), Texts.from_values(table.columns[name])
         if (is_same := other_cells.equals_column(cells)).all():
@@ -134,8 +150,7 @@ def _align_by_id(
     if extra or not may_lack or len(missing) == len(ids):
         raise _build_items_error(expected, given, missing, extra, noun, options)
     order = np.array([row_by_id.get(item, -1) for item in ids], np.intp)
-    effect = "each counts as wrong" if options.missing == "zero" else "it is compared on the others"
-    return order, [ScopeNote(f"{table.path}: lacks {describe_items(missing, noun)} of {first.path}; {effect}")]
+    return order, []
 
 
 def _build_items_error(
@@ -154,6 +169,8 @@ def _build_items_error(
         hint = f"it lacks all {noun}s after {ids[n_shared - 1]!r}: is the file cut off?"
     if len(keys) == len(ids):
         hint += f". If rows correspond as they stand, {spell('align', 'position')}"
+    if not n_shared and (name := _find_shared_column(first, table)):
+        hint = f"column {name!r} has the same unique cells in both: {spell('columns', f'item={name}')}"
     where = f"({n_shared:,} of {len({*ids, *keys}):,} {noun}s are in both)"
     if missing:
         asked = "" if options.missing in {None, "error"} else f". {spell('missing', options.missing)} is not for these"
@@ -161,6 +178,17 @@ def _build_items_error(
         return InputError(problem, file=table.path, remedy=hint)
     problem = f"{describe_items(extra, noun)} not among those of {first.path} {where}"
     return InputError(problem, file=table.path, line=table.lines[list(keys).index(extra[0])], remedy=hint)
+
+
+def _find_shared_column(first: FileTable, table: FileTable) -> str | None:
+    """Return a column, or a field of objects, that has the same texts in two tables, each of them once."""
+    fields = [field for name, cells in first.nested.items() for field in list_fields(name, cells[0])]
+    for name in (*(name for name in first.columns if name not in first.nested), *fields):
+        with suppress(InputError):
+            texts, other_texts = (Texts.from_values(each.get_column(name)) for each in (first, table))
+            if texts.are_unique and {*texts} == {*other_texts}:
+                return name
+    return None
 
 
 def _describe_spelling(missing: Sequence[str], extra: Sequence[str]) -> str:
@@ -195,18 +223,6 @@ def reorder_column(column: Sequence[Any], order: RowOrder) -> Texts:
 def get_group_columns(table: FileTable, options: Options) -> dict[str, Sequence[str]]:
     """Return the columns that the options name as groups, for swapping or for subsets."""
     return {name: table.get_column(name) for name in options.groups}
-
-
-MIN_SHARE_ALIKE = 0.9
-"""Minimum share of rows with the same words for an alignment by position."""
-
-
-def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) -> ScopeNote:
-    """Return the note on rows aligned by position although some of their words differ."""
-    return ScopeNote(
-        f"{path}: {n_alike:,} of {n_rows:,} rows have the same words as in {first_path}, and the others differ a "
-        "little, so rows are aligned by position"
-    )
 
 
 def build_sentence_groups(

@@ -220,6 +220,10 @@ def read_listing(
         if record.key is not None and key is None:
             listing.add(record.key, record.value, record.place)
             continue
+        if key is None and isinstance(record.value, list) and all(isinstance(e, list | dict) for e in record.value):
+            ids = ()
+            listing.add(str(number), record.value, record.place)  # the list itself
+            continue
         if key is None or not isinstance(record.value, dict):
             raise build_key_error(path, record, noun)
         reason = find_status(record.value, options)
@@ -246,6 +250,8 @@ def build_key_error(path: Path, record: JsonRecord, noun: str) -> InputError:
     content = ", ".join(record.value) if isinstance(record.value, dict) else str(record.value)[:40]
     format_ = "spans" if noun == "relations" else noun
     remedy = f"name its key, {spell('format', f'{format_}:{noun}=KEY')}"
+    if not isinstance(record.value, dict):
+        remedy = f"write an object with a key of {noun} for each item"
     return InputError(f"no list of {noun}; found: {content}", file=path, place=record.place, remedy=remedy)
 
 
@@ -255,14 +261,15 @@ def list_records(path: Path, is_record: Callable[[Mapping[str, Any]], bool]) -> 
     if len(records) == 1 and isinstance(records[0].value, dict) and {"classes", "annotations"} <= {*records[0].value}:
         annotated = filter(None, records[0].value["annotations"])  # a tool's wrapping of spaCy's training data
         records = [JsonRecord(f"record {k}", None, value, k) for k, value in enumerate(annotated, start=1)]
-    return [
-        replace(record, value={"text": record.value[0], **record.value[1]}) if _is_tuple(record.value) else record
-        for record in records
-    ]
+    return [replace(record, value=_convert_tuple(record.value)) for record in records]
 
 
-def _is_tuple(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
+def _convert_tuple(value: Any) -> Any:
+    match value:
+        case [str(text), dict(annotations), *_]:
+            return {"text": text, **annotations}
+        case _:
+            return value
 
 
 def align_listings(gold: FileListing, systems: Listings, options: Options, nothing: Any) -> AlignedListings:
@@ -300,6 +307,7 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
 
 def _align_by_id(gold: FileListing, systems: Listings, options: Options, nothing: Any) -> AlignedListings:
     all_items = dict.fromkeys(gold.items)
+    counted = {item: None for item, value in gold.items.items() if not isinstance(value, LeftOut)}
     warnings = []
     for name, listing in systems.items():
         extra = [item for item in listing.items if item not in gold.items]
@@ -312,7 +320,7 @@ def _align_by_id(gold: FileListing, systems: Listings, options: Options, nothing
                 f"{spell('columns', 'item=KEY')} or KEY+KEY",
             )
         all_items.update(dict.fromkeys(extra))
-        absent = [item for item in gold.items if item not in listing.items]
+        absent = [item for item in counted if item not in listing.items]
         if absent and listing.complete:
             treatment = "left out of its pairs" if options.missing == "pairwise" else "taken as empty"
             warnings.append(ScopeNote(f"{listing.path} ({name}): {describe_items(absent)} missing, {treatment}"))
@@ -323,7 +331,9 @@ def _align_by_id(gold: FileListing, systems: Listings, options: Options, nothing
         if not options.few_in_common:
             check_common_items(is_listed, (*systems, str(gold.path)), options.missing, ids)
         if options.missing_policy == "error":
-            check_complete(present, tuple(systems), ids, "list", " (takes it as empty)")
+            is_counted = np.array([item in counted or item not in gold.items for item in ids])
+            kept = [item for item, is_kept in zip(ids, is_counted, strict=True) if is_kept]
+            check_complete(present[is_counted], tuple(systems), kept, "list", " (takes it as empty)")
     return AlignedListings(
         ids=tuple(ids),
         gold=[gold.items.get(item, nothing) for item in ids],

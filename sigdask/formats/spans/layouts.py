@@ -225,7 +225,7 @@ def find_label_name(names: Sequence[str]) -> str | None:
     known = [name for name in names if normalize_name(name) in LABEL_NAMES]
     first = [name for name in known if normalize_name(name) in {"label", "labels"}] or known
     if len(first) > 1:
-        raise ValueError(f"{format_list(first)} may be the label")
+        raise ValueError(f"{format_list(first)} may be the label.")
     return first[0] if first else None
 
 
@@ -249,6 +249,8 @@ def _parse_object(element: Mapping[str, Any], where: str, label: str) -> Span:
         span_label = "+".join(map(str, span_label))
     fields = {normalize_name(key): value for key, value in given.items()}
     start, end = find_field(fields, START_NAMES), find_field(fields, END_NAMES)
+    if start is None and "length" in fields and isinstance(fields.get("offset"), int):
+        start, end = _parse_location(fields, where)
     if start is not None and end is not None:
         return str(span_label), _parse_offsets(start, end, where)
     if isinstance(locations := fields.get("locations"), list) and locations:

@@ -59,8 +59,8 @@ class PairRows:
         Further columns, joined by tabs.
     first : int
         The line of the first row.
-    n_marked, n_blank : int
-        Numbers of rows separated by ` @@`, and only by blanks, although the word has none.
+    is_marked : bool
+        Whether morphs are separated by ` @@`.
     """
 
     path: Path
@@ -68,8 +68,7 @@ class PairRows:
     targets: list[str]
     rest: list[str]
     first: int
-    n_marked: int
-    n_blank: int
+    is_marked: bool
 
 
 def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -79,7 +78,7 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
     if "separator" not in options.own and "level" not in options.own:
         _check_level(gold_rows)
     files = read_by_system(sources, partial(_read_file, options))
-    warnings = [note for name, file in files.items() for note in _describe_blanks(name, file, gold_rows, options)]
+    warnings: list[str] = []
     has_rest = all(file.words and file.rest[0] for file in (gold_rows, *files.values()))
     with_rest = has_rest and len({*gold_rows.words}) < len(gold_rows.words)
     keys = _build_keys(gold_rows, with_rest=with_rest)
@@ -133,7 +132,7 @@ def _find_features(path: Path) -> int | None:
 def _check_level(gold_rows: PairRows) -> None:
     """Raise if words have blanks and morphs marks, so that rows may be words or sentences."""
     n = sum(" " in word.strip() for word in gold_rows.words)
-    if n and gold_rows.n_marked:
+    if n and gold_rows.is_marked:
         raise InputError(
             f"the first column has blanks in {n:,} of {format_count(len(gold_rows.words), 'row')}: are rows words or "
             "sentences?",
@@ -147,7 +146,8 @@ def _read_file(options: Options, path: Path) -> PairRows:
     separator = options.own.get("separator")
     sentences = options.own.get("level") == "sentence"
     words, targets, rest = list[str](), list[str](), list[str]()
-    width = first = n_marked = n_blank = 0
+    width = first = 0
+    is_marked = False
     for number, cells in _iter_rows(path):
         if not width and len(cells) > target and _is_header(cells, target):
             continue
@@ -163,12 +163,11 @@ def _read_file(options: Options, path: Path) -> PairRows:
             words.append(sys.intern(cells[0]))
         text = cells[target if width > 1 else 0]
         targets.append(sys.intern(join_morphs(text, separator, sentence=sentences)))
-        n_marked += MORPH_MARK in text or BPE_MARK in text
-        n_blank += " " in text and "@@" not in text and " " not in cells[0]
+        is_marked |= MORPH_MARK in text or BPE_MARK in text
         rest.append(sys.intern("\t".join(cells[1:target] + cells[target + 1 :])))
         first = first or number
     check_filled(path, targets)
-    return PairRows(path, words, targets, rest, first, n_marked, n_blank)
+    return PairRows(path, words, targets, rest, first, is_marked)
 
 
 def _iter_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -214,17 +213,6 @@ def join_morphs(text: str, separator: str | None = None, *, sentence: bool = Fal
         return joined.replace(BPE_MARK, "|") if mark == MORPH_MARK else joined
     joined = text.replace(MORPH_MARK, "|").replace(BPE_MARK, "|")
     return " ".join(joined.split()) if sentence else joined.replace(" ", "|")
-
-
-def _describe_blanks(name: str, file: PairRows, gold_rows: PairRows, options: Options) -> list[str]:
-    """Return a warning if morphs are separated by blanks in one file and by ` @@` in another."""
-    if "separator" in options.own or options.own.get("level") == "sentence":
-        return []
-    blank_file = file if file.n_blank else gold_rows
-    if not blank_file.n_blank or not (file.n_marked or gold_rows.n_marked):
-        return []
-    problem = f"{blank_file.path}: {blank_file.n_blank:,} words are parted by blanks, others of {name} or gold by ' @@'"
-    return [f"{problem}; both part morphs, as in SIGMORPHON's scorer; take one alone by pairs:separator=@@ or =space"]
 
 
 def _build_keys(file: PairRows, *, with_rest: bool) -> list[str]:

@@ -50,21 +50,18 @@ from sigdask.metrics.labels import RELATION_MATCHES
 SUFFIXES = (".ann", ".a2")
 """Endings of annotations in brat's notation; the second comes with `.a1`, which has the given entities."""
 
-UNSCORED = {"R": "relations", "*": "relations", "E": "events", "A": "attributes", "M": "attributes",
-            "N": "normalizations"}  # fmt: skip
-"""Meaning of lines that hold no span, by their first letter. Notes (#) are ignored."""
+LINK_LINES = {"R": "relations", "*": "relations", "E": "events"}
+"""Meaning of lines of relations, by their first letter. Attributes, normalizations and notes are never scored."""
 
 LINKS = ("relations", "events")
 """Annotations that metrics of entities do not score, although users may expect it."""
-
-OTHER_ANNOTATIONS = ("attributes", "normalizations")
-"""Other annotations of spans that are not scored."""
 
 PUBTATOR = re.compile(r"([^|\t\s]+)\|[ta]\|")
 """Beginning of a line of text in PubTator."""
 
 SIGNATURE = re.compile(
     r'"(spans|entities|ents|ner|entity_mentions|\w+_(spans|entities|ner|extracts)|extracts)"\s*:\s*[\[{]'
+    r'|^\s*\[\s*(\[\s*\]\s*,\s*)*\[\s*\{[^{}]*"(start|end)(_offset)?"'
     r'|"labels?"\s*:\s*\{\s*"[^"]*"\s*:\s*(\{\s*"[^"]*"\s*:\s*)?\[\s*\[\s*\d'
     r'|"annotations"\s*:\s*\[\s*\{[^\[]*"(result|value|start_offset)"|"locations"\s*:'
     r'|"(labels?|annotations?|predictions?)"\s*:\s*\[\s*(\[\s*("[^"]*"\s*,\s*)?\d+\s*,\s*\d+|\{[^{}]*"(start|end)(_offset)?")'
@@ -90,7 +87,7 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Return whether the first file has keys of spans, columns of offsets or PubTator's lines, or is MUC's with gold."""
+    """Return whether the first file has keys of spans, columns of offsets or lines of PubTator; or MUC's with gold."""
     path = sources[0].path
     if gold is None:
         return _has_gold(path, options) and '_extracts"' in read_head(path)
@@ -134,10 +131,10 @@ def _read_entities(sources: Sequence[Source], gold: Path | None, options: Option
     systems = listings.read_by_system(
         sources, lambda path: _read_listing(options, "prediction", path)[0].convert_values(parse)
     )
-    scope, notes = _describe_unscored([gold_listing, *systems.values()], options, scores_links=scores_links)
+    scope = () if scores_links else _describe_links([gold_listing, *systems.values()], options)
     aligned = listings.align_listings(gold_listing, systems, options, {} if has_slots else frozenset())
     list_types = _list_slots if has_slots else _list_labels
-    notes += check_types(
+    notes = check_types(
         gold_listing.path,
         list_types(aligned.gold),
         {name: list_types(column) for name, column in aligned.systems.items()},
@@ -182,7 +179,7 @@ def collect_spans(spans: Iterator[Span], label_map: Mapping[str, str]) -> frozen
 def _read_listing(options: Options, role: str, path: Path) -> tuple[FileListing, bool]:
     """Read the values that hold spans, without parsing the spans; and whether they are entities in slots."""
     if path.is_dir() or _is_annotation_file(path):
-        return _read_brat(path, options), False
+        return _read_brat(path), False
     if PUBTATOR.match(read_head(path).lstrip()):
         return _read_pubtator(FileListing(path, {}, {})), False
     if not is_json(path):
@@ -237,8 +234,8 @@ def _iter_ann_files(path: Path) -> Iterator[tuple[str, Path, str]]:
         yield item, file, f"file {file.name}"
 
 
-def _read_brat(path: Path, _: Options) -> FileListing:
-    """Read the lines T of .ann files, and the numbers of their relations, events and other annotations."""
+def _read_brat(path: Path) -> FileListing:
+    """Read the lines T of .ann files, and the numbers of their relations and events."""
     listing = FileListing(path, {}, {}, has_ids=path.is_dir())
     for item, file, place in _iter_ann_files(path):
         spans: list[list[object]] = []
@@ -246,7 +243,7 @@ def _read_brat(path: Path, _: Options) -> FileListing:
         for number, line in enumerate_lines(file):
             if line.startswith("T"):
                 spans.append(parse_ann_span(line, f"{file}, line {number}")[1])
-            elif kind := UNSCORED.get(line[:1]):
+            elif kind := LINK_LINES.get(line[:1]):
                 unscored[kind] += 1
         listing.add(item, spans, place)
         listing.add_unscored(unscored)
@@ -427,27 +424,23 @@ def _iter_elements(value: Any) -> Iterator[Any]:
             yield element
 
 
-def _describe_unscored(
-    all_listings: Sequence[FileListing], options: Options, *, scores_links: bool
-) -> tuple[tuple[str, ...], list[str]]:
-    """Return a sentence on relations and events that are not scored, and warnings on other unscored annotations.
+def _describe_links(all_listings: Sequence[FileListing], options: Options) -> tuple[str, ...]:
+    """Return a sentence on relations and events that are not scored.
 
     Raises
     ------
     InputError
         Files hold relations or events and no metric is named. The user may want to compare these.
     """
-    kinds_to_count = OTHER_ANNOTATIONS if scores_links else (*LINKS, *OTHER_ANNOTATIONS)
-    texts = {kind: text for kind in kinds_to_count if (text := _describe_count(kind, all_listings))}
-    links = " and ".join(texts[kind] for kind in LINKS if kind in texts)
+    texts = {kind: text for kind in LINKS if (text := _describe_count(kind, all_listings))}
+    links = " and ".join(texts.values())
     if links and not options.metrics:
         raise InputError(
             f"{links}: name a metric. {spell('metrics', 'relation-f1')} compares these, and "
             f"{spell('metrics', 'f1')}, precision or recall compares only the entities (in a plan: metrics)"
         )
-    kinds = " and ".join(kind for kind in LINKS if kind in texts).capitalize()
-    scope = (f"{kinds} are not scored, the scores are of entities alone: the files hold {links}",) if links else ()
-    return scope, [f"not scored: {texts[kind]}" for kind in OTHER_ANNOTATIONS if kind in texts]
+    kinds = " and ".join(texts).capitalize()
+    return (f"{kinds} are not scored, the scores are of entities alone: the files hold {links}",) if links else ()
 
 
 def _describe_count(kind: str, all_listings: Sequence[FileListing]) -> str:

@@ -16,10 +16,12 @@ from sigdask.counts.checks import check_foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import SEPARATOR, join_labels, list_labels
 from sigdask.errors import InputError
+from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.predictions import Predictions, read_predictions
 from sigdask.interface import spell
+from sigdask.text import format_count
 
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 """Names of separators, since some characters have a meaning on a command line."""
@@ -40,10 +42,18 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
     """Return the counts of gold labels and predictions, one label for each item or several."""
     gold, systems = predictions.read_columns()
     _check_not_sequences(gold)
-    _check_not_real(predictions, gold, options)
+    for name, column in {predictions.gold: gold, **systems}.items():
+        _check_not_real(predictions.table.path, name, column, options)
     mark = _get_separator(options)
     columns = (gold, *systems.values())
-    are_sets = mark is not None or any(level.startswith(SEPARATOR) for column in columns for level in column.levels)
+    are_sets = mark is not None or _holds_lists(gold)
+    for name, column in systems.items():
+        if not are_sets and _holds_lists(column):
+            raise InputError(
+                f"{name!r} is a list of labels for each item, but {predictions.gold!r} is one label",
+                file=predictions.table.path,
+                remedy=f"leave it out: {spell('ignore', name)}",
+            )
     if mark is None:
         _check_filled(predictions, systems, gold, "an item without any has []" if are_sets else "every item needs one")
     written = [_convert_to_sets(column, mark, {}) for column in columns] if are_sets else columns
@@ -59,10 +69,12 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
         counts = Counts.from_label_sets(gold, systems, warnings=notes, **arguments)
     else:
         notes = [*predictions.notes, *check_foreign_labels(gold, systems, are_files=True)]
+        notes += _describe_marks(gold, systems)
         counts = Counts.from_labels(gold, systems, warnings=notes, **arguments)
+    present = predictions.find_present(len(gold))
+    counts = replace(counts, scope=(*counts.scope, *describe_missing(present, counts.systems, options)))
     # Under "zero" an item without a prediction is wrong.
-    present = predictions.find_present(len(gold)) if options.missing == "pairwise" else None
-    return counts if present is None else replace(counts, present=present)
+    return replace(counts, present=present) if options.missing == "pairwise" else counts
 
 
 def convert_label_lists(table: FileTable, names: Sequence[str]) -> FileTable:
@@ -84,6 +96,20 @@ def _are_lists(cells: Sequence[Any]) -> bool:
 
 def _is_label(value: Any) -> bool:
     return isinstance(value, str | int) and SEPARATOR not in str(value)
+
+
+def _describe_marks(gold: Factor, systems: Mapping[str, Factor]) -> list[str]:
+    """Return a note on a gold label that may mark items without one, as "-" does in SNLI, if no system gives it."""
+    marks = [mark for mark in ("-", "-1") if mark in gold and not any(mark in column for column in systems.values())]
+    return [
+        f"gold is {mark!r} on {format_count(int(gold.equals_text(mark).sum()), 'item')}, and no system gives this "
+        "label. If it marks items without a gold label, remove their rows"
+        for mark in marks
+    ]
+
+
+def _holds_lists(column: Factor) -> bool:
+    return any(level.startswith(SEPARATOR) for level in column.levels)
 
 
 def _get_separator(options: Options) -> str | None:
@@ -120,22 +146,23 @@ def _check_not_sequences(gold: Factor) -> None:
         )
 
 
-def _check_not_real(predictions: Predictions, gold: Factor, options: Options) -> None:
-    """Raise an error for real numbers as gold labels, unless the user chose the format."""
-    levels = [level for level in gold.levels.tolist() if level]
-    if not options.is_detected or (len(levels) <= MAX_LABELS and 2 * len(levels) <= len(gold)):
+def _check_not_real(path: Path, column: str, labels: Factor, options: Options) -> None:
+    """Raise an error for real numbers as labels, unless the user chose the format."""
+    levels = [level for level in labels.levels.tolist() if level]
+    if not options.is_detected or (len(levels) <= MAX_LABELS and 2 * len(levels) <= len(labels)):
         return
     try:
-        numbers = [*map(float, levels)]
+        are_whole = all(float(level).is_integer() for level in levels)
     except ValueError:
         return
-    if all(number.is_integer() for number in numbers):
+    if are_whole:
         return
     raise InputError(
-        f"column {predictions.gold!r} holds real numbers ({gold[0]}, ...: {len(levels):,} different values)",
-        file=predictions.table.path,
-        remedy=f"if they are numbers, name a metric of them, such as {spell('metrics', 'MAE')} or "
-        f"{spell('metrics', 'pearson')}. If they are labels, {spell('format', 'labels')}",
+        f"column {column!r} holds real numbers ({labels[0]}, ...: {len(levels):,} different values), not labels",
+        file=path,
+        remedy=f"if they are predictions, name a metric of numbers, such as {spell('metrics', 'MAE')} or, for gold "
+        f"values of 0 and 1, {spell('metrics', 'AUC')}. If they are no predictions, {spell('ignore', column)}. If they "
+        f"are labels, {spell('format', 'labels')}",
     )
 
 
@@ -191,10 +218,12 @@ def has_label_lists(table: FileTable, name: str | None) -> bool:
 
 def find_gold_column(table: FileTable) -> str | None:
     """Return the gold column of a prediction table; a name such as `label` counts only with a prediction column."""
-    gold_column = table.find_column(CLEAR_GOLD_NAMES)
-    return gold_column or (table.find_column(GOLD_NAMES) if table.find_column(ANSWER_NAMES) else None)
+    answer, gold = table.find_column(ANSWER_NAMES), table.find_column(CLEAR_GOLD_NAMES)
+    if gold is None and answer is not None and (gold := table.find_column(GOLD_NAMES)) is not None:
+        return gold if gold in table.nested or table.is_numeric(gold) or not table.is_numeric(answer) else None
+    return gold
 
 
 def infer_gold_column(table: FileTable, options: Options) -> str | None:  # noqa: ARG001
     """Return the column with a conventional gold name, or None."""
-    return table.find_column(GOLD_NAMES)
+    return None if table.find_column(ANSWER_NAMES) else table.find_column(GOLD_NAMES)

@@ -6,7 +6,7 @@ gold file and one file for each system.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,9 +14,9 @@ import numpy as np
 
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Bools
-from sigdask.counts.texts import Texts
+from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, reorder_column
+from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, find_item_column, get_ids, reorder_column
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.tables import FileTable, read_table
@@ -98,13 +98,20 @@ def read_predictions(
     column = find_gold_column(table, options)
     roles = resolve_roles(table, options)
     if (system := roles.get("system")) is not None and "systems" not in options.own:
+        if not (roles.unknown or "prediction" in roles):
+            raise InputError(
+                f"column {system!r} names systems, and no column holds predictions\n{describe_columns(table)}",
+                file=table.path,
+                remedy=f"if it holds predictions: {spell('columns', f'prediction={system}')}",
+            )
         return _join_rows(sources[0], table, system, options, prepare)
     systems = _list_systems(table, roles, options)
     table = prepare(table, [column, *systems])
-    table = select_one_sample(table, table.find_id_column(options), options, gold=column)
-    notes = [*table.notes, *_describe_left_out(table, roles, *systems)]
-    by_system = {name: (table, name, FILE_ORDER) for name in systems}
-    return Predictions(table, column, by_system, table.get_ids(options), notes)
+    table = select_one_sample(table, find_item_column(table, options), options, gold=column)
+    notes = [*table.notes, *_describe_left_out({*roles.left_out, *roles.unknown}.difference(systems))]
+    named = sources[0].name if len(systems) == 1 else None  # a name is one system
+    by_system = {named or name: (table, name, FILE_ORDER) for name in systems}
+    return Predictions(table, column, by_system, get_ids(table, options), notes)
 
 
 def find_gold_column(table: FileTable, options: Options, part: Part | None = None) -> str:
@@ -171,9 +178,8 @@ def _list_systems(table: FileTable, roles: Roles, options: Options) -> list[str]
     return systems
 
 
-def _describe_left_out(table: FileTable, roles: Roles, *used: str) -> list[str]:
-    columns = [column for column in (*roles.left_out, *roles.unknown) if column not in used]
-    return [f"{table.path}: left out: {format_list([*map(repr, columns)], 10)}"] if columns else []
+def _describe_left_out(columns: Collection[str]) -> list[str]:
+    return [ScopeNote(f"left out: {format_list([*map(repr, sorted(columns))], 10)}")] if columns else []
 
 
 def join_tables(
@@ -184,7 +190,7 @@ def join_tables(
     prepare: Prepare = lambda table, _: table,
 ) -> Predictions:
     """Return the predictions of one table for each system, which has the gold values too if there is no gold table."""
-    names, notes = list_system_names(sources), list[str]()
+    names, left_out = list_system_names(sources), set[str]()
     columns = []
     prepared = []
     for table in tables:
@@ -192,11 +198,11 @@ def join_tables(
         column, roles = _find_prediction_column(table, options, own_gold)
         columns.append((own_gold, column))
         new = prepare(table, [column, *([own_gold] if own_gold else [])])
-        prepared.append(select_one_sample(new, new.find_id_column(options), options, gold=own_gold))
-        notes += _describe_left_out(table, roles, column, own_gold or "")
+        prepared.append(select_one_sample(new, find_item_column(new, options), options, gold=own_gold))
+        left_out |= {*roles.left_out, *roles.unknown} - {column, own_gold}
     if gold is not None:
         base, gold_column = gold
-        base = select_one_sample(base, base.find_id_column(options), options, gold=gold_column)
+        base = select_one_sample(base, find_item_column(base, options), options, gold=gold_column)
         ids, orders, aligned = align(base, prepared, options, may_lack=True)
     else:
         base, gold_column = prepared[0], columns[0][0] or ""
@@ -207,7 +213,7 @@ def join_tables(
         name: (table, column, order)
         for name, table, (_, column), order in zip(names, prepared, columns, orders, strict=True)
     }
-    return Predictions(base, gold_column, systems, ids, [*aligned, *notes])
+    return Predictions(base, gold_column, systems, ids, [*aligned, *_describe_left_out(left_out)])
 
 
 def _join_rows(source: Source, table: FileTable, system: str, options: Options, prepare: Prepare) -> Predictions:

@@ -24,7 +24,7 @@ from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.labels import build_label_counts
 from sigdask.formats.tables.predictions import join_tables
 from sigdask.formats.tagging import sentences
-from sigdask.interface import spell
+from sigdask.interface import spell, spell_map
 
 NUMBER = r"-?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|nan|inf)"
 ANNOTATION = r"\[[^\[\]]*+\]|\{\}|\d++:[LN]"
@@ -179,6 +179,14 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     predicted = np.column_stack([code[file.labels] for file in files])
     of_tokens = LabelFields(code[gold_codes][:, None], predicted, names)
     gold_names = {names[k] for k in np.unique(code[gold_codes])}
+    for source, tags in zip(sources, predicted.T, strict=True):
+        if gold_names.isdisjoint(names[k] for k in np.unique(tags)):
+            raise InputError(
+                f"0 of its {len(tags):,} tags occur in gold (such as {names[tags[0]]!r}; gold has "
+                f"{', '.join(sorted(gold_names)[:8])})",
+                file=source.path,
+                remedy=f"if tags have other names, {spell_map(min(gold_names), names[tags[0]])}",
+            )
     return Counts(
         systems=tuple(list_system_names(sources)),
         fields=LazyColumns([*of_tokens], lambda name: sentences.sum_sentences(of_tokens[name], first.starts)),

@@ -22,7 +22,6 @@ from sigdask.text import describe_items
 LINE = re.compile(r"([THD])-(\d{1,12})\t(.*)", re.DOTALL)
 GUESS = re.compile(r"[HD]-\d{1,12}\t-?[\d.]{1,24}(e-?\d{1,3})?\t")
 SUGGESTED = ("BLEU", "chrF")
-BPE_MARK = "@@ "
 
 Sentences = dict[int, str]
 
@@ -85,11 +84,6 @@ def read_fairseq(sources: Sequence[Source], gold: Path | None, options: Options)
         options,
         ids=None if is_whole else [*map(str, numbers)],
         suggested=SUGGESTED,
-        warnings=[
-            f"{log.path}: hypotheses hold {BPE_MARK!r}: pieces of words are compared; generate with --remove-bpe"
-            for log in logs.values()
-            if any(BPE_MARK in text for text in log.best.values())
-        ],
     )
 
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +16,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, count_filled, open_text
 from sigdask.formats.reading.options import Options
 from sigdask.interface import spell
-from sigdask.text import format_count, format_list
+from sigdask.text import format_count
 
 Texts = Sequence[str | None]
 """One text for each item, None if it is missing."""
@@ -79,7 +75,6 @@ def build_text_counts(
         warnings=(
             *notes,
             *_describe_marks(systems, references[0]),
-            *_describe_styles(systems, references, options.metrics),
         ),
     )
 
@@ -123,76 +118,6 @@ def _describe_marks(systems: Mapping[str, Texts], reference: Texts) -> Iterator[
 
 MARKED_SHARE = 10
 """Marks are reported if more than one output in this number has them."""
-
-
-TRAITS: dict[str, Callable[[str], bool]] = {
-    "capital letters": lambda text: text != text.lower(),
-    "small letters": lambda text: text != text.upper(),
-    "punctuation at the end": lambda text: text.endswith((".", "!", "?", "\u3002", "\u0964", "\u061f")),
-    "decomposed letters (Unicode's NFD)": lambda text: not unicodedata.is_normalized("NFC", text),
-}
-"""Properties of texts that systems share with the reference, unless one of both was normalised."""
-
-FEW_TEXTS, HEAD_TEXTS = 10, 1000
-"""Minimum number of texts whose properties are compared, and the number of first texts that are inspected."""
-
-
-def _describe_styles(
-    systems: Mapping[str, Texts], references: Sequence[Texts], metrics: Sequence[str]
-) -> Iterator[ScopeNote]:
-    """Yield notes on outputs that are written in another way than the references, or are on other lines."""
-    names_by_note: dict[str, list[str]] = {}
-    describe = lru_cache(maxsize=2)(_describe_texts)  # the references are alike for most systems
-    for name, texts in systems.items():
-        for note in _list_styles(texts, references, describe):
-            names_by_note.setdefault(note, []).append(name)
-    for note, names in names_by_note.items():
-        if not any(trait in note and re.search(option, ",".join(metrics)) for trait, option in IGNORING.items()):
-            yield ScopeNote(f"{format_list(names)}: {note}")
-
-
-_TextProperties = tuple[list[float], list[set[str]]]
-"""The share of texts that have each property, and the words of each text in the first column."""
-
-
-def _describe_texts(*columns: tuple[str, ...]) -> _TextProperties:
-    n = sum(map(len, columns))
-    shares = [sum(map(has_trait, chain.from_iterable(columns))) / n for has_trait in TRAITS.values()]
-    return shares, [{*text.split()} for text in columns[0]]
-
-
-def _list_styles(texts: Texts, references: Sequence[Texts], describe: Callable[..., _TextProperties]) -> Iterator[str]:
-    columns = [[(text or "").strip() for text in column[:HEAD_TEXTS]] for column in (texts, *references)]
-    pairs = [pair for pair in zip(*columns, strict=True) if all(pair)]
-    if len(pairs) < FEW_TEXTS:
-        return
-    outputs, *golds = zip(*pairs, strict=True)
-    gold = [text for column in golds for text in column]
-    (shares, words), (gold_shares, gold_words) = describe(outputs), describe(*golds)
-    for trait, share, gold_share in zip(TRAITS, shares, gold_shares, strict=True):
-        if min(share, gold_share) <= RARE and max(share, gold_share) >= COMMON:
-            found = ("references have", "outputs do") if share < gold_share else ("outputs have", "references do")
-            yield f"most {found[0]} {trait} and hardly any {found[1]}. Metrics count this as errors: write both alike"
-    word, n_same = Counter(text.split(maxsplit=1)[0] for text in outputs).most_common(1)[0]
-    is_common = n_same >= (1 - RARE) * len(outputs) and 2 * len({*outputs}) > len(outputs)
-    if is_common and sum(text.casefold().startswith(word.casefold()) for text in gold) <= RARE * len(gold):
-        yield f"{n_same:,} outputs begin with {word!r}, and hardly a reference does: remove it if it is no output"
-    overlap, *shifted = (_measure_overlap(words, gold_words, shift) for shift in (0, 1, -1))
-    if max(shifted) > max(2 * overlap, SHIFTED):
-        yield "outputs are more like the references one line before or after, so that lines may be shifted"
-
-
-IGNORING = {"capital": "lowercase|^TER$", "small": "lowercase|^TER$", "punctuation": "punctuation|no_punct"}
-"""Patterns of metrics that ignore a property."""
-
-RARE, COMMON, SHIFTED = 0.05, 0.5, 0.2
-"""Shares of texts that have a property, and share of common words, beyond which texts are reported to differ."""
-
-
-def _measure_overlap(words: list[set[str]], gold: list[set[str]], shift: int) -> float:
-    """Return the mean share of words that outputs have in common with the references `shift` lines later."""
-    pairs = [(own, other, len(own & other)) for own, other in zip(words, gold[shift:] + gold[:shift], strict=True)]
-    return sum(n_same / max(len(own) + len(other) - n_same, 1) for own, other, n_same in pairs) / len(pairs)
 
 
 OTHER_LAYOUTS = {

@@ -23,9 +23,6 @@ HEADER = re.compile(
 )
 """Pattern of the first line of a table of one column."""
 
-MIN_TOKENIZED = 100
-"""Number of lines ending in a tokenized period from which on sacrebleu warns."""
-
 N_HEAD_LINES = 20
 """Lines read to recognize a format."""
 
@@ -72,15 +69,13 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
 
 
 def _describe_lines(path: Path, texts: Sequence[str]) -> Iterator[ScopeNote]:
-    """Yield notes on a file whose lines may be cells of a table or JSON strings."""
+    """Yield a note on a first line that may be a header."""
     if HEADER.fullmatch(texts[0]):
         yield ScopeNote(f"{path}: line 1, {texts[0]!r}, is scored as a segment; if it is a header, remove it")
-    if len(texts) > 1 and all(len(text) > 1 and text[0] == text[-1] == '"' for text in texts):
-        yield ScopeNote(f"{path}: every line is in quotation marks, which are scored; remove them if texts have none")
 
 
 def _describe_tokens(path: Path, references: Sequence[str], options: Options) -> Iterator[ScopeNote]:
-    """Yield a note on references that are tokenized already, or in a script without spaces."""
+    """Yield a note on references in a script without spaces, of which BLEU would take each line for a word."""
     text = "".join(references[:N_HEAD_LINES])
     is_bleu = not options.metrics or "BLEU" in options.metrics
     n_letters = sum("\u0e00" <= c < "\u0f00" or "\u3040" <= c < "\ua000" for c in text)
@@ -88,12 +83,6 @@ def _describe_tokens(path: Path, references: Sequence[str], options: Options) ->
         yield ScopeNote(
             f"{path}: this script has no spaces between words, but BLEU needs words. Choose BLEU:tokenize=zh, "
             "ja-mecab or char, or chrF"
-        )
-    n_tokenized = sum(text.rstrip().endswith(" .") for text in references)
-    if n_tokenized >= MIN_TOKENIZED:
-        yield ScopeNote(
-            f"{path}: {n_tokenized:,} lines end in a period after a space, so texts seem to be tokenized. BLEU "
-            "tokenizes texts itself; if yours are tokenized, use BLEU:tokenize=none or give the original texts"
         )
 
 

@@ -21,8 +21,6 @@ KALDI = re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")
 COMMENT = ";;"
 SHAPES = {"trn": TRN, "first": KALDI}
 SUGGESTED = ("WER", "CER")
-ALTERNATIVE_MARKS = re.compile(r"(?:^|\s)(?:\{\s|@\s|\([^()\s]+\)(?:\s|$))")
-"""sclite's marks of alternatives and optional words."""
 ID_WORD = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w./:-]++|\d+(?:-\d+)+")
 """Pattern of an id as first word: letters and digits, or numbers joined by hyphens."""
 
@@ -43,7 +41,8 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     if ref_hyp.sniff(sources, gold, options):
         remedy = f"leave out {spell('gold')}, because each file holds its references"
         raise InputError("holds references and hypotheses", file=sources[0].path, remedy=remedy)
-    shape = options.own.get("ids") or _detect_shape(gold, [source.path for source in sources])
+    shape = options.own.get("ids") or ("none" if "column" in options.own else None)
+    shape = shape or _detect_shape(gold, [source.path for source in sources])
     if shape == "none":
         return read_lines(sources, gold, options, SUGGESTED)
     if "column" in options.own:
@@ -58,14 +57,8 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     notes: list[str] = []
     for name, source in zip(list_system_names(sources), sources, strict=True):
         utterances, case_notes = _match_case(reference, gold, _read_utterances(source.path, shape), source.path)
-        systems[name] = _align_texts(source.path, utterances, gold, reference, options)
+        systems[name] = _align_texts(source.path, utterances, gold, reference)
         notes += case_notes
-    example = next((name for name, text in reference.items() if ALTERNATIVE_MARKS.search(text)), None)
-    if example is not None:  # sclite would read them as alternatives
-        notes.append(
-            f"{gold}: utterance {example!r} has marks of alternatives or optional words ({reference[example][:40]!r}), "
-            "which are counted as they stand"
-        )
     return build_text_counts(
         systems,
         [list(reference.values())],
@@ -154,17 +147,8 @@ def _match_case(reference: Utterances, gold: Path, utterances: Utterances, path:
     return {matched_ids[name]: text for name, text in utterances.items()}, [note]
 
 
-def _align_texts(path: Path, utterances: Utterances, gold: Path, reference: Utterances, options: Options) -> Texts:
+def _align_texts(path: Path, utterances: Utterances, gold: Path, reference: Utterances) -> Texts:
     for name in utterances:
         if name not in reference:
             raise InputError(f"utterance {name!r} is not in {gold}; every id must be one of the reference", file=path)
-    texts = [utterances.get(name) for name in reference]
-    if options.missing_policy == "error" and None in texts:
-        missing = list(reference)[texts.index(None)]
-        remedy = (
-            f"choose {spell('missing', 'pairwise')} (compare each pair on what both have) or zero (an empty transcript)"
-        )
-        raise InputError(
-            f"utterance {missing!r} of {gold} is missing ({texts.count(None)} in all); {remedy}", file=path
-        )
-    return texts
+    return [utterances.get(name) for name in reference]

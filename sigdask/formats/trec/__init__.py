@@ -8,7 +8,7 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.trec.layouts import is_judged, is_qrels, is_ranked, is_run
+from sigdask.formats.trec.layouts import is_judged, is_qrels, is_run
 from sigdask.formats.trec.printed_scores import is_printed, read_printed
 from sigdask.formats.trec.rankings import read_qrels, read_rankings
 from sigdask.interface import spell
@@ -17,14 +17,14 @@ from sigdask.interface import spell
 def read_trec(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read runs and relevance judgements (`gold`) or, without `gold`, printed scores; items are topics."""
     path = sources[0].path
-    has_scores = is_printed(path) and not is_ranked(path)
+    has_scores = is_printed(path)
     if gold is None and not has_scores and is_run(path):
         raise InputError(
             "is a run, and runs need relevance judgements", file=path, remedy=f"give {spell('gold', 'QRELS')}"
         )
     if gold is None:
         return read_printed(sources, options)
-    if has_scores and not (is_qrels(gold) and is_judged(path, read_qrels(gold))):
+    if has_scores and not (is_run(path) and is_qrels(gold) and is_judged(path, read_qrels(gold))):
         raise InputError(
             f"{spell('gold')} {gold}: {path} is no run, but holds scores that a program computed",
             remedy=f"leave out {spell('gold')}",
@@ -37,7 +37,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     path = sources[0].path
     try:
         if gold is None:
-            return is_run(path, q0=True) or is_ranked(path) or is_printed(path)
+            return is_run(path, q0=True) or is_printed(path)
         return (is_run(path) and is_qrels(gold)) or (is_qrels(path) and is_run(gold))
     except InputError:  # not text, or missing: the reader of its format reports it
         return False

@@ -55,29 +55,10 @@ def choose_system_name(source: Source, tag: str | None) -> str:
     return source.system
 
 
-@dataclass(frozen=True, slots=True)
-class SettledTopics:
-    """The topics left after the policy for missing topics is applied.
-
-    Attributes
-    ----------
-    kept : int array
-        Positions of the topics that stay.
-    present : bool array, shape (n_kept, n_systems), or None
-        As in `Counts`.
-    warnings : tuple of str
-        Warnings about topics.
-    """
-
-    kept: NDArray[np.intp]
-    present: NDArray[np.bool_] | None
-    warnings: tuple[str, ...] = ()
-
-
 def apply_topic_policy(
-    has: NDArray[np.bool_], topics: Sequence[str], systems: Sequence[str], options: Options, default: str
-) -> SettledTopics:
-    """Apply the policy for missing topics: the format's own option, `--missing`, or the default.
+    has: NDArray[np.bool_], topics: Sequence[str], systems: Sequence[str], options: Options, default: Missing
+) -> tuple[NDArray[np.bool_] | None, list[str]]:
+    """Apply the policy for missing topics, by default that of the layout.
 
     Parameters
     ----------
@@ -85,43 +66,37 @@ def apply_topic_policy(
         Whether each system has each topic.
     topics, systems : sequence of str
         Names of the topics and of the systems.
-    default : str
+    options : Options
+        The requested policy, if any.
+    default : {"zero", "error"}
         The policy if none was requested.
+
+    Returns
+    -------
+    present : bool array, shape (n_topics, n_systems), or None
+        As in `Counts`.
+    notes : list of str
+        What is missing and how it counts.
     """
-    requested = options.own.get("missing") or options.missing
-    policy = requested or default
-    all_topics = np.arange(len(topics))
+    policy = options.missing or default
     if has.all():
-        return SettledTopics(all_topics, None)
-    handling: Missing | None = "pairwise" if policy == "pairwise" else "error" if policy == "error" else None
+        return None, []
     if not options.few_in_common:
-        check_common_items(has, systems, handling, topics)
+        check_common_items(has, systems, None if policy == "zero" else policy, topics)
     lacking = np.flatnonzero(~has.all(axis=0))
     missing = [topics[int(k)] for k in np.flatnonzero(~has[:, lacking[0]])]
     examples = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")
     more = f", and {len(lacking) - 1} more systems lack topics" if len(lacking) > 1 else ""
     system = systems[int(lacking[0])]
     gap = f"system {system!r} has no topic {examples} ({len(missing)} of {len(topics)} missing){more}"
+    pairwise = f"{spell('missing', 'pairwise')} (each pair on the topics both have)"
     if policy == "error":
-        raise MissingItemsError(
-            f"{gap}; choose {spell('missing', 'zero')} (it counts 0, as under trec_eval -c), "
-            f"{spell('missing', 'pairwise')} (each pair on the topics both have) or "
-            f"{spell('format', 'trec:missing=intersect')} (the topics all have)"
-        )
-    if policy == "zero":
-        explanation = "a topic that a run lacks counts 0, as under trec_eval -c"
-        hint = (
-            f" ({spell('missing', 'pairwise')} or error, or {spell('format', 'trec:missing=intersect')}, do otherwise)"
-        )
-        return SettledTopics(all_topics, None, (f"{gap}; {explanation}{'' if requested else hint}",))
+        zero = f"{spell('missing', 'zero')} (it counts 0, as under trec_eval -c)"
+        raise MissingItemsError(f"{gap}; choose {zero} or {pairwise}")
     if policy == "pairwise":
-        return SettledTopics(all_topics, has, (f"{gap}; each pair is compared on the topics both have",))
-    kept = np.flatnonzero(has.all(axis=1))
-    if not len(kept):
-        raise MissingItemsError(
-            f"{gap}; no topic has scores of all systems; choose {spell('missing', 'zero')} or pairwise"
-        )
-    return SettledTopics(kept, None, (f"{gap}; {len(kept)} of {len(topics)} topics, which all have, are kept",))
+        return has, [f"{gap}; each pair is compared on the topics both have"]
+    hint = "" if options.missing else f" (or choose {pairwise})"
+    return None, [f"{gap}; a topic that a run lacks counts 0, as under trec_eval -c{hint}"]
 
 
 RUN = ("topic", "Q0", "document", "rank", "score", "tag")
@@ -174,7 +149,7 @@ class TrecFile:
 
     @property
     def is_by_rank(self) -> bool:
-        """Whether documents are ordered by rank because there are no scores."""
+        """Whether there are ranks and no scores."""
         return self.columns == RANKED
 
     def iter_rows(self) -> Rows:
@@ -192,27 +167,56 @@ class TrecFile:
             yield location, words
 
 
-def detect_run_layout(path: Path) -> TrecFile:
-    """Return the layout of a run, detected from its first lines."""
+def detect_run_layout(path: Path, order: str | None = None) -> TrecFile:
+    """Return the layout of a run, by the number of its columns; `order` says what a third of three columns is.
+
+    Raises
+    ------
+    InputError
+        Whole numbers in the last of three columns may be scores or ranks, or there are no ranks to order by.
+    """
+    columns = _find_columns(path)
+    if columns == RANKED and (order == "score" or (order is None and _are_scores(path))):
+        columns = SCORED
+    if order is not None and order not in columns:
+        raise InputError(f"has no column of {order}s", file=path, remedy=f"leave out the option order={order}")
+    return TrecFile(path, columns)
+
+
+def _find_columns(path: Path) -> tuple[str, ...]:
+    """Return the columns of a run by their number; three are RANKED."""
     if is_json(path):
-        return TrecFile(path, SCORED)
+        return SCORED
     rows = _read_head(path)
     location, first_words = rows[0]
     columns = RUNS_BY_WIDTH[min(len(first_words), len(RUN))] if len(first_words) >= 3 else RUN
     same_width = [words for _, words in rows if len(words) == len(first_words)]
-    if columns == RUNS_BY_WIDTH[4] and (len({words[1] for words in same_width}) == 1 or not is_finite(first_words[2])):
+    if len(columns) == 4 and (len({words[1] for words in same_width}) == 1 or not is_finite(first_words[2])):
         raise row_width_error(path, location, first_words, RUN)
-    if columns == RANKED and _are_scores(path, same_width):
-        columns = SCORED
-    return TrecFile(path, columns)
+    return columns
 
 
-def _are_scores(path: Path, rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether third columns are scores and not ranks: real, named so, or descending in each topic."""
-    if not all(words[2].isdecimal() for words in rows) or "score" in read_head(path).partition("\n")[0].lower():
+def _are_scores(path: Path) -> bool:
+    """Return whether third columns are scores, which are named so or have decimals, and no ranks, which count."""
+    rows = [words for _, words in _read_head(path)]
+    header = read_head(path).partition("\n")[0].lower()
+    if "score" in header or not all(words[2].isdecimal() for words in rows if len(words) == len(RANKED)):
         return True
-    steps = {int(a[2]) - int(b[2]) for a, b in pairwise(rows) if a[0] == b[0]}
-    return bool(steps - {0}) and min(steps) >= 0
+    numbers: dict[str, list[int]] = {}
+    for words in filter(lambda words: len(words) == len(RANKED), rows):
+        numbers.setdefault(words[0], []).append(int(words[2]))
+    starts = {ranks[0] for ranks in numbers.values()}
+    if "rank" in header or (
+        len(starts) == 1
+        and starts <= {0, 1}
+        and all(b == a + 1 for ranks in numbers.values() for a, b in pairwise(ranks))
+    ):
+        return False
+    raise InputError(
+        f"{path}: the numbers of its third column may be scores or ranks",
+        remedy=f"choose {spell('format', 'trec:order=score')} (the highest is best) or "
+        f"{spell('format', 'trec:order=rank')} (the lowest is best)",
+    )
 
 
 def detect_qrels_layout(path: Path) -> TrecFile:
@@ -226,30 +230,21 @@ def detect_qrels_layout(path: Path) -> TrecFile:
 
 
 def is_run(path: Path, *, q0: bool = False) -> bool:
-    """Return whether a file begins like a run; with `q0`, only if it has Q0 or rows in blocks of topics."""
-    if (json_ := is_json(path)) or CSV_START.match(read_head(path)):  # CSV may be any table
-        return json_ and not q0
+    """Return whether the first lines are those of a run; with `q0`, of one with Q0, which needs no judgements."""
+    if is_json(path) or CSV_START.match(read_head(path)):  # CSV may be any table
+        return is_json(path) and not q0
     try:
-        file = detect_run_layout(path)
+        columns = _find_columns(path)
     except InputError:
         return False
     rows = [words for _, words in _read_head(path)]
-    if any(len(words) < len(file.columns) or not is_finite(words[file.value]) for words in rows):
+    if columns == RUN:
+        fits = all(len(words) >= len(RUN) and is_finite(words[3]) and is_finite(words[4]) for words in rows)
+        return fits and not (q0 and any(words[1].upper() != "Q0" for words in rows))
+    if q0 or not all(len(words) == len(columns) and is_finite(words[-1]) for words in rows):
         return False
-    if file.columns == RUN:
-        return all(is_finite(words[3]) and (not q0 or words[1].upper() == "Q0") for words in rows)
-    if q0 or any(len(words) != len(file.columns) for words in rows):
-        return False
-    # rows are in blocks of topics with several documents, unlike tables of items, and ranks rise in each
-    topics = [words[0] for words in rows]
-    n_blocks = 1 + sum(a != b for a, b in pairwise(topics))
-    is_ascending = all(a[0] != b[0] or int(a[-1]) < int(b[-1]) for a, b in pairwise(rows) if file.is_by_rank)
-    return n_blocks == len({*topics}) < len(rows) and is_ascending
-
-
-def is_ranked(path: Path) -> bool:
-    """Return whether a file begins like a run with ranks in place of scores."""
-    return is_run(path) and detect_run_layout(path).is_by_rank
+    topics = [words[0] for words in rows]  # in blocks with several documents, unlike items of tables
+    return 1 + sum(a != b for a, b in pairwise(topics)) == len({*topics}) < len(rows)
 
 
 def is_qrels(path: Path) -> bool:

@@ -1,14 +1,14 @@
 """Scores per topic, as printed by trec_eval -q and by the script of CLEF's TAR task.
 
-trec_eval prints measure, topic and value, the other script topic, measure and value. The lines of "all" (ALL) are not
-topics. They are only compared with the mean of the topics.
+trec_eval prints measure, topic and value, ir_measures and the script topic, measure and value. Lines of "all" (ALL) are
+means and no topics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.trec.layouts import SHOWN, apply_topic_policy, choose_system_name, is_finite
+from sigdask.interface import spell
 
 ALL = "all"
 N_HEAD_LINES = 200
@@ -58,56 +59,49 @@ class PrintedScores:
         Scores by measure, then by topic. Measures whose values are texts are left out.
     messages : sequence of str
         Lines without a score, the first with its path and line.
-    misfits : sequence of str
-        Measures whose printed summary does not fit the topics, the first with its path and line.
     """
 
     tag: str | None
     topics: Mapping[str, None]
     scores: Scores
     messages: Sequence[str]
-    misfits: Sequence[str]
 
 
 def read_printed(sources: Sequence[Source], options: Options) -> Counts:
     """Read one file per system; every measure becomes a column of scores."""
-    files = [read_scores(source.path) for source in sources]
+    files = [read_scores(source.path, options) for source in sources]
     names = [choose_system_name(source, file.tag) for source, file in zip(sources, files, strict=True)]
     check_names(sources, names)
     measures, warnings = _select_measures(sources, files)
     topics = list(dict.fromkeys(topic for file in files for topic in file.topics))
     has = np.array([[topic in file.topics for file in files] for topic in topics])  # (n_topics, n_systems)
-    settled = apply_topic_policy(has, topics, names, options, "error")
-    kept_topics = [topics[k] for k in settled.kept]
+    present, gap_notes = apply_topic_policy(has, topics, names, options, "error")
     fields: dict[str, NDArray[np.generic]] = {}
     for measure in measures:
         for source, file in zip(sources, files, strict=True):
-            missing = [t for t in kept_topics if t in file.topics and t not in file.scores[measure]]
+            missing = [t for t in topics if t in file.topics and t not in file.scores[measure]]
             if missing:
                 raise InputError(
                     f"topic {missing[0]!r} has no line of {measure}, as other topics have", file=source.path
                 )
-        columns = [[file.scores[measure].get(topic, 0.0) for topic in kept_topics] for file in files]
+        columns = [[file.scores[measure].get(topic, 0.0) for topic in topics] for file in files]
         fields[f"score[{measure}]"] = np.column_stack(columns)
     notes = []
     if messages := [message for file in files for message in file.messages]:
         notes.append(f"lines that hold no score are left out: {len(messages)} (first {messages[0]})")
-    if misfits := [misfit for file in files for misfit in file.misfits]:
-        problem = f"scores over all topics that are no mean of the topics: {len(misfits)} (first {misfits[0]})"
-        notes.append(f"{problem}; the means of topics are compared")
     suggested = tuple(m for m in SUGGESTED if m in measures)
     return Counts(
         systems=tuple(names),
-        fields={**fields, "items": np.ones((len(kept_topics), 1), np.int64)},
-        n_items=len(kept_topics),
-        ids=tuple(kept_topics),
-        present=settled.present,
+        fields={**fields, "items": np.ones((len(topics), 1), np.int64)},
+        n_items=len(topics),
+        ids=tuple(topics),
+        present=present,
         suggested=suggested or (next((m for m in measures if not m.startswith("num_")), measures[0]),),
-        warnings=(*notes, *warnings, *settled.warnings),
+        warnings=(*notes, *warnings, *gap_notes),
     )
 
 
-def read_scores(path: Path) -> PrintedScores:
+def read_scores(path: Path, options: Options) -> PrintedScores:
     """Read the scores printed in one file.
 
     Raises
@@ -115,7 +109,7 @@ def read_scores(path: Path) -> PrintedScores:
     InputError
         The number of columns is wrong, a topic occurs twice, a value is not a number, or the file has only summaries.
     """
-    cells, messages = _parse_lines(path)
+    cells, messages = _parse_lines(path, options)
     by_topic: dict[str, dict[str, PrintedLine]] = {}
     summary: dict[str, PrintedLine] = {}
     for cell in cells:
@@ -141,32 +135,26 @@ def read_scores(path: Path) -> PrintedScores:
         raise InputError("has only averages, no scores of topics; print these with trec_eval -q", file=path)
     tag = summary["runid"].text if "runid" in summary else None
     topics = dict.fromkeys(topic for column in scores.values() for topic in column)
-    return PrintedScores(tag, topics, scores, messages, _find_mismatches(path, scores, by_topic, summary))
+    return PrintedScores(tag, topics, scores, messages)
 
 
 def is_printed(path: Path) -> bool:
-    """Return whether the first lines are topic scores.
-
-    Such lines have three cells, and the last ones are mostly numbers. Names of measures are never numbers. Topics are
-    in blocks, or there is only one measure.
-    """
+    """Return whether the first lines have three cells, a topic, a measure and a number, with measures that recur."""
     head = _read_head(path)
     if len(head) < 2 or any(len(cells) != 3 for cells in head) or len({(c[0], c[1]) for c in head}) < len(head):
         return False
-    first_row = head[0]
     numeric = [is_finite(cells[2]) for cells in head]
-    if not (numeric[0] or first_row[0] == "runid" or first_row[2] in first_row[:2]) or 2 * sum(numeric) < len(head):
-        return False
-    return any(_can_be_measures(head, k) for k in (0, 1))
+    is_first = numeric[0] or head[0][0] == "runid" or head[0][2] in head[0][:2]  # a header has no number
+    return is_first and 2 * sum(numeric) >= len(head) and any(_has_measures(head, k) for k in (0, 1))
 
 
-def _can_be_measures(rows: Sequence[Sequence[str]], k: int) -> bool:
-    """Return whether a column can hold measure names: no numbers, with topics in blocks; either of them recurs."""
-    names = {row[k] for row in rows}
-    topics = [row[1 - k] for row in rows]
-    n_topics, n_blocks = len(set(topics)), 1 + sum(a != b for a, b in pairwise(topics))
-    recurs = len(names) == 1 or n_topics <= len(rows) / 2
-    return recurs and n_blocks == n_topics and not any(is_finite(name) for name in names)
+def _has_measures(rows: Sequence[Sequence[str]], k: int) -> bool:
+    """Return whether a column holds names, no numbers, and the second topic has only names that the first one has."""
+    names: dict[str, set[str]] = {}
+    for row in rows:
+        names.setdefault(row[1 - k], set()).add(row[k])
+    first, second = [*names.values(), set[str]()][:2]
+    return second <= first and not any(is_finite(row[k]) for row in rows)
 
 
 def _read_head(path: Path) -> list[list[str]]:
@@ -182,7 +170,7 @@ def _split_line(line: str, *, tabs: bool) -> list[str]:
     return [cell.strip() for cell in line.split("\t")] if tabs else line.split()
 
 
-def _parse_lines(path: Path) -> tuple[list[PrintedLine], list[str]]:
+def _parse_lines(path: Path, options: Options) -> tuple[list[PrintedLine], list[str]]:
     """Return the printed lines and messages; if scores have tabs, lines without tabs are messages."""
     with open_text(path) as text:
         lines = [(number, line) for number, line in enumerate(text, start=1) if line.strip()]
@@ -198,43 +186,31 @@ def _parse_lines(path: Path) -> tuple[list[PrintedLine], list[str]]:
                 found=f"{' | '.join(cells)[:60]!r}",
                 expected="measure, topic and value as trec_eval -q prints them",
             )
-    t = _find_topic_column([cells for _, cells in rows])
+    t = _find_topic_column(path, [cells for _, cells in rows], options)
     left_out = [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in messages]
     return [PrintedLine(number, cells[t], cells[1 - t], cells[2]) for number, cells in rows], left_out
 
 
-def _find_topic_column(rows: Sequence[Sequence[str]]) -> int:
-    """Return which of the first two columns holds topics: the one with "all" or with longer blocks."""
+def _find_topic_column(path: Path, rows: Sequence[Sequence[str]], options: Options) -> int:
+    """Return which of the first two columns holds topics: the option's, the one with "all", or beside the measures.
+
+    Raises
+    ------
+    InputError
+        Both columns may hold topics.
+    """
+    if (column := options.own.get("topics")) is not None:
+        return int(column) - 1
     for k in (1, 0):
         if any(row[k].lower() == ALL for row in rows):
             return k
-    changes = [sum(a[k] != b[k] for a, b in pairwise(rows)) for k in (0, 1)]
-    return 0 if 0 < changes[0] < changes[1] else 1
-
-
-def _find_mismatches(path: Path, scores: Scores, cells: Mapping[str, Lines], summary: Lines) -> list[str]:
-    """Return a text on each measure whose printed summary is neither mean nor sum over topics, up to rounding."""
-    misfits = []
-    n_queries = summary["num_q"].text if "num_q" in summary else ""
-    for measure, column in scores.items():
-        if measure not in summary or not is_finite(summary[measure].text) or measure.startswith("gm_"):
-            continue
-        printed = float(summary[measure].text)
-        total, n = sum(column.values()), len(column)
-        digits = max(_count_decimals(cell.text) for cell in (*cells[measure].values(), summary[measure]))
-        error = 10.0**-digits
-        divisors = {n, int(n_queries)} if n_queries.isdecimal() and int(n_queries) else {n}
-        if all(abs(total / k - printed) > error * (1 + 1e-9) for k in divisors) and abs(total - printed) > n * error:
-            misfits.append(
-                f"{path}, line {summary[measure].line}: {measure} is {summary[measure].text}, the mean of its {n} "
-                f"topics {total / n:.{digits}f}"
-            )
-    return misfits
-
-
-def _count_decimals(text: str) -> int:
-    mantissa, _, exponent = text.lower().partition("e")
-    return max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
+    columns = [1 - k for k in (0, 1) if _has_measures(rows, k)]
+    if len(columns) == 1:
+        return columns[0]
+    ways = [f"{spell('format', f'trec:topics={k + 1}')} (such as {rows[0][k]!r})" for k in (0, 1)]
+    raise InputError(
+        "its first or its second column may hold the topics", file=path, remedy=f"choose {' or '.join(ways)}"
+    )
 
 
 def _select_measures(sources: Sequence[Source], files: Sequence[PrintedScores]) -> tuple[list[str], list[str]]:

@@ -1,7 +1,8 @@
 """Runs and relevance judgements of TREC, read and ranked as in trec_eval.
 
-Documents are ranked by descending score, and ties by descending document id. The rank column is ignored if there are
-scores. Scores are compared in single precision, as trec_eval stores them.
+Documents are ranked by descending score, and ties by descending document id, as in trec_eval. Scores are compared in
+single precision, as trec_eval stores them. If the rank column gives an order with another average precision, as it does
+if scores are coarse or are distances, the run is refused until the option `order` says which order holds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.trec import layouts
 from sigdask.interface import spell
-from sigdask.text import format_list
+from sigdask.text import format_count, format_list
 
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]
@@ -40,28 +41,24 @@ class TrecRun:
         Number of its topics, judged or not.
     rankings : mapping of str to tuple of str
         Documents of each judged topic, best first.
-    doubt : str
-        What may be wrong with its scores. Empty if nothing is.
+    note : str
+        How its rank column differs from its scores. Empty if it hardly does.
     """
 
     tag: str
     topics: int
     rankings: Mapping[str, Ranking]
-    doubt: str = ""
+    note: str = ""
 
 
-ORDER_DOUBTS = {
-    frozenset({1.0}): "scores rise from the first document of each topic to the last, but the highest score ranks "
-    "first, as in trec_eval. Are they distances? Then negate them",
-    frozenset({0.0}): "all documents of a topic have the same score, so that their ids decide their ranks, as in "
-    "trec_eval. Write scores that fall from rank to rank",
-}
-"""Doubts about a run by the signs of the differences between scores in successive lines."""
+MAX_DIFFERENCE = 0.01
+"""Difference in mean average precision between the orders by score and by rank up to which a run is ranked by score."""
 
 
 def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
     """Read runs; items are the topics of the judgements."""
     judgements = read_qrels(gold)
+    order = options.own.get("order")
     topics = list(judgements)
     documents = {document: document for judged in judgements.values() for document in judged}
     names: list[str] = []
@@ -69,7 +66,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
     warnings: list[str] = []
     unjudged: list[str] = []
     for source in sources:
-        run = read_run(source.path, judgements, documents)
+        run = read_run(source.path, judgements, documents, order)
         if not run.rankings:
             raise InputError(
                 f"none of its {run.topics} topics is judged in {gold} (which has "
@@ -79,7 +76,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
             )
         if all(judgements[topic].keys().isdisjoint(ranking) for topic, ranking in run.rankings.items()):
             warnings.append(f"{source.path}: no document is judged in {gold}; are its ids those of the judgements?")
-        warnings += [ScopeNote(f"{source.path}: {run.doubt}")] if run.doubt else []
+        warnings += [ScopeNote(f"{source.path}: {run.note}")] if run.note else []
         if n_unjudged := run.topics - len(run.rankings):
             unjudged.append(f"{n_unjudged} of the {run.topics} topics of {source.path}")
         names.append(layouts.choose_system_name(source, run.tag))
@@ -88,20 +85,20 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
         warnings.append(f"topics without judgements in {gold} are left out, as in trec_eval: {format_list(unjudged)}")
     check_names(sources, names)
     has = np.array([[bool(ranking) for ranking in column] for column in outputs]).T  # (n_topics, n_systems)
-    settled = layouts.apply_topic_policy(has, topics, names, options, "zero")
-    ones = np.ones((len(settled.kept), 1), np.int64)
+    present, gap_notes = layouts.apply_topic_policy(has, topics, names, options, "zero")
+    ones = np.ones((len(topics), 1), np.int64)
     return Counts(
         systems=tuple(names),
         fields={"topics": ones, "items": ones},
-        n_items=len(settled.kept),
-        ids=tuple(topics[k] for k in settled.kept),
-        present=settled.present,
+        n_items=len(topics),
+        ids=tuple(topics),
+        present=present,
         outputs=Outputs(
-            tuple(to_object_array(column)[settled.kept] for column in outputs),
-            to_object_array(list(judgements.values()))[settled.kept],
+            tuple(to_object_array(column) for column in outputs),
+            to_object_array(list(judgements.values())),
         ),
         suggested=("AP", "nDCG@10"),
-        warnings=(*warnings, *settled.warnings),
+        warnings=(*warnings, *gap_notes),
     )
 
 
@@ -120,10 +117,19 @@ def read_qrels(path: Path) -> Judgements:
                 remedy="remove one of them",
             )
         judged[document] = _parse_relevance(file, location, words[value_column])
+    if not any(value > 0 for judged in judgements.values() for value in judged.values()):
+        n = sum(map(len, judgements.values()))
+        raise InputError(
+            f"none of its {format_count(n, 'judgement')} is above 0, so that no document is relevant",
+            file=path,
+            remedy=f"check the judgements of {spell('gold')}",
+        )
     return judgements
 
 
-def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, str]) -> TrecRun:
+def read_run(
+    path: Path, judgements: Mapping[str, Mapping[str, int]], documents: dict[str, str], order: str | None = None
+) -> TrecRun:
     """Read one run.
 
     Parameters
@@ -134,33 +140,79 @@ def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, 
         Judgements by topic. Only topics with judgements are read.
     documents : dict of str to str
         One copy of each document id, shared by runs. New ids are added.
+    order : {"score", "rank"}, optional
+        What orders the documents. None is the score, unless ranks give another average precision.
+
+    Raises
+    ------
+    InputError
+        A row is damaged, a document occurs twice, or scores and ranks contradict each other.
     """
-    entries: dict[str, tuple[list[str], array[float]]] = {}
-    file = layouts.detect_run_layout(path)
-    document_column, value_column = file.document, file.value
+    file = layouts.detect_run_layout(path, order)
+    columns = [file.columns.index(name) for name in ("score", "rank") if name in file.columns]
+    entries: dict[str, tuple[list[str], list[array[float]]]] = {}
     words: Sequence[str] = ()
+    n_columns = len(columns)
     for location, words in file.iter_rows():
-        topic, document = words[0], words[document_column]
-        entry = entries.get(topic)
-        if entry is None:
-            entry = entries[topic] = ([], array("d"))
+        topic, document = words[0], words[file.document]
+        if (entry := entries.get(topic)) is None:
+            entry = entries[topic] = ([], [array("d") for _ in columns])
         entry[0].append(documents.setdefault(document, document))
-        entry[1].append(_parse_score(file, location, words[value_column]))
-    sign = -1 if file.is_by_rank else 1
-    rankings = {}
-    steps: set[float] = set()
-    for topic, (ranked, scores) in entries.items():
-        if topic not in judgements:
-            continue
+        for k in range(n_columns):
+            entry[1][k].append(_parse_number(file, location, words, columns[k]))
+    orders: dict[str, dict[str, Ranking]] = {}
+    for topic in filter(judgements.__contains__, entries):
+        ranked, numbers = entries[topic]
         if len(set(ranked)) < len(ranked):
             raise _duplicate_error(file, topic)
-        with np.errstate(over="ignore"):
-            single = (sign * np.array(scores)).astype(np.float32).tolist()
-        steps |= {*np.sign(np.diff(single)).tolist()} if len(steps) < 3 else set()
-        rankings[topic] = tuple(document for _, document in sorted(zip(single, ranked, strict=True), reverse=True))
-    doubt = ORDER_DOUBTS.get(frozenset(steps), "") if file.columns == layouts.RUN else ""
+        for k, values in zip(columns, numbers, strict=True):
+            sort = _sort_by_score if file.columns[k] == "score" else _sort_by_rank
+            orders.setdefault(file.columns[k], {})[topic] = sort(ranked, values)
     tag = words[layouts.RUN.index("tag")] if file.columns == layouts.RUN else ""
-    return TrecRun(tag, len(entries), rankings, doubt)
+    default = file.columns[columns[0]]
+    rankings = orders.get(order or default, {})
+    note = "" if order else _compare_orders(path, orders, judgements)
+    return TrecRun(tag, len(entries), rankings, note)
+
+
+def _sort_by_score(documents: Sequence[str], scores: array[float]) -> Ranking:
+    with np.errstate(over="ignore"):
+        single = np.array(scores).astype(np.float32).tolist()
+    return tuple(document for _, document in sorted(zip(single, documents, strict=True), reverse=True))
+
+
+def _sort_by_rank(documents: Sequence[str], ranks: array[float]) -> Ranking:
+    """Return documents by rising rank; none if ranks are equal or missing, which give no order."""
+    if len({*ranks}) < len(ranks) or math.isnan(sum(ranks)):
+        return ()
+    return tuple(document for _, document in sorted(zip(ranks, documents, strict=True)))
+
+
+def _compare_orders(
+    path: Path, orders: Mapping[str, Mapping[str, Ranking]], judgements: Mapping[str, Mapping[str, int]]
+) -> str:
+    """Return a note if ranks give another average precision than scores; raise an error if it is far from it."""
+    if len(orders) < 2 or not all(orders["rank"].values()):
+        return ""
+    by_score, by_rank = (
+        math.fsum(_compute_average_precision(ranking, judgements[topic]) for topic, ranking in rankings.items())
+        / len(rankings)
+        for rankings in (orders["score"], orders["rank"])
+    )
+    ways = (
+        f"by score, and ties by document id, AP is {by_score:.4f} ({spell('format', 'trec:order=score')}, as in "
+        f"trec_eval); by rank it is {by_rank:.4f} ({spell('format', 'trec:order=rank')})"
+    )
+    if abs(by_score - by_rank) > MAX_DIFFERENCE:
+        raise InputError("scores and ranks order its documents differently", file=path, remedy=f"choose one: {ways}")
+    n_tied = sum(orders["score"][topic] != ranking for topic, ranking in orders["rank"].items())
+    return f"scores and ranks differ: {ways}" if 2 * n_tied > len(orders["rank"]) and by_score != by_rank else ""
+
+
+def _compute_average_precision(ranking: Ranking, judged: Mapping[str, int]) -> float:
+    n_relevant = sum(value > 0 for value in judged.values())
+    places = [place for place, document in enumerate(ranking, start=1) if judged.get(document, 0) > 0]
+    return math.fsum(k / place for k, place in enumerate(places, start=1)) / max(n_relevant, 1)
 
 
 def _duplicate_error(file: layouts.TrecFile, topic: str) -> InputError:
@@ -178,18 +230,19 @@ def _duplicate_error(file: layouts.TrecFile, topic: str) -> InputError:
     return InputError(f"topic {topic!r} has a document twice", file=file.path)
 
 
-def _parse_score(file: layouts.TrecFile, location: layouts.RowLocation, text: str) -> float:
+def _parse_number(file: layouts.TrecFile, location: layouts.RowLocation, words: Sequence[str], column: int) -> float:
+    """Return a score or rank; ranks beside scores may be missing (nan)."""
     try:
-        score = float(text)
+        number = float(words[column])
     except ValueError:
-        score = math.nan
-    if not math.isfinite(score):
-        kind = "rank" if file.is_by_rank else "score"
+        number = math.nan
+    kind = file.columns[column]
+    if not math.isfinite(number) and (kind == "score" or file.is_by_rank):
         raise InputError(
-            f"{layouts.format_location(file.path, location)}: {kind} {text!r} is not a finite number; columns are "
-            f"{' '.join(file.columns)}"
+            f"{layouts.format_location(file.path, location)}: {kind} {words[column]!r} is not a finite number; columns "
+            f"are {' '.join(file.columns)}"
         )
-    return score
+    return number
 
 
 def _parse_relevance(file: layouts.TrecFile, location: layouts.RowLocation, text: str) -> int:
