@@ -26,7 +26,7 @@ def test_predictions_alone_ask_for_gold_labels(files):
 
 def test_bare_files_called_alike_are_systems_of_their_own(files):
     files(gold="P\nQ\nP\n", x__out1="P\nP\nP\n", x__out2="Q\nQ\nP\n", y__out1="P\nQ\nQ\n")
-    assert read("x.out1", "x.out2", "y.out1", gold="gold").systems == ("x.out1", "x.out2", "y")
+    assert read("x.out1", "x.out2", "y.out1", gold="gold", format="labels").systems == ("x.out1", "x.out2", "y")
 
 
 def test_replicates_have_a_name_that_was_given(files):
