@@ -145,10 +145,13 @@ FILES = {
     ),
     "metrics": (
         {
-            name: [f'{{"id": "d{k}", "text": "{name}", "f1": {f1}, "em": {f1 // 1}}}\n' for k, f1 in enumerate(found)]
-            for name, found in {"x": [0.5, 1.0, 0.25], "y": [0.5, 0.75, 1.0]}.items()
+            name: [
+                f'{{"id": "d{k}", "source": "s{k}", "hypothesis": "{name}", "prediction": {score}}}\n'
+                for k, score in enumerate(scores)
+            ]
+            for name, scores in {"x": [0.5, 1.0, 0.25], "y": [0.5, 0.75, 1.0]}.items()
         },
-        "f1",
+        "MetricX",
         True,
     ),
     "squad": (

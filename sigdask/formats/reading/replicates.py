@@ -302,15 +302,9 @@ def _check_samples(
         raise _build_repeat_error(table, id_name, items, row, reason)
     # the first whose id stands above it
     row = int(np.argmax(items.first_occurrences[1][items.codes] != np.arange(len(items))))
-    if id_name in table.list_row_columns() or (id_name.lower() in ROW_IDS and not within and _has_restart(items)):
+    if id_name.lower() in ROW_IDS and not within and _has_restart(items):
         raise _build_repeat_error(table, id_name, items, row, "row numbers that start again are no ids")
     _check_no_systems(table, id_name, items, options, within)
-    other_ids = [] if options.id_column else [name for name in table.list_id_columns(options) if name != id_name]
-    for name in filter(lambda name: _varies(table, name, items), other_ids):
-        reason = (
-            f"{name!r} differs in its rows. Are they samples of one item? Then {spell('columns', f'item={id_name}')}"
-        )
-        raise _build_repeat_error(table, id_name, items, row, reason)
 
 
 SYSTEM_LIKE_NAMES = frozenset({"name", "method", "methods", "approach", "team", "participant", "submission",

@@ -136,11 +136,6 @@ def _build_shape_error(table: FileTable, roles: Roles) -> InputError:
     return build_roles_error(table, problem, [*ways, "a file of each system, or a column called `system`"])
 
 
-def find_group_columns(table: FileTable, options: Options) -> list[str]:
-    """Return the columns that are units or subsets by their names."""
-    return [name for name in resolve_roles(table, options).list_all("unit", "subset") if name not in options.groups]
-
-
 def _join(columns: Sequence[str]) -> str:
     return " and ".join(map(repr, columns))
 
