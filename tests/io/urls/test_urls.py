@@ -155,7 +155,10 @@ def test_a_table_is_read_the_same_from_a_url_as_from_a_path_gzipped_or_not(memor
 def test_a_folder_of_logs_at_a_url_gives_the_newest_of_each_task(memory, tmp_path):
     import json
 
-    rows = [{"doc_id": k, "doc": {"q": k}, "target": "1", "filter": "none", "metrics": ["acc"]} for k in range(4)]
+    rows = [
+        {"doc_id": k, "doc": {"q": k}, "target": "1", "filter": "none", "metrics": ["acc"], "resps": [["1"]]}
+        for k in range(4)
+    ]
     for day, value in (("2024-05-01", 1), ("2024-05-02", 0)):
         for system in ("base", "new"):
             file = tmp_path / system / f"samples_t_{day}T02-00-00.123456.jsonl"
@@ -172,7 +175,7 @@ def test_a_folder_of_logs_at_a_url_gives_the_newest_of_each_task(memory, tmp_pat
 
 def test_what_is_not_there_is_an_error_that_names_the_url(memory):
     memory.pipe("/t/a.csv", b"id,a\n")
-    with pytest.raises(InputError, match=r"^memory://t/none.csv: no such file$"):
+    with pytest.raises(InputError, match=r"^memory://t/none.csv: no such file"):
         read("memory://t/none.csv")
     with pytest.raises(InputError, match=r"memory://t: is a directory"):
         read("memory://t", format="wide")
