@@ -52,7 +52,7 @@ def test_ties_are_broken_as_they_are_asked_to_be(folder):
     official = json.loads((folder / "reference_scores.json").read_text())["scores"]["is.colloc"]
     arguments = (
         "--columns",
-        "gold=is.colloc,id=PP+verb",
+        "gold=is.colloc,item=PP+verb",
         "--measure",
         "freq",
         "--n",
