@@ -1,7 +1,8 @@
-"""Run `sigdask compare` on every set of real data and compare its scores with the official ones.
+"""Write the tables of the pages on formats: roles and formats as they are declared, and scores of real data.
 
-    python docs/make_formats.py            # writes the table of docs/formats/official-scores.md
+    python docs/make_formats.py            # writes the tables of docs/formats.md and docs/formats/official-scores.md
     python docs/make_formats.py NAME...    # makes the rows of these sets alone again
+    python docs/make_formats.py --tables   # writes those of docs/formats.md alone
 
 The sets lie in ../shared/data; each row of ROWS says which command is run in which of them and where
 its `reference_scores.json` keeps the official score of each system.
@@ -10,6 +11,7 @@ its `reference_scores.json` keeps the official score of each system.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -21,9 +23,39 @@ from typing import Any
 HERE = Path(__file__).parent
 DATA = HERE.parent.parent / "shared" / "data"
 PAGE = HERE / "formats" / "official-scores.md"
+TABLES_PAGE = HERE / "formats.md"
 BEGIN, END = "<!-- made by docs/make_formats.py: begin -->", "<!-- made by docs/make_formats.py: end -->"
 QUICK_OPTIONS = ("--trials", "64", "--no-second-run")
 MAX_DIGITS = 9
+
+
+def write_tables() -> None:
+    """Write the tables of formats and of roles, as they are declared."""
+    from sigdask.formats.registry import FORMATS
+    from sigdask.formats.roles import ROLES
+
+    formats = ["| format | files | gold | options |", "| --- | --- | --- | --- |"]
+    for name, declared in FORMATS.items():
+        options = ", ".join(f"`{option.replace('|', ' or ')}`" for option in declared.options)
+        page = f"[{name}]({_find_section(name)})"
+        formats.append(f"| {page} | {declared.help.replace('|', ', ')} | {declared.gold} | {options} |")
+    roles = ["| role | names |", "| --- | --- |"]
+    roles += [f"| {role} | {', '.join(f'`{name}`' for name in names)} |" for role, names in ROLES.items()]
+    text = TABLES_PAGE.read_text()
+    for kind, rows in (("formats", formats), ("roles", roles)):
+        begin, end = (f"<!-- made by docs/make_formats.py: {edge} {kind} -->" for edge in ("begin", "end"))
+        before, _, rest = text.partition(begin)
+        text = before + "\n".join([begin, *rows, end]) + rest.partition(end)[2]
+    TABLES_PAGE.write_text(text)
+
+
+def _find_section(name: str) -> str:
+    """Return the section of the pages that describes a format: the one whose heading names it."""
+    for page in sorted((HERE / "formats").glob("*.md")):
+        for line in page.read_text().splitlines():
+            if line.startswith("## ") and name in re.split(r"[ ,]+(?:and )?", line[3:]):
+                return f"formats/{page.name}#{line[3:].replace(' ', '-').lower()}"
+    return "formats/texts.md" if name == "ref-hyp" else "#tables"
 
 
 @dataclass(frozen=True)
@@ -308,6 +340,9 @@ ROWS = [
 
 def main(names: Sequence[str]) -> None:
     """Update the rows of the named sets, or of all, and leave the other rows as they are."""
+    write_tables()
+    if "--tables" in names:
+        return
     before, _, rest = PAGE.read_text().partition(BEGIN)
     old, _, after = rest.partition(END)
     lines = {line.split(" | ")[1]: line for line in old.splitlines() if line.count(" | ") > 1}

@@ -156,13 +156,11 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
 
 
 def _list_sources(options: dict[str, Any]) -> list[Source]:
-    """Return the sources that the SYSTEM arguments name; each file of a folder that no format reads is a source."""
-    return [
-        source
-        for text in options["systems"]
-        for found in _find_sources(text, options["format_"])
-        for source in (_iter_folder(found.path, options) if _is_plain_folder(found, options) else [found])
-    ]
+    """Return the sources that the SYSTEM arguments name; the files of a single folder that no format reads."""
+    sources = [source for text in options["systems"] for source in _find_sources(text, options["format_"])]
+    if len(sources) == 1 and _is_plain_folder(sources[0], options):
+        return [*_iter_folder(sources[0].path, options)]
+    return sources
 
 
 def _is_plain_folder(source: Source, options: dict[str, Any]) -> bool:

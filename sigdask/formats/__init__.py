@@ -13,6 +13,7 @@ from typing import Any
 from sigdask.counts import Counts
 from sigdask.counts.checks import suggest_group_file
 from sigdask.errors import InputError, MissingColumnError
+from sigdask.formats import folders
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import files, runs
 from sigdask.formats.reading.converted import describe_unused_sheet, find_dataset
@@ -112,8 +113,20 @@ def read(
     format_name, format_options = parse_format(format)
     if format_options:
         options = options.with_format_options(format_options)
+    if folders.are_folders(sources) and not _is_folder_format(sources, gold_path, options, format_name):
+        return _read_folders(sources, gold_path, format_name, options)
     with cache_tables(), _limit_resources(sources, options, format_name):
         return _read_sources(sources, gold_path, format_name, options)
+
+
+def _read_folders(sources: Sequence[Source], gold: Path | None, format_: str, options: Options) -> Counts:
+    """Read folders as systems, by a format that does not read folders itself."""
+    groups = tuple(name for name in options.groups if name != folders.FILE)
+
+    def read_part(part: folders.FolderPart) -> Counts:
+        return read(*part.sources, gold=part.gold, format=format_, options=replace(options, groups=groups))
+
+    return folders.read_folders(read_part, folders.match_folders(sources, gold))
 
 
 def _find_datasets(sources: Sequence[Source]) -> list[Source]:
@@ -276,6 +289,21 @@ def detect(
     add_installed_formats()
     prefetch_files(_list_files(sources, gold, options))  # several at a time
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)
+    if folders.are_folders(sources) and not _is_folder_format(sources, gold, options, format_):
+        part = folders.match_folders(sources, gold)[0]
+        sources, gold = part.sources, part.gold
+    return _detect_files(sources, gold, options, format_)
+
+
+def _is_folder_format(sources: Sequence[Source], gold: Path | None, options: Options, format_: str) -> bool:
+    """Return whether the requested format reads folders, or one that does fits them."""
+    if format_ not in DETECTED:
+        return reads_folders(format_)
+    declared = [FORMATS[name] for name in FOLDER_FORMATS if FORMATS[name].can_be_detected(gold)]
+    return any(own.fits(sources, gold, options) for own in declared)
+
+
+def _detect_files(sources: Sequence[Source], gold: Path | None, options: Options, format_: str) -> str:
     with cache_tables(), _limit_resources(sources, options, format_):
         first_sources = [files_[0] for files_ in runs.group_by_name(distinguish_names(sources)).values()]
         return resolve_format(first_sources, gold, options, format_)

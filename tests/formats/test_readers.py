@@ -26,16 +26,16 @@ def test_predictions_alone_ask_for_gold_labels(files):
 
 def test_bare_files_called_alike_are_systems_of_their_own(files):
     files(gold="P\nQ\nP\n", x__out1="P\nP\nP\n", x__out2="Q\nQ\nP\n", y__out1="P\nQ\nQ\n")
-    assert read("x.out1", "x.out2", "y.out1", gold="gold").systems == ("x.out1", "x.out2", "y")
+    assert read("x.out1", "x.out2", "y.out1", gold="gold", format="labels").systems == ("x.out1", "x.out2", "y")
 
 
 def test_replicates_have_a_name_that_was_given(files):
     files(gold="P\nQ\nP\n", x__1="P\nP\nP\n", x__2="Q\nQ\nP\n", y__1="P\nQ\nQ\n", y__2="P\nQ\nP\n")
-    assert len(read("x=x.1", "x=x.2", "y=y.1", "y=y.2", gold="gold").replicates) == 2
-    with pytest.raises(InputError, match="give each system equally many"):
-        read("x=x.1", "x=x.2", "y.1", "y.2", gold="gold")
+    assert len(read("x=x.1", "x=x.2", "y=y.1", "y=y.2", gold="gold", format="labels").replicates) == 2
+    with pytest.raises(InputError, match="2 runs, but .* has 1"):
+        read("x=x.1", "x=x.2", "y.1", "y.2", gold="gold", format="labels")
     with pytest.raises(InputError, match="x.1 and x.1 would both be system 'x.1'"):
-        read("x.1", "x.1", gold="gold")
+        read("x.1", "x.1", gold="gold", format="labels")
 
 
 @pytest.mark.parametrize(

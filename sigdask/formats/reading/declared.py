@@ -1,11 +1,12 @@
-"""Tables that a format of another package reads: its reader returns an Arrow table for each file."""
+"""Tables that are not read from a file as it is: those of another package's reader, and parts joined to one table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sigdask.errors import InputError
@@ -23,6 +24,21 @@ def use_table_reader(reader: TableReader) -> Iterator[None]:
     """Read all tables by this function inside the `with` block."""
     with set_variable(_reader, reader):
         yield
+
+
+_tables: ContextVar[Mapping[Path, Any]] = ContextVar("tables by path", default=MappingProxyType({}))
+
+
+@contextmanager
+def provide_tables(tables: Mapping[Path, Any]) -> Iterator[None]:
+    """Take these tables for their paths inside the `with` block."""
+    with set_variable(_tables, tables):
+        yield
+
+
+def get_provided(path: Path) -> Any:
+    """Return the table that is provided for a path, or None."""
+    return _tables.get().get(path)
 
 
 def read_declared(path: Path) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice
+from pathlib import Path
 
 import numpy as np
 
@@ -13,11 +14,12 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import check_complete
 from sigdask.counts.fields import Array, Bools, ComputedFields, Integers, LazyOutputs, get_rounding
 from sigdask.counts.texts import ScopeNote
-from sigdask.errors import InputError, MissingItemsError
+from sigdask.errors import InputError
+from sigdask.formats.reading.declared import provide_tables
 from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source, distinguish_names
 from sigdask.formats.reading.replicates import SamplesRead, collect_samples, describe_imbalance
-from sigdask.formats.reading.tables import read_table
+from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.options import Missing
 from sigdask.text import describe_items, format_count
 
@@ -26,8 +28,8 @@ CHOICES = ("together", "paired")
 
 Items = frozenset[str | int]
 
-ROW_FORMATS = ("labels", "numbers", "responses")
-"""Formats of tables in which a system needs a row for each item of the gold standard."""
+TABLE_FORMATS = ("labels", "numbers", "responses", "wide", "long")
+"""Formats of tables, whose parts are joined row by row."""
 
 ReadFiles = Callable[[Sequence[Source], Options], Counts]
 """Reads files, one of each system, by the format's reader."""
@@ -74,7 +76,8 @@ def read_runs(
     with collect_samples(format_, may_differ=replicates is not None) as samples:
         items = {} if have_one_file else _list_all_items(read, systems, options, format_)
         runs = [systems] if have_one_file else _match_runs(systems, items)
-        read_run = partial(_read_run, read, items, options=options, convention=convention)
+        join = _read_joined_tables if format_ in TABLE_FORMATS else partial(_read_parts, items, convention=convention)
+        read_run = partial(_read_run, read, options, join)
         counts = _read_samples(read_run, runs, samples)
     if counts.replicates:
         runs_of = samples.find_runs(len(runs))
@@ -119,7 +122,7 @@ def _read_samples(
 
 def _list_all_items(read: ReadFiles, systems: SystemFiles, options: Options, format_: str) -> dict[Source, Items]:
     """Return the items of each file, as its table or the format's reader tells."""
-    if format_ in ROW_FORMATS:
+    if format_ in TABLE_FORMATS:
         return {source: _list_table_items(source, options) for files in systems.values() for source in files}
     lenient = replace(options, missing="pairwise", few_in_common=True)
     items: dict[Source, Items] = {}
@@ -187,29 +190,58 @@ def _match_files(name: str, files: Sequence[Source], items: Mapping[Source, Item
     return [list(run) for run in zip(*parts.values(), strict=True)]
 
 
-def _read_run(
-    read: ReadFiles, items: Mapping[Source, Items], run: SystemFiles, *, options: Options, convention: Missing
-) -> Counts:
+JoinParts = Callable[[ReadFiles, SystemFiles, Options], Counts]
+
+
+def _read_run(read: ReadFiles, options: Options, join: JoinParts, run: SystemFiles) -> Counts:
     """Read one run of each system, and join its parts."""
     if all(len(files) == 1 for files in run.values()):
         return read([source for files in run.values() for source in files], options)
+    counts = join(read, run, options)
+    notes = [
+        ScopeNote(f"{name}: {len(files)} files are parts of one run, and were joined")
+        for name, files in run.items()
+        if len(files) > 1
+    ]
+    return replace(counts, scope=(*notes, *counts.scope))
+
+
+def _read_joined_tables(read: ReadFiles, run: SystemFiles, options: Options) -> Counts:
+    """Read tables whose parts are joined row by row."""
+    tables = {files[0].path: _join_tables(files, options) for files in run.values() if len(files) > 1}
+    with provide_tables(tables):
+        return read([files[0] for files in run.values()], options)
+
+
+def _join_tables(files: Sequence[Source], options: Options) -> FileTable:
+    first, *others = tables = [read_table(source.path, options.ignore) for source in files]
+    for table in others:
+        if {*table.columns} ^ {*first.columns}:
+            expected = f"the columns of {first.path}: {', '.join(first.columns)}"
+            raise InputError(file=table.path, found=", ".join(table.columns), expected=expected)
+    return replace(
+        first,
+        path=Path(" + ".join(str(table.path) for table in tables)),  # for errors
+        columns={name: [cell for table in tables for cell in table.columns[name]] for name in first.columns},
+        lines=[line for table in tables for line in table.lines],
+        nested={name: [cell for table in tables for cell in table.nested[name]] for name in first.nested},
+    )
+
+
+def _read_parts(
+    items: Mapping[Source, Items], read: ReadFiles, run: SystemFiles, options: Options, *, convention: Missing
+) -> Counts:
+    """Read each part as a system of its own, and take each item's values from the part that has it."""
     files = {
         replace(source, name=f"{name} (part {k})"): items[source]
         for name, sources in run.items()
         for k, source in enumerate(sources, 1)
     }
     parts = dict(zip(run, _split([*files], [*map(len, run.values())]), strict=True))
-    try:
-        counts = read([*files], replace(options, missing="pairwise", few_in_common=True))
-    except MissingItemsError:  # the format has no missing rows, or counts them as wrong
-        counts = read([*files], replace(options, missing="zero", few_in_common=True))
+    counts = read([*files], replace(options, missing="pairwise", few_in_common=True))
     chosen, present = _choose_parts(counts, parts, files)
     missing = options.missing or convention
-    notes = [
-        ScopeNote(f"{name}: {len(sources)} files are parts of one run, joined: {format_count(n, 'item')}")
-        for (name, sources), n in zip(parts.items(), present.sum(axis=0).tolist(), strict=True)
-        if len(sources) > 1
-    ]
+    notes: list[ScopeNote] = []
     if not present.all():
         if missing == "error":
             check_complete(present, [*parts], counts.ids)
