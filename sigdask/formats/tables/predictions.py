@@ -124,7 +124,8 @@ def _read_file(path: Path, options: Options) -> FileTable:
     if options.own.get("list") == "yes":
         lines = read_lines(path)
         return FileTable(path, {"": lines}, range(1, len(lines) + 1), header=False)
-    head = "" if is_parquet(path) or is_json(path) else next(iter(read_head_lines(path)), "")
+    is_text = path.exists() and not (is_parquet(path) or is_json(path))  # a data frame has no file
+    head = next(iter(read_head_lines(path)), "") if is_text else ""
     names = parse_header(head) if find_delimiter(head) else []
     if len(names) > 1 and not options.columns and not any(map(name_role, names)):
         ways = ",".join(f"{role}={name}" for role, name in zip(("item", "prediction"), names, strict=False))
