@@ -244,12 +244,12 @@ FORMATS: dict[str, Format] = {
         "tables.labels:read_labels",
         "labels, one or several per item: columns of gold and systems, or --gold FILE and one file per system",
         options=("separator", "systems", "list=no|yes"),
-        roles=("item", "gold", "prediction", "label_map", "ignore"),
+        roles=("item", "system", "gold", "prediction", "label_map", "ignore"),
     ),
     "numbers": Format(
         "tables.numbers:read_numbers",
         "predicted numbers for real gold values: columns of gold and systems; or --gold FILE and one file per system",
-        options=("systems",),
+        options=("systems", "list=no|yes"),
         metrics=(
             "mae",
             "mse",
@@ -264,7 +264,7 @@ FORMATS: dict[str, Format] = {
             "log-loss",
             "ece",
         ),
-        roles=("item", "gold", "prediction", "ignore"),
+        roles=("item", "system", "gold", "prediction", "ignore"),
     ),
     "wide": Format(
         "tables.scores:read_wide",

@@ -30,7 +30,7 @@ def test_labels_beside_texts_and_systems_are_read_whatever_gold_is_called(tmp_pa
 def test_columns_beside_predictions_are_asked_about(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(TABLE.replace("svm,bert", "prediction,confidence").replace("label", "gold"))
-    with pytest.raises(InputError, match="What are 'confidence'") as refusal:
+    with pytest.raises(InputError, match="'confidence' beside predictions") as refusal:
         read(path, format="labels")
     ignored = re.search(r"ignore=\['(\w+)'\]", refusal.value.remedy)[1]
     both = re.search(r"'prediction': '([^']+)'", refusal.value.remedy)[1]
@@ -42,7 +42,7 @@ def test_columns_beside_predictions_are_asked_about(tmp_path):
 def test_a_gold_column_of_another_name_is_asked_for(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(TABLE.replace("label", "human"))
-    with pytest.raises(InputError, match="which column holds the gold standard") as refusal:
+    with pytest.raises(InputError, match="no column is the gold standard") as refusal:
         read(path, format="labels")
     names = re.findall(r"'gold': '(\w+)'", refusal.value.remedy)
     assert names == ["human", "svm", "bert"]

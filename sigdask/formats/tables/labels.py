@@ -202,28 +202,3 @@ def _check_known_sets(gold: Factor, systems: Mapping[str, Factor]) -> list[str]:
     examples = ", ".join(map(repr, unknown[:3])) + (" ..." if len(unknown) > 3 else "")
     effect = "precision, recall, f1 and scores of items count them, averages over labels and hamming-loss do not"
     return [f"{len(unknown):,} label{'s' * (len(unknown) > 1)} that no item of gold has ({examples}): {effect}"]
-
-
-# Names and questions of the detection before there was a table of roles. They go with it.
-CLEAR_GOLD_NAMES = ("gold", "gold_label", "true_label", "y_true")
-GOLD_NAMES = (*CLEAR_GOLD_NAMES, "reference", "references", "truth", "target", "label", "labels")
-ANSWER_NAMES = ("prediction", "predictions", "predicted", "predicted_label", "pred", "pred_label", "y_pred")
-PREDICTION_NAMES = (*ANSWER_NAMES, "output", "system", "label", "labels")
-
-
-def has_label_lists(table: FileTable, name: str | None) -> bool:
-    """Return whether a column holds lists of single values."""
-    return name is not None and name in table.nested and _are_lists(table.nested[name])
-
-
-def find_gold_column(table: FileTable) -> str | None:
-    """Return the gold column of a prediction table; a name such as `label` counts only with a prediction column."""
-    answer, gold = table.find_column(ANSWER_NAMES), table.find_column(CLEAR_GOLD_NAMES)
-    if gold is None and answer is not None and (gold := table.find_column(GOLD_NAMES)) is not None:
-        return gold if gold in table.nested or table.is_numeric(gold) or not table.is_numeric(answer) else None
-    return gold
-
-
-def infer_gold_column(table: FileTable, options: Options) -> str | None:  # noqa: ARG001
-    """Return the column with a conventional gold name, or None."""
-    return None if table.find_column(ANSWER_NAMES) else table.find_column(GOLD_NAMES)

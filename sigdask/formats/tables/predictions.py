@@ -22,7 +22,7 @@ from sigdask.formats.reading.json_records import is_json
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.tables import FileTable, read_table
-from sigdask.formats.roles import Part, Roles, describe_columns, name_role, resolve_roles
+from sigdask.formats.roles import UNNAMED, Part, Roles, build_roles_error, name_role, resolve_roles
 from sigdask.interface import spell
 from sigdask.io.names import split_names
 from sigdask.text import format_list
@@ -101,11 +101,8 @@ def read_predictions(
     roles = resolve_roles(table, options)
     if (system := roles.get("system")) is not None and "systems" not in options.own:
         if not (roles.unknown or "prediction" in roles):
-            raise InputError(
-                f"column {system!r} names systems, and no column holds predictions\n{describe_columns(table)}",
-                file=table.path,
-                remedy=f"if it holds predictions: {spell('columns', f'prediction={system}')}",
-            )
+            problem = f"column {system!r} names systems, and no column holds predictions"
+            raise build_roles_error(table, problem, [spell("columns", f"prediction={system}")])
         return _join_rows(sources[0], table, system, options, prepare)
     systems = _list_systems(table, roles, options)
     table = prepare(table, [column, *systems])
@@ -127,7 +124,8 @@ def _read_file(path: Path, options: Options) -> FileTable:
     if options.own.get("list") == "yes":
         lines = read_lines(path)
         return FileTable(path, {"": lines}, range(1, len(lines) + 1), header=False)
-    head = "" if is_parquet(path) or is_json(path) else next(iter(read_head_lines(path)), "")
+    is_text = path.exists() and not (is_parquet(path) or is_json(path))  # a data frame has no file
+    head = next(iter(read_head_lines(path)), "") if is_text else ""
     names = parse_header(head) if find_delimiter(head) else []
     if len(names) > 1 and not options.columns and not any(map(name_role, names)):
         ways = ",".join(f"{role}={name}" for role, name in zip(("item", "prediction"), names, strict=False))
@@ -151,12 +149,8 @@ def find_gold_column(table: FileTable, options: Options, part: Part | None = Non
         return columns[0]
     others = columns or roles.unknown or roles.list_all("prediction")
     ways = [spell("columns", f"gold={column}") for column in others]
-    end = "" if part == "gold" else f", or a gold file with {spell('gold', 'FILE')}"
-    raise InputError(
-        f"which column holds the gold standard?\n{describe_columns(table)}",
-        file=table.path,
-        remedy=f"name it: {' or '.join(ways) or spell('columns', 'gold=COLUMN')}{end}",
-    )
+    ways += [] if part == "gold" else [spell("gold", "FILE")]
+    raise build_roles_error(table, "no column is the gold standard by its name", ways)
 
 
 def _find_prediction_column(table: FileTable, options: Options, gold: str | None) -> str:
@@ -171,10 +165,8 @@ def _find_prediction_column(table: FileTable, options: Options, gold: str | None
     if len(columns) == 1:
         return columns[0]
     ways = [spell("columns", f"prediction={column}") for column in columns]
-    raise InputError(
-        f"which column holds predictions?\n{describe_columns(table)}",
-        file=table.path,
-        remedy=f"name it: {' or '.join(ways) or spell('columns', 'prediction=COLUMN')}",
+    raise build_roles_error(
+        table, "no single column holds predictions", ways or [spell("columns", "prediction=COLUMN")]
     )
 
 
@@ -187,21 +179,13 @@ def _list_systems(table: FileTable, roles: Roles, options: Options) -> list[str]
         return names
     predictions, unknown = roles.list_all("prediction"), [*roles.unknown]
     if predictions and unknown and "prediction" not in options.columns:
-        ways = [spell("ignore", name) for name in unknown]
-        both = spell("columns", f"prediction={'+'.join((*predictions, *unknown))}")
-        raise InputError(
-            f"columns {format_list([*map(repr, predictions)])} hold predictions. What are "
-            f"{format_list([*map(repr, unknown)])}?\n{describe_columns(table)}",
-            file=table.path,
-            remedy=f"leave them out: {' '.join(ways)}, or compare them: {both}",
-        )
+        leave_out = " ".join(spell("ignore", name) for name in unknown)
+        compare = spell("columns", f"prediction={'+'.join((*predictions, *unknown))}")
+        problem = f"{format_list([*map(repr, unknown)])} beside predictions may be others, or no predictions"
+        raise build_roles_error(table, problem, [leave_out, compare])
     systems = [*(predictions or unknown)]
     if not systems:
-        raise InputError(
-            f"has a gold column, but no column of predictions\n{describe_columns(table)}",
-            file=table.path,
-            remedy=f"name it: {spell('columns', 'prediction=COLUMN')}",
-        )
+        raise build_roles_error(table, "no column holds predictions", [spell("columns", "prediction=COLUMN")])
     return systems
 
 
@@ -209,7 +193,7 @@ def _list_unused(table: FileTable, options: Options, *used: str | None) -> set[s
     """Return the columns of a table that are not read."""
     item = find_item_column(table, options)
     names = {*used, item, *(item or "").split("+"), *options.groups, options.columns.get("run")}
-    return {*table.columns, *table.nested} - {name.partition(".")[0] for name in names if name} - names
+    return {*table.columns, *table.nested} - {name.partition(".")[0] for name in names if name} - names - {UNNAMED}
 
 
 def _describe_left_out(columns: Collection[str]) -> list[str]:
@@ -254,7 +238,7 @@ def join_tables(
 def _join_rows(source: Source, table: FileTable, system: str, options: Options, prepare: Prepare) -> Predictions:
     """Return the predictions of rows of item, system, gold value and prediction."""
     by_system = Factor.from_values(table.get_column(system))
-    names = [*map(str, by_system.levels)]
+    names = [*dict.fromkeys(map(str, by_system))]
     tables = [table.select_rows(by_system.equals_text(name)) for name in names]
     inner = replace(options, ignore=(*options.ignore, system)).with_columns(system=None)
     tables = [replace(part, columns={k: v for k, v in part.columns.items() if k != system}) for part in tables]

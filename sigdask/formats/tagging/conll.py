@@ -144,9 +144,11 @@ def _find_gold_column(path: Path, names: Sequence[str], is_only_file: bool) -> d
     ]
     examples = ", ".join(f"column {k} ({min(found, default='O')})" for k, found in types.items())
     raise InputError(
-        f"{len(numbers)} columns hold tags: {examples}. Which one is the gold standard, and which are predictions?",
+        f"{len(numbers)} columns hold tags ({examples}), of which one is the gold standard",
         file=path,
-        remedy=" or ".join(readings) or f"name them: {spell('format', 'conll:gold-column=N,column=N+N')}",
+        remedy=f"choose {', or '.join(readings)}"
+        if readings
+        else f"name them: {spell('format', 'conll:gold-column=N,column=N+N')}",
     )
 
 
