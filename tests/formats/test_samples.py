@@ -175,7 +175,7 @@ def test_ids_that_are_positions_of_reordered_documents_are_paired_by_the_hash(tm
     counts = read(*paths)
     assert counts.ids == ("ha", "hb", "hc", "hd", "he")
     assert counts.field("score[acc]").tolist() == [[1, 1], [1, 1], [1, 0], [0, 0], [0, 0]]
-    assert any("other documents in other systems" in note for note in counts.warnings)
+    assert any("paired by doc_hash" in note for note in counts.warnings)
     by_id = Options(columns={"item": "doc_id"})
     assert read(*paths, options=by_id).field("score[acc]").tolist() == [[1, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
     assert read(*[write_log(name, "abcde") for name in "xy"]).ids == ("0", "1", "2", "3", "4")

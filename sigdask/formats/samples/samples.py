@@ -43,7 +43,9 @@ def read_samples(sources: Sequence[Source], gold: Path | None, options: Options)
     gathered = _gather(logs, options, notes)
     if options.id_column is None and gathered.count_unlike_inputs():
         gathered.check_hashes()
-        notes = [*notes, f"ids are other documents in other systems: {spell('columns', f'item={HASH}')} pairs samples"]
+        by_id = spell("columns", f"item={gathered.id_name}")
+        note = f"{gathered.id_name} numbers other documents in other systems, so samples are paired by {HASH}"
+        notes = [*notes, f"{note} ({by_id} pairs them by {gathered.id_name})"]
         options = options.with_columns(item=HASH)
         gathered = _gather(logs, options, notes)
     counts = gathered.build_counts()
