@@ -147,7 +147,7 @@ def test_brat_folders(tmp_path):
     assert counts.ids == ("d1", "sub/d2", "sub/d3")
     assert counts.field("tp").tolist() == [[1, 1], [0, 0], [0, 1]]
     assert counts.field("tp[PER]").tolist() == [[1, 0], [0, 0], [0, 0]]
-    assert "1 item ('sub/d2') missing, taken as empty" in counts.scope[1]
+    assert "y lacks 1 of 3 items: scored 0" in counts.scope[1]
     assert counts.scope[0] == (
         "Relations and events are not scored, the scores are of entities alone: the files hold "
         f"2 relations in 1 file (2 in {gold}) and 1 event in 1 file (1 in {gold})"
@@ -194,7 +194,7 @@ def test_tables_of_offsets_join_the_documents_of_all(tmp_path):
     counts = read(tmp_path / "x.tsv", tmp_path / "y.tsv", gold=tmp_path / "gold.tsv")
     assert counts.ids == ("d1", "d2", "d3")
     assert counts.field("tp").tolist() == [[0, 1], [1, 0], [0, 0]]
-    (tmp_path / "z.tsv").write_text('filename\tmark\toff0\toff2\tspan\nd1\tLOC\t0\t5\tRome\n')
+    (tmp_path / "z.tsv").write_text("filename\tmark\toff0\toff2\tspan\nd1\tLOC\t0\t5\tRome\n")
     with pytest.raises(InputError, match="z.tsv: found columns filename, mark, off0"):
         read(tmp_path / "x.tsv", tmp_path / "z.tsv", gold=tmp_path / "gold.tsv")
     (tmp_path / "z.tsv").write_text("filename\tmark\toff0\toff1\tspan\nd1\tLOC\t0\tx\tRome\n")
