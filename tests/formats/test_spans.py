@@ -147,7 +147,7 @@ def test_brat_folders(tmp_path):
     assert counts.ids == ("d1", "sub/d2", "sub/d3")
     assert counts.field("tp").tolist() == [[1, 1], [0, 0], [0, 1]]
     assert counts.field("tp[PER]").tolist() == [[1, 0], [0, 0], [0, 0]]
-    assert "1 item ('sub/d2') missing, taken as empty" in counts.scope[1]
+    assert "y lacks 1 of 3 items: scored 0" in counts.scope[1]
     assert counts.scope[0] == (
         "Relations and events are not scored, the scores are of entities alone: the files hold "
         f"2 relations in 1 file (2 in {gold}) and 1 event in 1 file (1 in {gold})"

@@ -24,6 +24,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_repeated_id_error, check_filled, format_cell, get_stem, list_files
 from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, read_records
+from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.interface import spell
 from sigdask.text import describe_items, format_count
@@ -307,9 +308,7 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
 
 def _align_by_id(gold: FileListing, systems: Listings, options: Options, nothing: Any) -> AlignedListings:
     all_items = dict.fromkeys(gold.items)
-    counted = {item: None for item, value in gold.items.items() if not isinstance(value, LeftOut)}
-    warnings = []
-    for name, listing in systems.items():
+    for listing in systems.values():
         extra = [item for item in listing.items if item not in gold.items]
         if extra and (gold.complete or len(extra) == len(listing.items)):
             raise InputError(
@@ -320,27 +319,26 @@ def _align_by_id(gold: FileListing, systems: Listings, options: Options, nothing
                 f"{spell('columns', 'item=KEY')} or KEY+KEY",
             )
         all_items.update(dict.fromkeys(extra))
-        absent = [item for item in counted if item not in listing.items]
-        if absent and listing.complete:
-            treatment = "left out of its pairs" if options.missing == "pairwise" else "taken as empty"
-            warnings.append(ScopeNote(f"{listing.path} ({name}): {describe_items(absent)} missing, {treatment}"))
     ids = list(all_items)
     present = np.array([[item in listing.items for listing in systems.values()] for item in ids])
+    warnings: tuple[str, ...] = ()
     if all(listing.complete for listing in systems.values()):
         is_listed = np.column_stack([present, [item in gold.items for item in ids]])
         if not options.few_in_common:
             check_common_items(is_listed, (*systems, str(gold.path)), options.missing, ids)
+        counts = np.array([not isinstance(gold.items.get(item), LeftOut) for item in ids])
+        lacking = present[counts]
         if options.missing_policy == "error":
-            is_counted = np.array([item in counted or item not in gold.items for item in ids])
-            kept = [item for item, is_kept in zip(ids, is_counted, strict=True) if is_kept]
-            check_complete(present[is_counted], tuple(systems), kept, "list", " (takes it as empty)")
+            kept = [item for item, is_kept in zip(ids, counts, strict=True) if is_kept]
+            check_complete(lacking, tuple(systems), kept, "list", " (takes it as empty)")
+        warnings = tuple(describe_missing(lacking, [*systems], options))
     return AlignedListings(
         ids=tuple(ids),
         gold=[gold.items.get(item, nothing) for item in ids],
         systems={name: [listing.items.get(item, nothing) for item in ids] for name, listing in systems.items()},
         groups=_merge_groups(gold, systems, ids),
         present=None if options.missing != "pairwise" or present.all() else present,
-        warnings=tuple(warnings),
+        warnings=warnings,
     )
 
 
