@@ -164,6 +164,7 @@ def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options)
     path_by_system: dict[str, Path] = {}
     systems: Systems = {}
     for source in sources:
+        files.check_text(source.path)
         files.check_filled(source.path, read_head(source.path).strip())
         if (tool := find_tool(source.path)) is None:
             names = ", ".join(tool.name for tool in TOOLS)
