@@ -243,7 +243,7 @@ FORMATS: dict[str, Format] = {
     "labels": Format(
         "tables.labels:read_labels",
         "labels, one or several per item: columns of gold and systems, or --gold FILE and one file per system",
-        options=("separator", "systems"),
+        options=("separator", "systems", "list=no|yes"),
         roles=("item", "gold", "prediction", "label_map", "ignore"),
     ),
     "numbers": Format(

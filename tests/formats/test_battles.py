@@ -118,6 +118,9 @@ def test_unknown_layouts_name_the_missing_field_and_what_to_write_into_it(tmp_pa
     path = write_json_lines(tmp_path / "b.jsonl", [fields])
     with pytest.raises(InputError, match=f"no {missing}; fields: .*write a column {missing.split()[0]} with"):
         read(path, format="battles")
+    if any(name in fields for name in ("choice", "g1_winner")):  # known as a battle without --format
+        with pytest.raises(InputError, match=f"no {missing}; fields: .*write a column {missing} with"):
+            read(path)
     columns = {"winner": "model_a", "g2_winner": "tie", "preference": 1, "model_a and no model_b": "x"}
     completed = {**fields, missing.split()[0]: columns[missing], **({"model_b": "y"} if "and" in missing else {})}
     assert read(write_json_lines(path, [completed]), format="battles").systems == ("x", "y")

@@ -74,7 +74,7 @@ def test_installed_formats_and_metrics_pass_the_checks(installed, files):
     counts = check_reader("arrows", files / "x.txt", files / "y.txt", gold=files / "gold.txt")
     assert counts.systems == ("x", "y")
     check_metric("longest", counts, {"x": 4 / 6, "y": 1 / 6})
-    responses = formats.read(YEH)
+    responses = formats.read(YEH, format="responses")
     check_metric("fowlkes-mallows", responses, {"I": (47 / 103 * 47 / 95) ** 0.5})
     with pytest.raises(AssertionError, match="expected 0.5"):
         check_metric("fowlkes-mallows", responses, {"I": 0.5})

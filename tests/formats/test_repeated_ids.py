@@ -7,7 +7,8 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import read
+from sigdask.formats import Options, read
+from sigdask.interface import spell
 
 
 def compute_exact_p(differences):
@@ -55,20 +56,29 @@ def test_repeated_problems_are_replicates(tmp_path, ids):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "message", "ways"),
     [
-        ("id,x,y\na,1,2\na,2,3\nb,3,1\n", r"t.csv, line 3: id 'a' is on line 2 already: 1 of 2 ids are repeated"),
-        ("id,prompt,x,y\na,p,1,2\na,q,2,3\nb,r,3,1\nb,r,1,1\n", r"line 3: .*the rows differ in 'prompt'"),
-        ("idx,x,y\n0,1,2\n1,2,3\n0,3,1\n1,4,4\n", r"line 4: .*row numbers that start again are no ids"),
-        ("task_id,segment,x,y\nT,0,1,2\nT,1,2,3\nU,0,3,1\nU,1,4,4\n", r"Then columns={'item': 'task_id'"),
-        ("id,gold,x,y\na,P,P,Q\na,Q,P,Q\nb,P,P,P\nb,P,P,P\n", r"the rows differ in 'gold'"),
+        ("id,x,y\na,1,2\na,2,3\nb,3,1\n", r"t.csv, line 3: id 'a' is on line 2 already: 1 of 2 ids are", ["position"]),
+        ("task,id,x,y\nt,0,1,2\nt,1,2,3\nu,0,3,1\nu,1,4,4\n", r"line 4: .*differ in 'task'", ["task+id", "task"]),
+        (
+            "id,text,system,score\na,p,x,1\na,q,x,2\na,p,y,3\na,q,y,1\nb,p,x,1\nb,p,x,2\nb,p,y,3\nb,p,y,1\n",
+            r"line 3: .*differ in 'text'",
+            ["text"],
+        ),
+        ("id,doc,system,score\na,p,x,2\na,q,x,3\na,p,y,3\na,q,y,1\n", r"line 3: .*differ in 'doc'", ["doc+id"]),
+        ("id,gold,x,y\na,P,P,Q\na,Q,P,Q\nb,P,P,P\nb,P,P,P\n", r"differ in 'gold'", ["position"]),
     ],
 )
-def test_rows_of_an_id_that_are_no_samples_are_an_error_with_its_remedies(tmp_path, text, message):
+def test_rows_of_an_id_that_are_no_samples_are_an_error_with_its_remedies(tmp_path, text, message, ways):
     (tmp_path / "t.csv").write_text(text)
+    settings = {"position": ("align", "position"), "text": ("ignore", "text"), "task": ("ignore", "task")}
     with pytest.raises(InputError, match=message) as error:
         read(tmp_path / "t.csv")
-    assert "align='position'" in str(error.value)
+    for way in ways:
+        option, value = settings.get(way, ("columns", f"item={way}"))
+        assert spell(option, value) in str(error.value)
+        given = {"align": value, "ignore": (value,), "columns": {"item": way}}[option]
+        assert read(tmp_path / "t.csv", options=Options(**{option: given})).n_systems == 2
 
 
 def test_an_uneven_number_of_samples_is_averaged_where_that_was_said(tmp_path):
@@ -76,13 +86,6 @@ def test_an_uneven_number_of_samples_is_averaged_where_that_was_said(tmp_path):
     counts = read(tmp_path / "t.csv", format="wide:replicates=together")
     result = compare_exactly(counts, "mean")
     assert (result.score_a, result.score_b) == (2.25, 1.75)
-
-
-def test_ids_that_are_numbered_within_tasks_are_known_by_both(tmp_path):
-    (tmp_path / "t.csv").write_text("task,id,x,y\n" + "".join(f"{t},{k},{k},{k + 1}\n" for t in "ab" for k in range(3)))
-    counts = read(tmp_path / "t.csv")
-    assert list(counts.ids) == ["a/0", "a/1", "a/2", "b/0", "b/1", "b/2"]
-    assert "items are known by task+id" in counts.notices[0]
 
 
 @pytest.mark.parametrize("text", ['{"q": "a", "r": "b", "q": "c"}', '{"q": {"p": 1}, "q": {"p": 2}}'])

@@ -341,7 +341,11 @@ def test_keys_that_are_not_declared_or_fit_twice_are_refused_with_ways_that_work
         read(*systems, gold=gold, format="spans")
     options = Options(columns={"gold": "spans", "prediction": "marks"})
     assert read(*systems, gold=gold, format="spans", options=options).field("tp").sum() == 1
-    with pytest.raises(InputError, match="no record has a key 'none'"):
+    declared = [{"id": 1, "spans": [[0, 4, "LOC"]]}]
+    write_records(tmp_path, gold=declared)
+    assert read(*systems, gold=gold, format="spans:spans=marks").field("tp").sum() == 1
+    write_records(tmp_path, x=declared)
+    with pytest.raises(InputError, match="spans=none: no file has this key"):
         read(*systems, gold=gold, format="spans:spans=none")
 
 

@@ -8,7 +8,7 @@ to `items`. Both are exact, and the ratio of their sums is the mean of the items
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -24,41 +24,16 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.columns import find_numbers
 from sigdask.formats.reading.files import build_repeated_id_error
 from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options
+from sigdask.formats.roles import resolve_roles
 from sigdask.interface import spell
 from sigdask.io.compression import set_variable
 from sigdask.text import describe_items, format_count
 
 if TYPE_CHECKING:
     from sigdask.formats.reading.tables import FileTable
-
-
-RUN_NAMES = frozenset({"run", "seed", "replicate", "run_id", "random_seed", "rater", "annotator", "judge"})
-"""Names of columns of runs, or of raters. All items have the same ones."""
-
-PART_NAMES = frozenset({"task", "task_name", "dataset", "data_set", "subset", "testset", "test_set", "benchmark",
-                        "collection", "corpus", "lp", "langpair", "language_pair", "doc", "document", "docid", "doc_id",
-                        "document_id", "file", "filename", "file_name", "turn"})  # fmt: skip
-"""Names of columns within which ids are numbered. The same id in two of them is two items."""
-
-LABEL_OR_PART_NAMES = frozenset({"subject", "category", "domain", "lang", "language", "split", "section"})
-"""Names of columns that may be such parts or labels. They are parts if ids are unique within them."""
-
-INPUT_NAMES = frozenset({"input", "prompt", "question", "source", "src", "premise", "context", "instruction"})
-"""Names of columns that describe an item. All replicates of an item have the same value in them."""
-
-METRIC_COLUMNS = frozenset({"metric", "metric_name", "metrics", "measure", "score_name", "score_type", "variable",
-                            "criterion", "criteria", "dimension", "aspect"})  # fmt: skip
-"""Names of columns with the metric of a row's score."""
-
-ROW_IDS = frozenset({"index", "idx"})
-"""Names of ids that may be row numbers."""
-
-GROUP_IDS = frozenset({"task", "prompt", "question", "problem"})
-"""Names of ids that may also be groups of items."""
 
 
 MAX_SAMPLES = 5040
@@ -201,7 +176,7 @@ def select_one_sample(
     Raises
     ------
     InputError
-        Ids are repeated, and rows with one id are not samples of an item, or their numbers differ too much.
+        Ids are repeated, and rows with one id are not samples of an item, or their numbers differ.
     """
     if id_name is None or options.align == "position":
         return table
@@ -215,26 +190,23 @@ def select_one_sample(
     side = _join_columns(table, within)
     if len(np.unique(_compute_cell_numbers(items, side))) == len(items):
         return table
-    if options.id_column is None and (part_columns := _find_part_columns(table, id_name, items, side, gold)):
-        columns = [*(table.columns[name] for name in part_columns), table.get_column(id_name)]
-        ids = Texts.from_values(map("/".join, zip(*columns, strict=True)))
-        scope = f"ids are numbered within {' and '.join(map(repr, part_columns))}"
-        note = f"{table.path}: {scope}: items are known by {'+'.join((*part_columns, id_name))}"
-        table = table.replace_column(id_name, ids, ScopeNote(note))
-        return select_one_sample(table, id_name, options.with_columns(item=id_name), within=within, gold=gold)
-    run_column = _find_run_column(table, items, side, options, {id_name, gold, *within})
-    if run_column is None or options.columns.get("run") is None:
-        _check_samples(table, id_name, items, options, gold, within)
+    roles = resolve_roles(table, options)
+    aside = {id_name, *within}
+    run_column = _find_run_column(table, items, side, options, [c for c in roles.list_all("run") if c not in aside])
+    shared = {*roles.list_all(*SHARED_ROLES), *([] if gold is None else [gold])}
+    _check_samples(table, id_name, items, {name for name in shared if name not in {*aside, run_column}})
     return _number_samples(table, id_name, items, side, run_column).select_sample(table.path)
 
 
+SHARED_ROLES = ("gold", "unit", "subset", "text", "metric", "item", "system")
+"""Roles of columns that have one value in all rows of an item."""
+
+
 def _find_run_column(
-    table: FileTable, items: Factor, within: Factor | None, options: Options, aside: set[str | None]
+    table: FileTable, items: Factor, within: Factor | None, options: Options, names: Sequence[str]
 ) -> str | None:
     """Return the column of runs (seeds, raters): each item has a row for each run of its system. None without one."""
-    requested = options.columns.get("run")
-    names = [name for name in table.columns if name.lower() in RUN_NAMES and name not in {*aside, *table.nested}]
-    for name in names if requested is None else [requested]:
+    for name in names:
         runs = Factor.from_values(table.get_column(name))
         systems = np.zeros(len(items), np.int64) if within is None else within.codes.astype(np.int64)
         _, run_of_system, n_rows = np.unique(systems * len(runs.levels) + runs.codes, return_inverse=True,
@@ -244,10 +216,24 @@ def _find_run_column(
         rows = np.unique(cells * len(runs.levels) + runs.codes)
         if len(rows) == len(items) and (n_rows[run_of_system.reshape(-1)] == n_items[systems]).all():
             return name
-    if requested is not None:
+    if (requested := options.columns.get("run")) is not None:
         found = "some items lack a run or have two rows of it"
         raise InputError(f"column {requested!r} does not name runs: {found}", file=table.path)
     return None
+
+
+def _check_samples(table: FileTable, id_name: str, items: Factor, shared: Collection[str]) -> None:
+    """Raise an error if rows with one id differ in a column that samples of one item share."""
+    for name in (name for name in table.columns if name in shared):
+        column = Factor.from_values(table.columns[name])
+        differs = column.codes != column.codes[items.first_occurrences[1][items.codes]]
+        if differs.any():
+            joint = spell("columns", f"item={name}+{id_name}")
+            reason = (
+                f"the rows differ in {name!r}. If both columns name the items, {joint}. If the rows are samples of "
+            )
+            reason += f"one item, {spell('ignore', name)}"
+            raise _build_repeat_error(table, items, int(np.argmax(differs)), reason)
 
 
 def _join_columns(table: FileTable, names: Sequence[str]) -> Factor | None:
@@ -264,98 +250,16 @@ def _compute_cell_numbers(items: Factor, within: Factor | None) -> Integers:
     return codes if within is None else within.codes.astype(np.int64) * len(items.levels) + codes
 
 
-def _find_part_columns(
-    table: FileTable, id_name: str, items: Factor, within: Factor | None, gold: str | None
-) -> list[str]:
-    """Return the columns within which ids are numbered, such as a document; empty if none."""
-    names = [name for name in table.columns if name not in {id_name, gold, *table.nested}]
-    part_columns = [name for name in names if name.lower() in PART_NAMES and _varies(table, name, items)]
-    for name in (name for name in names if not part_columns and name.lower() in LABEL_OR_PART_NAMES):
-        column = Factor.from_values(table.columns[name])
-        pair_codes = _compute_cell_numbers(items, within) * len(column.levels) + column.codes
-        part_columns = [name] if len(np.unique(pair_codes)) == len(items) else []
-    return part_columns
-
-
-def _varies(table: FileTable, name: str, items: Factor) -> bool:
-    """Return whether a column differs between rows of the same id."""
-    return len(np.unique(_compute_cell_numbers(items, Factor.from_values(table.columns[name])))) > len(items.levels)
-
-
-def _check_samples(
-    table: FileTable, id_name: str, items: Factor, options: Options, gold: str | None, within: Sequence[str]
-) -> None:
-    """Raise an error if rows with one id are not samples of one item, or if another id column may be meant."""
-    aside = {id_name, *within, *options.ignore, *table.nested}
-    metric = next((name for name in table.columns if name.lower() in METRIC_COLUMNS and name not in aside), None)
-    if metric and not table.is_numeric(metric) and _varies(table, metric, items):
-        raise InputError(
-            f"rows of one {id_name!r} differ in {metric!r}, so they hold scores of several metrics. To compare "
-            f"within each metric: {spell('columns', f'item={id_name}+{metric}')} {spell('by', metric)}",
-            file=table.path,
-        )
-    inputs = [name for name in table.columns if (name.lower() in INPUT_NAMES or name == gold) and name not in aside]
-    for name in filter(lambda name: _varies(table, name, items), inputs):
-        column = Factor.from_values(table.columns[name])
-        row = int(np.argmax(column.codes != column.codes[items.first_occurrences[1][items.codes]]))
-        reason = f"the rows differ in {name!r}, so they are no samples of an item"
-        raise _build_repeat_error(table, id_name, items, row, reason)
-    # the first whose id stands above it
-    row = int(np.argmax(items.first_occurrences[1][items.codes] != np.arange(len(items))))
-    if id_name.lower() in ROW_IDS and not within and _has_restart(items):
-        raise _build_repeat_error(table, id_name, items, row, "row numbers that start again are no ids")
-    _check_no_systems(table, id_name, items, options, within)
-
-
-SYSTEM_LIKE_NAMES = frozenset({"name", "method", "methods", "approach", "team", "participant", "submission",
-                               "algorithm", "classifier", "llm", "engine", "architecture", "models",
-                               "systems", "strategy", "setting", "config", "template",
-                               "prompt_template", "prompt_name"})  # fmt: skip
-"""Names of columns that may name systems if every item has a row for each of their values."""
-
-
-def _check_no_systems(table: FileTable, id_name: str, items: Factor, options: Options, within: Sequence[str]) -> None:
-    """Raise an error for a column that may name systems or metrics and has each of its names once for every id."""
-    side = _join_columns(table, within)
-    n_items = len(np.unique(_compute_cell_numbers(items, side)))
-    for name in table.columns:
-        if name.lower() not in SYSTEM_LIKE_NAMES or name in {*table.nested, *options.ignore, *options.groups, *within}:
-            continue
-        column = Factor.from_values(table.columns[name])
-        cells = _compute_cell_numbers(items, side) * len(column.levels) + column.codes
-        if len(column.levels) > 1 and table.n_rows == len(column.levels) * n_items == len(np.unique(cells)):
-            systems = "" if within else f"If they are systems, give {spell('columns', f'system={name}')}. "
-            raise InputError(
-                f"{len(column.levels):,} values of {name!r} for each {id_name!r}. {systems}If they are metrics, "
-                f"call the column 'metric'. If they are prompts or runs of one system, say "
-                f"{spell('columns', f'run={name}')}; if samples, {spell('ignore', name)}",
-                file=table.path,
-            )
-
-
-def _has_restart(items: Factor) -> bool:
-    """Return whether row numbers decrease somewhere, as in concatenated files."""
-    numbers = find_numbers(items.levels)
-    return numbers is not None and bool((np.diff(numbers[items.codes]) < 0).any())
-
-
 def _build_repeat_error(
-    table: FileTable, id_name: str, items: Factor, row: int, reason: str, within: Factor | None = None
+    table: FileTable, items: Factor, row: int, reason: str, within: Factor | None = None
 ) -> InputError:
     """Return the error for a row that repeats the id of an earlier row."""
     cells = _compute_cell_numbers(items, within)
     first_row = int(np.argmax(cells == cells[row]))
-    position = "" if within is not None else f" Is each row an item of its own? Then {spell('align', 'position')}."
-    if position and id_name.lower() in GROUP_IDS:
-        position = f" Is it a group of items? Then {spell('unit', id_name)}.{position}"
     item = repr(items[row]) if within is None else f"{items[row]!r} of system {within[row]!r}"
-    return build_repeated_id_error(
-        f"{table.path}, line {table.lines[row]}",
-        item,
-        f"on line {table.lines[first_row]}",
-        f"{reason}. Are ids of column {id_name!r} unique with another column? Then "
-        f"{spell('columns', f'item={id_name}+COLUMN')}.{position}",
-    )
+    position = "" if within is not None else f". If each row is an item of its own, {spell('align', 'position')}"
+    place = f"{table.path}, line {table.lines[row]}"
+    return build_repeated_id_error(place, item, f"on line {table.lines[first_row]}", reason + position)
 
 
 def _number_samples(
@@ -373,9 +277,10 @@ def _number_samples(
         row = int(np.flatnonzero(cells == cells[row])[1])
         name = "NAME" if samples is None else samples.format_
         problem = f"{np.count_nonzero(n_rows > 1):,} of {len(n_rows):,} ids are repeated, and not all equally often"
-        remedy = f"Then {spell('format', f'{name}:replicates=together')} averages them"
-        reason = f"{problem}. Are their rows samples of one item? {remedy}"
-        raise _build_repeat_error(table, id_name, items, row, reason, within)
+        remedy = f"{spell('format', f'{name}:replicates=together')} averages them"
+        reason = f"{problem}. If rows are samples of one item, {remedy}. If another column belongs to the id, "
+        reason += spell("columns", f"item={id_name}+COLUMN")
+        raise _build_repeat_error(table, items, row, reason, within)
     sizes = sorted({*n_rows.tolist()})
     size_range = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     samples.sizes[table.path] = sizes

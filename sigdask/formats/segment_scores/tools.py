@@ -164,8 +164,8 @@ def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options)
     path_by_system: dict[str, Path] = {}
     systems: Systems = {}
     for source in sources:
-        files.check_text(source.path)
-        files.check_filled(source.path, read_head(source.path).strip())
+        with files.open_text(source.path) as text:
+            files.check_filled(source.path, text.read(1000).strip())
         if (tool := find_tool(source.path)) is None:
             names = ", ".join(tool.name for tool in TOOLS)
             remedy = f"leave out {spell('format')}: tables of scores are read by the names of their columns"
