@@ -19,7 +19,8 @@ from sigdask.counts.fields import Array
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError, explain_missing
 from sigdask.formats.reading import tables
-from sigdask.formats.reading.columns import build_numbers, build_truths, has_numbers
+from sigdask.formats.reading.columns import build_numbers, build_truths, is_number
+from sigdask.formats.reading.declared import provide_tables
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.roles import name_role
@@ -191,7 +192,7 @@ def _read_frame_table(table: FileTable, format_: str, options: Options, notes: S
     if layout not in {"auto", *FRAME_FORMATS}:
         raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(FRAME_FORMATS)}")
     options = replace(options, own=format_options, is_detected=layout == "auto")
-    with tables.provide_table(table):
+    with provide_tables({table.path: table}):
         counts = formats.read(Source(FRAME_PATH), format=formats.TABLE if layout == "auto" else layout, options=options)
     return replace(counts, name=options.name, warnings=(*notes, *counts.warnings))
 
@@ -281,7 +282,7 @@ def _has_texts(column: Array) -> bool:
 
 def _check_score_column(name: str, column: Array) -> None:
     """Raise an error for a column that holds neither numbers nor numbers written as text."""
-    is_text = _has_texts(column) and not has_numbers(Texts.from_values(_format_cells(column)))
+    is_text = _has_texts(column) and not any(map(is_number, _format_cells(column)))
     if column.dtype.kind in "biufO" and not is_text:
         return
     kind = "texts" if column.dtype.kind == "O" else f"values of type {column.dtype}"

@@ -325,23 +325,3 @@ def is_number(cell: str) -> bool:
     (True, True, False, False)
     """
     return cell.strip() in MISSING or bool(NUMBER.fullmatch(cell.strip()))
-
-
-# used until columns have roles
-PERCENT_PROBLEM = "a number with a percent sign"
-
-
-class TypedColumn(Texts):
-    """No column is one any more."""
-
-    is_numeric = False
-
-
-def is_percent(cells: Sequence[str]) -> bool:
-    """Return False."""
-    return not cells and False
-
-
-def has_numbers(cells: Sequence[str]) -> bool:
-    """Return whether any cell is a number or missing."""
-    return any(map(is_number, cells))

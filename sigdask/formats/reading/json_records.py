@@ -369,19 +369,13 @@ GOLD_LISTS = frozenset({"gold", "gold_label", "label", "labels", "truth", "targe
 """Names of lists of gold labels. The other lists hold the systems' labels."""
 
 
-def build_texts_error(path: Path, *, may_be_labels: bool = True) -> InputError:
-    """Return the error for lists of predictions and references that are texts, or may be."""
+def _build_texts_error(path: Path) -> InputError:
+    """Return the error for lists of texts with several references each."""
     line = 'gsub("\\\\s+"; " ")'
-    reference = ".references[]" if may_be_labels else ".references[][0]"
-    kinds = (
-        f"may be labels or texts. Labels: add {spell('format', 'labels')}. Texts:" if may_be_labels else "are texts:"
-    )
-    further = (
-        "" if may_be_labels else f" (likewise [1] and so on for further references, each with {spell('references')})"
-    )
     return InputError(
-        f"'predictions' and 'references' {kinds} write one a line, with jq -r '.predictions[] | {line}' {path} > "
-        f"A.txt and jq -r '{reference} | {line}' {path} > ref.txt{further}. Then sigdask compare A.txt B.txt "
+        f"'predictions' and 'references' are texts: write one a line, with jq -r '.predictions[] | {line}' {path} > "
+        f"A.txt and jq -r '.references[][0] | {line}' {path} > ref.txt (likewise [1] and so on for further references, "
+        f"each with {spell('references')}). Then sigdask compare A.txt B.txt "
         f"{spell('gold', 'ref.txt')} {spell('format', 'segments')} {spell('metrics', 'chrF')}",
         file=path,
     )
@@ -405,7 +399,7 @@ def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
     first_list = next(iter(lists.values()), [])
     are_answers = lists.keys() >= ANSWER_LISTS and bool(lists["predictions"]) and _are_texts(lists["predictions"])
     if are_answers and any(isinstance(cell, list) and _are_texts(cell) for cell in lists["references"]):
-        raise build_texts_error(path, may_be_labels=False)
+        raise _build_texts_error(path)
     if isinstance(next(iter(first_list), []), dict | list):
         return None
     has_labels = not GOLD_LISTS.isdisjoint(columns) and all(map(_are_texts, columns.values()))

@@ -74,11 +74,6 @@ class FileTable:
     notes: Sequence[str] = ()
     nested: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     decimal: str | None = None
-    removed: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    def recall(self, _question: str, _options: Options, answer: Any) -> Any:
-        """Return the answer."""
-        return answer()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", ArrowColumns.from_mapping(self.columns))
@@ -244,16 +239,6 @@ _tables: ContextVar[dict[tuple[Path, frozenset[str], str | None, str | None], Fi
 def cache_tables() -> Iterator[None]:
     """Read each table only once inside the `with` block, for detection and for reading."""
     with set_variable(_tables, {} if (outer := _tables.get()) is None else outer):
-        yield
-
-
-@contextmanager
-def provide_table(table: FileTable) -> Iterator[None]:
-    """Make `read_table` return a table in memory for its path, inside the `with` block."""
-    with cache_tables():
-        tables = _tables.get()
-        assert tables is not None
-        tables[table.path, frozenset(), None, get_option("sheet")] = table
         yield
 
 
