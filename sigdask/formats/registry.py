@@ -105,7 +105,8 @@ class Format:
         Roles of columns that it uses, and the options `label_map` and `ignore` if it uses them.
     traits : tuple of str
         "table": its reader returns the table of one file. "folders": it reads folders. "metrics": its files bring
-        metrics of their own. "columns": it has columns of scores. "detected-without-gold": it is recognised without the gold file that it needs.
+        metrics of their own. "columns": it has columns of scores. "detected-without-gold": it is recognised without
+        the gold file that it needs.
     example : str
         A minimal file.
     page : str
@@ -242,7 +243,7 @@ FORMATS: dict[str, Format] = {
     "labels": Format(
         "tables.labels:read_labels",
         "labels, one or several per item: columns of gold and systems, or --gold FILE and one file per system",
-        options=("separator", "systems"),
+        options=("separator", "systems", "list=no|yes"),
         roles=("item", "gold", "prediction", "label_map", "ignore"),
     ),
     "numbers": Format(
@@ -426,9 +427,9 @@ FORMATS: dict[str, Format] = {
         traits=("folders", "metrics"),
     ),
     "metrics": Format(
-        "segment_scores.columns:read_metrics",
+        "segment_scores.tools:read_metrics",
         "scores of several metrics, one file per system: JSON lines, JSON of lists (BERTScore, evaluate), COMET",
-        signature=(Signature(check="segment_scores.columns:sniff"),),
+        signature=(Signature(check="segment_scores.tools:sniff"),),
         gold="none",
         content="scores",
         roles=("item", "score", "ignore"),

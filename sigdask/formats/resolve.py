@@ -16,7 +16,8 @@ from sigdask.formats.reading import files, json_records
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.registry import FORMATS, FORMATS_BY_METRIC, REFERENCES
-from sigdask.formats.roles import Roles, build_roles_error, describe_columns, name_role, resolve_roles
+from sigdask.formats.roles import UNNAMED, Roles, build_roles_error, describe_columns, name_role, resolve_roles
+from sigdask.formats.tables.scores import list_scores
 from sigdask.interface import spell
 from sigdask.metrics import retrieval
 from sigdask.metrics.agreement import PREFIX
@@ -104,7 +105,10 @@ def find_metric_format(name: str) -> str | None:
 
 def is_list(path: Path) -> bool:
     """Return whether a file holds lines of text, rather than columns or JSON: no column is named, nor tabs align."""
-    if path.is_dir() or files.is_parquet(path) or path.suffix.lower() in {".csv", ".tsv"}:
+    try:
+        if path.is_dir() or path.suffix.lower() in {".csv", ".tsv"} or files.is_parquet(path):
+            return False
+    except InputError:  # a data frame, or a file that cannot be read
         return False
     if not (lines := [line for line in files.read_head_lines(path)[:20] if line.strip()]):
         return False
@@ -213,16 +217,23 @@ def describe_reading(sources: Sequence[Source], gold: Path | None, options: Opti
     try:
         table = read_table(path, options.ignore, options.decimal)
         roles = resolve_roles(table, options, None if gold is None else "system")
+        return _describe_roles(table, roles, options, has_scores=gold is None, are_files=len(sources) > 1)
     except InputError:  # of another kind than a table
         return ""
+
+
+def _describe_roles(table: FileTable, roles: Roles, options: Options, *, has_scores: bool, are_files: bool) -> str:
     if not table.header:
         return "items by position"
     parts = [f"item {options.id_column or roles.get('item')}" if "item" in roles else "items by position"]
     shown = ("system", "metric", "gold", "prediction", "run", "unit", "subset")
     named = [(role, roles.columns.get(role)) for role in shown]
     parts += [f"{role} {' + '.join(columns)}" for role, columns in named if columns]
-    scores = (*roles.columns.get("score", ()), *(roles.unknown if "system" in roles or len(sources) > 1 else ()))
+    left_out = ["an unnamed index" if roles.index and name == UNNAMED else name for name in roles.left_out]
+    scores = roles.columns.get("score", ())
+    if has_scores and "gold" not in roles and ("system" in roles or are_files):
+        scores = list_scores(table, roles, options)
+        left_out += [name for name in roles.unknown if name not in scores]
     if scores:
         parts.append(f"score{'s' * (len(scores) > 1)} {' + '.join(scores)}")
-    left_out = ["an unnamed index" if roles.index and name.startswith("Unnamed") else name for name in roles.left_out]
     return ", ".join(parts) + (f"; left out: {format_list(left_out, 10)}" if left_out else "")

@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from sigdask.errors import ColumnsError, InputError
 from sigdask.interface import spell
 from sigdask.text import suggest_name
-
-if TYPE_CHECKING:
-    from sigdask.formats.reading.options import Options
 
 ROLES: dict[str, tuple[str, ...]] = {
     "item": (
@@ -113,6 +110,22 @@ class NamedColumns(Protocol):
         """Columns of objects or lists, some of which are in `columns`."""
 
 
+class RoleOptions(Protocol):
+    """The options that give columns their roles, of `sigdask.formats.Options`."""
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Columns by role."""
+
+    @property
+    def ignore(self) -> Sequence[str]:
+        """Columns that are left out."""
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """Columns of units and subsets."""
+
+
 @dataclass(frozen=True, slots=True)
 class Roles:
     """The roles of the columns of one table.
@@ -174,7 +187,7 @@ def split_columns(text: str, known: Mapping[str, object]) -> tuple[str, ...]:
     return (text,) if text in known else tuple(text.split("+"))
 
 
-def resolve_roles(table: NamedColumns, options: Options, part: Part | None = None) -> Roles:
+def resolve_roles(table: NamedColumns, options: RoleOptions, part: Part | None = None) -> Roles:
     """Return the role of each column of a table, by the user's options and by the columns' names.
 
     Parameters
@@ -217,7 +230,7 @@ def resolve_roles(table: NamedColumns, options: Options, part: Part | None = Non
     return Roles({role: tuple(columns) for role, columns in roles.items()}, tuple(unknown), tuple(left_out), is_index)
 
 
-def _list_given(table: NamedColumns, options: Options) -> dict[str, str]:
+def _list_given(table: NamedColumns, options: RoleOptions) -> dict[str, str]:
     """Return the role of each column that the user names."""
     given = {}
     for role, text in options.columns.items():
@@ -246,7 +259,7 @@ def _is_index(table: NamedColumns, *, has_item: bool) -> bool:
     raise build_roles_error(table, problem, [spell("columns", f"item={UNNAMED}"), spell("ignore", UNNAMED)])
 
 
-def check_single(table: NamedColumns, columns: Sequence[str], role: str, options: Options) -> None:
+def check_single(table: NamedColumns, columns: Sequence[str], role: str, options: RoleOptions) -> None:
     """Raise an error if several columns claim a role that only one can have, and the user does not join them."""
     if len(columns) < 2 or role in options.columns:
         return

@@ -257,7 +257,7 @@ class ComparisonResults(Sequence[Result]):
         Parameters
         ----------
         library : str
-            "pandas" (`sigdask[frame]`), "polars" or "pyarrow" (`sigdask[parquet]`); any module with
+            "pandas" (`sigdask[frame]`), "polars" or "pyarrow"; any module with
             `DataFrame(columns)` or `table(columns)`.
         index : bool
             Make test_set, subset, metric, a and b the index of the frame, which only pandas has. Without subsets the
@@ -338,7 +338,7 @@ class ComparisonResults(Sequence[Result]):
             or a function of whole outputs. Its leave-one-out contributions take two calls for each unit. By default
             it is not called, and its units have no contributions.
         library : str
-            "pandas" (`sigdask[frame]`), "polars" or "pyarrow" (`sigdask[parquet]`).
+            "pandas" (`sigdask[frame]`), "polars" or "pyarrow".
 
         Returns
         -------
@@ -407,7 +407,7 @@ class ComparisonResults(Sequence[Result]):
             file.writelines(iter_csv([self.table]))
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write a Parquet file (`sigdask[parquet]`), one row per comparison; the columns are those of `to_frame`.
+        """Write a Parquet file, one row per comparison; the columns are those of `to_frame`.
 
         Parameters
         ----------

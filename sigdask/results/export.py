@@ -16,14 +16,14 @@ from typing import IO, Any, TypeVar, overload
 import numpy as np
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.errors import InputError, build_extra_error, explain_missing
+from sigdask.errors import InputError, build_extra_error
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import build_columns
 from sigdask.results.table import Table, list_tests
 from sigdask.results.values import Nullable, Values, build_optional, format_values, list_values
 from sigdask.text import iter_json, to_plain
 
-FRAME_EXTRAS = {"pandas": "frame", "pyarrow": "parquet", "xarray": "xarray"}
+FRAME_EXTRAS = {"pandas": "frame", "xarray": "xarray"}
 """Data-frame libraries that an extra installs."""
 
 PART_ROWS = 65_536
@@ -271,9 +271,8 @@ def _write_parquet_parts(parts: Iterable[Mapping[str, Values]], file: IO[bytes])
 
 
 def import_pyarrow() -> Any:
-    """Import pyarrow with its Parquet module, or raise which extra to install."""
-    with explain_missing("pyarrow", FRAME_EXTRAS["pyarrow"], "Parquet"):
-        importlib.import_module("pyarrow.parquet")
+    """Import pyarrow with its Parquet module."""
+    importlib.import_module("pyarrow.parquet")
     return importlib.import_module("pyarrow")
 
 

@@ -11,7 +11,7 @@ from sigdask.errors import InputError
 from sigdask.formats import FORMATS, Options, detect, parse_source, read
 
 TABLES = {
-    "responses": ("item\tgold\tx\ty\n", ["a\t1\t1\t0\n", "b\t0\t1\t0\n", "c\t1\t0\t1\n", "d\t1\t0\t0\n"], "f1"),
+    "responses": ("item\tof_interest\tx\ty\n", ["a\t1\t1\t0\n", "b\t0\t1\t0\n", "c\t1\t0\t1\n", "d\t1\t0\t0\n"], "f1"),
     "labels": ("item,gold,x,y\n", ["a,P,P,Q\n", "b,Q,P,Q\n", "c,P,Q,P\n", "d,Q,Q,Q\n"], "macro-f1"),
     "numbers": ("item,gold,x,y\n", ["a,0.1,0.3,0.2\n", "b,0,1.0,0.5\n", "c,0.25,0.5,0\n", "d,1,0,2\n"], "MAE"),
     "wide": ("topic,x,y\n", ["a,0.1,3e-04\n", "b,0,1.0\n", "c, 0.25 ,0.5\n", "d,1,0\n"], "mean"),
@@ -145,10 +145,13 @@ FILES = {
     ),
     "metrics": (
         {
-            name: [f'{{"id": "d{k}", "text": "{name}", "f1": {f1}, "em": {f1 // 1}}}\n' for k, f1 in enumerate(found)]
-            for name, found in {"x": [0.5, 1.0, 0.25], "y": [0.5, 0.75, 1.0]}.items()
+            name: [
+                f'{{"id": "d{k}", "source": "s{k}", "hypothesis": "{name}", "prediction": {score}}}\n'
+                for k, score in enumerate(scores)
+            ]
+            for name, scores in {"x": [0.5, 1.0, 0.25], "y": [0.5, 0.75, 1.0]}.items()
         },
-        "f1",
+        "MetricX",
         True,
     ),
     "squad": (
@@ -186,7 +189,7 @@ FILES = {
 
 
 def test_every_format_is_under_contract():
-    assert {*TABLES, *FILES, "mt-metrics-eval", "meta"} == set(FORMATS)  # a folder, tested on its own
+    assert {*TABLES, *FILES, "mt-metrics-eval", "meta", "ref-hyp"} == set(FORMATS)  # tested on their own
 
 
 @pytest.fixture(params=FILES)
@@ -211,10 +214,11 @@ def write_files(folder, contents, encode=str.encode, suffix=""):
 
 
 def test_auto_takes_files_for_what_they_are(files):
-    name, contents, _, _, folder = files
+    name, contents, metric, _, folder = files
     write_files(folder, contents)
     systems = [parse_source(str(folder / stem)) for stem in contents if stem != "gold"]
-    assert detect(systems, folder / "gold" if "gold" in contents else None) == name
+    options = Options(metrics=(metric,) if name == "segments" else ())  # lines are texts because the metric says so
+    assert detect(systems, folder / "gold" if "gold" in contents else None, options) == name
 
 
 ENCODED = {

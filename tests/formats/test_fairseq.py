@@ -78,4 +78,4 @@ def test_faults_of_logs_name_the_file(tmp_path):
 def test_pieces_of_words_are_told(tmp_path):
     for name in "xy":
         (tmp_path / name).write_text(format_log(["th@@ e cat", "a", "b"]))
-    assert "hypotheses hold '@@ '" in read(tmp_path / "x", tmp_path / "y").warnings[0]
+    assert "contain '@@ '" in read(tmp_path / "x", tmp_path / "y").scope[0]

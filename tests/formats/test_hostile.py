@@ -3,10 +3,14 @@
 import gzip
 import json
 import os
+import re
 import zipfile
 
+import openpyxl
+import pyarrow as pa
 import pytest
 from command import limit_cpu
+from pyarrow import feather, parquet
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
@@ -45,6 +49,78 @@ def write_text(path, text):
 def make_fifo(path):
     os.mkfifo(path)
     return path
+
+
+def write_workbook(path, *cells):
+    workbook = openpyxl.Workbook()
+    for cell in cells:
+        workbook.active[cell] = 1
+    workbook.save(path)
+    return path
+
+
+def write_repeated_text(path, kind):
+    """Write 200 rows of one text of 3 MB into a few KB."""
+    text = pa.array(["x" * 3_000_000]).take(pa.array([0] * 200))
+    table = pa.table({"item": range(200), "a": pa.array([[1]] * 200) if kind == "list" else text, "b": text})
+    encoding = {"item": "PLAIN", "a": "DELTA_BYTE_ARRAY", "b": "DELTA_BYTE_ARRAY"} if kind == "delta" else None
+    if kind == "feather":
+        feather.write_feather(table.set_column(1, "a", text.dictionary_encode()), path, compression="zstd")
+    else:
+        parquet.write_table(table, path, compression="zstd", use_dictionary=encoding is None, column_encoding=encoding)
+    return path
+
+
+def write_column(path, write):
+    write(pa.table({"item": pa.nulls(20_000_000, pa.int64()).fill_null(0)}), path, compression="zstd")
+    return path
+
+
+DECODED = {
+    "gzip": lambda at: _write_gzip(at / "a.tsv.gz", 200),
+    "a workbook of one cell": lambda at: write_workbook(at / "a.xlsx", "XFD1048576"),
+    "a workbook of two far cells": lambda at: write_workbook(at / "a.xlsx", "A1", "CV65536", "XFD2"),
+    "a Parquet dictionary": lambda at: write_repeated_text(at / "a", "dictionary"),
+    "Parquet lists": lambda at: write_repeated_text(at / "a", "list"),
+    "shared prefixes in Parquet": lambda at: write_repeated_text(at / "a", "delta"),
+    "an Arrow dictionary": lambda at: write_repeated_text(at / "a", "feather"),
+    "Arrow buffers": lambda at: write_column(at / "a", feather.write_feather),
+    "Parquet runs": lambda at: write_column(at / "a", parquet.write_table),
+}
+
+
+@pytest.mark.parametrize("kind", DECODED)
+def test_a_small_file_that_is_large_when_decoded_is_refused_and_the_error_names_the_option(kind, tmp_path):
+    path = DECODED[kind](tmp_path)
+    with limit_cpu(), pytest.raises(InputError, match=r"auto:max-size=\d+GB"):
+        read(path)
+
+
+def test_the_option_in_the_error_reads_a_larger_input(tmp_path):
+    rows = "item,a,b\n" + "".join(f"{k},1,{k % 2}\n" for k in range(1000)) + "\n" * (105 << 20)
+    (path := tmp_path / "t.csv.gz").write_bytes(gzip.compress(rows.encode(), 1))
+    with pytest.raises(InputError) as error:
+        read(path)
+    assert read(path, format=re.search(r"format='(.*)'", str(error.value))[1]).n_items == 1000
+
+
+def test_a_gzip_file_of_very_many_members_is_refused_and_one_of_some_is_read(tmp_path):
+    (path := tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"") * 200_000)
+    with limit_cpu(), pytest.raises(InputError, match="200,000 gzip members"):
+        read(path)
+    path.write_bytes(gzip.compress(b"item,a,b\n") + gzip.compress(b"1,0,1\n") + gzip.compress(b"2,1,1\n"))
+    assert read(path).n_items == 2
+
+
+def test_a_workbook_with_a_wrong_dimension_is_read(tmp_path):
+    workbook = openpyxl.Workbook()
+    for row in (("item", "a", "b"), (1, 0.5, 0.25), (2, 1, 0)):
+        workbook.active.append(row)
+    workbook.save(plain := tmp_path / "plain.xlsx")
+    with zipfile.ZipFile(plain) as packed:
+        members = {name: packed.read(name).replace(b'"A1:C3"', b'"A1:XFD1048576"') for name in packed.namelist()}
+    with limit_cpu():
+        assert read(write_zip(tmp_path / "t.xlsx", members)).field("score").tolist() == [[0.5, 0.25], [1, 0]]
 
 
 SPECIAL = {
@@ -125,8 +201,6 @@ def test_a_key_of_many_parts_is_refused_in_a_plan(tmp_path):
 
 @pytest.mark.parametrize("nested", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_parquet_that_repeats_one_value_without_end_is_a_bomb(tmp_path, nested):
-    pa = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     ones = pa.array([1]).take(pa.array([0] * (1 << 20)))
     column = pa.StructArray.from_arrays([ones], ["x"]) if nested else ones
     table = pa.concat_tables([pa.table({"item": column, "a": column, "b": column})] * 10)

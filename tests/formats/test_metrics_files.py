@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigdask.errors import InputError
-from sigdask.formats import Source, detect, read
+from sigdask.formats import Options, Source, detect, read
 from sigdask.metrics import is_lower_better
 
 SCORES = {"a": {"bleu": [0.25, 0.5, 0.75], "f1": [1, 0.5, 0]}, "b": {"bleu": [0.5, 0.5, 0.125], "f1": [0, 0.5, 1]}}
@@ -100,7 +100,7 @@ def test_comets_json_holds_a_system_a_file_of_translations(tmp_path):
     np.testing.assert_array_equal(without_names.field("score[COMET]"), counts.field("score[COMET]"))
     document["out/y.txt"][1]["src"] = "another"
     (tmp_path / "bad.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match="bad.json, 'out/y.txt', segment 2: another source than in 'out/x.txt'"):
+    with pytest.raises(InputError, match="bad.json, 'out/y.txt', segment 2: another source than in 'x'"):
         read(tmp_path / "bad.json")
 
 
@@ -112,6 +112,32 @@ def test_what_comet_prints_of_segments_is_read(tmp_path):
     counts = read(tmp_path / "log")
     assert counts.systems == ("x", "y")
     np.testing.assert_array_equal(counts.field("score[COMET]").T, list(COMET.values()))
+
+
+def write_meta(path, *names):
+    cells = [f"{s},{k},{(j + k) % 4}," + ",".join(str((i + 1) * j + k) for i in range(len(names)))
+             for j, s in enumerate("abc") for k in range(4)]  # fmt: skip
+    path.write_text("\n".join([",".join(["system", "segment", "human", *names]), *cells, ""]))
+    return path
+
+
+def test_other_human_scores_are_no_metrics(tmp_path):
+    path = write_meta(tmp_path / "s.csv", "human_fluency", "mqm-accuracy", "COMET", "chrF")
+    counts = read(path, format="meta")
+    assert counts.systems == ("COMET", "chrF")
+    assert any("human_fluency" in note and "mqm-accuracy" in note for note in counts.warnings)
+    chosen = read(path, format="meta", options=Options(columns={"gold": "human_fluency"}))
+    assert chosen.systems == ("COMET", "chrF")
+    path = write_meta(tmp_path / "t.csv", "mqm", "COMET", "chrF")
+    with pytest.raises(InputError, match="several columns may hold the human scores(.|\n)*human.*mqm"):
+        read(path, format="meta")
+    for gold in ("human", "mqm"):
+        assert read(path, format="meta", options=Options(columns={"gold": gold})).systems == ("COMET", "chrF")
+    path = write_meta(tmp_path / "u.csv", "fluency", "COMET", "chrF")
+    with pytest.raises(InputError, match="may be of people or of a metric.*fluency\\+COMET\\+chrF.*ignore"):
+        read(path, format="meta")
+    assert read(path, format="meta:scores=fluency+COMET+chrF").n_systems == 3
+    assert read(path, format="meta", options=Options(ignore=("fluency",))).n_systems == 2
 
 
 FURTHER = [

@@ -79,38 +79,22 @@ def test_a_list_beside_the_systems_is_left_out_as_the_error_says(tmp_path):
     assert read(path, options=Options(ignore=("annotator_labels",))).systems == ("x", "y")
 
 
-ITEMS = [{"id": f"t{k}", "latency": 1.5 + k} for k in range(12)]
-TRACE_SCORES = {
-    "scores.em": lambda k, right: {"scores": {"em": right, "comment": "ok"}},  # Braintrust
-    "scores.help": lambda k, right: {"scores": [{"name": "help", "value": right}, {"name": "why", "value": "x"}]},
-    "feedback_stats.em": lambda k, right: {"feedback_stats": {"em": {"n": 1, "avg": right}}},  # LangSmith
-    "metrics_data.Bias": lambda k, right: {"metrics_data": [{"name": "Bias", "score": right, "reason": "x"}]},
-    "metrics.acc": lambda k, right: {
-        "gold": ["A"],
-        "predictions": ["AB"[k % 2]],
-        "metrics": {"acc": right},
-    },  # lighteval
-}
+def test_items_and_scores_inside_objects_are_named_by_their_paths(tmp_path):
+    for system, every in (("a", 2), ("b", 3)):
+        rows = [{"id": f"{system}{k}", "meta": {"item": f"m{k}"}, "scores": {"em": k % every}} for k in range(12)]
+        write_json_lines(tmp_path, f"{system}.jsonl", rows)
+    options = Options(columns={"item": "meta.item", "score": "scores.em"}, ignore=("id",))
+    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=options)
+    (field,) = (name for name in counts.fields if name.startswith("score"))
+    assert counts.field(field).tolist() == [[k % 2, k % 3] for k in range(12)]
 
 
-@pytest.mark.parametrize("metric", TRACE_SCORES)
-def test_scores_in_objects_of_each_item_are_columns(tmp_path, metric):
-    for name, every in (("a", 2), ("b", 3)):
-        rows = [item | TRACE_SCORES[metric](k, k % every) for k, item in enumerate(ITEMS)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
-    assert counts.field(f"score[{metric}]").tolist() == [[k % 2, k % 3] for k in range(12)]
-
-
-@pytest.mark.parametrize("name", ["input", "meta.item"])
-def test_ids_of_traces_that_no_other_file_has_name_the_column_of_items(tmp_path, name):
-    for system in "ab":
-        rows = [
-            {"id": f"{system}{k}", "input": f"Q{k}" if name == "input" else "", "meta": {"item": f"m{k}"}, "f1": k % 5}
-            for k in range(12)
-        ]
-        (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(InputError, match=f"columns={{'item': '{name}'"):
-        read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
-    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=Options(columns={"item": name}))
-    assert counts.n_items == 12
+@pytest.mark.parametrize("keys", ["items", "systems"])
+def test_numbers_in_objects_of_objects_are_refused_until_their_keys_are_known(tmp_path, keys):
+    items, systems = [f"q{k}" for k in range(4)], ["x", "y"]
+    outer, inner = (items, systems) if keys == "items" else (systems, items)
+    (path := tmp_path / "t.json").write_text(json.dumps({a: {b: len(a + b) / 4 for b in inner} for a in outer}))
+    with pytest.raises(InputError, match=f"table:keys={keys}"):
+        read(path)
+    counts = read(path, format=f"table:keys={keys}")
+    assert (list(counts.systems), list(counts.ids)) == (systems, items)

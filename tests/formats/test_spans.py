@@ -194,7 +194,7 @@ def test_tables_of_offsets_join_the_documents_of_all(tmp_path):
     counts = read(tmp_path / "x.tsv", tmp_path / "y.tsv", gold=tmp_path / "gold.tsv")
     assert counts.ids == ("d1", "d2", "d3")
     assert counts.field("tp").tolist() == [[0, 1], [1, 0], [0, 0]]
-    (tmp_path / "z.tsv").write_text('filename\tmark\toff0\toff2\tspan\nd1\tLOC\t0\t5\tRome\n')
+    (tmp_path / "z.tsv").write_text("filename\tmark\toff0\toff2\tspan\nd1\tLOC\t0\t5\tRome\n")
     with pytest.raises(InputError, match="z.tsv: found columns filename, mark, off0"):
         read(tmp_path / "x.tsv", tmp_path / "z.tsv", gold=tmp_path / "gold.tsv")
     (tmp_path / "z.tsv").write_text("filename\tmark\toff0\toff1\tspan\nd1\tLOC\t0\tx\tRome\n")
@@ -341,7 +341,11 @@ def test_keys_that_are_not_declared_or_fit_twice_are_refused_with_ways_that_work
         read(*systems, gold=gold, format="spans")
     options = Options(columns={"gold": "spans", "prediction": "marks"})
     assert read(*systems, gold=gold, format="spans", options=options).field("tp").sum() == 1
-    with pytest.raises(InputError, match="no record has a key 'none'"):
+    declared = [{"id": 1, "spans": [[0, 4, "LOC"]]}]
+    write_records(tmp_path, gold=declared)
+    assert read(*systems, gold=gold, format="spans:spans=marks").field("tp").sum() == 1
+    write_records(tmp_path, x=declared)
+    with pytest.raises(InputError, match="spans=none: no file has this key"):
         read(*systems, gold=gold, format="spans:spans=none")
 
 

@@ -91,19 +91,6 @@ def test_a_damaged_transcript_is_an_error_that_names_the_place(tmp_path, changed
         read(*systems, gold=gold, format="speech:ids=trn")
 
 
-def test_ids_that_differ_in_case_alone_are_the_same(tmp_path):
-    texts = {**TRN, "x": TRN["x"].replace("ann", "ANN")}
-    gold, *systems = write_files(tmp_path, texts)
-    counts = read(*systems, gold=gold)
-    plain = read(*write_files(tmp_path, {"x": TRN["x"]}), systems[1], gold=gold)
-    assert compare_exactly(counts, "WER") == compare_exactly(plain, "WER")
-    assert len(counts.warnings) == 1 + len(plain.warnings)
-    assert "2 ids differ from those of" in counts.warnings[0]
-    gold, *systems = write_files(tmp_path, {**texts, "gold": TRN["gold"] + "no (Ann-1)\n"})
-    with pytest.raises(InputError, match="utterance 'ANN-2' is not in|utterance 'ANN-1' is not in"):
-        read(*systems, gold=gold)
-
-
 def test_a_missing_transcript_is_left_out_of_its_pairs_or_empty(tmp_path):
     gold, *systems = write_files(tmp_path, {**TRN, "x": "yes (ann-2)\nthat is right (bob-1)\n"})
     pairwise = read(*systems, gold=gold, options=Options(missing="pairwise"))

@@ -363,3 +363,15 @@ def test_whole_scores_are_not_taken_for_ranks(tmp_path, separator, header):
     else:
         with pytest.raises(InputError, match="order=score.*order=rank"):
             read(*paths, gold=gold, format="trec")
+
+
+def test_the_order_by_rank_holds_for_runs_that_have_ranks(tmp_path):
+    write_files(
+        tmp_path, x=RUN_X, y='{"1": {"c": 3, "a": 2}, "2": {"d": 2}}', q=QRELS, z=RUN_X.replace(" 3 1 x", " 2 1 x")
+    )
+    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "q", format="trec:order=rank")
+    assert counts.outputs.systems[1][0] == ("c", "a")
+    with pytest.raises(InputError, match="ranks of topic '1' are equal"):
+        read(tmp_path / "x", tmp_path / "z", gold=tmp_path / "q", format="trec:order=rank")
+    with pytest.raises(InputError, match="no run has a column of ranks"):
+        read(tmp_path / "y", f"w={tmp_path / 'y'}", gold=tmp_path / "q", format="trec:order=rank")

@@ -56,6 +56,7 @@ LAYOUTS = (
     Layout(ARENA, ("winner",)),
     Layout(ARENA, ("winner_model_a", "winner_model_b", "winner_tie"), "flags"),
     Layout(ARENA, ("win_1", "win_2"), "mean"),  # evalscope, whose two games have the models in both orders
+    Layout(("model_1", "model_2"), ("win_1", "win_2"), "mean"),
     Layout(("model_1", "model_2"), ("g1_winner", "g2_winner"), "agreement"),  # MT-bench
     ALPACA,
     *(
@@ -69,6 +70,9 @@ LAYOUTS = (
     ),
 )
 """Layouts of judgements, of which a file has the first that fits."""
+
+VERDICT_WORDS = ("win", "verdict", "judg", "prefer", "choice", "vote")
+"""Parts of names of verdicts. A file of two models with such a field is a battle, though of an unknown layout."""
 
 ITEMS = ("question_id", "prompt_id", "item_id", "conversation_id", "battle_id", "id", "item", "segment", "seg_id",
          "instruction", "prompt", "question")  # fmt: skip
@@ -110,7 +114,13 @@ def read_battles(sources: Sequence[Source], gold: Path | None, options: Options)
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first record names two models and a winner."""
     record = None if sources[0].path.is_dir() else read_first_record(sources[0].path, tables=True)
-    return record is not None and find_layout(record) is not None
+    if record is None or find_layout(record) is not None:
+        return record is not None
+    names = {*map(str.lower, record)}
+    has_models = any(names >= {*layout.models} for layout in LAYOUTS)
+    if has_models and any(word in name for name in names for word in VERDICT_WORDS):
+        raise _build_layout_error(str(sources[0].path), record)
+    return False
 
 
 def find_layout(record: Record) -> Layout | None:
@@ -248,7 +258,7 @@ class Judgements:
 
 def _build_layout_error(where: str, record: Record) -> InputError:
     """Return the error for a record without all fields of a layout, which names what it lacks most likely."""
-    layout = max(LAYOUTS[:5], key=lambda layout: len(record.keys() & {*layout.fields}))
+    layout = max(LAYOUTS[:6], key=lambda layout: len(record.keys() & {*layout.fields}))
     missing = [name for name in layout.fields if name not in record]
     first, second = layout.models
     verdict = (

@@ -30,9 +30,8 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
-from sigdask.errors import InputError
+from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.reading import files, replicates
-from sigdask.formats.reading.averages_only import build_leaderboard_error
 from sigdask.formats.reading.json_records import is_json, read_first_record
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
 from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value
@@ -123,8 +122,8 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     roles = {role for role in RATING_COLUMNS if _list_columns(header, role)}
     names = {name.lower() for name in header}
     if {"system", "score"} <= roles and "z.scr" in names and "item" not in roles:
-        column = _list_columns(header, "system")[0]
-        raise build_leaderboard_error(path, column, "; WMT has the segments in *-seg-scores-*")
+        problem = "holds averages of systems, but a test needs the score of each segment"
+        raise RefusedFileError(problem, file=path, remedy="give *-seg-scores-*, which WMT publishes beside it")
     if _is_scores_file(path):
         return True
     if not {"system", "item"} <= roles or any("metric" in name_role(name) for name in header):

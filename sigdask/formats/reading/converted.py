@@ -46,7 +46,7 @@ WORKBOOK_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, 
 CELL_BYTES = 64
 """Memory of a cell of a workbook. openpyxl takes some 5 µs for each."""
 
-XML_RATIO = 3
+XML_RATIO = 4
 """Memory and time that the text of a workbook takes, compared with other text."""
 
 
@@ -189,11 +189,11 @@ def _read_parquet(path: Path, content: Any, stored: int) -> pa.Table:
     check_unpacked_size(path, max(n_bytes, 4 * n_values, 4 * metadata.num_rows * metadata.num_columns), stored)
     texts = [chunk for chunk in chunks if chunk.physical_type in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}]
     risky = [chunk for chunk in texts if chunk.num_values * chunk.total_uncompressed_size > max(stored, 1 << 20)]
-    repeated = sorted({chunk.path_in_schema for chunk in risky})
-    flat = [name for name in repeated if name in metadata.schema.to_arrow_schema().names]
+    shared = {chunk.path_in_schema for chunk in risky if "DELTA_BYTE_ARRAY" in chunk.encodings}
+    names = {chunk.path_in_schema for chunk in risky} - shared
+    flat = sorted(names.intersection(metadata.schema.to_arrow_schema().names))
     file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=flat, pre_buffer=False)
-    is_safe = len(flat) == len(repeated) and not any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in risky)
-    if is_safe:
+    if not shared and len(flat) == len(names):
         return _check_dictionaries(path, file.read(use_threads=False), stored)
     batches, n_bytes = [], 0
     largest = max(chunk.total_uncompressed_size for chunk in risky)
@@ -272,6 +272,7 @@ def _convert_workbook(
     if not any(member.filename == "xl/workbook.xml" for member in members):
         return None
     check_unpacked_size(path, XML_RATIO * sum(member.file_size for member in members), size)
+    _check_extent(path, size)
     try:
         import openpyxl
     except ImportError:
@@ -298,6 +299,28 @@ def _convert_workbook(
         return "".join(f"{' '.join(row[0].split())}\n" for row in rows).encode()
     csv.writer(output := io.StringIO(), lineterminator="\n").writerows(rows)
     return output.getvalue().encode()
+
+
+FILLED_CELL = re.compile(rb"""<(?:\w+:)?c\b[^>]*?\br=["']([A-Z]+)(\d+)["'][^>]*(?<!/)>""")
+"""Begin of a cell that is not empty, with its column and row."""
+
+
+def _check_extent(path: Path, size: int) -> None:
+    """Raise an error for a sheet with so distant cells that the rows between them would fill the memory."""
+    with zipfile.ZipFile(path) as packed:
+        for name in packed.namelist():
+            if name.startswith("xl/worksheets/sheet"):
+                places = FILLED_CELL.findall(packed.read(name))
+                width = max((_count_columns(column) for column in {column for column, _ in places}), default=0)
+                n_rows = max((int(row) for _, row in places), default=0)
+                check_unpacked_size(path, CELL_BYTES * width * n_rows, size)
+
+
+def _count_columns(letters: bytes) -> int:
+    number = 0
+    for letter in letters[:4]:
+        number = 26 * number + letter - ord("A") + 1
+    return number
 
 
 def _read_sheet(path: Path, sheet: Any, size: int) -> list[list[str]]:

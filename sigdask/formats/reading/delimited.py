@@ -30,7 +30,8 @@ N_BATCHES = 16
 MAX_HEADER_BYTES = 1 << 22
 """Bytes in which the header ends."""
 
-ENDS = b"\r\n \t"
+UNUSED = "\x1f\x1e\x1d\x1c\x01\x02\x03\x04"
+"""Characters that texts do not have, one of which stands for the delimiter that lists lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,32 +97,37 @@ class DelimitedText:
         second = next(rows, None) if start.count(b'"') else None
         return names, 1 if second is None else second[0] - 1
 
-    def read_columns(self, width: int, *, n_skipped: int) -> dict[str, pa.ChunkedArray]:
-        """Return the columns below the header, called 1, 2, …."""
+    def read_columns(self, width: int, *, n_skipped: int) -> tuple[dict[str, pa.ChunkedArray], Sequence[int]]:
+        """Return the columns below the header, called 1, 2, …, and the line that each row begins on."""
         assert self.delimiter is not None
         columns = self._parse(width, self.delimiter, n_skipped, are_quoted=self.are_quoted)
-        n_lines = self.n_lines - n_skipped
-        n_rows, n_inside = len(columns["1"]), 0
-        if n_rows < n_lines and self.are_quoted and b'"' in self.content:
-            n_inside = sum(int(_count_breaks(column).sum()) for column in columns.values())
-        if n_rows + n_inside != n_lines:
-            raise self._find_width_error(width) or InputError("cannot be split into rows", file=self.path)
-        return columns
+        lines = self._compute_lines(columns, 1 + n_skipped)
+        if lines is None:
+            remedy = "give all lines the same kind of end"
+            error = self._find_width_error(width)
+            raise error or InputError("cannot be split into rows", file=self.path, remedy=remedy)
+        return self._strip(columns), lines
 
-    def read_list(self, *, is_quoted: bool, n_skipped: int) -> pa.ChunkedArray:
-        """Return the lines of a list; cells of a list with a header may be quoted as in CSV."""
-        delimiter = next(chr(k) for k in (31, 30, 29, 28, 1, 2, 3) if bytes((k,)) not in self.content)
+    def read_list(self, *, is_quoted: bool, n_skipped: int) -> tuple[pa.ChunkedArray, Sequence[int]]:
+        """Return the lines of a list, and their numbers; cells of a list with a header may be quoted as in CSV."""
+        delimiter = next((mark for mark in UNUSED if mark.encode() not in self.content), UNUSED[0])
         is_quoted = is_quoted and self.are_quoted
         if is_quoted:
-            files.check_quotes(self.path, self.content[: self.stop], delimiter)
-        return self._parse(1, delimiter, n_skipped, are_quoted=is_quoted, skip_blank=False)["1"]
+            files.check_quotes(self.path, self.content, delimiter)
+        columns = self._parse(1, delimiter, n_skipped, are_quoted=is_quoted, skip_blank=False)
+        lines = self._compute_lines(columns, 1 + n_skipped)
+        return self._strip(columns)["1"], lines or range(1 + n_skipped, 1 + n_skipped + len(columns["1"]))
 
-    def compute_lines(self, columns: Mapping[str, pa.ChunkedArray], first: int) -> Sequence[int]:
-        """Return the line that each row begins on, from the breaks within quoted cells."""
-        n_rows = len(next(iter(columns.values())))
+    def _compute_lines(self, columns: Mapping[str, pa.ChunkedArray], first: int) -> Sequence[int] | None:
+        """Return the line that each row begins on, from the breaks within cells; None if blank lines were skipped."""
+        n_rows = len(columns["1"])
         if self.n_lines == n_rows + first - 1:
             return range(first, first + n_rows)
+        if not self.are_quoted or b'"' not in self.content:
+            return None
         breaks = np.sum([_count_breaks(column) for column in columns.values()], axis=0)
+        if self.n_lines != n_rows + first - 1 + breaks.sum():
+            return None
         return [*(first + np.cumsum([0, *(1 + breaks)[:-1]])).tolist()]
 
     def _parse(
@@ -155,12 +161,15 @@ class DelimitedText:
                     raise error from None  # else a row is longer than a block
         else:
             raise InputError("cannot be split into rows of equal width", file=self.path)
-        columns = dict(zip(names, table.columns, strict=True))
-        return {name: strip(column) for name, column in columns.items()} if self._may_have_space() else columns
+        return dict(zip(names, table.columns, strict=True))
 
-    def _may_have_space(self) -> bool:
+    def _strip(self, columns: dict[str, pa.ChunkedArray]) -> dict[str, pa.ChunkedArray]:
+        """Return the columns without white space around cells, if the content has any."""
         spaces = (mark for mark in (b" ", b"\t") if mark.decode() != self.delimiter)
-        return any(mark in self.content for mark in spaces) or not self.content.isascii()
+        quoted = self.are_quoted and b'"' in self.content  # then breaks may be within cells
+        if quoted or any(mark in self.content for mark in spaces) or not self.content.isascii():
+            return {name: strip(column) for name, column in columns.items()}
+        return columns
 
     def _find_width_error(self, width: int) -> InputError | None:
         """Return the error for the first row that has another width than the header, or that is blank."""

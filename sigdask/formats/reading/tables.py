@@ -30,7 +30,7 @@ from sigdask.formats.reading.columns import (
 from sigdask.formats.reading.converted import read_arrow_table
 from sigdask.formats.reading.declared import get_provided, read_declared
 from sigdask.formats.reading.options import Options
-from sigdask.formats.roles import UNNAMED, name_role
+from sigdask.formats.roles import UNNAMED, name_role, resolve_roles
 from sigdask.interface import spell
 from sigdask.io.compression import get_option, set_variable
 from sigdask.text import format_list, suggest_name
@@ -38,46 +38,10 @@ from sigdask.text import format_list, suggest_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
-INDEX_NAME = UNNAMED
-
-ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
-            "seg_id", UNNAMED, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id",
-            "question_id", "qid", "tweet_id", "tweetid", "task_id", "problem_id", "prompt_id", "case_id", "test_id",
-            "query_id", "queryid", "query-id", "topic_id",
-            "seg", "segid", "segment_id", "segmentid", "sentence_id", "sent_id", "sentid", "utt_id", "utterance_id",
-            "question", "problem", "prompt", "task", "response")  # fmt: skip
-"""Conventional names of an id column, compared without case."""
-
-INPUT_IDS = frozenset({"question", "problem", "prompt", "task", "response"})
-"""Those of these names that are ids only if there is no other id column and their cells are no scores."""
-
-SAMPLE_NAMES = frozenset({"sample_id", "sample", "sample_index", "sample_idx", "completion_id", "completion_index",
-                          "sample_no", "sample_num", "sample_number", "completion_idx", "attempt", "attempt_id",
-                          "attempt_idx", "attempt_index", "attempt_number", "generation", "generation_id", "repeat",
-                          "repetition", "trial", "trial_id", "trial_idx", "trial_index", "trial_number", "rollout",
-                          "rollout_id", "rep", "seed", "epoch", "run"})  # fmt: skip
-"""Names of columns that number the samples of an item, if another column names the item."""
-
-MACHINE_NAMES = frozenset({"uid", "uuid", "guid", "idx", UNNAMED})
-"""Names of ids of rows, which do not identify items if another column does."""
-
-ROW_NAMES = re.compile(
-    r"unnamed: 0(\.\d+)*|__index_level_\d+__|level_\d+|row_?(nr|numbers?|names?|num|idx|index|id)|\.\.\.1",
-    re.IGNORECASE,
-)
-"""Names that pandas, polars, R and Arrow give to the row numbers of a data frame."""
-
-HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "prediction", "pred", "score", "system",
-                          "text", "sentence"}) - (INPUT_IDS - {"response"})  # fmt: skip
-"""Names that occur only in headers."""
-
 LIST_ROLES = frozenset({"item", "score", "gold", "prediction"})
 """Roles of which a list's first line may have the name."""
 
 MARKUP = re.compile(r"<(!doctype|html|\?xml)\b", re.IGNORECASE)
-SYSTEM_NAMES = ("system", "model", "run", "system_name", "system_id", "systemid", "sys", "model_name", "model_id")
-
-SCORE_NAMES = ("score", "value", "rating")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,14 +138,6 @@ class FileTable:
             f"{problem}{end} columns: {', '.join(self.columns)}", file=self.path, remedy=f"name it with {option}"
         )
 
-    def require_column(self, requested: str | None, names: Sequence[str], what: str, option: str) -> str:
-        """Return the requested column, or the first with one of the given names; raise if there is none."""
-        name = requested or self.find_column(names)
-        if name is None:
-            raise self.build_column_error(f"no {what}", option)
-        self.get_column(name)
-        return name
-
     def _convert_column(self, name: str) -> NDArray[Any]:
         """Return a column as floating-point numbers."""
         if name in self.columns:
@@ -227,31 +183,16 @@ class FileTable:
         return next((lowered[name] for name in names if name in lowered), None)
 
     def find_id_column(self, options: Options) -> str | None:
-        """Return the requested id column, or the first one with a conventional name."""
+        """Return the column of the items: the one that the user names, or the one whose name has this role."""
         if options.id_column is not None:
             self.get_column(options.id_column)
             return options.id_column
-        return next(iter(self.list_id_columns(options)), None)
-
-    def find_system_column(self, options: Options) -> str | None:
-        """Return the requested column of system names, or one with a conventional name."""
-        return options.system_column if options.system_column in self.columns else self.find_column(SYSTEM_NAMES)
-
-    def list_id_columns(self, options: Options) -> list[str]:
-        """Return the columns with conventional id names, without those that number rows or samples."""
-        aside = {*options.ignore, *options.groups, *self.list_row_columns()}
-        names = [name for name in self.columns if name.lower() in ID_NAMES and name not in aside]
-        names = [name for name in names if name.lower() not in SAMPLE_NAMES] or names
-        return [name for name in names if name.lower() not in INPUT_IDS] or names
+        return resolve_roles(self, options).get("item") if self.header else None
 
     def _split_joint_name(self, name: str | None) -> list[str]:
         """Return the columns in a name such as `task+id`, whose joined cells are an id, or nothing for other names."""
         parts = name.split("+") if name and name not in self.columns else []
         return parts if len(parts) > 1 and {*parts} <= self.columns.keys() else []
-
-    def list_row_columns(self) -> list[str]:
-        """Return the columns of row numbers or row names that data frames write, which are never systems."""
-        return [name for name in self.columns if self.header and (name == UNNAMED or ROW_NAMES.fullmatch(name))]
 
     def get_ids(self, options: Options) -> Texts | None:
         """Return the checked ids of the rows, or None if there are none."""
@@ -292,17 +233,6 @@ class FileTable:
             lines=list(compress(self.lines, is_selected)),
             nested={name: list(compress(column, is_selected)) for name, column in self.nested.items()},
         )
-
-    def list_other_columns(self, *excluded: str | None) -> list[str]:
-        """Return all columns except the excluded columns and those of row numbers or row names."""
-        holders = (column for column in self.nested for name in excluded if name and name.startswith(f"{column}."))
-        joint = (column_name for name in excluded for column_name in self._split_joint_name(name))
-        all_excluded = {*excluded, *self.list_row_columns(), *holders, *joint}
-        return [column for column in self.columns if column not in all_excluded]
-
-    def list_system_columns(self, options: Options, *excluded: str | None) -> list[str]:
-        """Return the columns that may be systems: all but ids, groups, ignored and excluded columns, and row names."""
-        return self.list_other_columns(self.find_id_column(options), *options.groups, *options.ignore, *excluded)
 
 
 _tables: ContextVar[dict[tuple[Path, frozenset[str], str | None, str | None], FileTable] | None] = ContextVar(
@@ -379,13 +309,12 @@ def read_table_file(path: Path, ignore: Collection[str] = (), decimal: str | Non
         return replace(_read_list(path, text), decimal=decimal)
     names, n_skipped = text.read_header()
     if get_option("header") == "no":
-        columns = text.read_columns(len(names), n_skipped=0)
-        return FileTable(path, dict(columns), text.compute_lines(columns, 1), header=False, decimal=decimal)
+        columns, lines = text.read_columns(len(names), n_skipped=0)
+        return FileTable(path, columns, lines, header=False, decimal=decimal)
     names = [UNNAMED if not k and not name and UNNAMED not in names else name for k, name in enumerate(names)]
     _check_names(path, names)
     files.check_header(path, names, ignore)
-    columns = text.read_columns(len(names), n_skipped=n_skipped)
-    lines = text.compute_lines(columns, 1 + n_skipped)
+    columns, lines = text.read_columns(len(names), n_skipped=n_skipped)
     named = {name: columns[str(k)] for k, name in enumerate(names, start=1)}
     table = FileTable(path, named, lines, decimal=decimal)
     return replace(table, nested=json_records.parse_nested_columns(table.columns))
@@ -407,9 +336,9 @@ def _read_list(path: Path, text: delimited.DelimitedText) -> FileTable:
     name = first_line[1:-1] if first_line[:1] == first_line[-1:] == '"' else first_line
     stated = get_option("header")
     has_header = not LIST_ROLES.isdisjoint(name_role(name)) if stated is None else stated == "yes"
-    column = text.read_list(is_quoted=has_header, n_skipped=int(has_header))
+    column, lines = text.read_list(is_quoted=has_header, n_skipped=int(has_header))
     if not has_header:
-        return FileTable(path, {"": column}, text.compute_lines({"": column}, 1), header=False)
+        return FileTable(path, {"": column}, lines, header=False)
     if stated is None and name in (cells := to_texts(column)):
         line = 2 + cells.tolist().index(name)
         choices = (f"a header ({spell('format', 'table:header=yes')})", f"not ({spell('format', 'table:header=no')})")
@@ -417,7 +346,7 @@ def _read_list(path: Path, text: delimited.DelimitedText) -> FileTable:
             f"the first line, {name!r}, may be the name of the column, but occurs again",
             file=path, line=line, remedy=f"say whether it is {' or '.join(choices)}",
         )  # fmt: skip
-    return FileTable(path, {name: column}, text.compute_lines({"": column}, 2))
+    return FileTable(path, {name: column}, lines)
 
 
 def _read_json(path: Path) -> FileTable:

@@ -22,17 +22,30 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import name_by_difference
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable, read_table
+from sigdask.formats.roles import describe_columns, name_role
 from sigdask.formats.segment_scores import mt_metrics_eval as folders
 from sigdask.interface import spell
 from sigdask.metrics.agreement import SET_COLUMN
 from sigdask.text import describe_items, format_count, format_list
 
-HUMAN_NAMES = ("human", "gold", "mqm", "esa", "da", "human_score", "human-score", "rating")
-SYSTEM_NAMES = ("system", "sys", "system_id", "system-id", "system_name", "model")
-SEGMENT_NAMES = ("segment", "seg", "segment_id", "seg_id", "segment-id", "seg-id", "globalsegid", "item", "id")
-SET_NAMES = (SET_COLUMN, "language_pair", "lp", "langpair", "lang_pair", "testset", "test_set", "dataset")
-GROUP_NAMES = frozenset({"document", "doc", "doc_id", "document_id", "domain", "talk", "rater", "annotator", "line"})
-"""Names of columns that are not metrics even if they have numbers."""
+COLUMN_NAMES = {
+    "gold": ("human", "gold", "mqm", "esa", "da", "human_score", "mqm_score", "esa_score", "da_score", "rating"),
+    "system": ("system", "sys", "system_id", "system_name", "model"),
+    "item": ("segment", "seg", "segment_id", "seg_id", "globalsegid", "item", "id"),
+    "set": ("language_pair", "lp", "langpair", "lang_pair", "testset", "test_set", "dataset"),
+}  # fmt: skip
+"""Names of columns by their role, compared without case; "-" and blanks are read as "_"."""
+
+HUMAN_WORDS = frozenset({"human", "mqm", "esa", "sqm", "rater", "annotator"})
+"""Words in names of human scores, such as mqm_accuracy. Beside the column that is compared with, they are left out."""
+
+DIMENSIONS = frozenset({"accuracy", "adequacy", "fluency", "coherence", "consistency", "relevance", "faithfulness",
+                        "informativeness", "grammar", "style", "terminology", "overall", "quality"})  # fmt: skip
+"""Names of what people rate, and metrics may as well. They are refused unless the user says which of the two it is."""
+
+GROUP_NAMES = frozenset({"document", "doc", "doc_id", "document_id", "domain", "talk", "line", "rater",
+                         "annotator"})  # fmt: skip
+"""Names of columns of groups, besides those whose role is unit, subset, run or text."""
 
 SUGGESTED = ("meta-pearson",)
 
@@ -104,40 +117,104 @@ def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) ->
 
 def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[str, ScoredCells]:
     """Return the sets of a table: the values of a column of language pairs, or one without a name."""
-    system = table.require_column(
-        options.system_column, SYSTEM_NAMES, "column of systems", f"{spell('columns', 'system=COLUMN')}"
-    )
-    segment = table.require_column(
-        options.id_column, SEGMENT_NAMES, "column of segments", f"{spell('columns', 'item=COLUMN')}"
-    )
-    human = table.require_column(
-        options.gold_column, HUMAN_NAMES, "column of human scores", spell("columns", "gold=COLUMN")
-    )
+    system = _find_column(table, "system", options.system_column)
+    segment = _find_column(table, "item", options.id_column)
+    human = _find_column(table, "gold", options.gold_column)
+    set_column = next((name for name in table.columns if _normalize(name) in COLUMN_NAMES["set"]), None)
     note = f"{table.path.name}: human scores in {human!r}, systems in {system!r}, segments in {segment!r}"
     notes.append(ScopeNote(note))
-    set_column = table.find_column(SET_NAMES)
-    listed = [name for name in options.own.get("scores", "").split("+") if name]
-    roles = {system, segment, human, set_column}
-    others = [name for name in table.list_other_columns(*options.ignore) if name not in roles]
-    is_group = {name: name.lower() in GROUP_NAMES or name in options.groups for name in others}
-    scored = listed or [name for name in others if not is_group[name] and table.is_numeric(name)]
-    if len(scored) < 1:
-        remedy = "add one per metric"
-        raise InputError(f"no column of numbers except {system}, {segment} and {human}; {remedy}", file=table.path)
-    numbers = {name: table.get_numbers(name).astype(np.float64) for name in (human, *scored)}
+    scored, groups = _sort_columns(table, {system, segment, human, set_column}, options, notes)
+    numbers = {name: _read_numbers(table, name) for name in (human, *scored)}
     lower = _list_lower(options, numbers)
     if turned := [name for name in numbers if name in lower]:
         notes.append(f"{table.path}: lower is better in {describe_items(turned, 'column')}: the sign is reversed")
     numbers = {name: -column if name in lower else column for name, column in numbers.items()}
-    systems, segments = list(table.get_column(system)), list(table.get_column(segment))
-    for name, column in ((system, systems), (segment, segments)):
+    set_names = list(table.get_column(set_column)) if set_column else [""] * table.n_rows
+    columns = {"system": list(table.get_column(system)), "segment": list(table.get_column(segment))}
+    _check_cells(table, set_names, columns, (system, segment))
+    columns |= {name: list(table.get_column(name)) for name in groups}
+    scores = {name: numbers[name] for name in scored}
+    cells = ScoredCells(table.path, numbers[human], scores, _as_columns(columns))
+    values = np.array(set_names)
+    return {str(value): cells.select(values == value) for value in dict.fromkeys(set_names)}
+
+
+def _normalize(name: str) -> str:
+    return re.sub(r"[ -]", "_", name.strip().lower())
+
+
+def _find_column(table: FileTable, role: str, requested: str | None) -> str:
+    """Return the column of a role: the one that the user names, or the only one with a name of the role."""
+    if requested is not None:
+        table.get_column(requested)  # raises if there is none
+        return requested
+    claims = [name for name in table.columns if _normalize(name) in COLUMN_NAMES[role]]
+    if not claims and role == "gold":
+        claims = [name for name in table.columns if _is_human(name)]
+    if len(claims) == 1 and _normalize(claims[0]) in COLUMN_NAMES[role]:
+        return claims[0]
+    noun = {"gold": "human scores", "system": "systems", "item": "segments"}[role]
+    problem = f"several columns may hold the {noun}" if len(claims) > 1 else f"no column of {noun}"
+    ways = [spell("columns", f"{role}={name}") for name in claims or ["COLUMN"]]
+    raise InputError(
+        f"{problem}; columns:\n{describe_columns(table)}\n", file=table.path, remedy=f"choose {' or '.join(ways)}"
+    )
+
+
+def _is_human(name: str) -> bool:
+    return not HUMAN_WORDS.isdisjoint(_normalize(name).split("_"))
+
+
+def _sort_columns(
+    table: FileTable, known: set[str | None], options: Options, notes: list[str]
+) -> tuple[list[str], list[str]]:
+    """Return the columns of metrics and those of groups; other human scores are left out with a note."""
+    listed = [name for name in options.own.get("scores", "").split("+") if name]
+    others = [name for name in table.columns if name not in known and name not in options.ignore]
+    group_roles = {"unit", "subset", "run", "text"}
+    groups = [
+        name
+        for name in others
+        if name not in listed
+        and (name in options.groups or _normalize(name) in GROUP_NAMES or group_roles & {*name_role(name)})
+    ]
+    human = [name for name in others if name not in {*listed, *groups} and _is_human(name)]
+    rest = [name for name in others if name not in {*groups, *human}]
+    if not listed and (unclear := [name for name in rest if _normalize(name) in DIMENSIONS]):
+        ignore = " ".join(spell("ignore", name) for name in unclear)
+        raise InputError(
+            f"{describe_items(unclear, 'column')} may be of people or of a metric",
+            file=table.path,
+            remedy=f"choose {spell('format', 'meta:scores=' + '+'.join(rest))} if metrics, or {ignore} if not",
+        )
+    if human:
+        notes.append(f"{table.path}: other human scores left out: {describe_items(human, 'column')}")
+    scored = listed or rest
+    if not scored:
+        raise InputError("no column of a metric", file=table.path, remedy="add one for each metric")
+    return scored, [name for name in groups if name not in {"system", "segment", *table.nested}]
+
+
+def _read_numbers(table: FileTable, name: str) -> Column:
+    try:
+        return np.asarray(table.get_numbers(name), np.float64)
+    except InputError as error:
+        raise error.add_hint(f"leave the column out with {spell('ignore', name)} if it is no metric") from None
+
+
+def _check_cells(
+    table: FileTable, set_names: Sequence[str], columns: Mapping[str, list[str]], names: tuple[str, str]
+) -> None:
+    """Raise for a row without a system or segment, and for two rows of one segment of a system."""
+    for name, column in zip(names, columns.values(), strict=True):
         if "" in column:
-            remedy = "name it, or remove the row"
-            raise InputError(f"{table.path}, line {table.lines[column.index('')]}: column {name!r} is empty; {remedy}")
-    set_names = list(table.get_column(set_column)) if set_column else [""] * len(systems)
-    line_by_cell: dict[tuple[str, str, str], int] = {}
-    for line, *cell in zip(table.lines, set_names, systems, segments, strict=True):
-        first = line_by_cell.setdefault((cell[0], cell[1], cell[2]), line)
+            line = table.lines[column.index("")]
+            raise InputError(
+                f"column {name!r} is empty", file=table.path, line=line, remedy="name it, or remove the row"
+            )
+    line_by_cell: dict[tuple[str, ...], int] = {}
+    for line, *cell in zip(table.lines, set_names, *columns.values(), strict=True):
+        first = line_by_cell.setdefault(tuple(cell), line)
         if first != line:
             raise InputError(
                 f"system {cell[1]!r}, segment {cell[2]!r} is on line {first} already; expected one row per system "
@@ -145,12 +222,6 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
                 file=table.path,
                 line=line,
             )
-    further = [name for name in others if name not in {"system", "segment", *scored, *table.nested}]
-    groups = {"system": systems, "segment": segments, **{name: list(table.get_column(name)) for name in further}}
-    scores = {name: numbers[name] for name in scored if name != human}
-    cells = ScoredCells(table.path, numbers[human], scores, _as_columns(groups))
-    values = np.array(set_names)
-    return {str(value): cells.select(values == value) for value in dict.fromkeys(set_names)}
 
 
 def _list_lower(options: Options, numbers: Mapping[str, Column]) -> set[str]:

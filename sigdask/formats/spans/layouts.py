@@ -75,7 +75,7 @@ def find_span_key(path: Path, records: Sequence[JsonRecord], column: str | None,
     column : str or None
         The key that the user names for this role.
     options : Options
-        Their option `spans` names the key of all files.
+        Their option `spans` names the key of those files that have it.
     role : {"gold", "prediction", "both"}
         What the file holds; "both" for gold spans in a system's file.
 
@@ -86,12 +86,13 @@ def find_span_key(path: Path, records: Sequence[JsonRecord], column: str | None,
     """
     dicts = [record.value for record in records if isinstance(record.value, dict)]
     keys = {key: None for record in dicts for key, value in record.items() if isinstance(value, list | dict)}
-    requested = column or options.own.get("spans")
-    if requested is not None:
-        if dicts and not any(requested in record for record in dicts):
+    given = [name for name in (column, options.own.get("spans")) if name is not None]
+    for requested in given:
+        if any(requested in record for record in dicts):
+            return requested
+        if dicts and requested == column:
             remedy = f"choose one of its keys: {', '.join(keys)}"
             raise InputError(f"no record has a key {requested!r}", file=path, remedy=remedy)
-        return requested
     own = [key for key in (PREDICTED_KEYS if role == "prediction" else GOLD_KEYS) if key in keys]
     for layout in TOOL_LAYOUTS:
         if dicts and all(layout.beside in record for record in dicts) and layout.spans in keys:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,9 +118,8 @@ def _has_offsets(columns: Sequence[str]) -> bool:
 
 
 def _read_entities(sources: Sequence[Source], gold: Path | None, options: Options, *, scores_links: bool) -> Counts:
-    gold_listing, has_slots = _read_listing(options, "both" if gold is None else "gold", gold or sources[0].path)
-    match = options.own.get("match")
-    has_slots = match == "ceaf" or (has_slots and match is None)
+    gold_listing, gold_key = _read_listing(options, "both" if gold is None else "gold", gold or sources[0].path)
+    has_slots = options.own.get("match", "ceaf" if gold_key in layouts.SLOT_KEYS else "exact") == "ceaf"
     label_map = options.label_mapping
 
     def parse(value: Any, where: str) -> Any:
@@ -128,9 +128,11 @@ def _read_entities(sources: Sequence[Source], gold: Path | None, options: Option
         return collect_spans(layouts.iter_spans(value, where), label_map)
 
     gold_listing = gold_listing.convert_values(parse)
-    systems = listings.read_by_system(
-        sources, lambda path: _read_listing(options, "prediction", path)[0].convert_values(parse)
-    )
+    given = listings.read_by_system(sources, partial(_read_listing, options, "prediction"))
+    requested = options.own.get("spans")
+    if requested is not None and requested not in {gold_key, *(key for _, key in given.values())}:
+        raise InputError(f"spans={requested}: no file has this key", remedy="name a key or column of one of them")
+    systems = {name: listing.convert_values(parse) for name, (listing, _) in given.items()}
     scope = () if scores_links else _describe_links([gold_listing, *systems.values()], options)
     aligned = listings.align_listings(gold_listing, systems, options, {} if has_slots else frozenset())
     list_types = _list_slots if has_slots else _list_labels
@@ -176,14 +178,14 @@ def collect_spans(spans: Iterator[Span], label_map: Mapping[str, str]) -> frozen
     return frozenset(distinct)
 
 
-def _read_listing(options: Options, role: str, path: Path) -> tuple[FileListing, bool]:
-    """Read the values that hold spans, without parsing the spans; and whether they are entities in slots."""
+def _read_listing(options: Options, role: str, path: Path) -> tuple[FileListing, str]:
+    """Read the values that hold spans, without parsing the spans; and their key, or the column of labels, if any."""
     if path.is_dir() or _is_annotation_file(path):
-        return _read_brat(path), False
+        return _read_brat(path), ""
     if PUBTATOR.match(read_head(path).lstrip()):
-        return _read_pubtator(FileListing(path, {}, {})), False
+        return _read_pubtator(FileListing(path, {}, {})), ""
     if not is_json(path):
-        return _read_rows(FileListing(path, {}, {}, complete=False), options), False
+        return _read_rows(FileListing(path, {}, {}, complete=False), options)
     column = options.gold_column if role != "prediction" else options.prediction_column
     if column is None and "spans" not in options.own and _is_docred(path):
         remedy = f"add {spell('metrics', 'relation-f1')}"
@@ -210,7 +212,7 @@ def _read_listing(options: Options, role: str, path: Path) -> tuple[FileListing,
     listing = listings.read_listing(path, records, key or None, "spans", options, get_value)
     for numbers in unscored:
         listing.add_unscored(numbers)
-    return listing, key in layouts.SLOT_KEYS
+    return listing, key
 
 
 def _check_no_relations(path: Path, records: Sequence[JsonRecord]) -> None:
@@ -281,8 +283,8 @@ def _read_pubtator(listing: FileListing) -> FileListing:
     return listing
 
 
-def _read_rows(listing: FileListing, options: Options) -> FileListing:
-    """Read one span per row; the header names the document, start, end and label."""
+def _read_rows(listing: FileListing, options: Options) -> tuple[FileListing, str]:
+    """Read one span per row, and the column of labels; the header names the document, start, end and label."""
     path = listing.path
     rows = read_delimited_rows(path)
     names = [name.strip() for name in next(rows)[1]]
@@ -307,7 +309,7 @@ def _read_rows(listing: FileListing, options: Options) -> FileListing:
             where = f"{path}, line {line}"
             span = [layouts.parse_offset(offset, where) for offset in (start, end)]
             listing.items["/".join(parts)].append([span, record[label]] if label else [span])
-    return listing
+    return listing, label or ""
 
 
 def _find_label_column(path: Path, names: Sequence[str], options: Options) -> str | None:

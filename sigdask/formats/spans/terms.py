@@ -57,7 +57,7 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
     return build_list_counts(aligned, fields, suggested=("f1", "type-f1"), warnings=aligned.warnings)
 
 
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
     """Return whether the first file is JSON with a key of lists of terms, or gold is a list of ACTER."""
     path = sources[0].path
     assert gold is not None
@@ -66,8 +66,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     start = read_head(path)
     if not start.lstrip().startswith(("{", "[")):
         return _is_acter(gold)
-    names = (options.own.get("terms"), options.prediction_column, *LIST_NAMES)
-    return any(name and re.search(rf'"{re.escape(name)}"\s*:\s*(\[|null)', start, re.IGNORECASE) for name in names)
+    return any(re.search(rf'"{name}"\s*:\s*(\[|null)', start, re.IGNORECASE) for name in LIST_NAMES)
 
 
 def _read_header(start: str) -> list[str]:

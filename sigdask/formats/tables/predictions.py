@@ -17,10 +17,12 @@ from sigdask.counts.fields import Bools
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, find_item_column, get_ids, reorder_column
+from sigdask.formats.reading.files import find_delimiter, is_parquet, parse_header, read_head_lines, read_lines
+from sigdask.formats.reading.json_records import is_json
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.tables import FileTable, read_table
-from sigdask.formats.roles import Part, Roles, describe_columns, resolve_roles
+from sigdask.formats.roles import Part, Roles, describe_columns, name_role, resolve_roles
 from sigdask.interface import spell
 from sigdask.io.names import split_names
 from sigdask.text import format_list
@@ -85,9 +87,9 @@ def read_predictions(
     sources: Sequence[Source], gold: Path | None, options: Options, prepare: Prepare = lambda table, _: table
 ) -> Predictions:
     """Read gold values and predictions from the columns that have these roles by their names or by the options."""
-    tables = [read_table(source.path, options.ignore) for source in sources]
+    tables = [_read_file(source.path, options) for source in sources]
     if gold is not None:
-        gold_table = read_table(gold, options.ignore)
+        gold_table = _read_file(gold, options)
         column = find_gold_column(gold_table, options, "gold")
         return join_tables(sources, tables, (prepare(gold_table, [column]), column), options, prepare)
     if len(tables) > 1:
@@ -108,10 +110,35 @@ def read_predictions(
     systems = _list_systems(table, roles, options)
     table = prepare(table, [column, *systems])
     table = select_one_sample(table, find_item_column(table, options), options, gold=column)
-    notes = [*table.notes, *_describe_left_out({*roles.left_out, *roles.unknown}.difference(systems))]
+    notes = [*table.notes, *_describe_left_out(_list_unused(table, options, column, *systems))]
     named = sources[0].name if len(systems) == 1 else None  # a name is one system
     by_system = {named or name: (table, name, FILE_ORDER) for name in systems}
     return Predictions(table, column, by_system, get_ids(table, options), notes)
+
+
+def _read_file(path: Path, options: Options) -> FileTable:
+    """Read a table, or a list with one value on each line, which may contain commas.
+
+    Raises
+    ------
+    InputError
+        The first line may be a value with a comma or a header, since none of its parts is the name of a role.
+    """
+    if options.own.get("list") == "yes":
+        lines = read_lines(path)
+        return FileTable(path, {"": lines}, range(1, len(lines) + 1), header=False)
+    head = "" if is_parquet(path) or is_json(path) else next(iter(read_head_lines(path)), "")
+    names = parse_header(head) if find_delimiter(head) else []
+    if len(names) > 1 and not options.columns and not any(map(name_role, names)):
+        ways = ",".join(f"{role}={name}" for role, name in zip(("item", "prediction"), names, strict=False))
+        raise InputError(
+            f"{head[:60]!r} may be a value or the names of columns",
+            file=path,
+            line=1,
+            remedy=f"if each line is one value, {spell('format', 'labels:list=yes')}. If columns have these names, say "
+            f"what they are: {spell('columns', ways)}",
+        )
+    return read_table(path, options.ignore)
 
 
 def find_gold_column(table: FileTable, options: Options, part: Part | None = None) -> str:
@@ -132,17 +159,17 @@ def find_gold_column(table: FileTable, options: Options, part: Part | None = Non
     )
 
 
-def _find_prediction_column(table: FileTable, options: Options, gold: str | None) -> tuple[str, Roles]:
+def _find_prediction_column(table: FileTable, options: Options, gold: str | None) -> str:
     """Return the column of predictions in a system's file: by its role, or the only one besides the item."""
     given = options.prediction_column
     roles = resolve_roles(table, options if gold else options.with_columns(gold=None), "system")
     if given is not None and (table.header or len(table.columns) > 1):
         table.get_column(given)
-        return given, roles
+        return given
     columns = [column for column in roles.list_all("prediction") if column != gold]
     columns = columns or [column for column in (*roles.unknown, *roles.list_all("gold")) if column != gold]
     if len(columns) == 1:
-        return columns[0], roles
+        return columns[0]
     ways = [spell("columns", f"prediction={column}") for column in columns]
     raise InputError(
         f"which column holds predictions?\n{describe_columns(table)}",
@@ -178,6 +205,13 @@ def _list_systems(table: FileTable, roles: Roles, options: Options) -> list[str]
     return systems
 
 
+def _list_unused(table: FileTable, options: Options, *used: str | None) -> set[str]:
+    """Return the columns of a table that are not read."""
+    item = find_item_column(table, options)
+    names = {*used, item, *(item or "").split("+"), *options.groups, options.columns.get("run")}
+    return {*table.columns, *table.nested} - {name.partition(".")[0] for name in names if name} - names
+
+
 def _describe_left_out(columns: Collection[str]) -> list[str]:
     return [ScopeNote(f"left out: {format_list([*map(repr, sorted(columns))], 10)}")] if columns else []
 
@@ -195,13 +229,14 @@ def join_tables(
     prepared = []
     for table in tables:
         own_gold = find_gold_column(table, options) if gold is None else None
-        column, roles = _find_prediction_column(table, options, own_gold)
+        column = _find_prediction_column(table, options, own_gold)
         columns.append((own_gold, column))
         new = prepare(table, [column, *([own_gold] if own_gold else [])])
         prepared.append(select_one_sample(new, find_item_column(new, options), options, gold=own_gold))
-        left_out |= {*roles.left_out, *roles.unknown} - {column, own_gold}
+        left_out |= _list_unused(table, options, column, own_gold)
     if gold is not None:
         base, gold_column = gold
+        left_out |= _list_unused(base, options, gold_column)
         base = select_one_sample(base, find_item_column(base, options), options, gold=gold_column)
         ids, orders, aligned = align(base, prepared, options, may_lack=True)
     else:

@@ -64,9 +64,35 @@ class ScoreTable:
     groups: tuple[str, ...]
 
     def select_one_sample(self, options: Options, *within: str) -> ScoreTable:
-        """Return the table with the current sample of each item, if items have several rows."""
-        own = options if self.item is None else options.with_columns(item=self.item)
-        return replace(self, table=select_one_sample(self.table, self.item, own, within=within))
+        """Return the table with the current sample of each item, if items have several rows.
+
+        Raises
+        ------
+        InputError
+            A unit or subset differs between rows of one item, and the user does not say that they are one item.
+        """
+        if self.item is None:
+            return self
+        varying = [name for name in self.groups if name not in within and self._varies(name)]
+        if varying and options.id_column is None:
+            joint = "+".join((*varying, self.item))
+            ways = [
+                f"{spell('columns', f'item={joint}')} (if items are numbered within them)",
+                f"{spell('columns', f'item={self.item}')} (if rows of one {self.item!r} are samples of it)",
+            ]
+            raise build_roles_error(self.table, f"rows of one {self.item!r} differ in {_join(varying)}", ways)
+        groups = tuple(name for name in self.groups if name not in varying or name in options.groups)
+        own = options.with_columns(item=self.item)
+        return replace(self, table=select_one_sample(self.table, self.item, own, within=within), groups=groups)
+
+    def _varies(self, name: str) -> bool:
+        """Return whether a column differs between rows of one item."""
+        items = Factor.from_values(self.table.get_column(str(self.item)))
+        if name not in self.table.columns or len(items.levels) == len(items):
+            return False
+        column = Factor.from_values(self.table.columns[name])
+        pairs = items.codes.astype(np.int64) * len(column.levels) + column.codes
+        return len(np.unique(pairs)) > len(items.levels)
 
     def get_numbers(self, column: str) -> Floats:
         """Return a column of scores as numbers; raise an error if it is empty, or holds anything else."""
@@ -104,7 +130,8 @@ def list_systems(table: FileTable, roles: Roles, options: Options) -> tuple[str,
             table.get_column(column)
         return columns
     others = [column for role in (*TABLE_ROLES, "run", "text") for column in roles.columns.get(role, ())]
-    others = [column for column in others if column not in options.groups]
+    named = {*options.groups, *options.columns.values()}
+    others = [column for column in others if column not in named]
     if roles.unknown and not others:
         return roles.unknown
     raise _build_shape_error(table, roles)
@@ -114,14 +141,17 @@ def _build_shape_error(table: FileTable, roles: Roles) -> InputError:
     """Return the error for one table that is neither wide nor long, with all ways to read it."""
     unknown, scores = roles.unknown, roles.columns.get("score", ())
     others = sorted({*roles.columns} - {"item", "unit", "subset"})
-    joint = "+".join((*unknown, *scores))
+    joint, runs = "+".join((*unknown, *scores)), roles.columns.get("run", ())[:1]
     are_systems = f"{spell('format', f'wide:systems={joint}')} (if all are systems)"
     ways = []
     if unknown and others:
         nouns = "columns" if len(unknown) > 1 else "column"
         problem = f"{nouns} {_join(unknown)}: no role, beside columns of the roles {', '.join(others)}"
         if len(unknown) > 1:
-            aside = " ".join(spell("ignore", name) for name in roles.list_all(*others))
+            aside = " ".join(
+                spell("columns", f"run={name}") if name in runs else spell("ignore", name)
+                for name in roles.list_all(*others)
+            )
             ways.append(f"{aside} (if {_join(unknown)} are systems)")
         elif scores and "system" not in roles:
             ways.append(f"{spell('columns', f'system={unknown[0]}')} (if it names the system of each row)")
@@ -134,11 +164,6 @@ def _build_shape_error(table: FileTable, roles: Roles) -> InputError:
     else:
         problem = "has no column of scores"
     return build_roles_error(table, problem, [*ways, "a file of each system, or a column called `system`"])
-
-
-def find_group_columns(table: FileTable, options: Options) -> list[str]:
-    """Return the columns that are units or subsets by their names."""
-    return [name for name in resolve_roles(table, options).list_all("unit", "subset") if name not in options.groups]
 
 
 def _join(columns: Sequence[str]) -> str:

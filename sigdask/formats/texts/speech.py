@@ -53,12 +53,10 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
             f"{options.documents}: has one document per line, but these transcripts are matched by ids; {remedy}"
         )
     reference = _read_utterances(gold, shape)
-    systems: dict[str, Texts] = {}
-    notes: list[str] = []
-    for name, source in zip(list_system_names(sources), sources, strict=True):
-        utterances, case_notes = _match_case(reference, gold, _read_utterances(source.path, shape), source.path)
-        systems[name] = _align_texts(source.path, utterances, gold, reference)
-        notes += case_notes
+    systems = {
+        name: _align_texts(source.path, _read_utterances(source.path, shape), gold, reference)
+        for name, source in zip(list_system_names(sources), sources, strict=True)
+    }
     return build_text_counts(
         systems,
         [list(reference.values())],
@@ -66,7 +64,6 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
         ids=list(reference),
         groups=list_speakers(list(reference)),
         suggested=SUGGESTED,
-        warnings=notes,
     )
 
 
@@ -132,19 +129,6 @@ def _read_utterances(path: Path, shape: str) -> Utterances:
         utterances.add(match["id"], match["text"].replace("\t", " ").strip(), f"line {number}")
     check_filled(path, utterances.items)
     return utterances.items
-
-
-def _match_case(reference: Utterances, gold: Path, utterances: Utterances, path: Path) -> tuple[Utterances, list[str]]:
-    """Replace ids that differ from the reference's only in case, as sclite does."""
-    if utterances.keys() <= reference.keys():
-        return utterances, []
-    reference_ids = {name.casefold(): name for name in reference}
-    matched_ids = {name: reference_ids.get(name.casefold(), name) for name in utterances}
-    others = [name for name, matched in matched_ids.items() if name != matched]
-    if len(reference_ids) < len(reference) or len(set(matched_ids.values())) < len(utterances) or not others:
-        return utterances, []
-    note = f"{path}: {len(others):,} ids differ from those of {gold} in case alone ({others[0]!r}); taken for the same"
-    return {matched_ids[name]: text for name, text in utterances.items()}, [note]
 
 
 def _align_texts(path: Path, utterances: Utterances, gold: Path, reference: Utterances) -> Texts:

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ TAG = re.compile(r"<(?P<name>refset|tstset|srcset|doc|seg)\b", re.IGNORECASE)
 SEGMENT_EDGE = re.compile(r"<seg\b|(?P<end></seg\s*+>)", re.IGNORECASE)
 ATTRIBUTE = re.compile(r"(?<![\w:-])([\w:-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++))")
 ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
-ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 LINE_ENDS = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 """Pattern of line ends with surrounding blanks."""
@@ -123,7 +123,7 @@ def iter_documents(path: Path) -> Iterator[SgmlDocument]:
             segment = attributes.get("id") or str(len(document.texts) + 1)
             if segment in document.texts:
                 raise InputError(f"{where}: segment {segment!r} of document {document.document!r} occurs twice")
-            document.texts[segment] = ENTITY.sub(_decode_entity, " ".join(text.split()))
+            document.texts[segment] = ENTITY.sub(lambda match: unescape(match[0]), " ".join(text.split()))
         else:
             kind, set_attributes = tag.removesuffix("set"), attributes
     if document is None:
@@ -147,14 +147,6 @@ def _iter_tags(path: Path, content: str) -> Iterator[tuple[str, str, dict[str, s
                 raise InputError(f"{where}: a segment is not closed by </seg>")
             text, position = content[position : edge.start()], edge.end()
         yield where, name, attributes, text
-
-
-def _decode_entity(match: re.Match[str]) -> str:
-    name = match[1]
-    if not name.startswith("#"):
-        return ENTITIES[name]
-    number = int(name[1:], 10) if name[1].isdecimal() else int(f"0{name[1:]}", 0)
-    return chr(number) if number < 0x110000 else match[0]
 
 
 def is_xml(path: Path) -> bool:

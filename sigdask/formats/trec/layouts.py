@@ -173,13 +173,11 @@ def detect_run_layout(path: Path, order: str | None = None) -> TrecFile:
     Raises
     ------
     InputError
-        Whole numbers in the last of three columns may be scores or ranks, or there are no ranks to order by.
+        Whole numbers in the last of three columns may be scores or ranks.
     """
     columns = _find_columns(path)
     if columns == RANKED and (order == "score" or (order is None and _are_scores(path))):
         columns = SCORED
-    if order is not None and order not in columns:
-        raise InputError(f"has no column of {order}s", file=path, remedy=f"leave out the option order={order}")
     return TrecFile(path, columns)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,18 +27,6 @@ MAX_MESSAGE_CHARACTERS = 2**20
 """Maximum characters of messages before the first score of a file to be detected."""
 SUGGESTED = ("map", "ndcg_cut_10", "ap")
 
-
-class PrintedLine(NamedTuple):
-    """One printed line: a topic's score under a measure, with the number of the line."""
-
-    line: int
-    topic: str
-    measure: str
-    text: str
-
-
-Lines = Mapping[str, PrintedLine]
-"""Lines by topic, or those over all topics by measure."""
 
 Scores = Mapping[str, Mapping[str, float]]
 """Numbers by measure, then topic."""
@@ -109,31 +96,28 @@ def read_scores(path: Path, options: Options) -> PrintedScores:
     InputError
         The number of columns is wrong, a topic occurs twice, a value is not a number, or the file has only summaries.
     """
-    cells, messages = _parse_lines(path, options)
-    by_topic: dict[str, dict[str, PrintedLine]] = {}
-    summary: dict[str, PrintedLine] = {}
-    for cell in cells:
-        is_summary = cell.topic.lower() == ALL
-        kind = summary if is_summary else by_topic.setdefault(cell.measure, {})
-        key = cell.measure if is_summary else cell.topic
-        if key in kind:
-            raise InputError(
-                f"{cell.measure} of topic {cell.topic} is on line {kind[key].line} already",
-                file=path,
-                line=cell.line,
-                remedy="give one file per system",
-            )
-        kind[key] = cell
-    numeric = {m: column for m, column in by_topic.items() if any(is_finite(cell.text) for cell in column.values())}
-    for cell in (cell for column in numeric.values() for cell in column.values()):
-        if not is_finite(cell.text):
-            raise InputError(
-                f"{cell.measure} of topic {cell.topic} is {cell.text!r}, expected a number", file=path, line=cell.line
-            )
-    scores = {m: {topic: float(cell.text) for topic, cell in column.items()} for m, column in numeric.items()}
-    if not scores:
+    rows, messages = _read_rows(path)
+    t = _find_topic_column(path, [cells for _, cells in rows], options)
+    tag, lines = None, dict[tuple[str, str], int]()
+    texts: dict[str, dict[str, str]] = {}
+    for number, cells in rows:
+        topic, measure, text = cells[t], cells[1 - t], cells[2]
+        if (first := lines.setdefault((measure, topic), number)) != number:
+            problem = f"{measure} of topic {topic} is on line {first} already"
+            raise InputError(problem, file=path, line=number, remedy="give one file per system")
+        if topic.lower() != ALL:
+            texts.setdefault(measure, {})[topic] = text
+        elif measure == "runid":
+            tag = text
+    # measures such as trec_eval's relstring are texts
+    numeric = {m: column for m, column in texts.items() if any(map(is_finite, column.values()))}
+    for measure, column in numeric.items():
+        for topic in (topic for topic, text in column.items() if not is_finite(text)):
+            problem = f"{measure} of topic {topic} is {column[topic]!r}, expected a number"
+            raise InputError(problem, file=path, line=lines[measure, topic])
+    if not numeric:
         raise InputError("has only averages, no scores of topics; print these with trec_eval -q", file=path)
-    tag = summary["runid"].text if "runid" in summary else None
+    scores = {m: {topic: float(text) for topic, text in column.items()} for m, column in numeric.items()}
     topics = dict.fromkeys(topic for column in scores.values() for topic in column)
     return PrintedScores(tag, topics, scores, messages)
 
@@ -170,13 +154,12 @@ def _split_line(line: str, *, tabs: bool) -> list[str]:
     return [cell.strip() for cell in line.split("\t")] if tabs else line.split()
 
 
-def _parse_lines(path: Path, options: Options) -> tuple[list[PrintedLine], list[str]]:
-    """Return the printed lines and messages; if scores have tabs, lines without tabs are messages."""
+def _read_rows(path: Path) -> tuple[list[tuple[int, list[str]]], list[str]]:
+    """Return the lines of scores with their numbers, and messages: if scores have tabs, lines without tabs."""
     with open_text(path) as text:
         lines = [(number, line) for number, line in enumerate(text, start=1) if line.strip()]
     check_filled(path, lines)
     has_tabs = any("\t" in line for _, line in lines)
-    messages = [(number, line) for number, line in lines if has_tabs and "\t" not in line]
     rows = [(number, _split_line(line, tabs=has_tabs)) for number, line in lines if "\t" in line or not has_tabs]
     for number, cells in rows:
         if len(cells) != 3 or not all(cells):
@@ -186,9 +169,8 @@ def _parse_lines(path: Path, options: Options) -> tuple[list[PrintedLine], list[
                 found=f"{' | '.join(cells)[:60]!r}",
                 expected="measure, topic and value as trec_eval -q prints them",
             )
-    t = _find_topic_column(path, [cells for _, cells in rows], options)
-    left_out = [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in messages]
-    return [PrintedLine(number, cells[t], cells[1 - t], cells[2]) for number, cells in rows], left_out
+    messages = [(number, line) for number, line in lines if has_tabs and "\t" not in line]
+    return rows, [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in messages]
 
 
 def _find_topic_column(path: Path, rows: Sequence[Sequence[str]], options: Options) -> int:

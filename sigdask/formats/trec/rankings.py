@@ -43,12 +43,15 @@ class TrecRun:
         Documents of each judged topic, best first.
     note : str
         How its rank column differs from its scores. Empty if it hardly does.
+    orders : tuple of str
+        What documents can be ordered by: "score", "rank".
     """
 
     tag: str
     topics: int
     rankings: Mapping[str, Ranking]
     note: str = ""
+    orders: tuple[str, ...] = ()
 
 
 MAX_DIFFERENCE = 0.01
@@ -59,6 +62,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
     """Read runs; items are the topics of the judgements."""
     judgements = read_qrels(gold)
     order = options.own.get("order")
+    orders = set[str]()
     topics = list(judgements)
     documents = {document: document for judged in judgements.values() for document in judged}
     names: list[str] = []
@@ -67,6 +71,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
     unjudged: list[str] = []
     for source in sources:
         run = read_run(source.path, judgements, documents, order)
+        orders.update(run.orders)
         if not run.rankings:
             raise InputError(
                 f"none of its {run.topics} topics is judged in {gold} (which has "
@@ -81,6 +86,9 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
             unjudged.append(f"{n_unjudged} of the {run.topics} topics of {source.path}")
         names.append(layouts.choose_system_name(source, run.tag))
         outputs.append([run.rankings.get(topic, ()) for topic in topics])
+    if order is not None and order not in orders:
+        remedy = f"leave out the option order={order}"
+        raise InputError(f"no run has a column of {order}s", file=sources[0].path, remedy=remedy)
     if unjudged:
         warnings.append(f"topics without judgements in {gold} are left out, as in trec_eval: {format_list(unjudged)}")
     check_names(sources, names)
@@ -169,10 +177,12 @@ def read_run(
             sort = _sort_by_score if file.columns[k] == "score" else _sort_by_rank
             orders.setdefault(file.columns[k], {})[topic] = sort(ranked, values)
     tag = words[layouts.RUN.index("tag")] if file.columns == layouts.RUN else ""
-    default = file.columns[columns[0]]
-    rankings = orders.get(order or default, {})
+    rankings = orders.get(order or "score") or next(iter(orders.values()), {})
+    if without := [topic for topic, ranking in rankings.items() if not ranking]:
+        remedy = f"choose {spell('format', 'trec:order=score')}"
+        raise InputError(f"ranks of topic {without[0]!r} are equal, or no numbers", file=path, remedy=remedy)
     note = "" if order else _compare_orders(path, orders, judgements)
-    return TrecRun(tag, len(entries), rankings, note)
+    return TrecRun(tag, len(entries), rankings, note, tuple(file.columns[k] for k in columns))
 
 
 def _sort_by_score(documents: Sequence[str], scores: array[float]) -> Ranking:
@@ -205,8 +215,7 @@ def _compare_orders(
     )
     if abs(by_score - by_rank) > MAX_DIFFERENCE:
         raise InputError("scores and ranks order its documents differently", file=path, remedy=f"choose one: {ways}")
-    n_tied = sum(orders["score"][topic] != ranking for topic, ranking in orders["rank"].items())
-    return f"scores and ranks differ: {ways}" if 2 * n_tied > len(orders["rank"]) and by_score != by_rank else ""
+    return f"scores and ranks differ: {ways}" if round(by_score - by_rank, 4) else ""
 
 
 def _compute_average_precision(ranking: Ranking, judged: Mapping[str, int]) -> float:

@@ -326,8 +326,6 @@ def _iter_test_sets(group: list[Path], roles: _FilesByRole, home: Path, hints: H
     golds = _select_near(roles.gold, group, hints.gold)
     documents = _select_near(roles.documents, group, hints.documents)
     if not golds and (tables := [_read_alone(path, home, hints) for path in group]) and all(tables):
-        if len(tables) > 1 and hints.format == "auto" and len({path.parent for path in group}) == 1:
-            _check_two_ways(group)
         yield from (test_set for test_set in tables if test_set is not None)
         return
     yield _read_together(group, golds, documents, home, hints)
@@ -358,20 +356,6 @@ def _read_alone(path: Path, home: Path, hints: Hints) -> DiscoveredTestSet | Non
     except InputError:
         return None
     return test_set if test_set.counts.n_systems > 1 else None
-
-
-def _check_two_ways(group: Sequence[Path]) -> None:
-    """Raise if files can be read in two ways: as tables of systems, or each as a system's scores by several metrics."""
-    try:
-        format_name = formats.detect([Source(path) for path in group], None, Options())
-    except InputError:
-        return
-    if format_name == "metrics":
-        raise InputError(
-            f"{format_list([path.name for path in group])}: each may be a table with one column per system, or one "
-            "system's scores by several metrics",
-            remedy=f"give {spell('format', 'wide')} or {spell('format', 'metrics')}",
-        )
 
 
 def _read_together(

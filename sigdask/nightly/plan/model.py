@@ -119,9 +119,6 @@ class ReportFiles:
         """Raise InputError unless the optional packages that the files need are installed."""
         if self.figures is not None:
             check_installed("matplotlib", "report", "report.figures")
-        for name, path in self.files.items():
-            if name == "parquet" or (name == "items" and path.suffix == ".parquet"):
-                check_installed("pyarrow", "parquet", f"report.{name}")
 
     def fill_dates(self, start: datetime) -> ReportFiles:
         """Return the files with the date and time of a run's start in their names."""
