@@ -57,7 +57,7 @@ def test_ids_that_do_not_fit_are_named(files, one, message):
 
 def test_a_group_that_varies_within_an_item_is_named(files):
     files(t__csv="system,item,score,doc\nx,a,1,d1\ny,a,2,d2\n")
-    with pytest.raises(InputError, match="line 3: item 'a'"):
+    with pytest.raises(InputError, match="'item' differ in 'doc'"):
         read("t.csv", options=Options(groups=("doc",)))
 
 
