@@ -305,7 +305,7 @@ ROWS = [
     ),
     Row(
         "terms_ateit2026",
-        "system_results/* --gold subtask_a_test_with_labels.json --format terms",
+        "system_results/* --gold subtask_a_test_with_labels.json --format terms --missing zero",
         list_official(
             {
                 metric: ("scores", "{system}", kind, k)

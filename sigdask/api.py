@@ -104,8 +104,7 @@ def read(
     align : {"auto", "id", "position"}
         How rows of several files are matched. "auto" takes ids if every file has them, else positions.
     missing : {"error", "pairwise", "zero"}, optional
-        How missing scores are handled, as in `compare_all`. By default "error", and "zero" for TREC runs, SQuAD 1.1,
-        and lists of spans or terms.
+        How missing scores are handled, as in `compare_all`. By default "error", and "zero" for TREC runs and SQuAD 1.1.
     references : sequence of Path or str
         Further reference files, in addition to the gold file.
     documents : Path or str, optional

@@ -659,7 +659,7 @@ class ReadingOptions(TypedDict, total=False):
         Option(
             "What to do with items that a system lacks. error: stop. pairwise: compare each pair on the items that "
             "both have. zero: score them 0.",
-            otherwise="error; zero for TREC runs, SQuAD 1.1, and lists of spans or terms",
+            otherwise="error; zero for TREC runs and SQuAD 1.1",
         ),
     ]
     references: Annotated[

@@ -15,7 +15,7 @@ COUNTS = ((1, 1, 1, 19), (1, 1, 0, 28), (1, 0, 1, 6), (1, 0, 0, 50), (0, 1, 1, 5
 
 def iter_lines() -> Iterator[str]:
     """Yield the lines of the example file, made from the counts that Yeh (2000) prints."""
-    yield "relation\tgold\tI\tII"
+    yield "relation\tof_interest\tI\tII"
     number = 0
     for gold, first, second, how_many in COUNTS:
         for _ in range(how_many):

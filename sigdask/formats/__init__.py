@@ -51,9 +51,6 @@ TABLE_FORMATS = ("responses", "labels", "numbers", "wide", "long", "meta")
 DETECTED = ("auto", TABLE)
 """Formats that stand for those that are detected."""
 
-ZERO_FORMATS = frozenset({"trec", "squad", "spans", "terms", "pairs"})
-"""Formats in which an item that a system lacks counts as an empty output, unless `missing` says otherwise."""
-
 
 def read(
     *systems: Source | Path | str | list[Any] | tuple[Any, ...],
@@ -199,7 +196,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         with _suggest_group_file(reader_options):
             return add_file_groups(reader(run_sources, gold, reader_options), table_groups, run_options)
 
-    convention: Missing = "zero" if name in ZERO_FORMATS else "error"
+    convention: Missing = "zero" if name == "trec" and gold is not None else "error"  # as trec_eval -c
     counts = runs.read_runs(read_files, sources, options, format_=name, convention=convention, replicates=choice)
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options, counts.n_systems))
     roles = describe_reading(sources, gold, options) if name in TABLE_FORMATS else ""

@@ -59,19 +59,23 @@ def test_repeated_problems_are_replicates(tmp_path, ids):
     ("text", "message", "ways"),
     [
         ("id,x,y\na,1,2\na,2,3\nb,3,1\n", r"t.csv, line 3: id 'a' is on line 2 already: 1 of 2 ids are", ["position"]),
-        ("task,id,x,y\nt,0,1,2\nt,1,2,3\nu,0,3,1\nu,1,4,4\n", r"line 4: .*differ in 'task'", ["task+id", "task"]),
+        ("task,id,x,y\nt,0,1,2\nt,1,2,3\nu,0,3,1\nu,1,4,4\n", r"differ in 'task'", ["task+id", "id"]),
         (
             "id,text,system,score\na,p,x,1\na,q,x,2\na,p,y,3\na,q,y,1\nb,p,x,1\nb,p,x,2\nb,p,y,3\nb,p,y,1\n",
             r"line 3: .*differ in 'text'",
             ["text"],
         ),
-        ("id,doc,system,score\na,p,x,2\na,q,x,3\na,p,y,3\na,q,y,1\n", r"line 3: .*differ in 'doc'", ["doc+id"]),
+        (
+            "id,doc,system,score\na,p,x,2\na,q,x,3\na,p,y,3\na,q,y,1\nb,p,x,2\nb,q,x,3\nb,p,y,3\nb,q,y,1\n",
+            r"differ in 'doc'",
+            ["doc+id", "id"],
+        ),
         ("id,gold,x,y\na,P,P,Q\na,Q,P,Q\nb,P,P,P\nb,P,P,P\n", r"differ in 'gold'", ["position"]),
     ],
 )
 def test_rows_of_an_id_that_are_no_samples_are_an_error_with_its_remedies(tmp_path, text, message, ways):
     (tmp_path / "t.csv").write_text(text)
-    settings = {"position": ("align", "position"), "text": ("ignore", "text"), "task": ("ignore", "task")}
+    settings = {"position": ("align", "position"), "text": ("ignore", "text")}
     with pytest.raises(InputError, match=message) as error:
         read(tmp_path / "t.csv")
     for way in ways:

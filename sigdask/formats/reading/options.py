@@ -74,7 +74,7 @@ class Options:
         How rows of several files are matched. "auto" takes ids if every file has them, else positions.
     missing : {"error", "pairwise", "zero"}, or None
         How missing scores are handled, as in `Counts.from_scores`. None is the format's convention: "zero" for TREC
-        runs, SQuAD 1.1, and lists of spans or terms, "error" for others.
+        runs and SQuAD 1.1, "error" for others.
     few_in_common : bool
         Whether two systems may have less than 5 % of their items in common.
     references : tuple of Path

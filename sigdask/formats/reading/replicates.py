@@ -194,6 +194,8 @@ def select_one_sample(
     aside = {id_name, *within}
     run_column = _find_run_column(table, items, side, options, [c for c in roles.list_all("run") if c not in aside])
     shared = {*roles.list_all(*SHARED_ROLES), *([] if gold is None else [gold])}
+    if options.id_column is not None:  # it was said that rows with one id are of one item
+        shared -= {*roles.list_all("unit", "subset")}
     _check_samples(table, id_name, items, {name for name in shared if name not in {*aside, run_column}})
     return _number_samples(table, id_name, items, side, run_column).select_sample(table.path)
 

@@ -247,7 +247,7 @@ def _read_parts(
             check_complete(present, [*parts], counts.ids)
         if missing == "zero":
             counts = read([*files], replace(options, missing="zero", few_in_common=True))
-        notes += describe_missing(present, [*parts], replace(options, missing=missing))
+        notes += describe_missing(present, [*parts], options, convention)
     return _join_parts(counts, parts, chosen, None if missing == "zero" or present.all() else present, notes)
 
 
