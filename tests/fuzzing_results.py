@@ -15,7 +15,7 @@ QUICK = ("--trials", "200", "--cluster", "none", "-q")
 COMMANDS = {
     "family": ("compare", SCORES, "--method", "randomization", "-o", "r.json", "-o", "r.csv", "-o", "r.parquet"),
     "exact": ("compare", SCORES, "--method", "both", "--pair", "a", "b", "--interval", "inversion", "-o", "r.json"),
-    "subsets": ("compare", SCORES, "--unit", "doc", "--by", "part", "--together", "-o", "r.json", "-o", "r.csv"),
+    "subsets": ("compare", SCORES, "--unit", "doc", "--by", "task", "--together", "-o", "r.json", "-o", "r.csv"),
     "intervals": ("compare", SCORES, "--tests", "all", "--interval", "bootstrap", "--resamples", "50", "-o", "r.json"),
     "tukey": ("compare", SCORES, "--adjust", "tukey", "--method", "randomization", "-o", "r.json"),
     "power": ("power", SCORES, "--difference", "0.1", "--json", "r.json"),
@@ -31,7 +31,7 @@ def build_results():
     """Return the data files, and the genuine files of results by command and ending."""
     dice, data, results = np.random.default_rng(5), {}, {}
     scores = [f"i{k},d{k // 3},{'pq'[k > 14]},{','.join(map(str, dice.random(3).round(2)))}" for k in range(30)]
-    data[SCORES] = "\n".join(["item,doc,part,a,b,c", *scores]) + "\n"
+    data[SCORES] = "\n".join(["item,doc,task,a,b,c", *scores]) + "\n"
     labels = [f"i{k},{','.join(dice.choice([*'xy'], 3))}" for k in range(30)]
     data["labels.csv"] = "\n".join(["item,gold,one,two", *labels]) + "\n"
     data["pairs.csv"] = "id,true,t,u\n" + "".join(f"{k},{k % 3 == 0},{k % 7 + k},{k * k % 11}.{k}\n" for k in range(20))

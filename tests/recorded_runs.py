@@ -40,7 +40,7 @@ def _format_parses(seed):
 
 
 SCORES = _format_table(
-    "item,doc,part,a,b,c",
+    "item,doc,task,a,b,c",
     np.add(_draw(1, 24, 3), [0.3, 0, 0.2]).round(2).T,
     doc=lambda k: f"d{k // 3}",
     part=lambda k: "pq"[k > 11],
@@ -94,8 +94,8 @@ RUNS = {
     "Tukey": (SCORES, {}, SAMPLED | {"adjust": "tukey"}),
     "no second run, no intervals": (SCORES, {}, SAMPLED | {"second_run": False, "interval": "none", "pairs": [PAIR]}),
     "documents": (SCORES, {"groups": ("doc",)}, SAMPLED | {"unit": ["doc", "item"], "pairs": [PAIR]}),
-    "strata": (SCORES, {"groups": ("part",)}, SAMPLED | {"by": "part", "pairs": [PAIR], "interval": "none"}),
-    "strata together": (SCORES, {"groups": ("part",)}, {"by": "part", "together": True, "adjust": "none", "pairs": [PAIR]}),
+    "strata": (SCORES, {"groups": ("task",)}, SAMPLED | {"by": "task", "pairs": [PAIR], "interval": "none"}),
+    "strata together": (SCORES, {"groups": ("task",)}, {"by": "task", "together": True, "adjust": "none", "pairs": [PAIR]}),
     "one-sided": (SCORES, {}, {"pairs": [("c", "a")], "alternative": "less", "alpha": 0.2, "confidence": 0.9}),
     "exact and inverted": (SCORES, {}, {"pairs": [PAIR], "method": "both", "interval": "inversion", "second_run": False}),
     "exact alone": (SCORES, {}, {"method": "exact", "adjust": "holm", "interval": "none"}),

@@ -43,7 +43,7 @@ def files(tmp_path):
 
 BAD_INPUT = [
     (["empty.csv"], "empty.csv: is empty"),
-    (["nan.csv"], "nan.csv, line 2, column 'y': found nan"),
+    (["nan.csv"], "nan.csv: column 'y' has no score"),
     (["inf.csv"], "inf.csv, line 2, column 'y': found -inf"),
     (["text.csv"], "text.csv, line 2, column 'y': found 'two'"),
     (["ragged.csv"], "ragged.csv, line 2: found 2 fields, expected 3"),
@@ -53,15 +53,11 @@ BAD_INPUT = [
     (["none.csv"], "none.csv: no such file"),
     (["p.csv", "short.csv", "--gold", "gold.csv"], "short.csv: lacks 1 id ('b')"),
     (["p.csv", "--gold", "gold.csv"], "two systems or more, found only 'p'"),
-    (["good.csv", "--columns", "id=nr"], "no column 'nr'; columns: item, x, y"),
+    (["good.csv", "--columns", "item=nr"], "no column 'nr'; columns: item, x, y"),
     (["good.csv", "--unit", "document"], "no column 'document'"),
     (["good.csv", "--metric", "maen"], "did you mean mean"),
     (["good.csv", "--format", "wid"], "unknown format 'wid': did you mean 'wide'? The formats are "),
     (["good.csv", "--interval", "tango"], "interval"),
-    (
-        ["p.csv", "short.csv", "--gold", "gold.csv", "--missing", "pairwise"],
-        "is for missing scores, not for missing rows",
-    ),
     (["good.csv", "--trials", "-1"], "trials = -1: must be at least 1"),
     (["good.csv", "--trials", "many"], "'many' is not a valid integer"),
     (["good.csv", "--alpha", "5"], "alpha = 5.0"),
@@ -181,7 +177,7 @@ def test_yehs_example_begins_with_the_answer():
     assert lines[-1] == "test: stratified shuffling by item, two-sided; p not adjusted for 3 comparisons"
     assert not any(detail in result.stdout for detail in ("r12", "checks", "signature", "scheme", "✓", "borderline"))
     assert "\x1b" not in result.stdout + result.stderr
-    assert result.stderr == "sigdask: read as responses: 2 systems, 160 items\n"
+    assert result.stderr == "sigdask: read as responses: 2 systems, 160 items (item relation, gold of_interest)\n"
 
 
 def test_identical_and_tiny_sets_run_and_0_over_0_has_a_note(files):
@@ -189,7 +185,7 @@ def test_identical_and_tiny_sets_run_and_0_over_0_has_a_note(files):
     result = run("compare", "tiny.csv", "--metric", "accuracy", "--metric", "precision[P]", cwd=files)
     assert result.returncode == 0
     assert "x and y do not differ on accuracy: the metric counts both alike on every item." in result.stdout
-    (files / "zero.csv").write_text("item,gold,x,y\na,0,0,1\nb,1,0,1\n")
+    (files / "zero.csv").write_text("item,of_interest,x,y\na,0,0,1\nb,1,0,1\n")
     result = run("compare", "zero.csv", "--metric", "precision", cwd=files)
     assert "note: x: its score is undefined (0/0), and counts as 0" in result.stdout
 

@@ -122,7 +122,7 @@ READ = "sys;qid;F1, macro;doc\na;1;0,5;x\na;2;0,75;y\nb;1;0,25;x\nb;2;1,5;y\n"
 
 def test_read_shows_how_files_are_read(tmp_path):
     (tmp_path / "t.csv").write_text(READ)
-    options = ("--columns", "id=qid,system=sys,score=F1, macro", "--format", "table:decimal=,")
+    options = ("--columns", "item=qid,system=sys,score=F1, macro", "--format", "table:decimal=,")
     result = call_sigdask("read", "t.csv", *options, cwd=tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
     lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines()[:6])
@@ -137,9 +137,9 @@ def test_read_shows_how_files_are_read(tmp_path):
 COLUMNS = [
     ("name=qid", "name"),
     ("qid", "ROLE=COLUMN"),
-    ("id=", "id="),
-    ("id=qid,id=sys", "id"),
-    ("id=none", "none"),
+    ("item=", "item="),
+    ("item=qid,item=sys", "item"),
+    ("item=none", "none"),
 ]
 
 
@@ -151,20 +151,20 @@ def test_roles_of_columns_that_cannot_be_are_refused(columns, named, tmp_path):
 
 
 def test_a_column_may_have_commas_and_equals_signs_in_its_name():
-    assert sigdask.formats.parse_columns(["score=a,b=c", "id=x=y,gold=z"]) == {
-        "score": "a,b=c", "id": "x=y", "gold": "z",
+    assert sigdask.formats.parse_columns(["score=a,b=c", "item=x=y,gold=z"]) == {
+        "score": "a,b=c", "item": "x=y", "gold": "z",
     }  # fmt: skip
 
 
 def test_columns_by_role_in_python_and_in_plans(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"who": [*"aabb"], "nr": [1, 2, 1, 2], "points": [1.0, 2.0, 0.0, 1.0]})
-    columns = {"system": "who", "id": "nr", "score": "points"}
+    columns = {"system": "who", "item": "nr", "score": "points"}
     [result] = sigdask.compare_all(frame, columns=columns)
     assert (result.a, result.score_a) == ("a", 1.5)
     frame.to_csv(tmp_path / "t.csv", index=False)
     (tmp_path / "plan.toml").write_text(
-        '[[test_set]]\nname = "x"\nsystems = "t.csv"\ncolumns = { system = "who", id = "nr", score = "points" }\n'
+        '[[test_set]]\nname = "x"\nsystems = "t.csv"\ncolumns = { system = "who", item = "nr", score = "points" }\n'
     )
     assert call_sigdask("run", "plan.toml", "-o", "r.json", cwd=tmp_path).returncode == 0
     assert json.loads((tmp_path / "r.json").read_text())["results"][0]["score_a"] == 1.5

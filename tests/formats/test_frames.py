@@ -103,7 +103,7 @@ def test_columns_of_numbers_are_ids_and_groups_where_they_are_named():
     without_ids = {name: columns[name] for name in columns if name != "number"}
     assert {r.unit for r in compare_all(without_ids, unit="topic", trials=100)} == {"topic"}
     assert {r.subset["value"] for r in compare_all(without_ids, by="topic", trials=100)} == {str(k) for k in range(7)}
-    with pytest.raises(InputError, match="'topic'"):  # it names the items, and they are repeated
+    with pytest.raises(InputError, match="topic"):  # it names the items, and they are repeated
         as_counts(without_ids)
 
 

@@ -45,7 +45,7 @@ def test_replicates_have_a_name_that_was_given(files):
         ("id,p\na,P\nb,Q\nc,P\nd,Q\n", r"one.csv, line 5: 1 id \('d'\) not among"),
         ("id,p\na,P\nb,Q\nb,P\n", "one.csv, line 4: id 'b' is on line 3 already"),
         ("id,p\na,P\n,Q\nc,P\n", "one.csv, line 3: column 'id' is empty"),
-        ("id,p,q\na,P,1\nb,Q,2\nc,P,3\n", "which column holds predictions"),
+        ("id,p,q\na,P,1\nb,Q,2\nc,P,3\n", "no single column holds predictions"),
         ("id,p\na,P\nb,\nc,P\n", "has no label for item 'b'"),
     ],
 )

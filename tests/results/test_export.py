@@ -61,13 +61,6 @@ def scores(tmp_path):
     return tmp_path / "t.csv"
 
 
-def test_without_pyarrow_parquet_names_the_extra_before_anything_is_counted(scores, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    result = call_sigdask("compare", scores, "-o", "out.parquet", cwd=scores.parent)
-    assert result.returncode == 2
-    assert "pip install 'sigdask[parquet]'" in result.stderr
-
-
 def test_a_plan_writes_its_tables(tmp_path):
     import pyarrow.parquet
 

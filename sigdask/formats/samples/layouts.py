@@ -108,7 +108,7 @@ def find_layout(path: Path) -> Layout | None:
     return next((layout for layout in LAYOUTS if layout.fits(paths)), None)
 
 
-SYMBOL = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]:]')
+SYMBOL = re.compile(r'(?s)"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]:]')  # a string that is cut off ends with the text
 
 
 def list_key_paths(head: str) -> set[str]:

@@ -236,8 +236,10 @@ def test_metrics_are_separate_questions():
     scores = {s: {f"m{k}": rng.random(30) for k in range(3)} for s in "abc"}
     rows = [{"system": s, "item": i} | {m: v[i] for m, v in scores[s].items()} for s in scores for i in range(30)]
     frame = pd.DataFrame(rows)
-    together, alone = (compare_all(columns, trials=999) for columns in (frame, frame[["system", "item", "m1"]]))
+    scores_of = {"score": "m0+m1+m2"}
+    together = compare_all(frame, columns=scores_of, trials=999)
+    alone = compare_all(frame[["system", "item", "m1"]], columns={"score": "m1"}, trials=999)
     assert [r.p_adjusted for r in together if r.metric == "m1"] == [r.p_adjusted for r in alone]
-    pair = compare_all(frame, pairs=[("a", "b")], trials=999)
+    pair = compare_all(frame, columns=scores_of, pairs=[("a", "b")], trials=999)
     assert all(r.p_adjusted is None for r in pair)
     assert "unadjusted p" in render(pair)

@@ -67,10 +67,7 @@ def test_systems_references_and_documents_are_told_by_their_names_and_read(tmp_p
 def test_each_table_of_systems_is_a_test_set_of_its_own(tmp_path):
     for name in ("ap", "p10"):
         (tmp_path / f"{name}.csv").write_text("topic,x,y\n" + "".join(f"t{k},0.{k},0.{9 - k}\n" for k in range(1, 9)))
-    assert (
-        "give --format wide or --format metrics" in call_sigdask("init", cwd=tmp_path).stderr
-    )  # a system each, of x and y?
-    _, plan = init_plan(tmp_path, "--format", "wide")
+    _, plan = init_plan(tmp_path)
     assert [(test_set["name"], test_set["systems"]) for test_set in plan["test_set"]] == [
         ("ap", "ap.csv"),
         ("p10", "p10.csv"),
@@ -106,8 +103,6 @@ def test_what_is_commented_out_is_right_as_well(tmp_path):
         (lambda f: write_scores(f, ["only.txt"]), "a comparison needs two systems or more"),
         (lambda f: (write_scores(f, ["a.txt"]), write_scores(f, ["b.txt"], n=20)), "cannot recognise what these 2 files are: a.txt, b.txt"),
         (lambda f: (f / "t.csv").write_text("item,x,y\ni,1,\nj,1,2\n"), "--missing"),
-        (lambda f: [(f / f"{n}.csv").write_text("id,bleu,f1\n1,0.5,0.2\n2,0.1,0.3\n") for n in "ab"],
-         "give --format wide or --format metrics"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_told_is_asked_for(tmp_path, lay, said):

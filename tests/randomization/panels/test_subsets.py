@@ -21,7 +21,7 @@ def write_logs(folder, tasks=TASKS, systems=("base", "new", "other"), lacking=()
     for system in systems:
         for task, (metric, n) in tasks.items():
             if (system, task) not in lacking:
-                rows = [{"doc_id": k, "doc": {"q": f"{task}{k}"}, metric: int(rng.integers(2))} for k in range(n)]
+                rows = [{"doc_id": k, "doc": {"q": f"{task}{k}"}, "resps": [["x"]], "filtered_resps": ["x"], metric: int(rng.integers(2))} for k in range(n)]
                 path = folder / system / f"samples_{task}_2024-05-01T12-00-00.123456.jsonl"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text("".join(json.dumps(row) + "\n" for row in rows))
