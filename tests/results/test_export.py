@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command import call_sigdask
 from nights import write_plan
 
 from sigdask.analysis.reproduce import read

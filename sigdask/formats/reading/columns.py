@@ -288,7 +288,8 @@ def _build_text_error(cell: str, index: int) -> NotANumberError:
         index,
         f"found {cell[:100]!r}, expected a number",
         f"Correct it, or leave the cell empty if it is missing. If the column is not a system, name its role with "
-        f"{spell('columns', 'ROLE=COLUMN')}, or leave it out with {spell('ignore')}",
+        f"{spell('columns', 'ROLE=COLUMN')}, or leave it out with {spell('ignore')}. If these are outputs of a system, "
+        f"give {spell('gold', 'FILE')}",
     )
 
 

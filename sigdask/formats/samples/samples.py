@@ -230,10 +230,25 @@ class GatheredSamples:
             reason = f": {', '.join(columns)}" if columns else ""
             reason += f"; {self._describe_non_numbers()}" if self.non_numbers else ""
             raise InputError(f"no metric that all systems have{reason}")
+        if self.options.missing == "pairwise":
+            shared = columns
         if partial := [name for name in columns if name not in shared]:
+            self._check_no_item_is_lost(shared, {name: columns[name] for name in partial})
             self.notes.append(f"{describe_items(partial, 'metric')} not in every system: left out")
         self._check_numbers(shared)
         return shared
+
+    def _check_no_item_is_lost(self, shared: Mapping[str, ScoreColumn], partial: Mapping[str, ScoreColumn]) -> None:
+        """Raise if a metric that is left out is the only one of some items."""
+        kept = {item for column in shared.values() for values in column.cells.values() for item in values}
+        for name, column in partial.items():
+            lacking = next(system for system in self.systems if system not in column.cells)
+            for values in column.cells.values():
+                if lost := [item for item in values if item not in kept]:
+                    raise InputError(
+                        f"system {lacking!r} has no score {name!r}, the only one of {format_count(len(lost), 'item')}",
+                        remedy=f"give its samples, {spell('missing', 'pairwise')} or {spell('ignore', name)}",
+                    )
 
     def _select_requested(self, columns: dict[str, ScoreColumn]) -> dict[str, ScoreColumn]:
         if self.options.score_column is None:

@@ -144,10 +144,10 @@ def find_gold_column(table: FileTable, options: Options, part: Part | None = Non
     roles = resolve_roles(table, options, part)
     if options.gold_column is not None:
         return options.gold_column
-    columns = roles.list_all("gold") or (roles.unknown or roles.list_all("prediction") if part == "gold" else ())
+    others = roles.list_all("gold") or roles.unknown or roles.list_all("prediction") or roles.list_all("score")
+    columns = others if part == "gold" else roles.list_all("gold")
     if len(columns) == 1:
         return columns[0]
-    others = columns or roles.unknown or roles.list_all("prediction")
     ways = [spell("columns", f"gold={column}") for column in others]
     ways += [] if part == "gold" else [spell("gold", "FILE")]
     raise build_roles_error(table, "no column is the gold standard by its name", ways)
@@ -162,6 +162,7 @@ def _find_prediction_column(table: FileTable, options: Options, gold: str | None
         return given
     columns = [column for column in roles.list_all("prediction") if column != gold]
     columns = columns or [column for column in (*roles.unknown, *roles.list_all("gold")) if column != gold]
+    columns = columns or [*roles.list_all("score")]
     if len(columns) == 1:
         return columns[0]
     ways = [spell("columns", f"prediction={column}") for column in columns]

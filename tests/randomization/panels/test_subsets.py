@@ -21,7 +21,16 @@ def write_logs(folder, tasks=TASKS, systems=("base", "new", "other"), lacking=()
     for system in systems:
         for task, (metric, n) in tasks.items():
             if (system, task) not in lacking:
-                rows = [{"doc_id": k, "doc": {"q": f"{task}{k}"}, "resps": [["x"]], "filtered_resps": ["x"], metric: int(rng.integers(2))} for k in range(n)]
+                rows = [
+                    {
+                        "doc_id": k,
+                        "doc": {"q": f"{task}{k}"},
+                        "resps": [["x"]],
+                        "filtered_resps": ["x"],
+                        metric: int(rng.integers(2)),
+                    }
+                    for k in range(n)
+                ]
                 path = folder / system / f"samples_{task}_2024-05-01T12-00-00.123456.jsonl"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -59,7 +68,7 @@ def test_a_task_that_one_system_lacks_is_missed_there_alone_and_said_so(tmp_path
     whole = compare_all(read(write_logs(tmp_path / "whole")), metrics=["acc", "f1"], by="task", adjust="none")
     write_logs(tmp_path / "gap")
     (tmp_path / "gap" / "new" / "samples_drop_2024-05-01T12-00-00.123456.jsonl").unlink()
-    with pytest.raises(InputError, match="system 'new' has no score 'f1' for item 'drop:0'"):
+    with pytest.raises(InputError, match="system 'new' has no score 'f1'"):
         read(tmp_path / "gap")
     gap = compare_all(
         read(tmp_path / "gap", options=Options(missing="pairwise")), metrics=["acc", "f1"], by="task", adjust="none"
@@ -76,7 +85,12 @@ def test_a_task_that_one_system_lacks_is_missed_there_alone_and_said_so(tmp_path
 
 
 def write_samples(path, rows):
-    path.write_text("".join(json.dumps({"doc_id": k, "doc": {"q": k}} | row) + "\n" for k, row in enumerate(rows)))
+    path.write_text(
+        "".join(
+            json.dumps({"doc_id": k, "doc": {"q": k}, "resps": [["x"]], "filtered_resps": ["x"]} | row) + "\n"
+            for k, row in enumerate(rows)
+        )
+    )
     return path
 
 
