@@ -26,7 +26,7 @@ from sigdask.formats.parsing.treebank import Integers, Treebank
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.spans.matching import check_types
+from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.interface import spell
 from sigdask.metrics.base import Spec
 from sigdask.metrics.parsing import WORD_METRICS

@@ -23,7 +23,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import check_filled, enumerate_lines, open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.spans.matching import check_types
+from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.interface import spell
 from sigdask.io import as_path
 from sigdask.text import format_count

@@ -591,3 +591,38 @@ def parse_number(value: Any) -> float | None:
     except ValueError:
         return None
     return result if math.isfinite(result) else None
+
+
+SYMBOL = re.compile(r'(?s)"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]:]')  # a string that is cut off ends with the text
+
+
+def list_key_paths(head: str) -> set[str]:
+    """Return the dotted keys of the first JSON value in the beginning of a file, which may be cut off.
+
+    Lists add nothing to the keys of the objects in them. Of a list of objects, only the first object counts.
+
+    Examples
+    --------
+    >>> sorted(list_key_paths('[{"id": 1, "stats": [{"name": {"split": "te'))
+    ['id', 'stats', 'stats.name', 'stats.name.split']
+    """
+    paths: set[str] = set()
+    prefixes: list[str] = []
+    is_list = head.lstrip().startswith("[")
+    text = key = ""
+    for match in SYMBOL.finditer(head):
+        symbol = match[0]
+        if symbol in "{[":
+            prefixes.append(f"{prefixes[-1] if prefixes else ''}{key}{'.' * bool(key)}")
+            key = ""
+        elif symbol in "}]":
+            prefixes.pop()
+            key = ""
+            if len(prefixes) <= is_list:
+                break
+        elif symbol == ":":
+            key = text
+            paths.add(prefixes[-1] + key)
+        else:
+            text = symbol[1:-1]
+    return paths

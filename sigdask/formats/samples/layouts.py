@@ -20,7 +20,7 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_bytes
-from sigdask.formats.reading.json_records import Record, is_json, iter_records, load_json, read_head
+from sigdask.formats.reading.json_records import Record, is_json, iter_records, list_key_paths, load_json, read_head
 from sigdask.io.compression import check_unpacked_size
 
 Places = Iterator[tuple[str, Record]]
@@ -106,41 +106,6 @@ def find_layout(path: Path) -> Layout | None:
         return INSPECT
     paths = list_key_paths(read_head(path)) if is_json(path) else set()
     return next((layout for layout in LAYOUTS if layout.fits(paths)), None)
-
-
-SYMBOL = re.compile(r'(?s)"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]:]')  # a string that is cut off ends with the text
-
-
-def list_key_paths(head: str) -> set[str]:
-    """Return the dotted keys of the first JSON value in the beginning of a file, which may be cut off.
-
-    Lists add nothing to the keys of the objects in them. Of a list of objects, only the first object counts.
-
-    Examples
-    --------
-    >>> sorted(list_key_paths('[{"id": 1, "stats": [{"name": {"split": "te'))
-    ['id', 'stats', 'stats.name', 'stats.name.split']
-    """
-    paths: set[str] = set()
-    prefixes: list[str] = []
-    is_list = head.lstrip().startswith("[")
-    text = key = ""
-    for match in SYMBOL.finditer(head):
-        symbol = match[0]
-        if symbol in "{[":
-            prefixes.append(f"{prefixes[-1] if prefixes else ''}{key}{'.' * bool(key)}")
-            key = ""
-        elif symbol in "}]":
-            prefixes.pop()
-            key = ""
-            if len(prefixes) <= is_list:
-                break
-        elif symbol == ":":
-            key = text
-            paths.add(prefixes[-1] + key)
-        else:
-            text = symbol[1:-1]
-    return paths
 
 
 def _get_records(path: Path, value: Any, place: str) -> Places:

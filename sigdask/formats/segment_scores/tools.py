@@ -22,10 +22,9 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
-from sigdask.formats.reading.json_records import Record, find_field, iter_records, load_json, read_head
+from sigdask.formats.reading.json_records import Record, find_field, iter_records, list_key_paths, load_json, read_head
 from sigdask.formats.reading.options import Options, Source, list_row_systems
 from sigdask.formats.reading.replicates import build_score_counts
-from sigdask.formats.samples.layouts import list_key_paths
 from sigdask.interface import spell
 from sigdask.text import describe_items
 

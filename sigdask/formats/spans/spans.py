@@ -23,11 +23,11 @@ from sigdask.formats.reading.files import check_filled, enumerate_lines, parse_h
 from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, is_json, read_head
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.formats.spans import layouts
 from sigdask.formats.spans.layouts import END_NAMES, START_NAMES, normalize_name, parse_span
 from sigdask.formats.spans.matching import (
     build_list_counts,
-    check_types,
     count_entity_matches,
     count_exact_matches,
     count_labelled,

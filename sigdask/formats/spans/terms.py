@@ -16,7 +16,8 @@ from sigdask.formats.reading import files, listings
 from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, is_json, read_head
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.spans.matching import build_list_counts, check_not_empty, count_terms
+from sigdask.formats.reading.types_of_gold import check_not_empty
+from sigdask.formats.spans.matching import build_list_counts, count_terms
 from sigdask.interface import spell
 
 LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_terms", "keyphrases", "keywords")
