@@ -37,6 +37,7 @@ def draw_integers(seed, n_items=10, high=60):
 @pytest.mark.parametrize(("kind", "most"), [("float32", 99999), ("float32", 60), ("float16", 99), ("float16", 9)])
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**31))
+@pytest.mark.slow
 def test_tenths_of_few_bits_are_tenths(kind, most, seed):
     a, b, want = draw_integers(seed, high=most)
     result = compare((a / 10).astype(kind), (b / 10).astype(kind), **EXACT)
@@ -48,6 +49,7 @@ def test_tenths_of_few_bits_are_tenths(kind, most, seed):
 @pytest.mark.parametrize("kind", ["float32", "float16"])
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**31))
+@pytest.mark.slow
 def test_other_numbers_of_few_bits_miss_no_tie(kind, below, seed):
     a, b, want = draw_integers(seed, high=12)
     result = compare((a / below).astype(kind), (b / below).astype(kind), **EXACT)

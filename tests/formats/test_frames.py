@@ -53,6 +53,7 @@ def test_a_frame_of_any_library_gives_the_results_of_its_scores(frame):
     assert compare_all(frame(SCORES), trials=2000) == EXPECTED
 
 
+@pytest.mark.slow
 def test_a_frame_of_dasks_gives_the_results_of_its_scores():
     frames = pytest.importorskip("dask.dataframe")
     frame = frames.from_pandas(pd.DataFrame(SCORES), npartitions=3)
@@ -176,6 +177,7 @@ def test_compare_takes_wide_frames_and_long_ones_with_a_column_for_each_metric(l
         assert [r.n_extreme for r in results if r.metric == metric] == [r.n_extreme for r in expected]
 
 
+@pytest.mark.slow
 def test_an_index_of_pandas_is_columns_of_ids_systems_and_groups():
     options = {"trials": 500, "second_run": False}
     long = pd.DataFrame(LONG)

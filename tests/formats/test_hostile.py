@@ -6,7 +6,6 @@ import os
 import re
 import zipfile
 
-import openpyxl
 import pyarrow as pa
 import pytest
 from command import limit_cpu
@@ -52,6 +51,7 @@ def make_fifo(path):
 
 
 def write_workbook(path, *cells):
+    openpyxl = pytest.importorskip("openpyxl")
     workbook = openpyxl.Workbook()
     for cell in cells:
         workbook.active[cell] = 1
@@ -113,6 +113,7 @@ def test_a_gzip_file_of_very_many_members_is_refused_and_one_of_some_is_read(tmp
 
 
 def test_a_workbook_with_a_wrong_dimension_is_read(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
     workbook = openpyxl.Workbook()
     for row in (("item", "a", "b"), (1, 0.5, 0.25), (2, 1, 0)):
         workbook.active.append(row)
@@ -154,6 +155,7 @@ def _write_gzip(path, n_megabytes):
 
 
 @pytest.mark.parametrize("kind", SPECIAL)
+@pytest.mark.slow
 def test_a_hostile_file_is_refused_soon(kind, tmp_path):
     path = SPECIAL[kind](tmp_path)
     with limit_cpu(), pytest.raises(SigdaskError):

@@ -33,6 +33,7 @@ def read_systems(folder, name, leave_out=(), **options):
 
 
 @pytest.mark.parametrize("name", ["ces.word", "mon.word"])
+@pytest.mark.slow
 def test_all_systems_have_their_official_scores_in_file_order(folder, name):
     reference = json.loads((folder / "reference_scores.json").read_text())["sets"][name]
     counts = read_systems(folder, name, align="position")

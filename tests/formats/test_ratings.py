@@ -35,6 +35,7 @@ ERRORS = (
 
 
 @pytest.mark.parametrize("name", ["mqm_newstest2020_ende", "mqm_newstest2021_zhen"])
+@pytest.mark.slow
 def test_wmt_mqm_has_the_official_means_of_all_systems(shared_data, name):
     folder = shared_data / "matrix_mqm"
     official = json.loads((folder / "reference_scores.json").read_text())["sets"][name]
@@ -153,6 +154,7 @@ def test_mt_bench_grades_have_turns(tmp_path):
     assert compute_scores(counts) == {"x": 9, "y": 7}
 
 
+@pytest.mark.slow
 def test_alpaca_pairs_have_the_means_of_the_items_both_have_and_no_other_pair_changes(shared_data):
     path = shared_data / "matrix_alpacaeval2" / "preferences.csv"
     official = json.loads((path.parent / "reference_scores.json").read_text())["systems"]

@@ -24,6 +24,7 @@ def muc(folder):
     return read(*sorted(folder.glob("*.out")), gold=folder / "test.json")
 
 
+@pytest.mark.slow
 def test_all_models_have_their_official_scores_by_role_and_in_all(folder, muc):
     official = json.loads((folder / "reference_scores.json").read_text())["scores"]
     assert {f"{name}.out" for name in muc.systems} == set(official)

@@ -22,6 +22,7 @@ def ateit(folder):
     return read(*sorted((folder / "system_results").iterdir()), gold=gold, options=options)
 
 
+@pytest.mark.slow
 def test_all_runs_have_their_official_scores(folder, ateit):
     official = json.loads((folder / "reference_scores.json").read_text())["scores"]
     assert set(official) == set(ateit.systems)

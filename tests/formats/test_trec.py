@@ -79,6 +79,7 @@ def test_every_official_score_of_a_robust_topic_holds(robust, measure):
                 assert values[k, s] == pytest.approx(official[topic][measure], abs=5.1e-7)
 
 
+@pytest.mark.slow
 def test_trec_evals_own_runs_have_its_scores_with_and_without_the_missing_topic(shared_data):
     folder = shared_data / "ir_trec_eval_tests"
     reference = json.loads((folder / "reference_scores.json").read_text())["runs"]

@@ -30,6 +30,7 @@ def run_module(folder, **environment):
     return [int(number) for number in process.stdout.split()]
 
 
+@pytest.mark.slow
 def test_a_second_process_takes_the_compiled_function_from_the_cache(tmp_path):
     assert [run_module(tmp_path) for _ in range(2)] == [[42, 0], [42, 1]]
 
