@@ -90,12 +90,14 @@ DECODED = {
 
 
 @pytest.mark.parametrize("kind", DECODED)
+@pytest.mark.slow
 def test_a_small_file_that_is_large_when_decoded_is_refused_and_the_error_names_the_option(kind, tmp_path):
     path = DECODED[kind](tmp_path)
     with limit_cpu(), pytest.raises(InputError, match=r"auto:max-size=\d+GB"):
         read(path)
 
 
+@pytest.mark.slow
 def test_the_option_in_the_error_reads_a_larger_input(tmp_path):
     rows = "item,a,b\n" + "".join(f"{k},1,{k % 2}\n" for k in range(1000)) + "\n" * (105 << 20)
     (path := tmp_path / "t.csv.gz").write_bytes(gzip.compress(rows.encode(), 1))
