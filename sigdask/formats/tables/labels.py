@@ -63,7 +63,7 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
         _convert_to_sets(column, mark, names) if are_sets else column.rename_levels(names) for column in columns
     )
     systems = dict(zip(systems, mapped, strict=True))
-    arguments: dict[str, Any] = {"ids": predictions.ids, "groups": predictions.read_groups(options)}
+    arguments: dict[str, Any] = {"ids": predictions.ids, "groups": predictions.read_groups()}
     if are_sets:
         notes = [*predictions.notes, *_check_known_sets(gold, systems)]
         counts = Counts.from_label_sets(gold, systems, warnings=notes, **arguments)

@@ -29,7 +29,7 @@ def read_numbers(sources: Sequence[Source], gold: Path | None, options: Options)
             for name, (table, column, order) in predictions.systems.items()
         },
         ids=predictions.ids,
-        groups=predictions.read_groups(options),
+        groups=predictions.read_groups(),
         warnings=predictions.notes,
     )
 

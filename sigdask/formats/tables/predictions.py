@@ -47,6 +47,8 @@ class Predictions:
         Item ids, None by position.
     notes : list of str
         Notes on the columns and rows.
+    groups : tuple of str
+        Columns that are units or subsets, by their names or by the options.
     """
 
     table: FileTable
@@ -54,6 +56,7 @@ class Predictions:
     systems: Mapping[str, tuple[FileTable, str, RowOrder]]
     ids: Texts | None
     notes: list[str]
+    groups: tuple[str, ...] = ()
 
     def read_columns(self) -> tuple[Factor, dict[str, Factor]]:
         """Return the gold labels, and each system's labels of the same items, "" where it has none."""
@@ -63,9 +66,9 @@ class Predictions:
             for name, (table, column, order) in self.systems.items()
         }
 
-    def read_groups(self, options: Options) -> dict[str, Factor]:
+    def read_groups(self) -> dict[str, Factor]:
         """Return the columns that are units or subsets, of the gold table or else of a system's."""
-        return {name: Factor.from_values(self._get_group(name)) for name in options.groups}
+        return {name: Factor.from_values(self._get_group(name)) for name in self.groups}
 
     def _get_group(self, name: str) -> Sequence[str]:
         if name not in self.table.columns:
@@ -90,8 +93,10 @@ def read_predictions(
     tables = [_read_file(source.path, options) for source in sources]
     if gold is not None:
         gold_table = _read_file(gold, options)
+        options = _add_groups([gold_table, *tables], options)
         column = find_gold_column(gold_table, options, "gold")
         return join_tables(sources, tables, (prepare(gold_table, [column]), column), options, prepare)
+    options = _add_groups(tables, options)
     if len(tables) > 1:
         for table in tables:
             find_gold_column(table, options)
@@ -110,7 +115,13 @@ def read_predictions(
     notes = [*table.notes, *_describe_left_out(_list_unused(table, options, column, *systems))]
     named = sources[0].name if len(systems) == 1 else None  # a name is one system
     by_system = {named or name: (table, name, FILE_ORDER) for name in systems}
-    return Predictions(table, column, by_system, get_ids(table, options), notes)
+    return Predictions(table, column, by_system, get_ids(table, options), notes, options.groups)
+
+
+def _add_groups(tables: Sequence[FileTable], options: Options) -> Options:
+    """Return the options with the columns that are units or subsets by their names."""
+    named = (column for table in tables for column in resolve_roles(table, options).list_all("unit", "subset"))
+    return replace(options, groups=tuple(dict.fromkeys((*options.groups, *named))))
 
 
 def _read_file(path: Path, options: Options) -> FileTable:
@@ -233,7 +244,7 @@ def join_tables(
         name: (table, column, order)
         for name, table, (_, column), order in zip(names, prepared, columns, orders, strict=True)
     }
-    return Predictions(base, gold_column, systems, ids, [*aligned, *_describe_left_out(left_out)])
+    return Predictions(base, gold_column, systems, ids, [*aligned, *_describe_left_out(left_out)], options.groups)
 
 
 def _join_rows(source: Source, table: FileTable, system: str, options: Options, prepare: Prepare) -> Predictions:

@@ -29,7 +29,7 @@ from sigdask.formats.reading.missing import add_missing_rows, describe_missing
 from sigdask.formats.reading.options import Options, Source, list_row_systems, list_system_names
 from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
 from sigdask.formats.reading.tables import FileTable, read_table
-from sigdask.formats.roles import Roles, build_roles_error, resolve_roles, split_columns
+from sigdask.formats.roles import Roles, build_roles_error, name_role, resolve_roles, split_columns
 from sigdask.interface import spell
 from sigdask.metrics import is_lower_better
 
@@ -290,9 +290,14 @@ def _check_metrics(opened: Sequence[ScoreTable], metrics: Sequence[str]) -> None
 
 
 def _name_only_metric(columns: Sequence[str], options: Options) -> str:
-    """Return the name of the metric of a single column of scores, "" for a mean that is the better the higher."""
+    """Return the name of the metric of a single column of scores, "" for a column of a system or called "score"."""
     name = columns[0]
-    return name if len(columns) == 1 and (is_lower_better(name) or name in options.metrics) else ""
+    is_metric = is_lower_better(name) or name in options.metrics or name_role(name) == ("score",)
+    return name if len(columns) == 1 and is_metric and name.lower() not in PLAIN_NAMES else ""
+
+
+PLAIN_NAMES = frozenset({"score", "scores", "value", "rating"})
+"""Names of columns of scores that do not say which metric it is."""
 
 
 def _build_counts(

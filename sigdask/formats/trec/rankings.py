@@ -41,8 +41,8 @@ class TrecRun:
         Number of its topics, judged or not.
     rankings : mapping of str to tuple of str
         Documents of each judged topic, best first.
-    note : str
-        How its rank column differs from its scores. Empty if it hardly does.
+    difference : float
+        Difference between its average precision by scores and by ranks.
     orders : tuple of str
         What documents can be ordered by: "score", "rank".
     """
@@ -50,7 +50,7 @@ class TrecRun:
     tag: str
     topics: int
     rankings: Mapping[str, Ranking]
-    note: str = ""
+    difference: float = 0.0
     orders: tuple[str, ...] = ()
 
 
@@ -69,6 +69,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
     outputs: list[list[Ranking]] = []
     warnings: list[str] = []
     unjudged: list[str] = []
+    differences: dict[str, float] = {}
     for source in sources:
         run = read_run(source.path, judgements, documents, order)
         orders.update(run.orders)
@@ -81,11 +82,19 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
             )
         if all(judgements[topic].keys().isdisjoint(ranking) for topic, ranking in run.rankings.items()):
             warnings.append(f"{source.path}: no document is judged in {gold}; are its ids those of the judgements?")
-        warnings += [ScopeNote(f"{source.path}: {run.note}")] if run.note else []
+        differences[source.path.name] = run.difference
         if n_unjudged := run.topics - len(run.rankings):
             unjudged.append(f"{n_unjudged} of the {run.topics} topics of {source.path}")
         names.append(layouts.choose_system_name(source, run.tag))
         outputs.append([run.rankings.get(topic, ()) for topic in topics])
+    if differing := [name for name, difference in differences.items() if round(difference, 4)]:
+        warnings.append(
+            ScopeNote(
+                f"ranks of {format_list(differing, 3)} order documents otherwise than their scores (AP differs by up to "
+                f"{max(differences.values()):.4f}): scores count, and ties go by document id, as in trec_eval; "
+                f"{spell('format', 'trec:order=rank')} takes the ranks"
+            )
+        )
     if order is not None and order not in orders:
         remedy = f"leave out the option order={order}"
         raise InputError(f"no run has a column of {order}s", file=sources[0].path, remedy=remedy)
@@ -181,8 +190,8 @@ def read_run(
     if without := [topic for topic, ranking in rankings.items() if not ranking]:
         remedy = f"choose {spell('format', 'trec:order=score')}"
         raise InputError(f"ranks of topic {without[0]!r} are equal, or no numbers", file=path, remedy=remedy)
-    note = "" if order else _compare_orders(path, orders, judgements)
-    return TrecRun(tag, len(entries), rankings, note, tuple(file.columns[k] for k in columns))
+    difference = 0.0 if order else _compare_orders(path, orders, judgements)
+    return TrecRun(tag, len(entries), rankings, difference, tuple(file.columns[k] for k in columns))
 
 
 def _sort_by_score(documents: Sequence[str], scores: array[float]) -> Ranking:
@@ -200,22 +209,22 @@ def _sort_by_rank(documents: Sequence[str], ranks: array[float]) -> Ranking:
 
 def _compare_orders(
     path: Path, orders: Mapping[str, Mapping[str, Ranking]], judgements: Mapping[str, Mapping[str, int]]
-) -> str:
-    """Return a note if ranks give another average precision than scores; raise an error if it is far from it."""
+) -> float:
+    """Return how far average precision by ranks is from that by scores; raise an error if it is far."""
     if len(orders) < 2 or not all(orders["rank"].values()):
-        return ""
+        return 0.0
     by_score, by_rank = (
         math.fsum(_compute_average_precision(ranking, judgements[topic]) for topic, ranking in rankings.items())
         / len(rankings)
         for rankings in (orders["score"], orders["rank"])
     )
-    ways = (
-        f"by score, and ties by document id, AP is {by_score:.4f} ({spell('format', 'trec:order=score')}, as in "
-        f"trec_eval); by rank it is {by_rank:.4f} ({spell('format', 'trec:order=rank')})"
-    )
     if abs(by_score - by_rank) > MAX_DIFFERENCE:
+        ways = (
+            f"by score, and ties by document id, AP is {by_score:.4f} ({spell('format', 'trec:order=score')}, as in "
+            f"trec_eval); by rank it is {by_rank:.4f} ({spell('format', 'trec:order=rank')})"
+        )
         raise InputError("scores and ranks order its documents differently", file=path, remedy=f"choose one: {ways}")
-    return f"scores and ranks differ: {ways}" if round(by_score - by_rank, 4) else ""
+    return abs(by_score - by_rank)
 
 
 def _compute_average_precision(ranking: Ranking, judged: Mapping[str, int]) -> float:
