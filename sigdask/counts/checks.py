@@ -25,9 +25,6 @@ BLOCK = 1 << 16
 """Number of items checked at a time."""
 
 
-CLEAR_ITEMS = 30
-"""Items from which on a share of them is no chance."""
-
 FEW_NAMES = 256
 """Up to this number, checking names one by one is faster than with an array."""
 

@@ -31,7 +31,7 @@ N_LINES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class FileSignature:
     """How files of a format are recognised: all conditions that are given must hold for every file of a system.
 
     Attributes
@@ -91,7 +91,7 @@ class Format:
         function `(path) -> Arrow table`, whose columns have the names of roles.
     help : str
         Description of its files, in one sentence.
-    signature : tuple of Signature
+    signature : tuple of FileSignature
         How its files are recognised: by any of these. None is a table, recognised by the roles of its columns.
     gold : {"none", "optional", "required"}
         Whether it takes a gold file.
@@ -115,7 +115,7 @@ class Format:
 
     reader: str
     help: str
-    signature: tuple[Signature, ...] = ()
+    signature: tuple[FileSignature, ...] = ()
     gold: Gold = "optional"
     content: str = ""
     options: tuple[str, ...] = ()
@@ -278,7 +278,7 @@ FORMATS: dict[str, Format] = {
     "segments": Format(
         "texts.segments:read_segments",
         "translations, one per line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML, SGML",
-        signature=(Signature(check="texts.segments:sniff"),),
+        signature=(FileSignature(check="texts.segments:sniff"),),
         options=("reference", "collection", "references=tab", "column"),
         metrics=("bleu", "chrf", "chrf++", "ter"),
         roles=(),
@@ -286,7 +286,7 @@ FORMATS: dict[str, Format] = {
     "speech": Format(
         "texts.speech:read_speech",
         "transcripts, NIST trn `words (speaker-utterance)`, Kaldi `id words` or plain lines; --gold REFERENCE",
-        signature=(Signature(check="texts.speech:sniff"),),
+        signature=(FileSignature(check="texts.speech:sniff"),),
         gold="required",
         content="reference",
         options=("ids=trn|first|none", "column"),
@@ -298,13 +298,13 @@ FORMATS: dict[str, Format] = {
         "spans.terms:read_terms",
         "lists of terms of a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
         signature=(
-            *(Signature(folder=f"**/*.{ending}") for ending in ("key", "keys", "term", "terms")),
-            Signature(
+            *(FileSignature(folder=f"**/*.{ending}") for ending in ("key", "keys", "term", "terms")),
+            FileSignature(
                 columns=(
                     "term|predicted_term|keyphrase|keyword|term_list|terms|termlist|predicted_terms|extracted_terms|keyphrases|keywords",
                 )
             ),
-            Signature(check="spans.terms:sniff"),
+            FileSignature(check="spans.terms:sniff"),
         ),
         gold="required",
         content="gold terms",
@@ -317,9 +317,9 @@ FORMATS: dict[str, Format] = {
         "spans.spans:read_spans",
         "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
         signature=(
-            *(Signature(file=f"*.{ending}") for ending in ("ann", "a2", "ann.gz", "a2.gz")),
-            *(Signature(folder=f"**/*.{ending}") for ending in ("ann", "a2", "ann.gz", "a2.gz")),
-            Signature(check="spans.spans:sniff"),
+            *(FileSignature(file=f"*.{ending}") for ending in ("ann", "a2", "ann.gz", "a2.gz")),
+            *(FileSignature(folder=f"**/*.{ending}") for ending in ("ann", "a2", "ann.gz", "a2.gz")),
+            FileSignature(check="spans.spans:sniff"),
         ),
         options=("spans", "match=exact|ceaf", "relations", "symmetric", "annotator"),
         metrics=("relation-precision", "relation-recall", "relation-f1"),
@@ -329,7 +329,7 @@ FORMATS: dict[str, Format] = {
     "pairs": Format(
         "spans.pairs:read_pairs",
         "a word and its morphs (form, phones) per line, tab-separated; --gold FILE and one file per system",
-        signature=(Signature(check="spans.pairs:sniff"),),
+        signature=(FileSignature(check="spans.pairs:sniff"),),
         gold="required",
         content="gold pairs",
         options=("separator", "column", "match=lcs|bag", "level=word|sentence"),
@@ -348,14 +348,14 @@ FORMATS: dict[str, Format] = {
     "conll": Format(
         "tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
-        signature=(Signature(check="tagging.detection:sniff"),),
+        signature=(FileSignature(check="tagging.detection:sniff"),),
         options=(f"scheme={'|'.join(SCHEMES)}", "docstart=skip|token", "column", "gold-column", "tokens", "mark"),
         roles=("gold", "prediction", "label_map"),
     ),
     "conllu": Format(
         "parsing.dependencies:read_conllu",
         "dependency parses in CoNLL-U, --gold FILE: as the CoNLL 2018 evaluation, tokens may differ",
-        signature=(Signature(check="parsing.dependencies:sniff_conllu"),),
+        signature=(FileSignature(check="parsing.dependencies:sniff_conllu"),),
         gold="required",
         content="gold parses",
         roles=(),
@@ -363,7 +363,7 @@ FORMATS: dict[str, Format] = {
     "conllx": Format(
         "parsing.dependencies:read_conllx",
         "dependency parses in CoNLL-X, --gold FILE of the same words; option punctuation=no|yes",
-        signature=(Signature(check="parsing.dependencies:sniff_conllx"),),
+        signature=(FileSignature(check="parsing.dependencies:sniff_conllx"),),
         gold="required",
         content="gold parses",
         options=("punctuation=no|yes",),
@@ -372,7 +372,7 @@ FORMATS: dict[str, Format] = {
     "trees": Format(
         "parsing.trees:read_trees",
         "bracketed trees, --gold FILE: as evalb; options parameters=FILE.prm (default COLLINS.prm), length=N",
-        signature=(Signature(check="parsing.trees:sniff"),),
+        signature=(FileSignature(check="parsing.trees:sniff"),),
         gold="required",
         content="gold trees",
         options=("parameters", "length"),
@@ -382,7 +382,7 @@ FORMATS: dict[str, Format] = {
     "timbl": Format(
         "tagging.timbl:read_timbl",
         "TiMBL's output: features, class, predicted class; distributions and distances are skipped",
-        signature=(Signature(check="tagging.timbl:sniff_timbl"),),
+        signature=(FileSignature(check="tagging.timbl:sniff_timbl"),),
         gold="none",
         content="gold classes",
         options=("separator=comma|tab|blank",),
@@ -391,7 +391,7 @@ FORMATS: dict[str, Format] = {
     "mbt": Format(
         "tagging.timbl:read_mbt",
         "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
-        signature=(Signature(check="tagging.timbl:sniff_mbt"),),
+        signature=(FileSignature(check="tagging.timbl:sniff_mbt"),),
         gold="none",
         content="gold classes",
         options=("end",),
@@ -400,7 +400,7 @@ FORMATS: dict[str, Format] = {
     "trec": Format(
         "trec:read_trec",
         "runs, one file per system, --gold QRELS; or what trec_eval -q prints; order=score|rank, if both differ",
-        signature=(Signature(check="trec:sniff"),),
+        signature=(FileSignature(check="trec:sniff"),),
         options=("order=score|rank", "topics=1|2"),
         metrics=("ap",),
         roles=(),
@@ -409,7 +409,7 @@ FORMATS: dict[str, Format] = {
     "ratings": Format(
         "ratings.ratings:read_ratings",
         "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
-        signature=(Signature(check="ratings.ratings:sniff"),),
+        signature=(FileSignature(check="ratings.ratings:sniff"),),
         gold="none",
         content="scores",
         options=("raters=mean|error", "major", "minor", "neutral", "punctuation", "nontranslation", "critical"),
@@ -419,7 +419,7 @@ FORMATS: dict[str, Format] = {
     "samples": Format(
         "samples.samples:read_samples",
         "logs of samples: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus, SWE-bench",
-        signature=(Signature(check="samples.samples:sniff"),),
+        signature=(FileSignature(check="samples.samples:sniff"),),
         gold="none",
         content="scores",
         options=("filter", "repeats=mean|error", "logs=newest|all"),
@@ -429,7 +429,7 @@ FORMATS: dict[str, Format] = {
     "metrics": Format(
         "segment_scores.tools:read_metrics",
         "scores of several metrics, one file per system: JSON lines, JSON of lists (BERTScore, evaluate), COMET",
-        signature=(Signature(check="segment_scores.tools:sniff"),),
+        signature=(FileSignature(check="segment_scores.tools:sniff"),),
         gold="none",
         content="scores",
         roles=("item", "score", "ignore"),
@@ -438,7 +438,7 @@ FORMATS: dict[str, Format] = {
     "mt-metrics-eval": Format(
         "segment_scores.mt_metrics_eval:read_directory",
         "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
-        signature=(Signature(check="segment_scores.mt_metrics_eval:sniff"),),
+        signature=(FileSignature(check="segment_scores.mt_metrics_eval:sniff"),),
         gold="none",
         content="scores",
         options=("pair", "scores"),
@@ -457,7 +457,7 @@ FORMATS: dict[str, Format] = {
     "squad": Format(
         "texts.squad:read_squad",
         "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
-        signature=(Signature(check="texts.squad:sniff"),),
+        signature=(FileSignature(check="texts.squad:sniff"),),
         gold="required",
         content="gold answers",
         options=("version=1.1|2.0",),
@@ -468,13 +468,13 @@ FORMATS: dict[str, Format] = {
     "fairseq": Format(
         "texts.fairseq:read_fairseq",
         "logs of fairseq-generate, one file per system: hypotheses (D-, H-) and targets (T-), or --gold REFERENCE",
-        signature=(Signature(check="texts.fairseq:sniff"),),
+        signature=(FileSignature(check="texts.fairseq:sniff"),),
         roles=(),
     ),
     "ref-hyp": Format(
         "texts.ref_hyp:read_ref_hyp",
         "reference and hypothesis of utterances in one file: icefall, Kaldi per_utt, sclite .pra, SpeechBrain, WeNet",
-        signature=(Signature(check="texts.ref_hyp:sniff"),),
+        signature=(FileSignature(check="texts.ref_hyp:sniff"),),
         gold="none",
         content="references",
         roles=(),
@@ -484,7 +484,7 @@ FORMATS: dict[str, Format] = {
     "battles": Format(
         "ratings.battles:read_battles",
         "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
-        signature=(Signature(check="ratings.battles:sniff"),),
+        signature=(FileSignature(check="ratings.battles:sniff"),),
         gold="none",
         content="judgements",
         options=("against",),

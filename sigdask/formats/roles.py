@@ -91,7 +91,7 @@ UNNAMED = "Unnamed: 0"
 MAX_SHOWN, MAX_CELL = 20, 30
 """Columns, and characters of a cell, that errors show."""
 
-Part = Literal["gold", "system"]
+FileKind = Literal["gold", "system"]
 
 
 class NamedColumns(Protocol):
@@ -187,7 +187,7 @@ def split_columns(text: str, known: Mapping[str, object]) -> tuple[str, ...]:
     return (text,) if text in known else tuple(text.split("+"))
 
 
-def resolve_roles(table: NamedColumns, options: RoleOptions, part: Part | None = None) -> Roles:
+def resolve_roles(table: NamedColumns, options: RoleOptions, part: FileKind | None = None) -> Roles:
     """Return the role of each column of a table, by the user's options and by the columns' names.
 
     Parameters
@@ -243,7 +243,7 @@ def _list_given(table: NamedColumns, options: RoleOptions) -> dict[str, str]:
     return given
 
 
-def _choose_role(column: str, claimed: set[str], part: Part | None) -> str | None:
+def _choose_role(column: str, claimed: set[str], part: FileKind | None) -> str | None:
     choices = name_role(column)
     if part == "system" and choices == WEAK_NAMES["label"]:
         return "prediction"

@@ -371,17 +371,6 @@ def _split_name(column: str) -> list[str]:
     return ["", *re.split(r"[^a-z]+", column.lower())]
 
 
-def has_direction(column: str) -> bool:
-    """Return whether a part of the name of a score column says whether lower or higher is better.
-
-    Examples
-    --------
-    >>> [has_direction(name) for name in ("error_reduction", "latency_ms", "gpt4")]
-    [True, True, False]
-    """
-    return not (LOWER_IS_BETTER | HIGHER_IS_BETTER).isdisjoint(_split_name(column))
-
-
 def is_lower_better(column: str) -> bool:
     """Return whether the name of a score column says that lower is better.
 

@@ -26,7 +26,7 @@ from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_valu
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class BattleLayout:
     """The fields of a judgement.
 
     Attributes
@@ -51,21 +51,21 @@ class Layout:
 
 
 ARENA = ("model_a", "model_b")
-ALPACA = Layout(("generator_1", "generator_2"), ("preference",), "preference")
+ALPACA = BattleLayout(("generator_1", "generator_2"), ("preference",), "preference")
 LAYOUTS = (
-    Layout(ARENA, ("winner",)),
-    Layout(ARENA, ("winner_model_a", "winner_model_b", "winner_tie"), "flags"),
-    Layout(ARENA, ("win_1", "win_2"), "mean"),  # evalscope, whose two games have the models in both orders
-    Layout(("model_1", "model_2"), ("win_1", "win_2"), "mean"),
-    Layout(("model_1", "model_2"), ("g1_winner", "g2_winner"), "agreement"),  # MT-bench
+    BattleLayout(ARENA, ("winner",)),
+    BattleLayout(ARENA, ("winner_model_a", "winner_model_b", "winner_tie"), "flags"),
+    BattleLayout(ARENA, ("win_1", "win_2"), "mean"),  # evalscope, whose two games have the models in both orders
+    BattleLayout(("model_1", "model_2"), ("win_1", "win_2"), "mean"),
+    BattleLayout(("model_1", "model_2"), ("g1_winner", "g2_winner"), "agreement"),  # MT-bench
     ALPACA,
     *(
-        Layout(pair, (verdict,))
+        BattleLayout(pair, (verdict,))
         for pair in (("system_a", "system_b"), ("system_1", "system_2"), ("model_1", "model_2"), ARENA)
         for verdict in ("winner", "verdict", "vote")
     ),
     *(
-        Layout(pair, ("preference",), "preference")
+        BattleLayout(pair, ("preference",), "preference")
         for pair in (("system_a", "system_b"), ("model_1", "model_2"), ARENA)
     ),
 )
@@ -123,7 +123,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     return False
 
 
-def find_layout(record: Record) -> Layout | None:
+def find_layout(record: Record) -> BattleLayout | None:
     """Return the layout of a record, or None if it is no judgement."""
     return next((layout for layout in LAYOUTS if record.keys() >= {*layout.fields}), None)
 
@@ -147,7 +147,7 @@ class Judgements:
     rows: list[BattleVote] = field(default_factory=list)
     undecided: int = 0
     inconsistent: int = 0
-    kinds: set[Layout] = field(default_factory=set)
+    kinds: set[BattleLayout] = field(default_factory=set)
     homes: dict[str, Path] = field(default_factory=dict)
 
     def add(self, where: str, record: Record, source: Source) -> None:
@@ -273,7 +273,7 @@ def _build_layout_error(where: str, record: Record) -> InputError:
     )
 
 
-def _compute_score(where: str, record: Record, layout: Layout, a: str, b: str) -> float | None:
+def _compute_score(where: str, record: Record, layout: BattleLayout, a: str, b: str) -> float | None:
     """Return the first model's score from a record's verdicts, or None if the record has no verdict."""
     values = [record[name] for name in layout.verdicts]
     if layout.kind == "flags":

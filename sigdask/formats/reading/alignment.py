@@ -220,11 +220,6 @@ def reorder_column(column: Sequence[Any], order: RowOrder) -> Texts:
     return Texts.from_values("" if gap else cell for cell, gap in zip(texts[order], is_missing, strict=True))
 
 
-def get_group_columns(table: FileTable, options: Options) -> dict[str, Sequence[str]]:
-    """Return the columns that the options name as groups, for swapping or for subsets."""
-    return {name: table.get_column(name) for name in options.groups}
-
-
 def build_sentence_groups(
     path: Path, n_sentences: int, documents: Sequence[str] | None, requested: Sequence[str]
 ) -> dict[str, Sequence[str]]:

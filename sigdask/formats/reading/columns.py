@@ -309,14 +309,6 @@ def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
     return convert_numbers(_to_arrow(getattr(cells, "source", cells))).astype(np.float64, copy=False)
 
 
-def find_numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return the cells as numbers, with NaN for missing ones; None if any cell is not a finite number."""
-    try:
-        return to_numbers(cells)
-    except NotANumberError:
-        return None
-
-
 def is_number(cell: str) -> bool:
     """Return whether a cell holds a finite number or is missing.
 

@@ -11,7 +11,6 @@ import string
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -354,11 +353,6 @@ def iter_folder(path: Path, suffixes: Sequence[str] = ()) -> Iterator[tuple[str,
         raise InputError(
             f"no files{' ending in ' + ' or '.join(suffixes) if suffixes else ''} in this folder", file=path
         )
-
-
-def list_first_files(path: Path) -> list[Path]:
-    """Return the first files of a folder, for format detection."""
-    return list(islice((file for file in path.rglob("*") if file.is_file()), 20))
 
 
 def _align_by_position(gold: FileListing, systems: Listings) -> AlignedListings:

@@ -187,11 +187,6 @@ class Options:
                 remedy="correct these labels, or leave them out",
             )
 
-    def describe_unused_labels(self, labels: Collection[str]) -> list[str]:
-        """Check the label map as `check_used_labels` does; there is nothing else to tell."""
-        self.check_used_labels(labels)
-        return []
-
     def check_format_options(self, format_: str, choices: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> None:
         """Raise an error for an option that the format lacks, or a value not allowed; empty choices allow any."""
         for key, value in self.own.items():

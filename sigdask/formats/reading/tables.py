@@ -172,11 +172,6 @@ class FileTable:
                 verdicts[name] = error.is_float
         return verdicts[name]
 
-    def find_column(self, names: Sequence[str]) -> str | None:
-        """Return the first column with one of the given names, compared without case."""
-        lowered = {column.lower(): column for column in reversed(list(self.columns))}
-        return next((lowered[name] for name in names if name in lowered), None)
-
     def find_id_column(self, options: Options) -> str | None:
         """Return the column of the items: the one that the user names, or the one whose name has this role."""
         if options.id_column is not None:
@@ -215,10 +210,6 @@ class FileTable:
             f"ids of column {name!r} must be unique. Do rows correspond as they stand? Then "
             f"{spell('align', 'position')}",
         )
-
-    def replace_column(self, name: str, cells: Sequence[str], note: str) -> FileTable:
-        """Return the table with new cells in a column, and a note on the change."""
-        return replace(self, columns={**self.columns, name: cells}, notes=[*self.notes, note])
 
     def select_rows(self, is_selected: NDArray[np.bool_]) -> FileTable:
         """Return the table with the rows that a mask selects."""

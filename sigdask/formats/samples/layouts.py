@@ -41,7 +41,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LogLayout:
     """How a tool writes its logs.
 
     Attributes
@@ -100,7 +100,7 @@ def _has_key(paths: set[str], key: str) -> bool:
     return any(pattern.fullmatch(path) for path in paths)
 
 
-def find_layout(path: Path) -> Layout | None:
+def find_layout(path: Path) -> LogLayout | None:
     """Return the layout of a log, or None for other files."""
     if _is_inspect_zip(path):
         return INSPECT
@@ -384,51 +384,51 @@ HARNESS_METRICS = ("acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_mat
 HARNESS = ("resps", "filtered_resps", "doc_hash", "prompt_hash", "target_hash")
 HARNESS_ERRORS: Mapping[str, tuple[Any, ...]] = {"error": (), "skipped": (True,), "cancelled": (True,)}
 
-INSPECT = Layout(
+INSPECT = LogLayout(
     "Inspect", ("status", "eval"), _read_inspect, ("id",), {"*": "scores"},
     sample="epoch", left_out={"error": ()}, input=("asked",), within=("metadata",),
 )  # fmt: skip
 
 LAYOUTS = (
-    Layout(
+    LogLayout(
         "lm-evaluation-harness", ("doc_id",), _read_records, ("doc_id",), one_of=HARNESS, listed="metrics",
         left_out=HARNESS_ERRORS, input=("doc_hash", "doc"), within=("doc", "metadata"), fields=HARNESS_FIELDS,
         metrics=HARNESS_METRICS,
     ),
-    Layout(
+    LogLayout(
         "lm-evaluation-harness (results with samples)", ("results", "samples.*.doc_id"), _read_results, ("doc_id",),
         listed="metrics", left_out=HARNESS_ERRORS, input=("doc_hash", "doc"), within=("doc", "metadata"),
         fields=HARNESS_FIELDS, metrics=HARNESS_METRICS,
     ),
     INSPECT,
-    Layout(
+    LogLayout(
         "HELM", ("instance_id", "stats.name"), _read_helm, ("instance_id",),
         {name: f"stats.{name}" for name in HELM_SCORES}, sample="train_trial_index", left_out={"perturbation": ()},
     ),
-    Layout(
+    LogLayout(
         "promptfoo", ("results.version", "results.timestamp"), _read_promptfoo, ("item",),
         {"pass": "success", "score": "score", "*": "namedScores"}, left_out={"failureReason": (2,)},
         input=("asked",), within=("vars", "metadata"),
     ),
-    Layout(
+    LogLayout(
         "OpenAI evals", (), _read_openai_evals, ("sample_id",), {"*": "scores"},
         one_of=("spec.eval_name", "spec.completion_fns", "spec.base_eval", "event_id"), left_out={"type": ("error",)},
         within=("data",),
     ),
-    Layout("EvalPlus", ("eval.*.base_status",), _read_evalplus, ("task_id",), {"*": "scores"}, sample="*"),
-    Layout(
+    LogLayout("EvalPlus", ("eval.*.base_status",), _read_evalplus, ("task_id",), {"*": "scores"}, sample="*"),
+    LogLayout(
         "SWE-bench", ("*.patch_exists", "*.resolved"), _read_swe_instances, ("instance_id",),
         {"resolved": "resolved"},
     ),
-    Layout(
+    LogLayout(
         "SWE-bench (report of a run)", ("submitted_ids", "resolved_ids"), _read_swe_run, ("instance_id",),
         {"resolved": "resolved"}, left_out={"error": ()},
     ),
-    Layout("HumanEval", ("task_id", "passed"), _read_records, ("task_id",), {"passed": "passed"}, sample="*"),
+    LogLayout("HumanEval", ("task_id", "passed"), _read_records, ("task_id",), {"passed": "passed"}, sample="*"),
 )  # fmt: skip
 """Tools whose logs are recognised."""
 
-PLAIN = Layout(
+PLAIN = LogLayout(
     "records", (), _read_records,
     ("doc_id", "sample_id", "item_id", "example_id", "question_id", "task_id", "id", "item"),
     {"*": "scores"}, listed="metrics", sample="epoch",

@@ -16,7 +16,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import Record, find_field, parse_number
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import name_role, split_columns
-from sigdask.formats.samples.layouts import Layout, Run
+from sigdask.formats.samples.layouts import LogLayout, Run
 from sigdask.interface import spell
 from sigdask.text import format_list
 
@@ -41,7 +41,7 @@ class ScoredSample:
         Scores by metric.
     record : mapping
         The whole sample, in which groups are looked up.
-    layout : Layout
+    layout : LogLayout
         Where its fields are.
     sample : str
         Number of the sample among those of its item; empty if the log does not number them.
@@ -58,7 +58,7 @@ class ScoredSample:
     item: str
     scores: Mapping[str, ScoreValue]
     record: Record
-    layout: Layout
+    layout: LogLayout
     sample: str = ""
     filter: str = ""
     input: str = ""
@@ -83,7 +83,7 @@ class SampleFile:
     ----------
     path : Path
         The file.
-    layout : Layout
+    layout : LogLayout
         How the file's tool writes logs.
     run : Run
         Its records, model, task and notes.
@@ -98,7 +98,7 @@ class SampleFile:
     """
 
     path: Path
-    layout: Layout
+    layout: LogLayout
     run: Run
     system: str = ""
     task: str = ""
@@ -116,7 +116,7 @@ class SampleFile:
             raise InputError(problem, file=self.path, remedy="write it with its samples, or leave it out")
 
 
-def build_sample(where: str, record: Record, layout: Layout, task: str, options: Options) -> ScoredSample:
+def build_sample(where: str, record: Record, layout: LogLayout, task: str, options: Options) -> ScoredSample:
     """Return a sample, read as its layout says."""
     names = layout.item if options.id_column is None else (options.id_column,)
     found = (find_field(record, name, *layout.within) for name in names)
@@ -147,7 +147,7 @@ def _is_set(value: Any, values: tuple[Any, ...]) -> bool:
     return value in values if values else value not in (None, False, "")
 
 
-def read_scores(where: str, record: Record, layout: Layout, options: Options) -> dict[str, ScoreValue]:
+def read_scores(where: str, record: Record, layout: LogLayout, options: Options) -> dict[str, ScoreValue]:
     """Return the scores of a record: those that its layout declares or the record lists, or those asked for."""
     listed = record.get(layout.listed) if layout.listed else None
     fields = _get_declared(record, layout)
@@ -169,7 +169,7 @@ def read_scores(where: str, record: Record, layout: Layout, options: Options) ->
     return scores
 
 
-def _get_declared(record: Record, layout: Layout) -> dict[str, Any]:
+def _get_declared(record: Record, layout: LogLayout) -> dict[str, Any]:
     """Return the fields of scores that the layout declares, as far as the record has them."""
     fields: dict[str, Any] = {}
     for metric, name in layout.scores.items():
@@ -188,7 +188,7 @@ def _get(record: Record, path: str) -> Any:
     return value
 
 
-def _find_metrics(where: str, record: Record, layout: Layout, options: Options) -> dict[str, Any]:
+def _find_metrics(where: str, record: Record, layout: LogLayout, options: Options) -> dict[str, Any]:
     """Return the fields named after metrics; other numbers are refused unless the user chose or ignored them."""
     known = {*layout.item, *TASK_NAMES, *layout.fields, layout.sample, *layout.left_out, *options.ignore}
     values = {name: value for name, value in record.items() if name not in known and _is_score(value)}

@@ -22,7 +22,7 @@ from sigdask.formats.reading.json_records import is_json
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.tables import FileTable, read_table
-from sigdask.formats.roles import UNNAMED, Part, Roles, build_roles_error, name_role, resolve_roles
+from sigdask.formats.roles import UNNAMED, FileKind, Roles, build_roles_error, name_role, resolve_roles
 from sigdask.interface import spell
 from sigdask.io.names import split_names
 from sigdask.text import format_list
@@ -150,7 +150,7 @@ def _read_file(path: Path, options: Options) -> FileTable:
     return read_table(path, options.ignore)
 
 
-def find_gold_column(table: FileTable, options: Options, part: Part | None = None) -> str:
+def find_gold_column(table: FileTable, options: Options, part: FileKind | None = None) -> str:
     """Return the column with the role gold, or the only one without a role in a gold file."""
     roles = resolve_roles(table, options, part)
     if options.gold_column is not None:

@@ -36,7 +36,7 @@ def _split_cells(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TranscriptLayout:
     """How a program writes references and hypotheses.
 
     Attributes
@@ -64,29 +64,29 @@ class Layout:
 
 
 LAYOUTS = {
-    "icefall": Layout(
+    "icefall": TranscriptLayout(
         start=re.compile(r"\A\s*(\S+):?\t(?:ref|hyp)=.*\r?\n\1:?\t(?:ref|hyp)="),
         line=re.compile(r"(?P<id>\S+?):?\t(?:ref=(?P<ref>.*)|hyp=(?P<hyp>.*))"),
         gap=re.compile(r"(?!)"),
         split=_split_list,
     ),
-    "Kaldi": Layout(
+    "Kaldi": TranscriptLayout(
         start=re.compile(r"\A\s*(\S+) +ref\b.*\r?\n\1 +hyp\b.*\r?\n\1 +op\b"),
         line=re.compile(r"(?P<id>\S+) +(?:ref\b(?P<ref>.*)|hyp\b(?P<hyp>.*))"),
     ),
-    "sclite": Layout(
+    "sclite": TranscriptLayout(
         start=re.compile(r"(?m)^id: +\(.+\)\r?\n(?:(?:Labels|File|Channel):.*\r?\n)*Scores: +\(#C #S #D #I\)"),
         line=re.compile(r"id: +\((?P<id>.+)\)|REF:(?P<ref>.*)|HYP:(?P<hyp>.*)"),
         has_case=False,
     ),
-    "SpeechBrain": Layout(
+    "SpeechBrain": TranscriptLayout(
         start=re.compile(r"(?m)^\S+, %WER [\d.]+ \[ \d+ / \d+, \d+ ins, \d+ del, \d+ sub \]$"),
         line=re.compile(r"(?P<id>\S+), %WER .*"),
         order=("ref", "operations", "hyp"),
         gap=re.compile("<eps>"),
         split=_split_cells,
     ),
-    "WeNet": Layout(
+    "WeNet": TranscriptLayout(
         start=re.compile(r"(?m)^utt: .*\r?\nWER: .* N=\d+ C=\d+ S=\d+ D=\d+ I=\d+ *\r?\nlab:"),
         line=re.compile(r"utt: +(?P<id>\S+)\s*|lab:(?P<ref>.*)|rec:(?P<hyp>.*)"),
         gap=re.compile("(?!)"),
@@ -165,7 +165,7 @@ def _read_file(path: Path, notes: list[str]) -> Transcripts:
     return texts
 
 
-def _iter_texts(path: Path, layout: Layout) -> Iterator[tuple[int, str, str, str]]:
+def _iter_texts(path: Path, layout: TranscriptLayout) -> Iterator[tuple[int, str, str, str]]:
     """Yield line number, utterance, kind and text of each reference and hypothesis."""
     utterance, order = "", iter(layout.order[:0])
     for number, line in enumerate(read_text_lines(path), start=1):

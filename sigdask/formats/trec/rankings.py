@@ -90,7 +90,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
     if differing := [name for name, difference in differences.items() if round(difference, 4)]:
         warnings.append(
             ScopeNote(
-                f"ranks of {format_list(differing, 3)} order documents otherwise than their scores (AP differs by up to "
+                f"ranks of {format_list(differing, 3)} order documents otherwise than scores (AP differs by up to "
                 f"{max(differences.values()):.4f}): scores count, and ties go by document id, as in trec_eval; "
                 f"{spell('format', 'trec:order=rank')} takes the ranks"
             )

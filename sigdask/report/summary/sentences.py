@@ -121,14 +121,6 @@ def describe_test(results: ComparisonResults) -> str:
     )
 
 
-def _describe_family(results: ComparisonResults) -> str:
-    note = results.family
-    if note is None:
-        return ""
-    trials_text = "" if note.n_trials is None else f", {note.n_trials:,} {name_trials(note)}"
-    return f"; p adjusted by {ADJUSTMENTS[note.adjust].label} over {describe_family_size(results, note)}{trials_text}"
-
-
 def describe_family_size(results: ComparisonResults, note: FamilyNote) -> str:
     """Return the number of comparisons that are adjusted together, as text."""
     by_metric = " by each metric" * (len(np.unique(results.table.metric.codes)) > 1)

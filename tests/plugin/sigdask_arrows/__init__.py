@@ -6,14 +6,14 @@ import re
 import pyarrow as pa
 
 import sigdask
-from sigdask.formats.registry import Format, Signature
+from sigdask.formats.registry import Format, FileSignature
 
 LINE = re.compile(r"(\S+) -> (\S+)")
 
 ARROWS = Format(
     "sigdask_arrows:read_arrows",
     "lines of item, arrow and label; --gold FILE of the same kind",
-    signature=(Signature(line=LINE.pattern),),
+    signature=(FileSignature(line=LINE.pattern),),
     gold="required",
     content="gold labels",
     traits=("table",),
