@@ -179,7 +179,10 @@ def _read_table(path: Path, options: Options) -> FileTable:
     except RefusedFileError:
         raise
     except InputError as error:
-        raise error.add_hint(f"read as a table; choose with {spell('format')}") from None
+        texts = f"if it holds outputs of a system, give {spell('gold', 'FILE')}, else choose"
+        head = files.parse_header((files.read_head_lines(path) or [""])[0])
+        way = "choose" if any(map(name_role, head)) or files.is_parquet(path) else texts
+        raise error.add_hint(f"read as a table; {way} with {spell('format')}") from None
 
 
 def _build_reference_error(path: Path, options: Options) -> InputError | None:

@@ -12,7 +12,7 @@ from sigdask.cli import commands
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
 from sigdask.formats.roles import ROLES, name_role
-from sigdask.interface import use_interface
+from sigdask.interface import spell, use_interface
 
 N = 12
 RANDOM = random.Random(5)
@@ -131,7 +131,20 @@ def test_truth_values_of_json_are_scores(tmp_path):
         records = [{"id": q, "resolved": s > 0.5} for q, s in zip(IDS, SCORES[name], strict=True)]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, records)))
     counts = read(tmp_path / "x.jsonl", tmp_path / "y.jsonl")
-    assert get_scores(counts) == {name: [float(s > 0.5) for s in SCORES[name]] for name in ("x", "y")}
+    expected = [[float(s > 0.5) for s in SCORES[name]] for name in ("x", "y")]
+    assert counts.field("score[resolved]").T.tolist() == expected
+    (tmp_path / "means.json").write_text('{"accuracy": 0.9, "f1": 0.8}')
+    with pytest.raises(InputError, match="'accuracy' is the name of a metric"):
+        read(tmp_path / "means.json")
+
+
+@pytest.mark.parametrize("name", ["mean", "ALL", "Average"])
+def test_a_row_that_sums_up_the_others_is_no_item(tmp_path, name):
+    path = write(tmp_path / "wide.csv", {"id": [*IDS[:-1], name], "a": SCORES["x"], "b": SCORES["y"]})
+    with pytest.raises(InputError, match=f"item '{name}' may sum up the others") as error:
+        read(path)
+    assert spell("align", "position") in str(error.value)
+    assert read(path, options=Options(align="position")).n_items == N
 
 
 @pytest.mark.parametrize("cell", ["yes", "pass", "12 %", "3/4", "1,200", "n/a?"])

@@ -247,6 +247,12 @@ def read_record_cells(path: Path, document: Any = None) -> Iterator[tuple[int, l
         document = load_json(path)
     document = _orient(path, document)
     for record in read_records(path, is_row) if document is None else iter_document(path, document, is_row):
+        if record.key is not None and not isinstance(record.value, dict) and "score" in name_role(record.key):
+            raise InputError(
+                f"{record.key!r} is the name of a metric, so the file may hold one value of each metric",
+                file=path,
+                remedy="give the scores of the items",
+            )
         if record.key is None:
             cells = get_object(path, record)
         else:

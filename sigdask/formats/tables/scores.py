@@ -231,6 +231,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     if shape == "wide" and len(first.scores) < 2:
         raise _build_single_system_error(first)
     opened, ids, orders, warnings = _align(opened, options)
+    _check_no_summary(first.table.path, ids)
     first = opened[0]
     groups = {name: Factor.from_values(first.table.get_column(name)) for name in first.groups}
     rows: list[RowOrder] = [FILE_ORDER, *orders]
@@ -274,6 +275,22 @@ def _align(
     tables = add_missing_rows(tables, own)
     aligned = [replace(table, table=own_table) for table, own_table in zip(opened, tables, strict=True)]
     return aligned, *align(tables[0], tables[1:], own)
+
+
+SUMMARY_NAMES = frozenset({"mean", "average", "avg", "all", "overall", "total"})
+"""Names of rows that sum up all others, which are no items."""
+
+
+def _check_no_summary(path: Path, ids: Texts | None) -> None:
+    """Raise an error for an item with the name of a mean or total, which would count as one item more."""
+    names = Texts.from_values(()) if ids is None else ids[np.r_[0 : min(len(ids), 8), max(len(ids) - 8, 0) : len(ids)]]
+    if name := next((name for name in names if name.lower() in SUMMARY_NAMES), None):
+        raise InputError(
+            f"item {name!r} may sum up the others",
+            file=path,
+            remedy=f"remove its row. If it is an item like the others, give it another name, or say "
+            f"{spell('align', 'position')}",
+        )
 
 
 def _check_metrics(opened: Sequence[ScoreTable], metrics: Sequence[str]) -> None:
@@ -439,6 +456,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     rows = first_rows[item_order]
     item_groups = {name: column[rows] for name, column in zip(group_names, groups, strict=True)}
     ids, warnings = items.levels[item_order], [note for file in files for note in file.table.notes]
+    _check_no_summary(files[0].table.path, ids)
     metrics = columns if row_metrics is None else [*row_metrics.levels.tolist()]
     keys = [f"{metric}\0{system}" for metric in metrics for system in systems]
     values = [[_get_scores(file, column) for file in files] for column in columns]

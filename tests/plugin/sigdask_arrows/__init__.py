@@ -6,7 +6,7 @@ import re
 import pyarrow as pa
 
 import sigdask
-from sigdask.formats.registry import Format, FileSignature
+from sigdask.formats.registry import FileSignature, Format
 
 LINE = re.compile(r"(\S+) -> (\S+)")
 
