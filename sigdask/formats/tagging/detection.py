@@ -188,12 +188,20 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         return False
     if is_json_file(path):
         return sniff_records(path, gold, options)
+    if _is_comma_separated(path):  # columns of tokens are parted by blanks or tabs
+        return False
     if is_conllu(path):
         has_heads = any(len(row) > CONLLU_HEAD and row[CONLLU_HEAD].isdecimal() for row in _read_rows(path))
         return not has_heads or (bool(options.metrics) and all(map(TAG_METRICS.fullmatch, options.metrics)))
     _check_no_conll_2009(path)
     paths = (path,) if gold is None else (path, gold)
     return any(_are_tagged(file, has_gold=gold is not None) for file in paths)
+
+
+def _is_comma_separated(path: Path) -> bool:
+    """Return whether the first line has commas or semicolons, and neither blanks nor tabs."""
+    first = next((line.strip() for line in read_head_lines(path) if line.strip()), "")
+    return any(mark in first for mark in ",;") and not any(map(str.isspace, first))
 
 
 def _check_no_conll_2009(path: Path) -> None:
