@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import comb
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.execution.clusters import check_cluster, connect
 from sigdask.formats import read
-from sigdask.io.folders import make_private_folder
 from sigdask.options import Alternative, Method
 from sigdask.randomization.stream import compute_stream_key, draw_swap_bits, philox
 from sigdask.report.presentable import Results
@@ -174,8 +174,8 @@ def _check_pairs() -> Audit:
 
 def _check_table() -> Audit:
     scores = np.random.default_rng(5).random((2, 4000)).tolist()
-    with make_private_folder("sigdask-verify-") as folder:
-        file = folder / "scores.csv"
+    with TemporaryDirectory(prefix="sigdask-verify-") as folder:
+        file = Path(folder) / "scores.csv"
         file.write_text("a,b\n" + "\n".join(f"{a!r},{b!r}" for a, b in zip(*scores, strict=True)))
         [result] = compare_all(read(file), metrics=["mean"], trials=999)
     direct = compare(*scores, trials=999)

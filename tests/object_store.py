@@ -57,7 +57,7 @@ class ObjectStore:
 
 
 class FolderHandler(http.server.SimpleHTTPRequestHandler):
-    """Serve a folder; a path may start with a status to return, `slow` or `once` (breaks off)."""
+    """Serve a folder; a path may start with a status to return or `slow`."""
 
     def do_GET(self):
         self.server.asked.append((self.command, self.path, self.headers.get("Authorization")))
@@ -66,14 +66,6 @@ class FolderHandler(http.server.SimpleHTTPRequestHandler):
             self.send_error(int(directory_name))
         elif directory_name == "slow":
             self.server.closing.wait(30)
-        elif directory_name == "once" and self.server.broken < 2:
-            self.server.broken += self.command == "GET"
-            self.send_response(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(b"id,a,b\n")
-                self.close_connection = True
         else:
             super().do_GET() if self.command == "GET" else super().do_HEAD()
 
@@ -87,7 +79,7 @@ class FolderHandler(http.server.SimpleHTTPRequestHandler):
 def serve_folder(folder):
     """Serve the files of a folder over HTTP; `asked` lists the requests."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(FolderHandler, directory=str(folder)))
-    server.daemon_threads, server.asked, server.closing, server.broken = True, [], threading.Event(), 0
+    server.daemon_threads, server.asked, server.closing = True, [], threading.Event()
     server.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:

@@ -34,7 +34,7 @@ from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC,
 from sigdask.formats.resolve import TABLE, describe_reading, resolve_format
 from sigdask.formats.roles import ROLES
 from sigdask.interface import spell
-from sigdask.io import addresses, as_path, prefetch_files
+from sigdask.io import addresses, as_path
 from sigdask.io.compression import use_options
 from sigdask.options import Missing
 
@@ -106,7 +106,6 @@ def read(
         if not isinstance(counts, Counts):
             raise InputError(f"format {format!r}: returned {type(counts).__name__}, expected sigdask.counts.Counts")
         return add_file_groups(counts, table_groups, options)
-    prefetch_files(_list_files(sources, gold_path, options))
     format_name, format_options = parse_format(format)
     if format_options:
         options = options.with_format_options(format_options)
@@ -284,7 +283,6 @@ def detect(
         No format fits, or several.
     """
     add_installed_formats()
-    prefetch_files(_list_files(sources, gold, options))  # several at a time
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)
     if folders.are_folders(sources) and not _is_folder_format(sources, gold, options, format_):
         part = folders.match_folders(sources, gold)[0]

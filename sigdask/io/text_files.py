@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,6 @@ from sigdask.errors import InputError
 
 MAX_BYTES = 16 * 2**20
 """Maximum size of a file written by hand."""
-
-MAX_KEY_PARTS = 50
-"""Maximum parts of a dotted key. `tomllib` looks up all its prefixes."""
-
-_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_PART}[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS - 1}}}", re.MULTILINE)
 
 
 def read_text(path: Path, expected: str) -> str:
@@ -67,12 +60,6 @@ def build_encoding_error(raw: bytes, path: Path) -> InputError:
     return InputError(f"{remedy}", file=path)
 
 
-_YAML = re.compile(r"(?:---|- |[\w.-]+:(?:\s|$))")
-
-TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl")
-"""Endings of data files, which are sometimes given in place of a TOML file."""
-
-
 def parse_toml(text: str, path: Path, remedy: str = "") -> dict[str, Any]:
     """Return the tables of a TOML text.
 
@@ -83,31 +70,14 @@ def parse_toml(text: str, path: Path, remedy: str = "") -> dict[str, Any]:
     path : Path
         The file, for errors.
     remedy : str
-        How to get a TOML file, for errors about files in another format.
+        How to get a TOML file, for errors.
 
     Raises
     ------
     InputError
-        It is not TOML, or its keys have too many parts.
+        It is not TOML.
     """
-    if _LONG_KEY.search(text):
-        raise InputError(f"not TOML: a key has more than {MAX_KEY_PARTS} parts", file=path)
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"not TOML{_describe_toml_error(text, path, str(error), remedy)}", file=path) from None
-    except RecursionError:
-        raise InputError("not TOML: lists or tables are nested too deep", file=path) from None
-    except ValueError as error:  # an integer of thousands of digits, a date that is none
-        raise InputError(f"not TOML: {error}", file=path) from None
-
-
-def _describe_toml_error(text: str, path: Path, error: str, remedy: str) -> str:
-    """Return that a text is of another format, or the parser's message with the line."""
-    lines = text.splitlines()
-    first = next((line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")), " ")
-    if first[0] == "{" or _YAML.match(first):
-        return f", but {'JSON' if first[0] == '{' else 'YAML'}{remedy and '; '}{remedy}"
-    if remedy and path.suffix.lower() in TABLE_SUFFIXES:
-        return f"; {remedy}"
-    return f": {error}; text needs quotation marks, and a list ends with ]"
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not TOML: {error}", file=path, remedy=remedy) from None

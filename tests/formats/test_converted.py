@@ -93,19 +93,6 @@ def test_several_sheets_with_data_are_an_error(tmp_path):
         read(path, options=Options(own={"sheet": "Sheet2"}))
 
 
-def test_gold_and_systems_can_be_sheets_of_one_workbook(tmp_path):
-    tables = [[("id", "label"), *enumerate(labels)] for labels in ("aabb", "abbb", "abab")]
-    write_workbook(tmp_path / "book.xlsx", *tables)
-    gold, *files = [write_csv(tmp_path / f"{k}.csv", rows) for k, rows in enumerate(tables)]
-    expected = read(*files, gold=gold)
-    book = f"{tmp_path}/book.xlsx#Sheet"
-    counts = read(f"{book}1", f"x={book}2", gold=book)
-    assert counts.systems == ("Sheet1", "x")
-    assert counts.field("correct").tolist() == expected.field("correct").tolist() == [[1, 1], [0, 0], [1, 0], [1, 1]]
-    with pytest.raises(RefusedFileError, match=r"book.xlsx#Sheet3: no sheet 'Sheet3' with data"):
-        read(f"{book}3", f"{book}2", gold=book)
-
-
 def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
     path = write_workbook(tmp_path / "scores.xlsx", ROWS)
     monkeypatch.setitem(sys.modules, "openpyxl", None)

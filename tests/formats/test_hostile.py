@@ -193,16 +193,6 @@ def test_a_table_of_any_width_is_refused_soon(kind, tmp_path):
     assert len(str(error.value)) < 5000
 
 
-def test_a_key_of_many_parts_is_refused_in_a_plan(tmp_path):
-    for text in (
-        ".".join("a" * 50_000) + " = 1\n",
-        '"a" . ' * 50_000 + "b = 1\n",
-        "[" + ".".join("a" * 50_000) + "]\n",
-    ):
-        with limit_cpu(), pytest.raises(InputError, match="more than 50 parts"):
-            load_plan(write_text(tmp_path / "plan.toml", text))
-
-
 @pytest.mark.parametrize("nested", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_parquet_that_repeats_one_value_without_end_is_a_bomb(tmp_path, nested):
     ones = pa.array([1]).take(pa.array([0] * (1 << 20)))
@@ -214,13 +204,9 @@ def test_parquet_that_repeats_one_value_without_end_is_a_bomb(tmp_path, nested):
             read(tmp_path / "a.parquet", format=format_)
 
 
-def test_a_cluster_file_is_no_pipe_and_no_key_without_end(tmp_path):
-    for path in (make_fifo(tmp_path / "a.toml"), write_text(tmp_path / "b.toml", ".".join("a" * 50_000) + " = 1\n")):
-        with (
-            limit_cpu(),
-            pytest.raises(InputError, match=r"cluster file .*: (not a file|not TOML: a key has more than 50 parts)"),
-        ):
-            describe_file(path)
+def test_a_cluster_file_is_no_pipe(tmp_path):
+    with limit_cpu(), pytest.raises(InputError, match=r"cluster file .*: not a file"):
+        describe_file(make_fifo(tmp_path / "a.toml"))
 
 
 def test_what_a_fuzzer_found_is_refused_or_read(tmp_path):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from multiprocessing import resource_tracker
-from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +27,6 @@ from sigdask.execution.clusters.base import Cluster, get_first_line, log, silenc
 from sigdask.execution.clusters.description import QUEUES, ClusterDescription, check_keys
 from sigdask.execution.clusters.settings import check_versions, settings
 from sigdask.execution.clusters.tls import TlsFiles, open_tls_files
-from sigdask.io.folders import make_private_folder
 from sigdask.text import format_list
 
 CHECK_SECONDS = 2.0
@@ -244,7 +243,8 @@ def _make_scratch_folder(stack: ExitStack) -> str:
 
     root = dask.config.get("temporary-directory", None)
     try:
-        return str(stack.enter_context(make_private_folder("sigdask-dask-", Path(root) if root else None)))
+        folder = TemporaryDirectory(prefix="sigdask-dask-", dir=root, ignore_cleanup_errors=True)
+        return stack.enter_context(folder)
     except OSError as error:
         raise InputError(
             f"cannot create a temporary folder ({error.strerror})", remedy="set TMPDIR to another place"

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.execution.clusters.description import KINDS_ON_THIS_MACHINE, ClusterDescription
-from sigdask.io.folders import make_private_folder
 
 ROLES = ("scheduler", "worker", "client")
 
@@ -76,9 +76,9 @@ def _make_run_folder(stack: ExitStack, description: ClusterDescription) -> Path:
     root = None if description.kind in KINDS_ON_THIS_MACHINE else Path.home() / ".sigdask" / "tls"
     try:
         if root is None:
-            return stack.enter_context(make_private_folder("sigdask-tls-"))
+            return Path(stack.enter_context(TemporaryDirectory(prefix="sigdask-tls-")))
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return stack.enter_context(make_private_folder("run-", root))
+        return Path(stack.enter_context(TemporaryDirectory(prefix="run-", dir=root)))
     except OSError as error:
         raise description.build_error(
             f"certificates cannot be written to {root or 'a temporary folder'} ({error.strerror}); "

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.interface import spell
-from sigdask.io import MissingError, SheetPath
+from sigdask.io import MissingError
 from sigdask.io.compression import check_unpacked_size, get_option, use_options
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
     if not start.startswith(ZIP):
         return None
     status = path.stat()
-    sheet = path.sheet if isinstance(path, SheetPath) else get_option("sheet")
-    return _convert_workbook(path, status.st_mtime_ns, status.st_size, sheet, get_option("max-size"))
+    return _convert_workbook(path, status.st_mtime_ns, status.st_size, get_option("sheet"), get_option("max-size"))
 
 
 def find_dataset(path: Path) -> Path:

@@ -26,7 +26,6 @@ import numpy as np
 from sigdask.errors import DirectoryError, InputError, RefusedFileError
 from sigdask.formats.reading.converted import ARROW_STARTS, PARQUET, ZIP, convert_file
 from sigdask.interface import spell
-from sigdask.io import SheetPath
 from sigdask.io.compression import check_unpacked_size, get_option, open_unpacked, set_variable
 from sigdask.io.text_files import build_encoding_error
 
@@ -311,15 +310,13 @@ def check_filled(path: Path, content: object) -> None:
 
 
 def get_stem(path: Path) -> str:
-    """Return the default name of a system: the name of its file without the ending, or of its sheet of a workbook.
+    """Return the default name of a system: the name of its file without the ending.
 
     Examples
     --------
     >>> get_stem(Path("runs/bert-1.5.tsv.gz")), get_stem(Path("runs/bert-1.5"))
     ('bert-1.5', 'bert-1.5')
     """
-    if isinstance(path, SheetPath):
-        return path.sheet
     name = path.name.removesuffix(".gz")
     return re.sub(r"(?<=.)\.[A-Za-z]\w*$", "", name)
 
