@@ -23,8 +23,7 @@ MAX_SYSTEMS, MAX_ITEMS, MAX_FIELDS = 20, 3, 4
 def read(**options: Any) -> None:
     """Read files as `compare` does and print how."""
     be_quiet()
-    defaults = {"unit": (), "metrics": (), "name": "", "by": None}
-    counts = read_systems({**defaults, **options}, ProgressSteps(None))
+    counts = read_systems({"name": "", **options}, ProgressSteps(None))
     for line in _describe(counts):
         print_text(make_printable(line), hang=10)
     for warning in counts.notices:

@@ -209,6 +209,17 @@ def test_every_remedy_of_an_error_reads_the_table(tmp_path, name):
         assert result.exit_code == 0, (options, result.output)
 
 
+def test_every_remedy_of_an_error_about_lists_reads_them(tmp_path):
+    for name in ("gold.txt", "a.txt", "b.txt"):
+        (tmp_path / name).write_text("1\n0\n1\n")
+    command = ["read", str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), "--gold", str(tmp_path / "gold.txt")]
+    with use_interface("command line"):
+        remedies = re.findall(r"(--metric|--format) (\w+)", CliRunner().invoke(commands, command).exception.remedy)
+    assert len(remedies) > 4
+    for option in remedies:
+        assert CliRunner().invoke(commands, [*command, *option]).exit_code == 0, option
+
+
 def test_read_shows_roles_and_first_items_and_computes_nothing(tmp_path):
     result = CliRunner().invoke(commands, ["read", str(write_long(tmp_path / "long.csv", order=True))])
     assert result.exit_code == 0, result.output

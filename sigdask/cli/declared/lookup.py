@@ -25,11 +25,8 @@ def list_(**options: Any) -> None:
 @click.command()
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]FILE...")
 @add_options(
-    GOLD, FORMAT,
-    *declare_options(
-        options.ReadingOptions, "columns", "ignore", "align", "label_map", "missing", "references", "documents",
-        "group_file",
-    ),
+    *declare_options(options.ChoiceOptions, "metrics"), GOLD, *declare_options(options.SelectionOptions, "unit"), FORMAT,
+    *declare_options(options.ReadingOptions), *declare_options(options.ChoiceOptions, "by"),
 )  # fmt: skip
 @run_by("sigdask.cli.read:read")
 def read(**options: Any) -> None:
