@@ -142,7 +142,7 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
     reading = reading.with_format_options(format_options)
     for metric in options["metrics"]:
         check_name(metric, of_data=formats.may_have_metric(metric, options["format_"].partition(":")[0], gold))
-    with formats.cache_tables(), steps.show_reading(filter(None, (gold, *list_source_paths(sources)))):
+    with formats.cache_files(), steps.show_reading(filter(None, (gold, *list_source_paths(sources)))):
         format_name = formats.detect(sources, gold, reading, requested) if requested in DETECTED else requested
         for metric in options["metrics"]:
             of_data = formats.may_have_metric(metric, format_name, gold)

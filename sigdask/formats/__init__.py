@@ -16,8 +16,9 @@ from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats import folders
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import files, runs
-from sigdask.formats.reading.converted import describe_unused_sheet, find_dataset
+from sigdask.formats.reading.converted import describe_unused_sheet
 from sigdask.formats.reading.declared import use_table_reader
+from sigdask.formats.reading.files import cache_files
 from sigdask.formats.reading.options import (
     DEFAULTS,
     Options,
@@ -29,7 +30,7 @@ from sigdask.formats.reading.options import (
     parse_maps,
     parse_source,
 )
-from sigdask.formats.reading.tables import cache_tables, describe_unknown_columns, read_table
+from sigdask.formats.reading.tables import describe_unknown_columns, read_table
 from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, add_installed_formats
 from sigdask.formats.resolve import TABLE, describe_reading, resolve_format
 from sigdask.formats.roles import ROLES
@@ -38,7 +39,7 @@ from sigdask.io import addresses, as_path
 from sigdask.io.compression import use_options
 from sigdask.options import Missing
 
-__all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source", "cache_tables", "detect",
+__all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source", "cache_files", "detect",
            "may_have_metric", "parse_columns", "parse_format", "parse_map", "parse_maps", "parse_source",
            "read"]  # fmt: skip
 
@@ -97,8 +98,8 @@ def read(
     listed = [s for given in systems for s in (given if isinstance(given, list | tuple) else [given])]
     if not listed:
         raise InputError("no file given; expected a table, or one file per system")
-    sources = _find_datasets([s if isinstance(s, Source) else parse_source(s) for s in listed])
-    gold_path = None if gold is None else find_dataset(as_path(gold))
+    sources = [s if isinstance(s, Source) else parse_source(s) for s in listed]
+    gold_path = None if gold is None else as_path(gold)
     if is_address(format):
         table_groups = list_group_files(options)
         reader = addresses.load_object(format, "format")
@@ -111,7 +112,7 @@ def read(
         options = options.with_format_options(format_options)
     if folders.are_folders(sources) and not _is_folder_format(sources, gold_path, options, format_name):
         return _read_folders(sources, gold_path, format_name, options)
-    with cache_tables(), _limit_resources(sources, options, format_name):
+    with cache_files(), _limit_resources(sources, options, format_name):
         return _read_sources(sources, gold_path, format_name, options)
 
 
@@ -123,15 +124,6 @@ def _read_folders(sources: Sequence[Source], gold: Path | None, format_: str, op
         return read(*part.sources, gold=part.gold, format=format_, options=replace(options, groups=groups))
 
     return folders.read_folders(read_part, folders.match_folders(sources, gold))
-
-
-def _find_datasets(sources: Sequence[Source]) -> list[Source]:
-    """Return the sources with the Arrow files of folders of Hugging Face datasets, named after their folders."""
-    paths = [find_dataset(source.path) for source in sources]
-    return [
-        source if path == source.path else replace(source, path=path, apart=source.path.resolve().name)
-        for source, path in zip(sources, paths, strict=True)
-    ]
 
 
 @contextmanager
@@ -283,7 +275,6 @@ def detect(
         No format fits, or several.
     """
     add_installed_formats()
-    sources, gold = _find_datasets(sources), gold and find_dataset(gold)
     if folders.are_folders(sources) and not _is_folder_format(sources, gold, options, format_):
         part = folders.match_folders(sources, gold)[0]
         sources, gold = part.sources, part.gold
@@ -299,7 +290,7 @@ def _is_folder_format(sources: Sequence[Source], gold: Path | None, options: Opt
 
 
 def _detect_files(sources: Sequence[Source], gold: Path | None, options: Options, format_: str) -> str:
-    with cache_tables(), _limit_resources(sources, options, format_):
+    with cache_files(), _limit_resources(sources, options, format_):
         first_sources = [files_[0] for files_ in runs.group_by_name(distinguish_names(sources)).values()]
         return resolve_format(first_sources, gold, options, format_)
 

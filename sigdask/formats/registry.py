@@ -5,7 +5,6 @@ A new format is one reader function and one entry in `FORMATS`.
 
 from __future__ import annotations
 
-import json
 import pkgutil
 import re
 from collections.abc import Collection, Sequence
@@ -73,7 +72,7 @@ class FileSignature:
         return not self.folder and self._fits_content(path)
 
     def _fits_content(self, path: Path) -> bool:
-        if self.keys and not has_keys(read_first_record(path), self.keys):
+        if self.keys and not has_keys(json_records.read_first_record(path), self.keys):
             return False
         if self.columns and not has_columns(read_column_names(path), self.columns):
             return False
@@ -171,22 +170,6 @@ _FOLDERS = frozenset(
 """Folders of readers."""
 
 
-def read_first_record(path: Path) -> Any:
-    """Return the first record of a file of JSON: of its lines, of its list, or the whole object. None if it is none."""
-    if files.is_parquet(path) or not (head := json_records.read_head(path).lstrip()).startswith(("{", "[")):
-        return None
-    start = head[1:].lstrip() if head.startswith("[") else head
-    try:
-        return json.JSONDecoder().raw_decode(start)[0]
-    except ValueError:  # the first record is longer than the head, or no JSON
-        pass
-    try:
-        document = json_records.load_json(path)
-    except InputError:
-        return None
-    return document[0] if isinstance(document, list) and document else document
-
-
 def has_keys(record: Any, keys: Collection[str]) -> bool:
     """Return whether a record has all of some keys, such as `annotations.result`."""
     return all(_has_key(record, key.split(".")) for key in keys)
@@ -208,9 +191,9 @@ def read_column_names(path: Path) -> frozenset[str]:
         from sigdask.formats.reading.tables import read_table
 
         return frozenset(name.lower() for name in read_table(path).columns)
-    if isinstance(record := read_first_record(path), dict):
+    if (record := json_records.read_first_record(path)) is not None:
         return frozenset(map(str.lower, record))
-    lines = [line for line in files.read_head_lines(path)[:N_LINES] if line.strip()]
+    lines = files.read_head(path).filled_lines
     return frozenset(name.strip().lower() for name in files.parse_header(lines[0])) if lines else frozenset()
 
 
@@ -220,7 +203,7 @@ def has_columns(names: Collection[str], wanted: Sequence[str]) -> bool:
 
 
 def _has_lines(path: Path, pattern: str) -> bool:
-    lines = [line for line in files.read_head_lines(path) if line.strip()][:N_LINES]
+    lines = files.read_head(path).filled_lines[:N_LINES]
     return bool(lines) and all(re.fullmatch(pattern, line) for line in lines)
 
 

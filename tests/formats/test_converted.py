@@ -1,13 +1,12 @@
-"""Excel workbooks, Arrow and Feather files and folders of Hugging Face datasets are read as the same CSV."""
+"""Excel workbooks and Arrow files are read as the same CSV."""
 
-import json
 import sys
 
 import numpy as np
 import pytest
 
 from sigdask.errors import RefusedFileError
-from sigdask.formats import Options, detect, parse_source, read
+from sigdask.formats import Options, read
 
 ROWS = [("id", "document", "a", "b"), *((f"s{k}", f"d{k // 4}", k / 20, (k * 7 % 20) / 20) for k in range(20))]
 LABELS = [("id", "label"), *((f"s{k}", ("yes", "no")[k * k % 7 % 2]) for k in range(20))]
@@ -41,19 +40,6 @@ def write_arrow(path, rows=ROWS, kind="feather"):
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
             stream.write(table)
     return path
-
-
-def write_dataset(folder, *shards):
-    """Write a folder as `save_to_disk` of datasets does."""
-    folder.mkdir(parents=True)
-    names = [f"data-{k:05}-of-{len(shards):05}.arrow" for k in range(len(shards))]
-    for name, rows in zip(names, shards, strict=True):
-        write_arrow(folder / name, [LABELS[0], *rows], "stream")
-    state = {"_data_files": [{"filename": name} for name in names], "_fingerprint": "6f", "_format_columns": None,
-             "_format_kwargs": {}, "_format_type": None, "_output_all_columns": False, "_split": None}  # fmt: skip
-    (folder / "state.json").write_text(json.dumps(state))
-    (folder / "dataset_info.json").write_text(json.dumps({"citation": "", "features": {}, "license": ""}))
-    return folder
 
 
 def assert_same(counts, other):
@@ -109,24 +95,6 @@ def test_damaged_files_are_errors(tmp_path):
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(RefusedFileError, match="a zip archive"):
         read(path)
-
-
-def test_a_folder_of_datasets_is_the_table_of_all_its_files(tmp_path):
-    gold = write_csv(tmp_path / "gold.csv", LABELS)
-    folders = [write_dataset(tmp_path / name / "test", LABELS[1:8], LABELS[8:]) for name in "ab"]
-    counts = read(*folders, gold=gold)
-    assert counts.systems == ("a", "b")
-    assert counts.n_items == 20
-    assert counts.field("correct").all()
-    assert detect([parse_source(str(folder)) for folder in folders], folders[0], Options()) == "labels"
-    assert read(folders[0], f"x={gold}", gold=folders[1]).systems == ("test", "x")
-
-
-def test_a_folder_of_splits_names_the_folder_to_give(tmp_path):
-    write_dataset(tmp_path / "data" / "test", LABELS[1:])
-    (tmp_path / "data" / "dataset_dict.json").write_text('{"splits": ["test"]}')
-    with pytest.raises(RefusedFileError, match=r"several splits \(test\); give the folder of one: .*data/test"):
-        read(tmp_path / "data")
 
 
 def test_formulas_that_no_program_has_computed_are_an_error(tmp_path):

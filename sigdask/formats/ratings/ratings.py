@@ -156,8 +156,7 @@ def _is_scores_file(path: Path) -> bool:
 
 
 def _read_first_line(path: Path) -> str:
-    with files.open_text(path) as text:
-        return "".join(islice(text, 1)).rstrip("\r\n")
+    return next(iter(files.read_head_lines(path)), "")
 
 
 def _is_loose(path: Path) -> bool:

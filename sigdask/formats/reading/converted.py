@@ -1,7 +1,7 @@
-"""Binary tables: Parquet, Arrow, Feather and Excel workbooks, and folders of Hugging Face datasets.
+"""Binary tables: Parquet, Arrow (also known as Feather) and Excel workbooks.
 
 Their decoded size is checked before they are decoded. Workbooks become CSV when a text reader opens them, and UTF-16
-becomes UTF-8. A folder of Hugging Face datasets (`save_to_disk`) stands for the rows of all its Arrow files.
+becomes UTF-8.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import json
 import re
 import struct
 import zipfile
@@ -22,24 +21,19 @@ from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.interface import spell
-from sigdask.io import MissingError
 from sigdask.io.compression import check_unpacked_size, get_option, use_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PARQUET = b"PAR1"
-ARROW_STARTS = (b"ARROW1\0\0", b"FEA1\0", b"\xff\xff\xff\xff")
-"""First bytes of an Arrow or Feather file, of a Feather file of version 1, and of an Arrow stream."""
+ARROW_STARTS = (b"ARROW1\0\0", b"\xff\xff\xff\xff")
+"""First bytes of an Arrow file and of an Arrow stream."""
 
 UTF_16_STARTS, UTF_32_START = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), codecs.BOM_UTF32_LE
 """First bytes of text as Excel and Windows write it, and of a kind of text that is not read."""
 
 ZIP = b"PK\x03\x04"
-STATE = "state.json"
-DATASET_DICT = "dataset_dict.json"
-"""With `STATE`, the files that `save_to_disk` writes into the folder of one split and of several splits."""
-
 WORKBOOK_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, zipfile.BadZipFile)
 """Errors that openpyxl raises for damaged workbooks."""
 
@@ -57,7 +51,7 @@ def choose_sheet(name: str | None) -> AbstractContextManager[None]:
 
 def describe_unused_sheet(name: str | None, paths: Iterable[Path | None]) -> str | None:
     """Return text on a sheet that was chosen although no file is a workbook, or None; folders may hold one."""
-    if name is None or any(_may_be_workbook(find_dataset(path)) for path in paths if path is not None):
+    if name is None or any(_may_be_workbook(path) for path in paths if path is not None):
         return None
     return f"sheet={name}: not used, as no file is an Excel workbook; leave it out"
 
@@ -96,39 +90,8 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
     return _convert_workbook(path, status.st_mtime_ns, status.st_size, get_option("sheet"), get_option("max-size"))
 
 
-def find_dataset(path: Path) -> Path:
-    """Return the first Arrow file of a folder of Hugging Face datasets, which represents it; other paths unchanged."""
-    try:
-        if not path.is_dir():
-            return path
-    except OSError:  # such as a name that is too long, which fails on opening
-        return path
-    if (path / DATASET_DICT).is_file():
-        splits = [inner.parent.name for inner in sorted(path.glob(f"*/{STATE}"))]
-        raise RefusedFileError(
-            f"{path}: is a folder of several splits ({', '.join(splits)}); give the folder of one: {path / splits[0]}"
-            if splits
-            else f"{path}: is a folder of several splits of Hugging Face datasets, which are missing; save it again"
-        )
-    files = _list_shards(path)
-    return files[0] if files else path
-
-
-def _list_shards(folder: Path) -> list[Path]:
-    """Return the Arrow files of a data set by its `state.json`, or none if there is no such file."""
-    try:
-        state = json.loads((folder / STATE).read_text("utf-8"))
-        files = [folder / file["filename"] for file in state["_data_files"]]
-    except (OSError, ValueError, KeyError, TypeError, MissingError):
-        return []
-    if state.get("_indices_data_files"):
-        remedy = "save it again with dataset.flatten_indices()"
-        raise RefusedFileError(f"the data set has a mapping of its rows; {remedy}", file=folder)
-    return files
-
-
 def read_arrow_table(path: Path) -> pa.Table:
-    """Return the table in a file of Parquet, Arrow or Feather, or in all files of its data set.
+    """Return the table in a file of Parquet or Arrow.
 
     Raises
     ------
@@ -137,26 +100,12 @@ def read_arrow_table(path: Path) -> pa.Table:
     """
     import pyarrow as pa
 
-    shards = _list_shards(path.parent)
-    if path not in shards:
-        return _read_arrow_file(path, path.stat().st_size)
-    stored = sum(shard.stat().st_size for shard in shards)
-    return pa.concat_tables([_read_arrow_file(shard, stored) for shard in shards])
-
-
-def _read_arrow_file(path: Path, stored: int) -> pa.Table:
-    import pyarrow as pa
-
-    content = pa.py_buffer(path.read_bytes())
+    content, stored = pa.py_buffer(path.read_bytes()), path.stat().st_size
     start = content[: len(ARROW_STARTS[0])].to_pybytes()
     kind = "a Parquet" if start.startswith(PARQUET) else "an Arrow"
     with _report_damage(path, kind):
         if start.startswith(PARQUET):
             return _read_parquet(path, content, stored)
-        if start.startswith(ARROW_STARTS[1]):
-            from pyarrow import feather
-
-            return _check_dictionaries(path, feather.read_table(pa.BufferReader(content)), stored)
         is_file = start == ARROW_STARTS[0]
         check_unpacked_size(path, sum(_iter_buffer_sizes(content[len(start) :] if is_file else content)), stored)
         open_arrow = pa.ipc.open_file if is_file else pa.ipc.open_stream

@@ -14,12 +14,14 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property, wraps
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import IO, Any, ParamSpec, TextIO, TypeVar, cast
 
 import numpy as np
 
@@ -28,6 +30,9 @@ from sigdask.formats.reading.converted import ARROW_STARTS, PARQUET, ZIP, conver
 from sigdask.interface import spell
 from sigdask.io.compression import check_unpacked_size, get_option, open_unpacked, set_variable
 from sigdask.io.text_files import build_encoding_error
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 GZIP, BOM = b"\x1f\x8b", codecs.BOM_UTF8
 UNPACK_REMEDY = "unpack it and give the files inside"
@@ -250,10 +255,87 @@ class _TrackedFile(io.FileIO):
         return bytes(content)
 
 
+_cache: ContextVar[dict[Hashable, Any] | None] = ContextVar("files at hand", default=None)
+
+
+@contextmanager
+def cache_files() -> Iterator[None]:
+    """Read the head and the table of each file only once inside the `with` block."""
+    with set_variable(_cache, {} if (outer := _cache.get()) is None else outer):
+        yield
+
+
+def cache_result(function: Callable[P, T]) -> Callable[P, T]:
+    """Call a function with the same arguments only once inside `cache_files`."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        if (cache := _cache.get()) is None:
+            return function(*args, **kwargs)
+        key = (function, *args)
+        if key not in cache:
+            cache[key] = function(*args, **kwargs)
+        return cast("T", cache[key])
+
+    return call
+
+
+@dataclass(frozen=True)
+class FileHead:
+    """The first 64 kB of a file, by which its format is detected; nothing if it cannot be read.
+
+    Attributes
+    ----------
+    start : bytes
+        The bytes, unpacked.
+    """
+
+    start: bytes
+
+    @property
+    def is_arrow(self) -> bool:
+        """Whether the first bytes are those of Parquet or Arrow."""
+        return self.start.startswith((PARQUET, *ARROW_STARTS))
+
+    @cached_property
+    def text(self) -> str:
+        """The text, in which other bytes than UTF-8 are replaced."""
+        return self.start.decode("utf-8-sig", errors="replace")
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the text begins like JSON."""
+        return self.text.lstrip().startswith(("{", "["))
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The complete lines; none if they are not UTF-8."""
+        end = max(self.start.rfind(b"\n"), self.start.rfind(b"\r")) + 1
+        try:
+            text = self.start[: len(self.start) if len(self.start) < HEAD else end].decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return []
+        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+    @cached_property
+    def filled_lines(self) -> list[str]:
+        """The complete lines that are not empty."""
+        return [line for line in self.lines if line.strip()]
+
+
+@cache_result
+def read_head(path: Path) -> FileHead:
+    """Return the beginning of a file, for the detection of its format."""
+    try:
+        with open_bytes(path) as stream:
+            return FileHead(stream.read(HEAD))
+    except InputError:
+        return FileHead(b"")
+
+
 def is_parquet(path: Path) -> bool:
-    """Return whether the first bytes of a file are those of Parquet, Arrow or Feather."""
-    with open_bytes(path) as stream:
-        return stream.read(START_BYTES).startswith((PARQUET, *ARROW_STARTS))
+    """Return whether the first bytes of a file are those of Parquet or Arrow."""
+    return read_head(path).is_arrow
 
 
 def read_content(path: Path) -> bytes:
@@ -276,21 +358,9 @@ def read_lines(path: Path) -> list[str]:
     return lines
 
 
-def read_head_lines(path: Path, *, whole: bool = False) -> list[str]:
-    """Return the first lines of a file, for format detection; none if it is not readable text.
-
-    With `whole`, there are also none if the file has further lines.
-    """
-    try:
-        with open_bytes(path) as stream:
-            start = stream.read(HEAD)
-        if whole and len(start) == HEAD:
-            return []
-        complete = start if len(start) < HEAD else start[: max(start.rfind(b"\n"), start.rfind(b"\r")) + 1]
-        text = complete.decode("utf-8-sig")
-    except (InputError, UnicodeDecodeError):
-        return []
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+def read_head_lines(path: Path) -> list[str]:
+    """Return the first lines of a file, for format detection; none if it is not readable text."""
+    return read_head(path).lines
 
 
 def count_filled(texts: Sequence[str]) -> int:

@@ -285,16 +285,12 @@ def is_json_lines(path: Path) -> bool:
 
 def is_json(path: Path) -> bool:
     """Return whether a file begins like JSON."""
-    return read_head(path).lstrip().startswith(("{", "["))
+    return files.read_head(path).is_json
 
 
 def read_head(path: Path) -> str:
     """Return the beginning of a file, for format detection; empty if it cannot be read."""
-    try:
-        with files.open_bytes(path) as stream:
-            return stream.read(files.HEAD).decode("utf-8-sig", errors="replace")
-    except InputError:
-        return ""
+    return files.read_head(path).text
 
 
 def find_id_keys(record: Mapping[str, Any], options: Options) -> tuple[str, ...]:
@@ -534,21 +530,25 @@ def read_first_record(path: Path, *, tables: bool = False) -> Record | None:
 
     Of a delimited table, where these are asked for, it is the header, with empty cells.
     """
-    try:
-        if files.is_parquet(path):
-            return next((location[1] for location in iter_records(path)), None)
+    head = files.read_head(path)
+    if head.is_arrow:
+        return next((record for _, record in iter_records(path)), None)
+    if not head.is_json:
+        return _read_header_record(head.text) if tables else None
+    if (record := _parse_first(head.text)) is None and len(head.start) == files.HEAD:
         with files.open_text(path) as text:
-            head = text.read(ROWS_HEAD).lstrip()
-    except InputError:
-        return None
-    if not head.startswith(("{", "[")):
-        return _read_header_record(head) if tables else None
-    start = len(head) - len(head.removeprefix("[").lstrip()) if head.startswith("[") else 0
+            record = _parse_first(text.read(ROWS_HEAD))
+    return record
+
+
+def _parse_first(text: str) -> Record | None:
+    """Return the object that a text of JSON, or its list, begins with; None if it is cut off."""
+    text = text.lstrip()
     try:
-        value, _ = json.JSONDecoder().raw_decode(head, start)
+        record, _ = json.JSONDecoder().raw_decode(text.removeprefix("[").lstrip() if text.startswith("[") else text)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return record if isinstance(record, dict) else None
 
 
 def find_field(record: Record, name: str, *containers: str) -> str | None:

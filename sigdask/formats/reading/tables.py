@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
@@ -32,7 +30,7 @@ from sigdask.formats.reading.declared import get_provided, read_declared
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import UNNAMED, name_role, resolve_roles
 from sigdask.interface import spell
-from sigdask.io.compression import get_option, set_variable
+from sigdask.io.compression import get_option
 from sigdask.text import format_list, suggest_name
 
 if TYPE_CHECKING:
@@ -221,18 +219,6 @@ class FileTable:
         )
 
 
-_tables: ContextVar[dict[tuple[Path, frozenset[str], str | None, str | None], FileTable] | None] = ContextVar(
-    "tables at hand", default=None
-)
-
-
-@contextmanager
-def cache_tables() -> Iterator[None]:
-    """Read each table only once inside the `with` block, for detection and for reading."""
-    with set_variable(_tables, {} if (outer := _tables.get()) is None else outer):
-        yield
-
-
 def describe_unknown_columns(ignored: Collection[str], known: Collection[str]) -> list[str]:
     """Return notes on columns to leave out that no file has."""
     return [
@@ -243,20 +229,16 @@ def describe_unknown_columns(ignored: Collection[str], known: Collection[str]) -
 
 
 def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> FileTable:
-    """Return the table in a file, from the cache inside `cache_tables`."""
+    """Return the table in a file."""
     if (provided := get_provided(path)) is not None:
         return cast("FileTable", provided)
     if (declared := read_declared(path)) is not None:
         return FileTable.from_arrow(path, declared, ignore)
-    cache, key = _tables.get(), (path, frozenset(ignore), decimal, get_option("sheet"))
-    if cache is None:
-        return read_table_file(path, ignore, decimal)
-    if key not in cache:
-        cache[key] = read_table_file(path, ignore, decimal)
-    return cache[key]
+    return _read_table_file(path, frozenset(ignore), decimal)
 
 
-def read_table_file(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> FileTable:
+@files.cache_result
+def _read_table_file(path: Path, ignore: Collection[str], decimal: str | None) -> FileTable:
     """Read a table of any kind: delimited text, JSON, Parquet, Arrow or a workbook.
 
     A file of one column is a list; its first line names the column if it is the name of a role.

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import open_bytes
+from sigdask.formats.reading import files
 from sigdask.formats.reading.json_records import Record, is_json, iter_records, list_key_paths, load_json, read_head
 from sigdask.io.compression import check_unpacked_size
 
@@ -142,9 +142,8 @@ ZIP_ERRORS = (
 
 def _is_inspect_zip(path: Path) -> bool:
     try:
-        with open_bytes(path) as stream:
-            if stream.read(4) != ZIP:
-                return path.suffix == ".eval"
+        if not files.read_head(path).start.startswith(ZIP):
+            return path.suffix == ".eval" and path.is_file()
         with zipfile.ZipFile(path) as packed:
             return any(name == "header.json" or name.startswith("_journal/") for name in packed.namelist())
     except (InputError, *ZIP_ERRORS):

@@ -20,6 +20,7 @@ from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError, explain_missing
+from sigdask.formats.reading import files
 from sigdask.formats.reading.files import get_stem, open_bytes, open_text
 from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.options import Options, Source
@@ -151,11 +152,7 @@ def _iter_tags(path: Path, content: str) -> Iterator[tuple[str, str, dict[str, s
 
 def is_xml(path: Path) -> bool:
     """Return whether a file is WMT XML, by its first element."""
-    try:
-        with open_bytes(path) as stream:
-            return ROOT.match(stream.read(65536).removeprefix(b"\xef\xbb\xbf")) is not None
-    except InputError:
-        return False
+    return ROOT.match(files.read_head(path).start.removeprefix(files.BOM)) is not None
 
 
 def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, suggested: tuple[str, ...]) -> Counts:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +15,13 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import check_filled, open_text
+from sigdask.formats.reading.files import check_filled, open_text, read_head
 from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.trec.layouts import SHOWN, apply_topic_policy, choose_system_name, is_finite
 from sigdask.interface import spell
 
 ALL = "all"
 N_HEAD_LINES = 200
-MAX_MESSAGE_CHARACTERS = 2**20
-"""Maximum characters of messages before the first score of a file to be detected."""
 SUGGESTED = ("map", "ndcg_cut_10", "ap")
 
 
@@ -143,11 +140,9 @@ def _has_measures(rows: Sequence[Sequence[str]], k: int) -> bool:
 
 def _read_head(path: Path) -> list[list[str]]:
     """Return the cells of the first lines with tabs, or of the first lines if no line has tabs."""
-    with open_text(path) as text:
-        lines = text.readlines(MAX_MESSAGE_CHARACTERS)
+    lines = read_head(path).filled_lines
     tabbed = [line for line in lines if "\t" in line]
-    head = list(islice(filter(str.strip, tabbed), N_HEAD_LINES))
-    return [_split_line(line, tabs=bool(head)) for line in head or islice(filter(str.strip, lines), N_HEAD_LINES)]
+    return [_split_line(line, tabs=bool(tabbed)) for line in (tabbed or lines)[:N_HEAD_LINES]]
 
 
 def _split_line(line: str, *, tabs: bool) -> list[str]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from sigdask import formats
 from sigdask.errors import InputError
 from sigdask.formats import Source
-from sigdask.formats.reading.converted import find_dataset
 from sigdask.formats.samples.files import are_one_system, list_logs
 from sigdask.io import as_path, find_common_folder, has_wildcards, is_present, match_pattern
 from sigdask.nightly.plan.errors import escape_text, format_value
@@ -49,7 +48,7 @@ def _check_existing(path: Path, text: str, *, folders: bool) -> Path:
     """Return the path of a text if it is as `resolve_existing` says."""
     try:
         is_file = path.is_file()
-        if not is_file and path.is_dir() and not folders and find_dataset(path) == path:
+        if not is_file and path.is_dir() and not folders:
             raise _build_error(text, f", which is a folder ({escape_text(path)}), expected a file; {_FOLDER_HINT}")
         if not is_file and not path.exists():
             raise _build_error(text, f": no such file ({escape_text(path)})")
