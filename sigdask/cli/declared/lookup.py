@@ -25,9 +25,13 @@ def list_(**options: Any) -> None:
 @click.command()
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]FILE...")
 @add_options(
-    *declare_options(options.ChoiceOptions, "metrics"), GOLD, *declare_options(options.SelectionOptions, "unit"), FORMAT,
-    *declare_options(options.ReadingOptions), *declare_options(options.ChoiceOptions, "by"),
-)  # fmt: skip
+    *declare_options(options.ChoiceOptions, "metrics"),
+    GOLD,
+    *declare_options(options.SelectionOptions, "unit"),
+    FORMAT,
+    *declare_options(options.ReadingOptions),
+    *declare_options(options.ChoiceOptions, "by"),
+)
 @run_by("sigdask.cli.read:read")
 def read(**options: Any) -> None:
     """Show how files are read: format, columns, systems and first items.
