@@ -6,195 +6,140 @@ means and no topics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import check_filled, open_text, read_head
-from sigdask.formats.reading.options import Options, Source, check_names
-from sigdask.formats.trec.layouts import SHOWN, apply_topic_policy, choose_system_name, is_finite
+from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head
+from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.trec.topics import apply_topic_policy
 from sigdask.interface import spell
+from sigdask.text import format_list
 
 ALL = "all"
-N_HEAD_LINES = 200
 SUGGESTED = ("map", "ndcg_cut_10", "ap")
+MEASURE = re.compile(
+    r"Z?(runid|topic_id|num_\w+|(gm_|inf|set_|relative_)*(map|ap|p|f|recall|bpref)|set[prf]|r|rr|mrr|recip_rank"
+    r"|r-?prec|iprec|n?dcg|rndcg|success|err|rbp|judged|utility|11pt_avg|relstring)([@_(].*)?",
+    re.IGNORECASE,
+)
+"""Pattern of the measures of trec_eval, ir_measures and TAR, by which their column is recognized."""
 
-
-Scores = Mapping[str, Mapping[str, float]]
-"""Numbers by measure, then topic."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedScores:
-    """The scores printed in one file, by measure and topic.
-
-    Attributes
-    ----------
-    tag : str or None
-        Name of the run, as the file states it.
-    topics : mapping of str to None
-        Topics, in the order of the file.
-    scores : mapping of str to mapping of str to float
-        Scores by measure, then by topic. Measures whose values are texts are left out.
-    messages : sequence of str
-        Lines without a score, the first with its path and line.
-    """
-
-    tag: str | None
-    topics: Mapping[str, None]
-    scores: Scores
-    messages: Sequence[str]
+Row = tuple[int, list[str]]
 
 
 def read_printed(sources: Sequence[Source], options: Options) -> Counts:
-    """Read one file per system; every measure becomes a column of scores."""
-    files = [read_scores(source.path, options) for source in sources]
-    names = [choose_system_name(source, file.tag) for source, file in zip(sources, files, strict=True)]
-    check_names(sources, names)
-    measures, warnings = _select_measures(sources, files)
-    topics = list(dict.fromkeys(topic for file in files for topic in file.topics))
-    has = np.array([[topic in file.topics for file in files] for topic in topics])  # (n_topics, n_systems)
+    """Read one file per system; every measure that all files have becomes a column of scores."""
+    messages: list[str] = []
+    files = [read_scores(source.path, options, messages) for source in sources]
+    names = list_system_names(sources)
+    measures = [measure for measure in files[0] if all(measure in file for file in files)]
+    others = list(dict.fromkeys(measure for file in files for measure in file if measure not in measures))
+    if not measures:
+        problem = f"no measure is in all files; this one has {format_list([*files[0]], 6)}"
+        raise InputError(problem, file=sources[0].path)
+    topics_by_file = [dict.fromkeys(topic for column in file.values() for topic in column) for file in files]
+    topics = list(dict.fromkeys(topic for file_topics in topics_by_file for topic in file_topics))
+    for source, file, file_topics in zip(sources, files, topics_by_file, strict=True):
+        for measure in measures:
+            if lacking := file_topics.keys() - file[measure]:
+                problem = f"topic {min(lacking)!r} has no line of {measure}, as other topics have"
+                raise InputError(problem, file=source.path)
+    has = np.array([[topic in file_topics for file_topics in topics_by_file] for topic in topics])
     present, gap_notes = apply_topic_policy(has, topics, names, options, "error")
-    fields: dict[str, NDArray[np.generic]] = {}
-    for measure in measures:
-        for source, file in zip(sources, files, strict=True):
-            missing = [t for t in topics if t in file.topics and t not in file.scores[measure]]
-            if missing:
-                raise InputError(
-                    f"topic {missing[0]!r} has no line of {measure}, as other topics have", file=source.path
-                )
-        columns = [[file.scores[measure].get(topic, 0.0) for topic in topics] for file in files]
-        fields[f"score[{measure}]"] = np.column_stack(columns)
-    notes = []
-    if messages := [message for file in files for message in file.messages]:
-        notes.append(f"lines that hold no score are left out: {len(messages)} (first {messages[0]})")
-    suggested = tuple(m for m in SUGGESTED if m in measures)
+    fields = {
+        f"score[{measure}]": np.array([[file[measure].get(topic, 0.0) for file in files] for topic in topics])
+        for measure in measures
+    }
+    notes = [f"lines that hold no score are left out: {len(messages)} (first {messages[0]})"] if messages else []
+    notes += [f"measures that not all files have are left out: {format_list(others, 3)}"] if others else []
     return Counts(
         systems=tuple(names),
         fields={**fields, "items": np.ones((len(topics), 1), np.int64)},
         n_items=len(topics),
         ids=tuple(topics),
         present=present,
-        suggested=suggested or (next((m for m in measures if not m.startswith("num_")), measures[0]),),
-        warnings=(*notes, *warnings, *gap_notes),
+        suggested=tuple(measure for measure in SUGGESTED if measure in measures) or (measures[0],),
+        warnings=(*notes, *gap_notes),
     )
 
 
-def read_scores(path: Path, options: Options) -> PrintedScores:
-    """Read the scores printed in one file.
+def read_scores(path: Path, options: Options, messages: list[str]) -> dict[str, dict[str, float]]:
+    """Read the scores printed in one file, by measure and topic. Measures whose values are texts are left out.
 
     Raises
     ------
     InputError
         The number of columns is wrong, a topic occurs twice, a value is not a number, or the file has only summaries.
     """
-    rows, messages = _read_rows(path)
-    t = _find_topic_column(path, [cells for _, cells in rows], options)
-    tag, lines = None, dict[tuple[str, str], int]()
-    texts: dict[str, dict[str, str]] = {}
+    rows = _split_rows(list(enumerate_lines(path)), messages, str(path))
+    check_filled(path, rows)
+    m = _find_measures(path, rows[0][1], options)
+    values: dict[str, dict[str, str]] = {}
     for number, cells in rows:
-        topic, measure, text = cells[t], cells[1 - t], cells[2]
-        if (first := lines.setdefault((measure, topic), number)) != number:
-            problem = f"{measure} of topic {topic} is on line {first} already"
+        if len(cells) != 3 or not all(cells):
+            expected = "measure, topic and value as trec_eval -q prints them"
+            raise InputError(file=path, line=number, found=f"{' | '.join(cells)[:60]!r}", expected=expected)
+        measure, topic, value = cells[m], cells[1 - m], cells[2]
+        column = values.setdefault(measure, {})
+        if topic in column:
+            problem = f"{measure} of topic {topic} is there already"
             raise InputError(problem, file=path, line=number, remedy="give one file per system")
-        if topic.lower() != ALL:
-            texts.setdefault(measure, {})[topic] = text
-        elif measure == "runid":
-            tag = text
-    # measures such as trec_eval's relstring are texts
-    numeric = {m: column for m, column in texts.items() if any(map(is_finite, column.values()))}
-    for measure, column in numeric.items():
-        for topic in (topic for topic, text in column.items() if not is_finite(text)):
-            problem = f"{measure} of topic {topic} is {column[topic]!r}, expected a number"
-            raise InputError(problem, file=path, line=lines[measure, topic])
-    if not numeric:
+        column[topic] = value
+    scores: dict[str, dict[str, float]] = {}
+    for measure, column in values.items():
+        by_topic = {topic: value for topic, value in column.items() if topic.lower() != ALL}
+        texts = {topic: value for topic, value in by_topic.items() if not _is_finite(value)}
+        if len(texts) == len(by_topic):  # such as trec_eval's relstring
+            continue
+        for topic, value in texts.items():
+            raise InputError(f"{measure} of topic {topic} is {value!r}, expected a number", file=path)
+        scores[measure] = {topic: float(value) for topic, value in by_topic.items()}
+    if not scores:
         raise InputError("has only averages, no scores of topics; print these with trec_eval -q", file=path)
-    scores = {m: {topic: float(text) for topic, text in column.items()} for m, column in numeric.items()}
-    topics = dict.fromkeys(topic for column in scores.values() for topic in column)
-    return PrintedScores(tag, topics, scores, messages)
+    return scores
 
 
 def is_printed(path: Path) -> bool:
-    """Return whether the first lines have three cells, a topic, a measure and a number, with measures that recur."""
-    head = _read_head(path)
-    if len(head) < 2 or any(len(cells) != 3 for cells in head) or len({(c[0], c[1]) for c in head}) < len(head):
+    """Return whether the first lines have three cells, and the first one has a measure by its name and a value."""
+    rows = [cells for _, cells in _split_rows(list(enumerate(read_head(path).lines)), [], "")[:5]]
+    if len(rows) < 2 or any(len(cells) != 3 for cells in rows):
         return False
-    numeric = [is_finite(cells[2]) for cells in head]
-    is_first = numeric[0] or head[0][0] == "runid" or head[0][2] in head[0][:2]  # a header has no number
-    return is_first and 2 * sum(numeric) >= len(head) and any(_has_measures(head, k) for k in (0, 1))
+    has_value = _is_finite(rows[0][2]) or rows[0][2] in rows[0][:2] or "runid" in rows[0]  # unlike a header
+    return has_value and sum(map(_is_measure, rows[0][:2])) == 1
 
 
-def _has_measures(rows: Sequence[Sequence[str]], k: int) -> bool:
-    """Return whether a column holds names, no numbers, and the second topic has only names that the first one has."""
-    names: dict[str, set[str]] = {}
-    for row in rows:
-        names.setdefault(row[1 - k], set()).add(row[k])
-    first, second = [*names.values(), set[str]()][:2]
-    return second <= first and not any(is_finite(row[k]) for row in rows)
+def _is_measure(cell: str) -> bool:
+    return MEASURE.fullmatch(cell) is not None
 
 
-def _read_head(path: Path) -> list[list[str]]:
-    """Return the cells of the first lines with tabs, or of the first lines if no line has tabs."""
-    lines = read_head(path).filled_lines
-    tabbed = [line for line in lines if "\t" in line]
-    return [_split_line(line, tabs=bool(tabbed)) for line in (tabbed or lines)[:N_HEAD_LINES]]
+def _is_finite(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
 
 
-def _split_line(line: str, *, tabs: bool) -> list[str]:
-    return [cell.strip() for cell in line.split("\t")] if tabs else line.split()
+def _split_rows(lines: Sequence[tuple[int, str]], messages: list[str], path: str) -> list[Row]:
+    """Return the cells of lines of scores with their numbers; if scores have tabs, other lines are messages."""
+    lines = [(number, line) for number, line in lines if line.strip()]
+    if not any("\t" in line for _, line in lines):
+        return [(number, line.split()) for number, line in lines]
+    messages += [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in lines if "\t" not in line]
+    return [(number, [cell.strip() for cell in line.split("\t")]) for number, line in lines if "\t" in line]
 
 
-def _read_rows(path: Path) -> tuple[list[tuple[int, list[str]]], list[str]]:
-    """Return the lines of scores with their numbers, and messages: if scores have tabs, lines without tabs."""
-    with open_text(path) as text:
-        lines = [(number, line) for number, line in enumerate(text, start=1) if line.strip()]
-    check_filled(path, lines)
-    has_tabs = any("\t" in line for _, line in lines)
-    rows = [(number, _split_line(line, tabs=has_tabs)) for number, line in lines if "\t" in line or not has_tabs]
-    for number, cells in rows:
-        if len(cells) != 3 or not all(cells):
-            raise InputError(
-                file=path,
-                line=number,
-                found=f"{' | '.join(cells)[:60]!r}",
-                expected="measure, topic and value as trec_eval -q prints them",
-            )
-    messages = [(number, line) for number, line in lines if has_tabs and "\t" not in line]
-    return rows, [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in messages]
-
-
-def _find_topic_column(path: Path, rows: Sequence[Sequence[str]], options: Options) -> int:
-    """Return which of the first two columns holds topics: the option's, the one with "all", or beside the measures.
-
-    Raises
-    ------
-    InputError
-        Both columns may hold topics.
-    """
+def _find_measures(path: Path, cells: Sequence[str], options: Options) -> int:
+    """Return which of the first two columns holds measures: by the option, or by the measure in the first line."""
     if (column := options.own.get("topics")) is not None:
-        return int(column) - 1
-    for k in (1, 0):
-        if any(row[k].lower() == ALL for row in rows):
-            return k
-    columns = [1 - k for k in (0, 1) if _has_measures(rows, k)]
+        return 2 - int(column)
+    columns = [k for k in (0, 1) if _is_measure(cells[k])] if len(cells) == 3 else [0]
     if len(columns) == 1:
         return columns[0]
-    ways = [f"{spell('format', f'trec:topics={k + 1}')} (such as {rows[0][k]!r})" for k in (0, 1)]
-    raise InputError(
-        "its first or its second column may hold the topics", file=path, remedy=f"choose {' or '.join(ways)}"
-    )
-
-
-def _select_measures(sources: Sequence[Source], files: Sequence[PrintedScores]) -> tuple[list[str], list[str]]:
-    """Return the measures that all files have, and a warning about others."""
-    measures = [m for m in files[0].scores if all(m in file.scores for file in files)]
-    others = list(dict.fromkeys(m for file in files for m in file.scores if m not in measures))
-    if not measures:
-        raise InputError(f"no measure is in all files; this one has {', '.join(others[:6])}", file=sources[0].path)
-    examples = ", ".join(others[:SHOWN]) + (", ..." if len(others) > SHOWN else "")
-    return measures, [f"measures that not all files have are left out: {examples}"] if others else []
+    ways = " or ".join(f"{spell('format', f'trec:topics={k + 1}')} (such as {cells[k]!r})" for k in (0, 1))
+    raise InputError("its first or its second column may hold the topics", file=path, remedy=f"choose {ways}")

@@ -1,5 +1,8 @@
 """Runs and relevance judgements of TREC, read and ranked as in trec_eval.
 
+Runs have the six columns of TREC, or topic, document and a rank or score. Judgements have the four columns of TREC, or
+BEIR's topic, document and relevance.
+
 Documents are ranked by descending score, and ties by descending document id, as in trec_eval. Scores are compared in
 single precision, as trec_eval stores them. If the rank column gives an order with another average precision, as it does
 if scores are coarse or are distances, the run is refused until the option `order` says which order holds.
@@ -9,8 +12,9 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +24,26 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
+from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head
 from sigdask.formats.reading.options import Options, Source, check_names
-from sigdask.formats.trec import layouts
+from sigdask.formats.trec.topics import apply_topic_policy
 from sigdask.interface import spell
 from sigdask.text import format_count, format_list
 
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]
+
+RUN_COLUMNS = "topic Q0 document rank score tag (or topic document score)"
+QRELS_COLUMNS = "topic iteration document relevance (or topic document relevance)"
+RUN_WIDTH, QRELS_WIDTH, SHORT_WIDTH = 6, 4, 3
+RUN_LINE = re.compile(r"\S+\s+(Q0|0)\s+\S+\s+-?\d+\s+[-+]?[\d.]+([eE][-+]?\d+)?\s+\S.*")
+"""Pattern of a line of a run, by which files are recognized."""
+
+HEADER_NAMES = frozenset({"score", "rank", "relevance", "rel"})
+"""Names of the last column in the first line of short runs and of judgements."""
+
+MAX_DIFFERENCE = 0.01
+"""Difference in mean average precision between the orders by score and by rank up to which a run is ranked by score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,72 +54,36 @@ class TrecRun:
     ----------
     tag : str
         Name of the run, as the file states it.
-    topics : int
+    n_topics : int
         Number of its topics, judged or not.
     rankings : mapping of str to tuple of str
         Documents of each judged topic, best first.
     difference : float
         Difference between its average precision by scores and by ranks.
-    orders : tuple of str
-        What documents can be ordered by: "score", "rank".
     """
 
     tag: str
-    topics: int
+    n_topics: int
     rankings: Mapping[str, Ranking]
     difference: float = 0.0
-    orders: tuple[str, ...] = ()
 
 
-MAX_DIFFERENCE = 0.01
-"""Difference in mean average precision between the orders by score and by rank up to which a run is ranked by score."""
+def is_run(path: Path) -> bool:
+    """Return whether the first lines are those of a run with six columns."""
+    lines = [line for line in read_head(path).filled_lines if not line.startswith("#")][:5]
+    return bool(lines) and all(map(RUN_LINE.fullmatch, lines))
 
 
 def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
     """Read runs; items are the topics of the judgements."""
     judgements = read_qrels(gold)
-    order = options.own.get("order")
-    orders = set[str]()
     topics = list(judgements)
-    documents = {document: document for judged in judgements.values() for document in judged}
-    names: list[str] = []
-    outputs: list[list[Ranking]] = []
-    warnings: list[str] = []
-    unjudged: list[str] = []
-    differences: dict[str, float] = {}
-    for source in sources:
-        run = read_run(source.path, judgements, documents, order)
-        orders.update(run.orders)
-        if not run.rankings:
-            raise InputError(
-                f"none of its {run.topics} topics is judged in {gold} (which has "
-                f"{', '.join(topics[: layouts.SHOWN])}, ...). Give the judgements of the same topics with "
-                f"{spell('gold')}",
-                file=source.path,
-            )
-        if all(judgements[topic].keys().isdisjoint(ranking) for topic, ranking in run.rankings.items()):
-            warnings.append(f"{source.path}: no document is judged in {gold}; are its ids those of the judgements?")
-        differences[source.path.name] = run.difference
-        if n_unjudged := run.topics - len(run.rankings):
-            unjudged.append(f"{n_unjudged} of the {run.topics} topics of {source.path}")
-        names.append(layouts.choose_system_name(source, run.tag))
-        outputs.append([run.rankings.get(topic, ()) for topic in topics])
-    if differing := [name for name, difference in differences.items() if round(difference, 4)]:
-        warnings.append(
-            ScopeNote(
-                f"ranks of {format_list(differing, 3)} order documents otherwise than scores (AP differs by up to "
-                f"{max(differences.values()):.4f}): scores count, and ties go by document id, as in trec_eval; "
-                f"{spell('format', 'trec:order=rank')} takes the ranks"
-            )
-        )
-    if order is not None and order not in orders:
-        remedy = f"leave out the option order={order}"
-        raise InputError(f"no run has a column of {order}s", file=sources[0].path, remedy=remedy)
-    if unjudged:
-        warnings.append(f"topics without judgements in {gold} are left out, as in trec_eval: {format_list(unjudged)}")
+    runs = [read_run(source.path, judgements, options.own.get("order")) for source in sources]
+    names = [choose_system_name(source, run.tag) for source, run in zip(sources, runs, strict=True)]
     check_names(sources, names)
-    has = np.array([[bool(ranking) for ranking in column] for column in outputs]).T  # (n_topics, n_systems)
-    present, gap_notes = layouts.apply_topic_policy(has, topics, names, options, "zero")
+    notes = _describe_runs([source.path for source in sources], runs, gold, judgements)
+    has = np.array([[topic in run.rankings for run in runs] for topic in topics])
+    present, gap_notes = apply_topic_policy(has, topics, names, options, "zero")
     ones = np.ones((len(topics), 1), np.int64)
     return Counts(
         systems=tuple(names),
@@ -111,42 +92,107 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
         ids=tuple(topics),
         present=present,
         outputs=Outputs(
-            tuple(to_object_array(column) for column in outputs),
+            tuple(to_object_array([run.rankings.get(topic, ()) for topic in topics]) for run in runs),
             to_object_array(list(judgements.values())),
         ),
         suggested=("AP", "nDCG@10"),
-        warnings=(*warnings, *gap_notes),
+        warnings=(*notes, *gap_notes),
     )
+
+
+def choose_system_name(source: Source, tag: str) -> str:
+    """Return the given name, the tag if the file is called ANYTHING.TAG as at NIST, or the file's name.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> (choose_system_name(Source(Path("runs/input.MU03rob01.gz")), "MU03rob01"),
+    ...  choose_system_name(Source(Path("bm25.run")), "x"))
+    ('MU03rob01', 'bm25')
+    """
+    if source.name is None and tag and source.path.name.removesuffix(".gz").endswith(f".{tag}"):
+        return tag
+    return source.system
+
+
+def _describe_runs(paths: Sequence[Path], runs: Sequence[TrecRun], gold: Path, judgements: Judgements) -> list[str]:
+    """Return notes on documents and topics without judgements, and on ranks; raise if no topic is judged."""
+    notes: list[str] = []
+    unjudged: list[str] = []
+    for path, run in zip(paths, runs, strict=True):
+        if not run.rankings:
+            raise InputError(
+                f"none of its {run.n_topics} topics is judged in {gold} (which has {format_list([*judgements], 3)})",
+                file=path,
+                remedy=f"give the judgements of the same topics with {spell('gold')}",
+            )
+        if all(judgements[topic].keys().isdisjoint(ranking) for topic, ranking in run.rankings.items()):
+            notes.append(f"{path}: no document is judged in {gold}; are its ids those of the judgements?")
+        if n_unjudged := run.n_topics - len(run.rankings):
+            unjudged.append(f"{n_unjudged} of the {run.n_topics} topics of {path}")
+    if differing := [path.name for path, run in zip(paths, runs, strict=True) if round(run.difference, 4)]:
+        notes.append(
+            ScopeNote(
+                f"ranks of {format_list(differing, 3)} order documents otherwise than scores (AP differs by up to "
+                f"{max(run.difference for run in runs):.4f}): scores count, and ties go by document id, as in "
+                f"trec_eval; {spell('format', 'trec:order=rank')} takes the ranks"
+            )
+        )
+    if unjudged:
+        notes.append(f"topics without judgements in {gold} are left out, as in trec_eval: {format_list(unjudged)}")
+    return notes
+
+
+def iter_rows(path: Path, width: int, columns: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and words of each row, without a header; all have `width` columns, or all have three.
+
+    Raises
+    ------
+    InputError
+        A row has another number of columns, or there is no row.
+    """
+    first_width = 0
+    for number, line in enumerate_lines(path):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        n_columns = min(len(words), RUN_WIDTH)  # trec_eval skips what follows the tag of a run
+        if not first_width and n_columns < RUN_WIDTH and words[-1].lower() in HEADER_NAMES:
+            continue
+        first_width = first_width or n_columns
+        if n_columns != first_width or n_columns not in {width, SHORT_WIDTH}:
+            raise InputError(
+                file=path,
+                line=number,
+                found=f"{len(words)} columns",
+                expected=f"{columns}; give runs as systems, and judgements with {spell('gold')}",
+            )
+        yield number, words
+    check_filled(path, first_width)
 
 
 def read_qrels(path: Path) -> Judgements:
     """Read the relevance of each judged document of each topic."""
     judgements: Judgements = {}
-    file = layouts.detect_qrels_layout(path)
-    document_column, value_column = file.document, file.value
-    for location, words in file.iter_rows():
-        topic, document = words[0], words[document_column]
+    for number, words in iter_rows(path, QRELS_WIDTH, QRELS_COLUMNS):
+        topic, document, text = words[0], words[-2], words[-1]
         judged = judgements.setdefault(topic, {})
         if document in judged:
-            raise InputError(
-                f"{layouts.format_location(path, location)}: document {document!r} of topic {topic!r} has a "
-                "judgement already",
-                remedy="remove one of them",
-            )
-        judged[document] = _parse_relevance(file, location, words[value_column])
+            raise InputError(f"document {document!r} of topic {topic!r} is judged twice", file=path, line=number)
+        if not (relevance := _parse_number(text)).is_integer():
+            raise InputError(file=path, line=number, found=f"relevance {text!r}", expected="a whole number")
+        judged[document] = int(relevance)
     if not any(value > 0 for judged in judgements.values() for value in judged.values()):
-        n = sum(map(len, judgements.values()))
+        n = format_count(sum(map(len, judgements.values())), "judgement")
         raise InputError(
-            f"none of its {format_count(n, 'judgement')} is above 0, so that no document is relevant",
+            f"none of its {n} is above 0, so that no document is relevant",
             file=path,
             remedy=f"check the judgements of {spell('gold')}",
         )
     return judgements
 
 
-def read_run(
-    path: Path, judgements: Mapping[str, Mapping[str, int]], documents: dict[str, str], order: str | None = None
-) -> TrecRun:
+def read_run(path: Path, judgements: Mapping[str, Mapping[str, int]], order: str | None = None) -> TrecRun:
     """Read one run.
 
     Parameters
@@ -154,9 +200,7 @@ def read_run(
     path : Path
         The file.
     judgements : mapping
-        Judgements by topic. Only topics with judgements are read.
-    documents : dict of str to str
-        One copy of each document id, shared by runs. New ids are added.
+        Judgements by topic. Only topics with judgements are kept.
     order : {"score", "rank"}, optional
         What orders the documents. None is the score, unless ranks give another average precision.
 
@@ -165,66 +209,67 @@ def read_run(
     InputError
         A row is damaged, a document occurs twice, or scores and ranks contradict each other.
     """
-    file = layouts.detect_run_layout(path, order)
-    columns = [file.columns.index(name) for name in ("score", "rank") if name in file.columns]
-    entries: dict[str, tuple[list[str], list[array[float]]]] = {}
-    words: Sequence[str] = ()
-    n_columns = len(columns)
-    for location, words in file.iter_rows():
-        topic, document = words[0], words[file.document]
-        if (entry := entries.get(topic)) is None:
-            entry = entries[topic] = ([], [array("d") for _ in columns])
-        entry[0].append(documents.setdefault(document, document))
-        for k in range(n_columns):
-            entry[1][k].append(_parse_number(file, location, words, columns[k]))
-    orders: dict[str, dict[str, Ranking]] = {}
-    for topic in filter(judgements.__contains__, entries):
-        ranked, numbers = entries[topic]
-        if len(set(ranked)) < len(ranked):
-            raise _duplicate_error(file, topic)
-        for k, values in zip(columns, numbers, strict=True):
-            sort = _sort_by_score if file.columns[k] == "score" else _sort_by_rank
-            orders.setdefault(file.columns[k], {})[topic] = sort(ranked, values)
-    tag = words[layouts.RUN.index("tag")] if file.columns == layouts.RUN else ""
-    rankings = orders.get(order or "score") or next(iter(orders.values()), {})
-    if without := [topic for topic, ranking in rankings.items() if not ranking]:
-        remedy = f"choose {spell('format', 'trec:order=score')}"
-        raise InputError(f"ranks of topic {without[0]!r} are equal, or no numbers", file=path, remedy=remedy)
-    difference = 0.0 if order else _compare_orders(path, orders, judgements)
-    return TrecRun(tag, len(entries), rankings, difference, tuple(file.columns[k] for k in columns))
+    entries: dict[str, tuple[dict[str, None], array[float], array[float]]] = {}
+    words: list[str] = []
+    for number, words in iter_rows(path, RUN_WIDTH, RUN_COLUMNS):
+        is_short = len(words) == SHORT_WIDTH
+        if is_short and order is None:
+            ways = " or ".join(spell("format", f"trec:order={name}") for name in ("score", "rank"))
+            raise InputError("the third of three columns may be a score or a rank", file=path, remedy=f"choose {ways}")
+        documents, scores, ranks = entries.setdefault(words[0], ({}, array("d"), array("d")))
+        score, rank = (_parse_number(words[k]) for k in ((2, 2) if is_short else (4, 3)))
+        if math.isnan(score):
+            raise InputError(file=path, line=number, found=f"{words[2 if is_short else 4]!r}", expected="a number")
+        if (document := sys.intern(words[1 if is_short else 2])) in documents:
+            problem = f"topic {words[0]!r} has document {document!r} already; a topic ranks each document once"
+            raise InputError(problem, file=path, line=number)
+        documents[document] = None
+        scores.append(score)
+        ranks.append(rank)
+    judged = {topic: entry for topic, entry in entries.items() if topic in judgements}
+    for topic, (_, _, ranks) in judged.items():
+        if order == "rank" and not _are_distinct(ranks):
+            remedy = f"choose {spell('format', 'trec:order=score')}"
+            raise InputError(f"ranks of topic {topic!r} are equal, or no numbers", file=path, remedy=remedy)
+    rankings = {topic: _sort_documents(*entry, by_rank=order == "rank") for topic, entry in judged.items()}
+    difference = 0.0
+    if order is None and all(_are_distinct(ranks) for _, _, ranks in judged.values()):
+        by_rank = {topic: _sort_documents(*entry, by_rank=True) for topic, entry in judged.items()}
+        difference = _compare_orders(path, rankings, by_rank, judgements)
+    return TrecRun(words[5] if len(words) >= RUN_WIDTH else "", len(entries), rankings, difference)
 
 
-def _sort_by_score(documents: Sequence[str], scores: array[float]) -> Ranking:
+def _sort_documents(documents: Iterable[str], scores: array[float], ranks: array[float], *, by_rank: bool) -> Ranking:
+    """Return documents by rising rank, or by falling score and document id."""
     with np.errstate(over="ignore"):
         single = np.array(scores).astype(np.float32).tolist()
-    return tuple(document for _, document in sorted(zip(single, documents, strict=True), reverse=True))
+    pairs = sorted(zip(ranks, documents, strict=True)) if by_rank else sorted(zip(single, documents, strict=True))[::-1]
+    return tuple(document for _, document in pairs)
 
 
-def _sort_by_rank(documents: Sequence[str], ranks: array[float]) -> Ranking:
-    """Return documents by rising rank; none if ranks are equal or missing, which give no order."""
-    if len({*ranks}) < len(ranks) or math.isnan(sum(ranks)):
-        return ()
-    return tuple(document for _, document in sorted(zip(ranks, documents, strict=True)))
+def _are_distinct(ranks: array[float]) -> bool:
+    return len({*ranks}) == len(ranks) and not math.isnan(sum(ranks))
 
 
 def _compare_orders(
-    path: Path, orders: Mapping[str, Mapping[str, Ranking]], judgements: Mapping[str, Mapping[str, int]]
+    path: Path,
+    by_score: Mapping[str, Ranking],
+    by_rank: Mapping[str, Ranking],
+    judgements: Mapping[str, Mapping[str, int]],
 ) -> float:
     """Return how far average precision by ranks is from that by scores; raise an error if it is far."""
-    if len(orders) < 2 or not all(orders["rank"].values()):
-        return 0.0
-    by_score, by_rank = (
+    scores = [
         math.fsum(_compute_average_precision(ranking, judgements[topic]) for topic, ranking in rankings.items())
-        / len(rankings)
-        for rankings in (orders["score"], orders["rank"])
-    )
-    if abs(by_score - by_rank) > MAX_DIFFERENCE:
+        / max(len(rankings), 1)
+        for rankings in (by_score, by_rank)
+    ]
+    if abs(scores[0] - scores[1]) > MAX_DIFFERENCE:
         ways = (
-            f"by score, and ties by document id, AP is {by_score:.4f} ({spell('format', 'trec:order=score')}, as in "
-            f"trec_eval); by rank it is {by_rank:.4f} ({spell('format', 'trec:order=rank')})"
+            f"by score, and ties by document id, AP is {scores[0]:.4f} ({spell('format', 'trec:order=score')}, as in "
+            f"trec_eval); by rank it is {scores[1]:.4f} ({spell('format', 'trec:order=rank')})"
         )
         raise InputError("scores and ranks order its documents differently", file=path, remedy=f"choose one: {ways}")
-    return abs(by_score - by_rank)
+    return abs(scores[0] - scores[1])
 
 
 def _compute_average_precision(ranking: Ranking, judged: Mapping[str, int]) -> float:
@@ -233,44 +278,10 @@ def _compute_average_precision(ranking: Ranking, judged: Mapping[str, int]) -> f
     return math.fsum(k / place for k, place in enumerate(places, start=1)) / max(n_relevant, 1)
 
 
-def _duplicate_error(file: layouts.TrecFile, topic: str) -> InputError:
-    """Read the file again to find a document that a topic has twice, and return the error."""
-    locations: dict[str, layouts.RowLocation] = {}
-    for location, words in file.iter_rows():
-        if words[0] == topic:
-            if (document := words[file.document]) in locations:
-                has_line = isinstance(location, int)
-                earlier = f"is on line {locations[document]} already" if has_line else "stands twice"
-                where = layouts.format_location(file.path, location)
-                problem = f"document {document!r} of topic {topic!r} {earlier}"
-                return InputError(f"{where}: {problem}; a topic ranks each document once")
-            locations[document] = location
-    return InputError(f"topic {topic!r} has a document twice", file=file.path)
-
-
-def _parse_number(file: layouts.TrecFile, location: layouts.RowLocation, words: Sequence[str], column: int) -> float:
-    """Return a score or rank; ranks beside scores may be missing (nan)."""
+def _parse_number(text: str) -> float:
+    """Return a finite number, or NaN for other texts."""
     try:
-        number = float(words[column])
+        number = float(text)
     except ValueError:
-        number = math.nan
-    kind = file.columns[column]
-    if not math.isfinite(number) and (kind == "score" or file.is_by_rank):
-        raise InputError(
-            f"{layouts.format_location(file.path, location)}: {kind} {words[column]!r} is not a finite number; columns "
-            f"are {' '.join(file.columns)}"
-        )
-    return number
-
-
-def _parse_relevance(file: layouts.TrecFile, location: layouts.RowLocation, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    if re.fullmatch(r"-?\d+\.0*", text):
-        return int(float(text))
-    raise InputError(
-        f"{layouts.format_location(file.path, location)}: relevance {text!r} is not an integer; columns are "
-        f"{' '.join(file.columns)}"
-    )
+        return math.nan
+    return number if math.isfinite(number) else math.nan
