@@ -2,7 +2,6 @@
 
 from sigdask.nightly.gate import evidence
 from sigdask.nightly.gate.judge import judge_rules as of_table
-from sigdask.nightly.run import gate
 from sigdask.report.presentable import Results
 from sigdask.results.from_records import results_to_table
 
@@ -18,7 +17,3 @@ def judge(rules, results, *args, **options):
 
 def gather(counts, results, *args, **options):
     return evidence.gather_evidence(counts, get_table(results), *args, **options)
-
-
-def judge_plan(plan, results, **options):
-    return gate.judge_plan(plan, get_table(results), **options)

@@ -1,105 +1,106 @@
 """A good plan that has every key, and how to write it as TOML."""
 
-import copy
 import datetime as dt
 import json
 import math
+import tomllib
+
+GOOD_PLAN = """
+name = "nightly"
+metrics = ["mean"]
+pairs = { baseline = "base" }
+alternative = "two-sided"
+method = "auto"
+trials = 5000
+seed = 1
+alpha = 0.05
+second_run = true
+adjust = "holm"
+cluster = "none"
+workers = 1
+store = "night.sqlite"
+
+[[test_set]]
+name = "one"
+systems = "runs/{system}.csv"
+format = "auto"
+unit = "topic"
+by = "kind"
+missing = "error"
+columns = { item = "item" }
+ignore = ["remark"]
+align = "id"
+metrics = ["mean"]
+pairs = [["new", "base"]]
+alternative = "less"
+method = "randomization"
+trials = 4096
+
+[[test_set]]
+name = "two"
+systems = { base = "labels/base.csv", new = "labels/new.csv" }
+gold = "labels/gold.csv"
+format = "labels"
+columns = { item = "id", gold = "gold", prediction = "label" }
+map = { P = ["R"] }
+metrics = ["accuracy", "macro-f1"]
+
+[[test_set]]
+name = "three"
+systems = ["long.csv"]
+format = "long"
+columns = { system = "run", score = "value" }
+missing = "pairwise"
+
+[[test_set]]
+name = "four"
+systems = { base = "text/base.txt", new = "text/new.txt" }
+format = "segments"
+gold = "text/gold.txt"
+references = ["text/gold2.txt"]
+documents = "text/documents.txt"
+unit = "document"
+metrics = ["chrF"]
+
+[[rankings]]
+name = "pairs"
+candidates = "pairs.tsv"
+columns = { gold = "true", item = "verb+noun" }
+positive = ["yes"]
+measures = ["t", "rank"]
+smaller = ["rank"]
+ignore = ["remark"]
+partial = false
+format = "table:decimal=."
+n = [1, 2]
+pairs = [["t", "rank"]]
+ties = "random"
+trials = 100
+confidence = 0.9
+samples = 3
+sample_size = 2
+
+[report]
+json = "night-{date}.json"
+text = "night.txt"
+
+[gate]
+runs_per_year = 250
+junit = "gate.xml"
+json = "gate.json"
+command = ["true"]
+webhook = "https://127.0.0.1/hook"
+when = "failed"
+timeout = 5
+rules = [
+    { rule = "not-worse", alpha = 0.01, baseline = "base", test_sets = ["one"] },
+    { rule = "non-inferior", margin = 0.5, alpha = 0.05, metrics = ["mean"], baseline = "base" },
+]
+"""
 
 
 def build_good_plan():
-    return {
-        "name": "nightly",
-        "metrics": ["mean"],
-        "pairs": {"baseline": "base"},
-        "alternative": "two-sided",
-        "method": "auto",
-        "trials": 5000,
-        "seed": 1,
-        "alpha": 0.05,
-        "second_run": True,
-        "adjust": "holm",
-        "cluster": "none",
-        "workers": 1,
-        "store": "night.sqlite",
-        "test_set": [
-            {
-                "name": "one",
-                "systems": "runs/{system}.csv",
-                "format": "auto",
-                "unit": "topic",
-                "by": "kind",
-                "missing": "error",
-                "columns": {"item": "item"},
-                "ignore": ["remark"],
-                "align": "id",
-                "metrics": ["mean"],
-                "pairs": [["new", "base"]],
-                "alternative": "less",
-                "method": "randomization",
-                "trials": 4096,
-            },
-            {
-                "name": "two",
-                "systems": {"base": "labels/base.csv", "new": "labels/new.csv"},
-                "gold": "labels/gold.csv",
-                "format": "labels",
-                "columns": {"item": "id", "gold": "gold", "prediction": "label"},
-                "map": {"P": ["R"]},
-                "metrics": ["accuracy", "macro-f1"],
-            },
-            {
-                "name": "three",
-                "systems": ["long.csv"],
-                "format": "long",
-                "columns": {"system": "run", "score": "value"},
-                "missing": "pairwise",
-            },
-            {
-                "name": "four",
-                "systems": {"base": "text/base.txt", "new": "text/new.txt"},
-                "format": "segments",
-                "gold": "text/gold.txt",
-                "references": ["text/gold2.txt"],
-                "documents": "text/documents.txt",
-                "unit": "document",
-                "metrics": ["chrF"],
-            },
-        ],
-        "rankings": [
-            {
-                "name": "pairs",
-                "candidates": "pairs.tsv",
-                "columns": {"gold": "true", "item": "verb+noun"},
-                "positive": ["yes"],
-                "measures": ["t", "rank"],
-                "smaller": ["rank"],
-                "ignore": ["remark"],
-                "partial": False,
-                "format": "table:decimal=.",
-                "n": [1, 2],
-                "pairs": [["t", "rank"]],
-                "ties": "random",
-                "trials": 100,
-                "confidence": 0.9,
-                "samples": 3,
-                "sample_size": 2,
-            }
-        ],
-        "report": {"json": "night-{date}.json", "text": "night.txt"},
-        "gate": {
-            "runs_per_year": 250,
-            "junit": "gate.xml",
-            "json": "gate.json",
-            "command": ["true"],
-            "webhook": "https://127.0.0.1/hook",
-            "when": "failed",
-            "timeout": 5,
-            "rules": [
-                {"rule": "not-worse", "alpha": 0.01, "baseline": "base", "test_sets": ["one"]},
-                {"rule": "non-inferior", "margin": 0.5, "alpha": 0.05, "metrics": ["mean"], "baseline": "base"},
-            ],
-        },
-    }
+    return tomllib.loads(GOOD_PLAN)
 
 
 def write_plan_inputs(folder):
@@ -146,22 +147,14 @@ def format_plan(plan):
     return "".join(f"{json.dumps(key)} = {format_toml(value)}\n" for key, value in plan.items())
 
 
-def change_key(path, value):
-    """Return the good plan with another value at one path."""
-    plan = copy.deepcopy(build_good_plan())
-    inner = plan
+def change_key(path, value=None):
+    """Return the good plan with another value at one path, or without its key."""
+    plan = inner = build_good_plan()
     for part in path[:-1]:
         inner = inner[part]
     inner[path[-1]] = value
-    return plan
-
-
-def remove_key(path):
-    plan = copy.deepcopy(build_good_plan())
-    inner = plan
-    for part in path[:-1]:
-        inner = inner[part]
-    del inner[path[-1]]
+    if value is None:
+        del inner[path[-1]]
     return plan
 
 

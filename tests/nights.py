@@ -8,8 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+from click.testing import CliRunner
 from sqlalchemy import text
 
+from sigdask.cli import commands
 from sigdask.nightly.store import open_for_reading
 
 SELECT_TALLIES = (
@@ -61,6 +63,25 @@ def write_slow_plan(folder, *, trials=2000, settings=""):
             f'[[test_set]]\nname = "slow"\nsystems = "slow.csv"\nmetrics = ["slow_metric:slowly"]\ntrials = {trials}\n'
         )
     return plan
+
+
+def write_effects(path, effects, seed=3):
+    """Write a table of scores of `base` and of systems that are better by these effects."""
+    rng = np.random.default_rng(seed)
+    base = rng.standard_normal(60).round(3)
+    columns = {name: (base + effect + 0.3 * rng.standard_normal(60)).round(3) for name, effect in effects.items()}
+    names = ['"' + name.replace('"', '""') + '"' for name in ("base", *columns)]
+    rows = zip(base.tolist(), *(column.tolist() for column in columns.values()), strict=True)
+    path.write_text("\n".join([",".join(names), *(",".join(map(str, row)) for row in rows)]) + "\n")
+
+
+def run_plan_here(folder, *options):
+    """Run plan.toml of a folder by the command in this process; return its exit status and output."""
+    arguments = ["run", str(folder / "plan.toml"), "--cluster", "none", *map(str, options)]
+    result = CliRunner().invoke(commands, arguments, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return result.return_value, result.output
 
 
 def read_tallies(store):

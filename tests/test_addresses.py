@@ -1,43 +1,8 @@
 """Tests of importing the user's own modules, in this process and in local workers."""
 
-import importlib
-
-import numpy as np
 import pytest
 
-from sigdask.execution.clusters import connect
-from sigdask.execution.run import count_jobs
 from sigdask.io import addresses
-from sigdask.metrics.base import BlackBox
-from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.slabs import Job
-
-MODULE = """
-class Sum:
-    def __init__(self, scale):
-        self.scale = scale
-
-    def __call__(self, outputs, gold):
-        from {helper} import weight  # imported when it is called
-
-        return self.scale * weight * float(sum(outputs))
-
-
-def score(outputs, gold):
-    return Sum(1.0)(outputs, gold)
-"""
-
-
-def write_modules(folder, name):
-    """Write a module, and the one that it imports in another folder."""
-    for folder_name, module, text in (
-        ("own", name, MODULE.format(helper=f"{name}_helper")),
-        ("beside", f"{name}_helper", "weight = 2.0\n"),
-    ):
-        (folder / folder_name).mkdir()
-        (folder / folder_name / f"{module}.py").write_text(text)
-        addresses.add_folder(folder / folder_name)
-    importlib.invalidate_caches()
 
 
 def test_modules_of_the_current_folder_are_found_and_local_workers_are_told_of_it(tmp_path, monkeypatch):
@@ -75,18 +40,3 @@ def test_a_folder_is_the_one_it_was_when_the_program_goes_elsewhere(tmp_path, mo
     addresses.add_folder("mine")
     monkeypatch.chdir("/")
     assert addresses.load_object("stays_found:number", "metric") == 7
-
-
-@pytest.mark.slow
-def test_local_workers_find_modules_where_the_driver_does_however_late_it_learnt_of_them(tmp_path):
-    a, b = np.arange(12, dtype=object), np.arange(12, dtype=object)[::-1] % 5
-    with connect("local", workers=1) as cluster:
-        write_modules(tmp_path, "own_of_driver")
-        user_module = importlib.import_module("own_of_driver")
-        for function in (user_module.score, user_module.Sum(3.0)):  # by its name, and an object of its class
-            panel = OutputsPanel((1, 2), BlackBox("own", function), a, b, None, np.arange(12), 12)
-            jobs = [Job(panel, 100)]
-            local_counts, cluster_counts = (
-                count_jobs(jobs, cluster=name_of_cluster)[0].counts.tolist() for name_of_cluster in ("none", cluster)
-            )
-            assert local_counts == cluster_counts

@@ -17,14 +17,6 @@ def get_row(case, n_items, rule, rows=ROWS):
     return row
 
 
-def test_p_is_that_of_scipys_binomial_test():
-    wins, losses = np.array([0, 3, 5, 14, 2]), np.array([14, 9, 5, 0, 3])
-    expected = [stats.binomtest(int(k), int(n), 0.5).pvalue for k, n in zip(losses, wins + losses, strict=True)]
-    p_values = gate_year.compute_p_values(wins, losses)
-    assert p_values[losses > wins] == pytest.approx(np.array(expected)[losses > wins], rel=1e-12)
-    assert (p_values[losses <= wins] == 1).all()
-
-
 @pytest.mark.parametrize("row", [row for row in ROWS if row["case"] == "fresh items"], ids=str)
 def test_the_kept_false_alarms_are_those_of_scipys_distributions(row):
     """Of n items a tenth differ, each won or lost with probability 1/2: binomial sums without simulation."""

@@ -38,12 +38,6 @@ def test_units_and_differences_answer_each_other():
     assert result.at_wanted.power < 0.8 if result.needed.value > 62 else result.at_wanted.power > 0.7
 
 
-@pytest.mark.parametrize("cluster", ["threads", pytest.param("local", marks=pytest.mark.slow)])
-def test_the_same_answers_in_any_partition(cluster):
-    expected = sigdask.power(TWO, difference=0.04, cluster="none", samples=300)
-    assert sigdask.power(TWO, difference=0.04, cluster=cluster, workers=2, samples=300) == expected
-
-
 def test_another_pair_changes_no_answer():
     three_systems = sigdask.power(SCORES, difference=0.04, samples=300)
     assert three_systems[0] == sigdask.power(TWO, difference=0.04, samples=300)[0]

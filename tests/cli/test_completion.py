@@ -23,10 +23,10 @@ def list_completions(*words, cwd):
         printf '%s\\n' "${COMPREPLY[@]}"
     """
     path = f"{SIGDASK.parent}{os.pathsep}{os.environ['PATH']}"
+    command = [BASH, "-c", script, "bash", *words]
     result = subprocess.run(
-        [BASH, "-c", script, "bash", *words], cwd=cwd, env=os.environ | {"PATH": path}, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
+        command, cwd=cwd, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=True
+    )
     assert "internal error" not in result.stderr
     return result.stdout.split()
 
@@ -49,9 +49,8 @@ def test_every_file_that_a_command_takes_is_left_to_the_shell():
     from sigdask.cli import commands
     from sigdask.cli.declared.options import FILE_METAVARS, File
 
-    params = [
-        p for command in commands.commands.values() for p in command.params if FILE_METAVARS.search(p.metavar or "")
-    ]
+    every = [p for command in commands.commands.values() for p in command.params]
+    params = [p for p in every if FILE_METAVARS.search(p.metavar or "")]
     assert {p.name for p in params} >= {"systems", "gold", "json_file", "plan"}
     for p in params:
         assert isinstance(p.type, (File, click.Path)), (p.name, p.metavar)

@@ -11,7 +11,6 @@ from sigdask.api import compare_all, compare_opened, rankings
 from sigdask.cli import commands
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats import read
 from sigdask.report import plots
 from sigdask.report.plots.results import FigureSpec, build_file_names, write_figures
 
@@ -30,18 +29,9 @@ def results(counts):
 
 @pytest.fixture
 def scores(tmp_path, counts):
-    return write_scores(counts, 5, tmp_path)
-
-
-def write_scores(counts, n_systems, folder):
-    rows = counts.field("score")[:, :n_systems].tolist()
-    lines = [counts.systems[:n_systems], *(map(str, row) for row in rows)]
-    (folder / "scores.csv").write_text("\n".join(map(",".join, lines)) + "\n")
-    return folder / "scores.csv"
-
-
-def store_results(scores, folder):
-    assert call_sigdask("compare", scores, "--trials", 99, "-q", "-o", "r.json", cwd=folder).returncode == 0
+    lines = [counts.systems, *(map(str, row) for row in counts.field("score").tolist())]
+    (tmp_path / "scores.csv").write_text("\n".join(map(",".join, lines)) + "\n")
+    return tmp_path / "scores.csv"
 
 
 def run_command(*arguments):
@@ -107,9 +97,7 @@ def test_a_forest_is_of_the_results(results):
 def test_a_forest_of_many_is_of_the_best_system(counts):
     rng = np.random.default_rng(4)
     many_systems = Counts.from_scores({f"s{k}": (rng.random(30) + k / 40).round(2) for k in range(17)})
-    many_results = compare_all(
-        many_systems, metrics=["mean"], trials=99, second_run=False, adjust="none", interval="none"
-    )
+    many_results = compare_all(many_systems, trials=99, second_run=False, adjust="none", interval="none")
     best = many_results.rankings()[0].systems[0].system
     [axes, _] = many_results.plot_forest().axes
     names = [label.get_text() for label in axes.get_yticklabels()]
@@ -175,15 +163,8 @@ def test_names_of_files_are_safe_stable_and_different():
     def build_figure(*parts):
         return FigureSpec("forest", parts, lambda: None)
 
-    names = build_file_names(
-        [
-            build_figure("news", "F1"),
-            build_figure("../../etc", "F1"),
-            build_figure("NEWS", "f1"),
-            build_figure("x" * 300, "é"),
-            build_figure("x" * 301, "é"),
-        ]
-    )
+    parts = [("news", "F1"), ("../../etc", "F1"), ("NEWS", "f1"), ("x" * 300, "é"), ("x" * 301, "é")]
+    names = build_file_names([build_figure(*both) for both in parts])
     assert names[1].startswith("forest-.._.._etc-F1-")
     assert len({name.lower() for name in names}) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9_.+=@-]{1,200}", name) for name in names)
@@ -202,7 +183,7 @@ def test_more_figures_than_are_drawn_are_counted(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_kinds_width_font_and_dpi_of_figures_are_chosen(scores, tmp_path):
     options = ("--figure-kinds", "forest,cd", "--figure-width", "84mm", "--font", "DejaVu Serif", "--dpi", 100)
-    store_results(scores, tmp_path)
+    assert call_sigdask("compare", scores, "--trials", 99, "-q", "-o", "r.json", cwd=tmp_path).returncode == 0
     result = call_sigdask("show", "r.json", "--figures", "figs", "--figure-format", "png,svg", *options, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     names = {"forest-mean.png", "forest-mean.svg", "critical-difference-mean.png", "critical-difference-mean.svg"}
@@ -210,28 +191,3 @@ def test_kinds_width_font_and_dpi_of_figures_are_chosen(scores, tmp_path):
     header = (tmp_path / "figs" / "forest-mean.png").read_bytes()[16:20]  # the width, as PNG has it (RFC 2083)
     assert abs(int.from_bytes(header, "big") - 100 * 84 / 25.4) <= 1
     assert "DejaVu Serif" in (tmp_path / "figs" / "forest-mean.svg").read_text()
-
-
-@pytest.mark.slow
-def test_python_writes_the_same_figures_as_the_command_line(counts, tmp_path):
-    scores = write_scores(counts, 2, tmp_path)
-    options = ("--figure-kinds", "forest", "--figure-width", "3.3in", "--font", "DejaVu Serif")
-    store_results(scores, tmp_path)
-    called = call_sigdask(
-        "show", "r.json", "--figures", "figs", "--figure-format", "svg,png", "--dpi", 100, *options, cwd=tmp_path
-    )
-    assert called.returncode == 0, called.stderr
-    results, details = compare_opened([read(scores)], trials=99)
-    style = {"figure_width": "3.3in", "font": "DejaVu Serif"}
-    written = results.write_figures(
-        tmp_path / "own",
-        formats=["svg", "png"],
-        details=details,
-        dpi=100,
-        figure_kinds="forest,null,differences",
-        **style,
-    )
-    expected = {path.name: path.read_bytes() for path in (tmp_path / "figs").iterdir()}
-    own = {path.name: path.read_bytes() for path in written}
-    assert {name: data for name, data in own.items() if name.startswith("forest")} == expected
-    assert {name.partition("-")[0] for name in own} == {"forest", "null", "differences"}

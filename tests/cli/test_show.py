@@ -65,17 +65,6 @@ def test_results_of_a_plan_are_shown(folder):
     assert (shown.returncode, "a" in shown.stdout) == (0, True), shown.stderr
 
 
-def test_loaded_results_are_those_written(tmp_path):
-    results = sigdask.compare_all({"new": [4, 5, 4, 3], "old": [1, 1, 2, 3], "base": [1, 2, 2, 1]}, adjust="holm")
-    results.write(tmp_path / "r.json")
-    assert load_results(tmp_path / "r.json") == results
-
-
-def test_the_schema_is_printed(folder):
-    schema = json.loads(call_sigdask("show", "--schema", cwd=folder).stdout)
-    assert "p_value" in schema["$defs"]["result"]["properties"]
-
-
 def test_what_holds_no_results_is_refused(folder, tmp_path):
     altered = json.loads(sigdask.compare_all({"a": [1, 2, 3], "b": [3, 3, 1]}, method="randomization").to_json())
     altered["results"][0]["n_extreme"] = 1
@@ -86,15 +75,25 @@ def test_what_holds_no_results_is_refused(folder, tmp_path):
         "keys.json": '{"results": [{"a": "x"}]}',
         "rankings.json": '{"kind": "rankings"}',
         "power.json": '{"power": [{}]}',
+        "verdict.json": '{"results": [{"checks": [{"verdict": "x"}]}]}',
+        "number.json": '{"results": [{"notes": [], "n_items": "3"}]}',
+        "infinite.json": '{"results": [{"difference": 1e999}]}',
+        "large.json": f'{{"results": [{{"n_trials": {2**63}}}]}}',
+        "alpha.json": '{"results": [], "alpha": 1}',
+        "deep.json": '{"a":' * 100_000,
+        "twice.json": '{"results": [{"a": "x", "a": "y"}]}',
+        "version.json": '{"schema_version": 2, "results": []}',
         "altered.json": json.dumps(altered),
         "table.csv": (folder / "many.csv").read_text(),
     }
     for name, text in broken.items():
         if text is not None:
             (tmp_path / name).write_text(text)
-        result = call_sigdask("show", name, cwd=tmp_path)
-        assert (result.returncode, result.stdout) == (2, ""), name
-        assert name in result.stderr
+        for arguments in (["show", name], ["cite", name], ["reproduce", name, folder / "many.csv"]):
+            result = call_sigdask(*arguments, cwd=tmp_path)
+            assert result.returncode == (1 if arguments[:2] == ["reproduce", "altered.json"] else 2), arguments
+            assert name in result.stderr or result.returncode == 1
+            assert "Traceback" not in result.stderr
         with pytest.raises(InputError):
             load_results(tmp_path / name)
 

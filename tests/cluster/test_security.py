@@ -17,7 +17,6 @@ from sigdask.errors import InputError
 from sigdask.execution.clusters import connect, parse_description
 
 SIGDASK = str(Path(sys.executable).parent / "sigdask")
-LOOPBACK = {"127.0.0.1", "::1"}
 
 
 @pytest.fixture(scope="module")

@@ -80,3 +80,20 @@ def test_jobs_that_never_start_end_in_an_error_that_says_why(slurm):
         connect(build_description(wait=3, options={"cores": 9})),
     ):
         pass
+
+
+def test_a_slurm_cluster_of_ones_own_is_used_and_left_running(slurm, exact):
+    from dask_jobqueue import SLURMCluster
+
+    jobs, want = exact
+    with SLURMCluster(
+        cores=1, processes=1, memory="1GB", worker_extra_args=["--host", "127.0.0.1"],
+        scheduler_options={"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"},
+    ) as cluster:  # fmt: skip
+        cluster.scale(jobs=2)
+        assert counted(jobs, cluster=cluster) == want
+        assert cluster.status.name == "running"
+        assert len(slurm.jobs()) == 2
+        with cluster.get_client() as client:
+            assert counted(jobs, cluster=client) == want
+            assert counted(jobs, cluster="current") == want

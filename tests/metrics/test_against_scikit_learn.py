@@ -12,7 +12,6 @@ from sigdask.api import compare
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric
 
-GOLD = sorted("ABC")
 SCORES = {
     "accuracy": sk.accuracy_score,
     "mcc": sk.matthews_corrcoef,

@@ -94,21 +94,6 @@ def test_a_users_metric_of_counts_counts_as_the_built_in_one(yeh):
     assert user_result.score_a == built_in.score_a
 
 
-@pytest.mark.slow
-def test_a_black_box_counts_as_the_vectorised_metric():
-    gold, a, b = np.random.default_rng(3).choice(list("AB"), (3, 40)).tolist()
-
-    def share_right(outputs, right):
-        return sum(o == r for o, r in zip(outputs, right, strict=True)) / len(right)
-
-    box = compare(
-        a, b, gold=gold, metric=sigdask.metric(share_right, of="outputs"), method="randomization", trials=3000
-    )
-    fast = compare(a, b, gold=gold, metric="accuracy", method="randomization", trials=3000)
-    assert box.n_extreme == fast.n_extreme
-    assert box.score_a == fast.score_a
-
-
 def test_a_black_box_that_fails_or_returns_nan_is_the_users_error():
     def fails(outputs, gold):
         return outputs["x"]

@@ -9,17 +9,8 @@ import pytest
 from builders import build_panels
 from command import call_sigdask
 from scipy import stats
+from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
-from sklearn.metrics import (
-    average_precision_score,
-    brier_score_loss,
-    log_loss,
-    mean_absolute_error,
-    mean_squared_error,
-    r2_score,
-    roc_auc_score,
-    root_mean_squared_error,
-)
 
 import sigdask
 from sigdask.counts import Counts
@@ -34,10 +25,10 @@ from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits
 
 ORACLES = {
-    "MAE": mean_absolute_error,
-    "MSE": mean_squared_error,
-    "RMSE": root_mean_squared_error,
-    "R2": r2_score,
+    "MAE": sk.mean_absolute_error,
+    "MSE": sk.mean_squared_error,
+    "RMSE": sk.root_mean_squared_error,
+    "R2": sk.r2_score,
     "pearson": lambda gold, x: stats.pearsonr(gold, x)[0],
     "spearman": lambda gold, x: stats.spearmanr(gold, x)[0],
     "kendall": lambda gold, x: stats.kendalltau(gold, x)[0],
@@ -53,10 +44,10 @@ def _compute_calibration_error(gold, x, n_bins):
 
 
 BINARY_ORACLES = {
-    "AUC": roc_auc_score,
-    "average-precision": average_precision_score,
-    "brier": brier_score_loss,
-    "log-loss": log_loss,
+    "AUC": sk.roc_auc_score,
+    "average-precision": sk.average_precision_score,
+    "brier": sk.brier_score_loss,
+    "log-loss": sk.log_loss,
     "ECE": lambda gold, x: _compute_calibration_error(gold, x, 15),
     "ECE:bins=4": lambda gold, x: _compute_calibration_error(gold, x, 4),
 }
@@ -126,7 +117,7 @@ def _rescale(metric, values):
 
 
 @pytest.mark.parametrize("metric", [*RANKS, "pearson", "ECE"])
-@pytest.mark.parametrize("digits", [1, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("digits", [1, 15])
 @pytest.mark.slow
 def test_trials_count_what_a_library_scores_after_the_same_swaps_in_any_partition(metric, digits):
     gold, a, b = _draw_columns(metric, 80, digits=digits)
@@ -174,9 +165,8 @@ def test_the_scale_of_a_system_changes_no_p_of_the_command(tmp_path):
         rows = [f"{g:g},{float(x)!r},{float(y)!r}" for g, x, y in zip(gold, column, b, strict=True)]
         (tmp_path / "t.csv").write_text("\n".join(["gold,a,b", *rows]))
         metrics = [word for metric in ("pearson", *RANKS) for word in ("-m", metric)]
-        printed = call_sigdask(
-            "compare", "t.csv", *metrics, "--trials", 500, "--interval", "none", "--json", "-", cwd=tmp_path
-        )
+        options = ("--trials", 500, "--interval", "none", "--json", "-")
+        printed = call_sigdask("compare", "t.csv", *metrics, *options, cwd=tmp_path)
         assert printed.returncode == 0, printed.stderr
         found.append([(r["metric"], r["p_value"], r["n_extreme"]) for r in json.loads(printed.stdout)["results"]])
     assert len(found[0]) == 5

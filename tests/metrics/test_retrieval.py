@@ -131,11 +131,7 @@ def test_without_the_library_the_extra_is_named(counts, monkeypatch):
 
 def test_relevance_below_0_is_not_relevant_and_for_bpref_not_judged(files, tmp_path):
     lines = [line.split() for line in (files / "qrels").read_text().splitlines()]
-    for name, change in {
-        "below": {"0": "-2"},
-        "zero": {},
-        "dropped": {"0": None},
-    }.items():
+    for name, change in {"below": {"0": "-2"}, "zero": {}, "dropped": {"0": None}}.items():
         changed_lines = [(*words[:3], change.get(words[3], words[3])) for words in lines]
         (tmp_path / name).write_text("".join(" ".join(w) + "\n" for w in changed_lines if w[3] is not None))
     below, zero, dropped = (read(files / "x", files / "y", gold=tmp_path / n) for n in ("below", "zero", "dropped"))

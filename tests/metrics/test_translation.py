@@ -99,26 +99,6 @@ def test_ter_is_better_when_lower(counts):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_wmt24_has_its_official_scores(shared_data):
-    folder = shared_data / "mt_wmt24_en-de"
-    official = json.loads((folder / "reference_scores.json").read_text())["scores"]
-    names = ("Aya23", "CycleL", "CycleL2", "Occiglot")
-    options = Options(documents=folder / "en-de.docs")
-    counts = read(*(folder / "systems" / f"{n}.txt" for n in names), gold=folder / "en-de.refA.txt", options=options)
-    assert counts.n_items == 997
-    assert "canary" in counts.warnings[0]
-    for r in compare_all(counts, metrics=["BLEU", "chrF"], unit="document", trials=500):
-        key = {"BLEU": "BLEU", "chrF": "chrF2"}[r.metric]
-        for system, score in ((r.a, r.score_a), (r.b, r.score_b)):
-            assert round(score, 6) == official[system]["refA"][key]
-        if {r.a, r.b} == {"CycleL", "CycleL2"}:
-            assert r.p_value == 1.0
-        else:
-            assert r.n_units == 170
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("key", ["refA", "refB", "multi_ref"])
 def test_every_system_of_wmt24_has_its_official_scores(shared_data, key):
     folder = shared_data / "mt_wmt24_en-de"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sigdask.api import compare, compare_all
+from sigdask.api import compare
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import black_box, find_metric
@@ -15,27 +15,6 @@ from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.statistics.bounds import clopper_pearson, estimate_trials_to_decide
-
-# STATISTICS section 2: exact enumeration of 35 x 53 cells in Fractions
-ONE_SIDED = {"recall": 9.756279177963734e-05, "f1": 0.014775685752788524, "precision": 0.019994289562099043}
-DIFFERENCES = {"recall": 22 / 103, "f1": 862 / 7029, "precision": -542 / 3705}
-
-
-def is_within_error(n_extreme, n_trials, p, sigmas=5):
-    return abs(n_extreme - n_trials * p) <= sigmas * np.sqrt(n_trials * p * (1 - p))
-
-
-@pytest.mark.parametrize("metric", ONE_SIDED)
-def test_yehs_example_one_and_two_sided(yeh, metric):
-    side = "greater" if DIFFERENCES[metric] > 0 else "less"
-    for alternative, p in ((side, ONE_SIDED[metric]), ("two-sided", 2 * ONE_SIDED[metric])):
-        [r] = compare_all(yeh, metrics=[metric], alternative=alternative)
-        assert r.difference == pytest.approx(DIFFERENCES[metric], rel=1e-12)
-        assert r.n_trials == 2**20
-        assert is_within_error(r.n_extreme, r.n_trials, p)
-        assert is_within_error(r.second_run.n_extreme, r.n_trials, p)
-        assert r.p_value == pytest.approx(p, rel=1e-12)
-        assert not r.disagreements()
 
 
 def test_identical_systems_have_p_1_sampled_and_enumerated():
@@ -50,18 +29,12 @@ def test_identical_systems_have_p_1_sampled_and_enumerated():
 def test_swapping_a_and_b_mirrors_everything():
     gold, a, b = build_rng(6).choice(list("ABC"), (3, 90)).tolist()
     for metric in ("accuracy", "macro-f1", "f1[A]", "mcc"):
-        original = {
-            s: compare(a, b, gold=gold, metric=metric, alternative=s, trials=2000)
-            for s in ("greater", "less", "two-sided")
-        }
-        swapped = {
-            s: compare(b, a, gold=gold, metric=metric, alternative=s, trials=2000)
-            for s in ("greater", "less", "two-sided")
-        }
-        assert original["greater"].n_extreme == swapped["less"].n_extreme
-        assert original["less"].n_extreme == swapped["greater"].n_extreme
-        assert original["two-sided"].n_extreme == swapped["two-sided"].n_extreme
-        assert original["greater"].difference == -swapped["greater"].difference
+        for side, mirror in (("greater", "less"), ("less", "greater"), ("two-sided", "two-sided")):
+            original = compare(a, b, gold=gold, metric=metric, alternative=side, trials=2000)
+            swapped = compare(b, a, gold=gold, metric=metric, alternative=mirror, trials=2000)
+            assert original.n_extreme == swapped.n_extreme
+            assert original.second_run.n_extreme == swapped.second_run.n_extreme
+            assert original.difference == -swapped.difference
 
 
 @pytest.mark.parametrize(("k", "n", "low", "high"), [

@@ -4,9 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from command import call_sigdask
-from nights import write_plan
-from terminals import run_in_terminal
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -81,42 +78,3 @@ def test_notes_that_warn_are_selected():
         few_units = compare_all({"a": [*range(n)], "b": [2] * n}, interval="none")
         assert [note.kind for note in few_units.notes] == ["few-units"]
         assert [note.kind for note in select_warnings(few_units)] == kinds
-
-
-def write_table(tmp_path, n_systems, n_items=12):
-    rng = np.random.default_rng(3)
-    names = [f"system-{k}" for k in range(n_systems)]
-    rows = [",".join(f"{x:.2f}" for x in row) for row in rng.normal(size=(n_items, n_systems))]
-    (tmp_path / "scores.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
-
-
-@pytest.mark.parametrize("columns", [pytest.param(40, marks=pytest.mark.slow), 80, 200])
-def test_no_line_of_many_systems_is_wider_than_the_terminal(tmp_path, columns):
-    write_table(tmp_path, 9)
-    command = ("compare", "scores.csv", "--trials", "99", "--cluster", "none", "-v")
-    if columns == 40:  # where least fits: with the bar, which only a terminal gets
-        terminal = run_in_terminal(*command, columns=columns, cwd=tmp_path)
-        status, written = terminal.status, terminal.written
-    else:
-        called = call_sigdask(*command, columns=columns, cwd=tmp_path)
-        status, written = called.returncode, called.stdout
-    assert status == 0
-    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written))
-    assert "ranking by mean" in " ".join(" ".join(lines).split())
-    assert max(map(len, lines)) <= columns
-
-
-@pytest.mark.slow
-def test_a_failed_gate_is_the_first_thing_that_a_run_says(tmp_path):
-    plan = write_plan(tmp_path, sets=2, systems=3, trials=999, settings='pairs = { baseline = "s2" }')
-    plan.write_text(plan.read_text() + '[gate]\nrules = [{ rule = "non-inferior", margin = 0.01, alpha = 0.01 }]\n')
-    terminal = run_in_terminal("run", "night.toml", "--cluster", "none", "-q", columns=120, cwd=tmp_path)
-    assert terminal.status == 1
-    lines = [line for line in terminal.screen if line and not line.startswith("sigdask: ")]
-    assert lines[0].startswith("gate: FAILED: s0 against s2 by mean on set0; s1 against s2 by mean on set0; ")
-    assert next(line for line in lines if "FAILED  " in line).startswith("  FAILED  non-inferior (margin=0.01")
-    report = call_sigdask("report", "night.toml", columns=120, cwd=tmp_path).stdout.splitlines()
-    assert report[:2] == ["gate: FAILED", "  FAILED  non-inferior (margin=0.01), level 0.01"]
-    assert report[2].startswith("      ! s0 is not shown non-inferior to s2 within 0.01 by mean on set0: -0.205, p = ")
-    find_positions(terminal.text, "gate: FAILED", "plan night, run 1 of ", "== set0 ==", "== set1 ==")
-    assert terminal.text.count("systems is significantly better than s2 on mean") == 2  # once for each test set

@@ -9,6 +9,7 @@ import pytest
 from browser import find_violations
 from builders import build_rng
 from click.testing import CliRunner
+from conftest import YEH
 
 from sigdask.api import compare_opened
 from sigdask.cli import commands
@@ -67,26 +68,19 @@ def test_texts_travel_once_and_nothing_of_them_ends_a_script():
     assert any(HOSTILE in entry for entry in data["texts"])
 
 
-def test_nothing_is_opened_where_no_page_is_asked_for(monkeypatch, yeh_file):
+def test_nothing_is_opened_where_no_page_is_asked_for(monkeypatch):
     monkeypatch.setattr("sigdask.analysis.details.compute_details", lambda *_: pytest.fail("opened"))
-    result = CliRunner().invoke(commands, ["compare", str(yeh_file), "-m", "recall", "--trials", "99", "--json", "-"])
+    result = CliRunner().invoke(commands, ["compare", str(YEH), "-m", "recall", "--trials", "99", "--json", "-"])
     assert result.exit_code == 0, result.output
 
 
-@pytest.fixture
-def yeh_file():
-    from conftest import YEH
-
-    return YEH
-
-
-def test_the_page_of_a_command_says_how_it_is_made_again_and_of_what(tmp_path, yeh_file):
+def test_the_page_of_a_command_says_how_it_is_made_again_and_of_what(tmp_path):
     file = tmp_path / "a page.html"
-    words = ["compare", str(yeh_file), "-m", "f1", "--trials", "99", "-o", str(file)]
+    words = ["compare", str(YEH), "-m", "f1", "--trials", "99", "-o", str(file)]
     assert CliRunner().invoke(commands, words).exit_code == 0
     text = file.read_text()
-    assert f"sigdask compare {yeh_file} -m f1 --trials 99 -o &#39;{file}&#39;" in text
-    assert re.search(rf"[0-9a-f]{{16}}  {re.escape(str(yeh_file))}", text)
+    assert f"sigdask compare {YEH} -m f1 --trials 99 -o &#39;{file}&#39;" in text
+    assert re.search(rf"[0-9a-f]{{16}}  {re.escape(str(YEH))}", text)
     assert "<dt>numpy</dt>" in text
 
 

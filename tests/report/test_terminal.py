@@ -96,3 +96,15 @@ def test_a_narrow_terminal_leaves_out_columns_before_it_writes_rows_as_lines():
     assert "unadjusted" not in narrow.split("in a wider terminal: ")[0]
     assert "unadjusted p" in narrow.split("in a wider terminal: ")[1]
     assert "in a wider terminal: " not in wide
+
+
+def test_intervals_have_a_column_and_an_interval_that_nothing_bounds_says_so():
+    """Of 3 units no two-sided p is below 1/4: no difference is rejected at 0.05."""
+    rng = np.random.default_rng(0)
+    scores = {f"s{k}": rng.normal(0, 1, 30).round(2) for k in range(6)}
+    many, without = (compare_all(scores, trials=99, resamples=99, interval=kind) for kind in ("auto", "none"))
+    assert len(re.findall(r"^s\d .* \[-?\d\.\d+, -?\d\.\d+\] ", render(many, everything=True), re.MULTILINE)) == 15
+    assert "95 % interval" not in render(without, everything=True) + render_page({"": without}, title="t")
+    few = render(compare_all({"a": [1, 2, 3], "b": [1, 2, 4]}, metrics=["mean"]), verbose=True)
+    assert "95 % interval without bound (the test inverted by item)" in few
+    assert "inf" not in few

@@ -1,6 +1,7 @@
 """Tests that printed numbers never flatter, against Fractions, and printed names hold no commands."""
 
 import json
+import logging
 import math
 from fractions import Fraction
 
@@ -8,9 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from sigdask.cli.streams import JsonLines
 from sigdask.statistics.bounds import clopper_pearson
 from sigdask.statistics.rounding import format_limits, format_lower_limit, format_p, format_p_equals, format_upper_limit
-from sigdask.text import escape_json, make_printable
+from sigdask.text import escape_json, format_duration, make_printable
 
 P_VALUES = st.floats(1e-12, 1.0)
 LEVELS = st.sampled_from([0.05, 0.01, 0.001, 0.1, 0.05 / 3, 0.01 / 7])
@@ -62,3 +64,17 @@ def test_commands_are_replaced_in_texts_and_escaped_in_json(text):
     escaped = escape_json(json.dumps({"name": text}, ensure_ascii=False))
     assert escaped.isprintable()
     assert json.loads(escaped) == {"name": text}
+
+
+def test_a_line_of_the_log_never_has_nan():
+    record = logging.makeLogRecord({"name": "sigdask", "msg": "slow", "rate": math.nan, "of": {"top": math.inf}})
+    data = json.loads(JsonLines().format(record), parse_constant=pytest.fail)
+    assert (data["rate"], data["of"]) == (None, {"top": None})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "< 1 s"), (59.6, "1 min 0 s"), (3599.7, "1 h 0 min"), (86399.9, "1 d 0 h"), (90061, "1 d 1 h")],
+)
+def test_durations_are_rounded_before_their_units_are_chosen(seconds, text):
+    assert format_duration(seconds) == text

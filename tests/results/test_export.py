@@ -54,12 +54,6 @@ def test_files_of_no_comparison_have_columns(tmp_path):
     assert json.loads(none.to_json())["results"] == []
 
 
-@pytest.fixture
-def scores(tmp_path):
-    (tmp_path / "t.csv").write_text('id,"a ""1""",b\n' + "".join(f"{k},{k % 3},{k % 2}\n" for k in range(9)))
-    return tmp_path / "t.csv"
-
-
 def test_a_plan_writes_its_tables(tmp_path):
     import pyarrow.parquet
 

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from builders import build_rng
 
-from sigdask.api import compare, compare_all
+from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.results.notes import Note, NoteKind
+from sigdask.results.notes import NoteKind
 from sigdask.statistics.bounds import estimate_trials_to_decide
-from sigdask.statistics.dependence import compute_naive_size
 
 ODD_NAME = "undecided at dawn"
 """A system whose name begins as a note on p does."""
@@ -58,11 +57,6 @@ def test_a_name_that_reads_like_a_note_is_not_taken_for_one(adjust):
     assert not any(w.startswith("unadjusted p undecided at dawn") for r in results for w in r.warnings)
 
 
-def test_identical_systems_are_noted_to_be():
-    [note] = compare([1, 2, 3], [1, 2, 3], interval="none").notes
-    assert note == Note("identical", "identical: no unit differs in what the metric counts")
-
-
 def test_few_units_are_counted_and_those_that_cannot_reach_alpha():
     # 2^(1 - 4) = 1/8 is the least two-sided p of four units, STATISTICS
     results = compare_all(draw_gaussian(4, 3), metrics=["mean"], adjust="none")
@@ -98,30 +92,6 @@ def test_verdicts_of_a_family_that_another_seed_can_turn_are_counted():
 def test_what_an_adjustment_does_not_hold_is_a_caveat():
     [note] = select_notes(compare_all(draw_gaussian(30, 3), metrics=["mean"], adjust="tukey", trials=99), "caveat")
     assert note.numbers == {"adjust": "tukey"}
-
-
-def test_pairs_without_a_common_item_are_missing():
-    gaps = {"a": [1.0, 2, 3, None, None, None], "b": [None, None, None, 1.0, 2, 3], "c": [2.0, 1, 2, 1, 2, 1]}
-    scores = {name: [np.nan if x is None else x for x in column] for name, column in gaps.items()}
-    [note] = select_notes(compare_all(Counts.from_scores(scores, missing="pairwise"), metrics=["mean"]), "missing")
-    assert note.numbers == {"n_comparisons": 1}
-    assert note.text == "not compared, because they have no item in common: a and b by mean"
-
-
-def test_dependence_is_told_by_its_worst():
-    effects = np.repeat(build_rng(3).standard_normal(25), 8)
-    groups = {"topic": [f"t{k // 8}" for k in range(200)]}
-    data = Counts.from_scores({"a": effects + build_rng(5).standard_normal(200) / 2, "b": np.zeros(200)}, groups=groups)
-    results = compare_all(data, metrics=["mean"], trials=99)
-    [note] = select_notes(results, "dependence")
-    [[d]] = [r.dependence for r in results]
-    assert note.numbers == {
-        "column": "topic", "unit": "item", "n_groups": 25, "icc": d.icc, "design_effect": d.design_effect,
-        "n_comparisons": 1, "of": 1,
-    }  # fmt: skip
-    assert (
-        f"about {100 * compute_naive_size(note.numbers['design_effect']):.0f} % of pairs of equal systems" in note.text
-    )
 
 
 def test_json_has_the_texts_and_beside_them_kinds_and_numbers():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import build_rng
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,27 +105,13 @@ def test_rows_come_back_from_columns_as_they_were(rows, data):
     tables = [results_to_table(rows[:cut], ALPHA), table.take(slice(cut, None))]
     assert [*iter_results(Table.join(tables))] == rows
     assert [*iter_results(table.take(slice(None, None, -1)))] == rows[::-1]
-
-
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None)
-@given(st.lists(draw_results(), max_size=5))
-def test_the_lines_of_json_are_the_rows_as_dicts(rows):
-    written_results = Results(results_to_table(rows, ALPHA), 0, ALPHA)
-    read_back = json.loads(written_results.to_json())
-    assert read_back == written_results.to_dict()
-    assert [*read_back] == [*written_results.to_dict()]
-    assert [[*row] for row in read_back["results"]] == [[*row] for row in written_results.to_dict()["results"]]
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.lists(draw_results(), min_size=1, max_size=5))
-@pytest.mark.slow
-def test_columns_of_verdicts_are_those_of_rows(rows):
-    table = results_to_table(rows, ALPHA)
     codes = {None: -1, False: 0, True: 1}
     assert table.decision.tolist() == [codes[r.decision(ALPHA)] for r in rows]
     assert table.has_disagreement.tolist() == [bool(r.disagreements()) for r in rows]
+    written_results = Results(table, 0, ALPHA)
+    written, read_back = written_results.to_dict(), json.loads(written_results.to_json())
+    assert read_back == written
+    assert [[*row] for row in (read_back, *read_back["results"])] == [[*row] for row in (written, *written["results"])]
 
 
 def draw_counts():
@@ -173,18 +160,6 @@ def test_results_are_a_sequence_of_views():
     assert real_results != rows
 
 
-def test_a_frame_holds_what_rows_hold():
-    real_results = REAL_RESULTS["by document, items beside"]()
-    frame = real_results.to_frame()
-    for name in ("test_set", "unit", "a", "b", "metric", "score_a", "n_trials", "p_value", "p_adjusted", "r12"):
-        assert frame[name].tolist() == [getattr(r, name) for r in real_results]
-    assert frame["method"].tolist() == [r.method for r in real_results]
-    arrow = real_results.to_frame("pyarrow")
-    assert arrow["agreement_p"].to_pylist() == [r.second_run and r.second_run.agreement_p for r in real_results]
-    assert arrow.column_names == [*frame.columns]
-    assert arrow["p_adjusted_high"].to_pylist() == [r.p_adjusted_interval[1] for r in real_results]
-
-
 def test_what_is_missing_in_a_frame_is_missing_in_every_library():
     rows = [*REAL_RESULTS["one run, not adjusted"]()[:2]]
     rows[1] = replace(rows[1], subset={"column": "half", "value": "x"})
@@ -197,3 +172,27 @@ def test_what_is_missing_in_a_frame_is_missing_in_every_library():
     ):
         frame = stopped_results.to_frame(library)
         assert to_list(frame["subset"]) == [None, "x"]
+
+
+def test_results_are_shown_as_a_short_table(yeh):
+    assert repr(sigdask.compare_all(yeh)) == (
+        "Results: 3 comparisons, alpha 0.05\n"
+        "A  B   metric     score A  score B    A - B  unadjusted p\n"
+        "I  II  recall      0.4563   0.2427  +0.2136      0.000196  significant\n"
+        "I  II  precision   0.4947   0.6410  -0.1463          0.04  contested\n"
+        "I  II  f1          0.4747   0.3521  +0.1226        0.0296  significant"
+    )
+
+
+def test_many_comparisons_are_the_first_and_how_many_more():
+    lines = repr(sigdask.compare_all(build_rng(0).normal(size=(40, 40)), trials=10, adjust="none")).splitlines()
+    assert len(lines) == 13
+    assert lines[0] == "Results: 780 comparisons, alpha 0.05"
+    assert lines[-1] == "and 770 more"
+
+
+def test_no_name_is_a_command_to_the_terminal():
+    results = sigdask.compare_all({"a\x1b]0;title\x07": [1, 2, 3], "b\nc": [2, 2, 2]})
+    for text in (repr(results), repr(results[0])):
+        assert all(line.isprintable() for line in text.splitlines())
+        assert "b\\nc" in text

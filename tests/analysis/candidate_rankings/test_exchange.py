@@ -62,13 +62,10 @@ def test_counts_are_those_of_fractions_ties_included(panel):
     n = 300
     bits = draw_swap_bits(panel.key, run=0, first=0, n_trials=n, n_units=len(panel.gold))
     differences = [compute_differences(panel, row) for row in bits]
+    columns = zip(*differences, strict=True)
     expected = [
-        [
-            sum(row[h] >= t for row in differences),
-            sum(row[h] <= t for row in differences),
-            sum(abs(row[h]) >= abs(t) for row in differences),
-        ]
-        for h, t in enumerate(observed)
+        [sum(d >= t for d in column), sum(d <= t for d in column), sum(abs(d) >= abs(t) for d in column)]
+        for t, column in zip(observed, columns, strict=True)
     ]
     assert panel.tally(run=0, first=0, n_trials=n).counts[:, 0, :3].tolist() == expected
 
@@ -92,14 +89,6 @@ def test_tallies_of_any_parts_add_to_the_same(panel, cuts):
         part = panel.tally(run=0, first=first, n_trials=n)
         total, first = part if total is None else total + part, first + n
     np.testing.assert_array_equal(total.counts, whole.counts)
-
-
-@pytest.mark.parametrize("cluster", ["threads", pytest.param("local", marks=pytest.mark.cluster)])
-@pytest.mark.slow
-def test_workers_count_what_one_process_does(cluster):
-    candidates = draw_candidates(n=300, n_measures=3, seed=6)
-    options = {"n": [20, 50], "trials": 3000, "samples": 20, "sample_size": 60, "workers": 2}
-    assert rankings(candidates, cluster=cluster, **options) == rankings(candidates, cluster="none", **options)
 
 
 def test_the_order_of_the_file_does_not_matter_where_there_are_ids():

@@ -1,7 +1,6 @@
 """Tests of `sigdask rankings`: input, output and refusals."""
 
 import csv
-import gzip
 import io
 import json
 
@@ -56,28 +55,6 @@ def test_csv_holds_a_row_a_measure_and_n(run, tmp_path):
     rows = list(csv.DictReader(io.StringIO((tmp_path / "curve.csv").read_text())))
     assert [row["n"] for row in rows if row["measure"] == "good"] == ["1", "2", "3", "4", "5", "6"]
     assert rows[0]["precision"] == "1.0"
-
-
-@pytest.mark.parametrize(
-    ("content", "arguments", "name"),
-    [
-        (TABLE.replace("\t", ","), (), "c.csv"),
-        (TABLE.replace("\t", ";").replace("9.5", "9,5"), ("--format", "table:decimal=,"), "semicolons.csv"),
-        (gzip.compress(TABLE.encode(), mtime=0), (), "c.tsv.gz"),
-        ("\ufeff" + TABLE.replace("\n", "\r\n"), (), "windows.tsv"),
-        (TABLE.replace("\t1\t", "\tTRUE\t").replace("\t0\t", "\tFALSE\t"), (), "words.tsv"),
-        (TABLE.replace("\t1\t", "\tidiom\t").replace("\t0\t", "\tnone\t"), ("--positive", "idiom"), "labels.tsv"),
-        (TABLE.replace("gold", "b.TP"), ("--columns", "gold=b.TP"), "column.tsv"),
-        ("\n".join(json.dumps(dict(zip(("id", "gold", "good", "poor"), line.split("\t"), strict=True)))
-                   for line in TABLE.splitlines()[1:]), (), "lines.jsonl"),
-    ],
-)  # fmt: skip
-@pytest.mark.slow
-def test_tables_of_many_kinds_say_the_same(run, content, arguments, name):
-    plain = load_output(run(TABLE, "--n", "2", "--trials", "300", "--json", "-"))
-    other = load_output(run(content, "--n", "2", "--trials", "300", "--json", "-", *arguments, name=name))
-    for key in ("precision", "differences", "average_precision"):
-        assert other[key] == plain[key]
 
 
 def test_of_some_measures_a_smaller_score_is_better(run):

@@ -18,12 +18,6 @@ from sigdask.report.terminal import render
 METHODS = ["holm", "bh", "max-t", "tukey"]
 
 
-def five_topics():
-    """Return the scores of the oracles maxT_signflip_single_step and tukey_hsd_randomised_exact."""
-    columns = np.array([[8, 5, 4], [7, 7, 3], [9, 6, 6], [5, 2, 4], [8, 3, 1]]).T
-    return Counts.from_scores(dict(zip("abc", columns, strict=True)))
-
-
 def draw_many(n_items=60, n_systems=5, seed=2, **options):
     rng = build_rng(seed)
     effects = np.linspace(0, 1.2, n_systems)
@@ -38,27 +32,10 @@ def test_an_adjusted_p_is_never_below_p_and_raw_counts_do_not_change(adjust):
     adjusted = compare_all(draw_many(), metrics=["mean"], trials=2000, adjust=adjust)
     assert all(r.p_adjusted is None for r in plain)
     assert all(r.p_adjusted >= r.p_value for r in adjusted)
-    adjusted_fields = dict.fromkeys(
-        (
-            "p_adjusted",
-            "p_adjusted_interval",
-            "test_signature",
-            "p_adjusted_by",
-            "interval_simultaneous",
-            "equal_scores",
-        )
-    ) | {"checks": (), "notes": ()}
+    names = "p_adjusted p_adjusted_interval test_signature p_adjusted_by interval_simultaneous equal_scores"
+    adjusted_fields = dict.fromkeys(names.split()) | {"checks": (), "notes": ()}
     assert [replace(r, **adjusted_fields) for r in adjusted] == [replace(r, **adjusted_fields) for r in plain]
     assert adjusted.family.n_comparisons == 10
-
-
-@pytest.mark.parametrize("adjust", ["max-t", "tukey"])
-@pytest.mark.parametrize("how", [{"cluster": "threads", "workers": 2}, {"blocks_per_task": 1}, {"blocks_per_task": 3}])
-@pytest.mark.slow
-def test_no_partition_changes_an_adjusted_p(adjust, how):
-    options = {"metrics": ["mean"], "trials": 20_000, "adjust": adjust}
-    want = [(r.p_adjusted, r.equal_scores) for r in compare_all(draw_many(), cluster="none", **options)]
-    assert [(r.p_adjusted, r.equal_scores) for r in compare_all(draw_many(), **options, **how)] == want
 
 
 @pytest.mark.parametrize("adjust", ["max-t", "tukey"])
@@ -69,10 +46,10 @@ def test_the_order_of_items_and_systems_changes_no_adjusted_p(adjust):
     names = list(data.systems)[::-1] if adjust == "max-t" else list(data.systems)
     scores = {n: data.fields["score"][order, data.systems.index(n)] for n in names}
     reordered = Counts.from_scores(scores, ids=[ids[k] for k in order])
-    want = {frozenset((r.a, r.b)): r.p_adjusted for r in compare_all(data, metrics=["mean"], trials=999, adjust=adjust)}
-    got = {
-        frozenset((r.a, r.b)): r.p_adjusted for r in compare_all(reordered, metrics=["mean"], trials=999, adjust=adjust)
-    }
+    want, got = (
+        {frozenset((r.a, r.b)): r.p_adjusted for r in compare_all(d, metrics=["mean"], trials=999, adjust=adjust)}
+        for d in (data, reordered)
+    )
     assert got == want
 
 
@@ -135,16 +112,6 @@ def test_alpha_is_out_of_reach_where_the_smallest_ps_adjusted_do_not_reach_it(ad
     assert ("p cannot be as small" not in warning) == reaches
 
 
-def test_adjusted_p_that_another_seed_can_turn_are_counted():
-    data = draw_many(n_items=30, n_systems=12, seed=0)
-    results = compare_all(data, metrics=["mean"], trials=999)
-    [warning] = [w for w in results.warnings if "Monte Carlo error" in w]
-    near = sum(abs(r.p_adjusted - 0.05) < 2.576 * np.sqrt(0.05 * 0.95 / 999) for r in results)
-    assert int(warning.split(" ")[0]) == pytest.approx(near, abs=2)
-    assert near >= 1
-    assert not [w for w in compare_all(five_topics(), metrics=["mean"]).warnings if "Monte Carlo" in w]  # exact
-
-
 def draw_test_sets(n_sets=3, effect=1.0):
     rng = build_rng(8)
     test_sets = []
@@ -190,19 +157,6 @@ def test_small_subsets_are_enumerated_together():
     trials = signs @ (weights * (a - b))
     assert verdict.method == "exact"
     assert verdict.p_value == (np.abs(trials) >= abs((weights * (a - b)).sum())).mean()
-
-
-def test_a_relabelling_agrees_with_numpys_generator():
-    # another stream, another program: permute the labels within each item by NumPy
-    data = draw_many(n_items=25, n_systems=4)
-    results = compare_all(data, metrics=["mean"], trials=20_000, adjust="tukey")
-    scores = data.fields["score"]
-    rng = build_rng(12)
-    means = rng.permuted(np.broadcast_to(scores, (20_000, 25, 4)), axis=2).mean(axis=1)
-    ranges = means.max(axis=1) - means.min(axis=1)
-    for r in results:
-        p = (np.count_nonzero(ranges >= abs(r.difference) - 1e-12) + 1) / 20_001
-        assert r.p_adjusted == pytest.approx(max(p, r.p_value), abs=4 * np.sqrt(2 * p * (1 - p) / 20_000) + 1e-4)
 
 
 @pytest.mark.parametrize(("alternative", "n_shown"), [("two-sided", 0), ("greater", 2)])

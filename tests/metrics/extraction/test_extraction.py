@@ -89,18 +89,13 @@ def test_in_one_go_in_parts_on_processes_and_from_what_is_kept_the_arrays_are_th
     assert [(result.made, result.n_kept) for result in results] == [({}, 4 * len(TEXT)), ({}, 3 * len(RANKED))]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [lambda b: b[:-1], lambda b: b"", lambda b: b[:30], lambda b: b[:200] + b"x" + b[201:], lambda b: b[::-1]],
-    ids=["cut", "empty", "torn", "changed", "backwards"],
-)
-def test_a_damaged_entry_is_made_anew_without_a_word(texts, tmp_path, damage):
+def test_a_damaged_entry_is_made_anew_without_a_word(texts, tmp_path):
     metric = find_metric("chrF")
     source = StatisticsSource(FolderCache(tmp_path))
     extract_statistics([(texts, [metric])], source)
     spoilt, *_ = files = sorted(tmp_path.glob("extracted/*/*"))
     content = spoilt.read_bytes()
-    spoilt.write_bytes(damage(content))
+    spoilt.write_bytes(content[:200] + b"x" + content[201:])
     [result] = extract_statistics([(texts, [metric])], source)
     assert (len(result.made["chrF"]), result.n_kept, len(files)) == (1, 3, 4)
     assert are_equal(extract_fields(metric, result.counts), extract_fields(metric, texts))

@@ -69,15 +69,10 @@ def test_a_loss_that_only_one_test_shows_is_contested_and_does_not_fail():
     assert json.loads(verdict.to_json())["rules"][0]["findings"][0]["is_contested"] is True
 
 
-def test_a_loss_that_both_tests_show_fails():
-    [finding] = judge_losses(NotWorse(0.01), [0.5]).rules[0].failures
-    assert max(finding.p_value, finding.p_equal_scores) <= 0.01
-    assert ", at most the level 0.01, as is p = " in finding.text
-
-
 def test_a_worse_system_fails_and_a_better_one_does_not():
     rule = NotWorse(0.01)
-    assert not judge_losses(rule, [0.0, 0.5]).passed
+    [finding] = judge_losses(rule, [0.0, 0.5]).rules[0].failures
+    assert max(finding.p_value, finding.p_equal_scores) <= 0.01
     assert judge_losses(rule, [0.0, -0.5]).passed
 
 
@@ -133,12 +128,12 @@ def test_what_was_enumerated_is_limited_by_its_units_and_what_was_sampled_by_its
     assert math.isfinite(compute_detectable_loss(replace(exact, alternative="less"), 1.0, 1 / 2**10))
 
 
-def test_a_set_too_small_to_show_anything_says_so():
+def test_a_set_too_small_to_show_a_loss_passes_and_has_no_number_for_infinity_in_json():
     verdict = judge_losses(NotWorse(0.01), [5.0], n=5)
-    assert verdict.passed
     assert math.isinf(verdict.rules[0].findings[0].detectable)
-    assert "too few units or trials to detect any loss" in render(verdict)
     assert "could not fail" in render(verdict)
+    document = json.loads(verdict.to_json())
+    assert (document["passed"], document["rules"][0]["findings"][0]["detectable"]) == (True, None)
 
 
 def test_non_inferiority_needs_evidence_where_not_worse_passes():
@@ -154,20 +149,13 @@ def test_non_inferiority_that_was_not_tested_is_an_error():
         judge([NonInferior(0.5, 0.05)], results, Evidence({"set": "base"}))
 
 
-def test_the_power_of_non_inferiority_makes_its_false_alarms():
+def test_false_alarms_a_year_are_those_of_the_level_or_of_the_power_of_non_inferiority():
     _, results = compare_losses([0.0])
     key, rule = get_key(results[0]), NonInferior(1.0, 0.05)
     evidence = Evidence({"set": "base"}, {key: 1.0}, {(rule, key): MarginResult(0.01, "normal approximation")})
-    verdict = judge([rule], results, evidence, runs_per_year=100).rules[0]
+    first, second = judge([NotWorse(0.01), rule], results, evidence, runs_per_year=100).rules
     power = 0.5 * math.erfc((1.6448536 - 1.0) / math.sqrt(2))
-    assert verdict.alarms_per_year == pytest.approx(100 * (1 - power), rel=1e-5)
-
-
-def test_the_expected_false_alarms_a_year_are_stated():
-    _, results = compare_losses([0.0, 0.0, 0.0])
-    evidence = Evidence({"set": "base"})
-    assert judge([NotWorse(0.01)], results, evidence, runs_per_year=365).rules[0].alarms_per_year == 3.65
-    assert "at most 3.7" in render(judge([NotWorse(0.01)], results, evidence, runs_per_year=365))
+    assert (first.alarms_per_year, second.alarms_per_year) == pytest.approx((1, 100 * (1 - power)), rel=1e-5)
 
 
 def test_rules_that_share_the_false_alarms_of_a_year_divide_them_by_their_comparisons():
@@ -193,14 +181,6 @@ def test_a_rules_p_is_the_smallest_of_the_losses():
     losses = [f for f in verdict.rules[0].findings if f.gain < 0]
     assert verdict.rules[0].p_value == min(max(f.p_value, f.p_equal_scores) for f in losses)
     assert judge_losses(NotWorse(0.05), [-3.0]).rules[0].p_value == 1.0
-
-
-def test_a_one_sided_test_of_the_other_side_is_refused():
-    _, results = compare_losses([0.5], alternative="greater")
-    with pytest.raises(InputError, match="cannot show that s0 is worse than base by mean"):
-        judge([NotWorse(0.05)], results, Evidence({"set": "base"}))
-    _, less_results = compare_losses([0.5], alternative="less")
-    assert not judge([NotWorse(0.05)], less_results, Evidence({"set": "base"})).passed
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
@@ -253,13 +233,6 @@ def test_junit_counts_cases_and_failures_and_escapes_names():
     assert root.find("testsuite").get("failures") == "1"
 
 
-def test_json_is_plain_and_has_null_for_infinity_as_all_json_does():
-    verdict = judge_losses(NotWorse(0.01), [5.0], n=5)
-    assert json.loads(verdict.to_json())["rules"][0]["findings"][0]["detectable"] is None
-    assert math.isinf(verdict.rules[0].findings[0].detectable)
-    assert json.loads(verdict.to_json())["passed"] is True
-
-
 @pytest.fixture
 def failed():
     return judge_losses(NotWorse(0.01), [0.5])
@@ -267,10 +240,8 @@ def failed():
 
 def test_a_command_gets_the_verdict_and_no_shell(failed, tmp_path):
     code = "import os, sys; open('got', 'w').write(os.environ['SIGDASK_GATE'] + sys.argv[1] + sys.stdin.read())"
-    assert (
-        list(send_notifications(NotifySettings((sys.executable, "-c", code, "$HOME;")), failed, "night", tmp_path))
-        == []
-    )
+    settings = NotifySettings((sys.executable, "-c", code, "$HOME;"))
+    assert list(send_notifications(settings, failed, "night", tmp_path)) == []
     got = (tmp_path / "got").read_text()
     assert got.startswith("failed$HOME;{")
     assert json.loads(got.removeprefix("failed$HOME;"))["plan"] == "night"

@@ -50,17 +50,9 @@ def test_systems_references_and_documents_are_told_by_their_names_and_read(tmp_p
     (tmp_path / "en-de.docs").write_text("".join(f"news\td{k // 2}\n" for k in range(12)))
     output, plan = init_plan(tmp_path)
     [test_set] = plan["test_set"]
-    assert (test_set["systems"], test_set["gold"], test_set["references"]) == (
-        "systems/{system}.txt",
-        "en-de.refA.txt",
-        ["en-de.refB.txt"],
-    )
-    assert (test_set["documents"], test_set["unit"], test_set["format"], test_set["metrics"]) == (
-        "en-de.docs",
-        "document",
-        "segments",
-        ["BLEU", "chrF"],
-    )
+    expected = {"systems": "systems/{system}.txt", "gold": "en-de.refA.txt", "references": ["en-de.refB.txt"],
+                "documents": "en-de.docs", "unit": "document", "format": "segments", "metrics": ["BLEU", "chrF"]}  # fmt: skip
+    assert expected.items() <= test_set.items()
     assert "not used: en-de.src.txt" in output
 
 
@@ -68,10 +60,7 @@ def test_each_table_of_systems_is_a_test_set_of_its_own(tmp_path):
     for name in ("ap", "p10"):
         (tmp_path / f"{name}.csv").write_text("topic,x,y\n" + "".join(f"t{k},0.{k},0.{9 - k}\n" for k in range(1, 9)))
     _, plan = init_plan(tmp_path)
-    assert [(test_set["name"], test_set["systems"]) for test_set in plan["test_set"]] == [
-        ("ap", "ap.csv"),
-        ("p10", "p10.csv"),
-    ]
+    assert {t["name"]: t["systems"] for t in plan["test_set"]} == {"ap": "ap.csv", "p10": "p10.csv"}
 
 
 def test_a_plan_that_is_there_is_kept_unless_told_otherwise(tmp_path):
@@ -124,10 +113,7 @@ def test_a_test_set_that_is_not_read_is_for_the_plan_to_describe(tmp_path):
     (tmp_path / "systems/ces.B.tsv").write_text("".join(f"v{k}\tv @@{k}\n" for k in range(40)))
     output, plan = init_plan(tmp_path)
     assert [test_set["name"] for test_set in plan["test_set"]] == ["mon"]
-    assert (
-        'add a [[test_set]] to the plan. Options of compare are keys there: --align position is align = "position"'
-        in (" ".join(output.split()))
-    )
+    assert "add a [[test_set]] to the plan" in " ".join(output.split())
 
 
 def test_the_baseline_is_guessed_by_a_word_of_its_name_or_given(tmp_path):

@@ -34,13 +34,8 @@ def test_a_plan_of_three_lines_has_all_defaults(folder):
     assert (plan.seed, plan.alpha, plan.second_run, plan.adjust) == (0, 0.05, True, None)
     assert (plan.gate, plan.cluster, plan.workers) == (None, "auto", None)
     assert [source.name for source in test_set.sources] == ["base", "new"]
-    assert (test_set.metrics, test_set.baseline, test_set.pairs, test_set.trials, test_set.unit) == (
-        (),
-        None,
-        None,
-        None,
-        "item",
-    )
+    assert (test_set.metrics, test_set.unit) == ((), "item")
+    assert (test_set.baseline, test_set.pairs, test_set.trials) == (None, None, None)
     ignoring = load_text(folder, SMALLEST + 'ignore = ["topic", "kind", "remark"]\n')
     assert ignoring.test_sets[0].read().systems == ("base", "new")
 
@@ -115,10 +110,17 @@ def test_a_cluster_is_a_word_a_file_or_a_table(folder):
     assert (slurm.kind, slurm.options) == ("slurm", {"queue": "night"})
 
 
-def test_the_gates_rules_take_the_plans_level(folder):
-    gate = '[gate]\nrules = [{ rule = "not-worse" }]\n'
-    head = 'alpha = 0.02\npairs = { baseline = "base" }\n'
-    assert load_text(folder, head + SMALLEST + gate).gate.rules == (NotWorse(0.02, false_alarms_per_year=4),)
+@pytest.mark.parametrize(
+    ("gate", "n_alarms"),
+    [
+        ('rules = [{ rule = "not-worse" }]', 4),
+        ('rules = [{ rule = "not-worse", alpha = 0.02 }]', None),
+        ('false_alarms_per_year = 2\nrules = [{ rule = "not-worse", alpha = 0.02 }]', 2),
+    ],
+)
+def test_the_gates_rules_take_the_plans_level_and_four_false_alarms_a_year(folder, gate, n_alarms):
+    text = f'alpha = 0.02\npairs = {{ baseline = "base" }}\n{SMALLEST}[gate]\n{gate}\n'
+    assert load_text(folder, text).gate.rules == (NotWorse(0.02, false_alarms_per_year=n_alarms),)
 
 
 def test_no_module_is_imported_until_it_is_used(folder, monkeypatch):

@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import build_rng
-from click.testing import CliRunner
-from nights import read_tallies
+from nights import read_tallies, run_plan_here
 
-from sigdask.cli import commands
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 
@@ -48,25 +46,15 @@ def iter_records(task, scores):
     filters = ("strict-match", "flexible-extract") if task == "gsm8k" else ("none",)
     for filter_ in filters:
         for k, score in enumerate(scores):
-            yield {
-                "doc_id": k,
-                "doc": {"q": f"{task} {k}"},
-                "target": "x",
-                "resps": [["x"]],
-                "filter": filter_,
-                "metrics": list(TASKS[task]),
-                "doc_hash": f"{task}{k}",
-                **dict.fromkeys(TASKS[task], float(score)),
-            }
+            record = {"doc_id": k, "doc": {"q": f"{task} {k}"}, "target": "x", "resps": [["x"]], "filter": filter_}
+            scores_by_metric = dict.fromkeys(TASKS[task], float(score))
+            yield {**record, "metrics": [*TASKS[task]], "doc_hash": f"{task}{k}", **scores_by_metric}
 
 
 def run_night(folder):
     """Run the plan from the command line; return its exit status, JSON and output."""
-    arguments = ["run", str(folder / "plan.toml"), "--cluster", "none", "--json", str(folder / "out.json")]
-    result = CliRunner().invoke(commands, arguments, standalone_mode=False)
-    if result.exception is not None:
-        raise result.exception
-    return result.return_value, json.loads((folder / "out.json").read_text()), result.output
+    status, output = run_plan_here(folder, "--json", folder / "out.json")
+    return status, json.loads((folder / "out.json").read_text()), output
 
 
 def group_by_task(document):
@@ -166,10 +154,7 @@ def test_a_night_that_was_cut_off_or_lacks_a_task_is_not_compared_silently(tmp_p
     (tmp_path / "plan.toml").write_text(plan)
     status, document, text = run_night(tmp_path)
     assert (status, {task for task, _ in group_by_task(document)}) == (0, {"arc_easy", "drop"})
-    assert (
-        "not compared, because the systems have no item in common: candidate and production by "
-        "exact_match,strict-match on harness, gsm8k" in text
-    )
+    assert "not compared, because the systems have no item in common: candidate and production by exact_match" in text
     (tmp_path / "plan.toml").write_text(plan.replace('rule = "not-worse"', 'rule = "non-inferior", margin = 0.9'))
     assert run_night(tmp_path)[0] == 1
 

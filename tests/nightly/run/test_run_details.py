@@ -3,12 +3,9 @@
 import json
 import re
 
-import numpy as np
 import pytest
-from builders import build_rng
-from click.testing import CliRunner
-
-from sigdask.cli import commands
+from command import call_sigdask
+from nights import run_plan_here, write_effects
 
 PLAN = """
 trials = 4999
@@ -32,25 +29,12 @@ rules = [{ rule = "not-worse", alpha = 0.01, test_sets = ["news"] }]
 """
 
 
-def write_scores(path, effects, seed):
-    rng = build_rng(seed)
-    base = rng.standard_normal(60)
-    names = [*effects]
-    columns = [base + effect + 0.4 * rng.standard_normal(60) for effect in effects.values()]
-    table = np.column_stack(columns).round(2)
-    path.write_text("\n".join([",".join(names), *(",".join(map(str, row)) for row in table.tolist())]) + "\n")
-
-
 @pytest.fixture
 def folder(tmp_path):
-    write_scores(tmp_path / "news.csv", {"base": 0, "good": 1, "bad": -1}, 1)
-    write_scores(tmp_path / "talks.csv", {f"t{k}": 0.6 * k for k in range(7)}, 2)
+    write_effects(tmp_path / "news.csv", {"good": 1, "bad": -1}, 1)
+    write_effects(tmp_path / "talks.csv", {f"t{k}": 0.6 * k for k in range(7)}, 2)
     (tmp_path / "plan.toml").write_text(PLAN)
     return tmp_path
-
-
-def run_command(*words):
-    return CliRunner().invoke(commands, words, standalone_mode=False)
 
 
 def read_details(file):
@@ -60,16 +44,13 @@ def read_details(file):
 
 
 def test_what_the_gate_looks_at_is_opened_failures_first(folder):
-    result = run_command("run", str(folder / "plan.toml"), "--cluster", "none")
-    assert result.return_value == 1, result.output  # the gate fails
+    assert run_plan_here(folder)[0] == 1  # the gate fails
     text, opened = read_details(folder / "night.html")
     assert [entry["title"] for entry in opened[:2]] == ["bad and base by mean on news", "good and base by mean on news"]
     assert all("on talks" in entry["title"] for entry in opened[2:])
     assert "comparisons that the gate judges" in text
     assert f"sigdask run {folder / 'plan.toml'}" in text
-    results = json.loads(
-        run_command("report", str(folder / "plan.toml"), "--json", "-").output
-    )["results"]  # fmt: skip
+    results = json.loads(call_sigdask("report", "plan.toml", "--json", "-", cwd=folder).stdout)["results"]
     for entry in opened:
         r = results[entry["row"]]
         assert entry["title"] == f"{r['a']} and {r['b']} by mean on {r['test_set']}"
@@ -81,10 +62,9 @@ def test_what_the_gate_looks_at_is_opened_failures_first(folder):
 def test_a_plan_opens_pairs_that_it_names_and_says_which_are_not_compared(folder):
     plan = folder / "plan.toml"
     plan.write_text(PLAN.replace("[report]", '[report]\nopen = [["t3", "t0"]]'))
-    run_command("run", str(plan), "--cluster", "none")
+    run_plan_here(folder)
     _, opened = read_details(folder / "night.html")
     assert opened[0]["title"] == "t0 and t3 by mean on talks"
     plan.write_text(PLAN.replace("[report]", '[report]\nopen = [["t0", "good"]]'))
-    result = CliRunner().invoke(commands, ["run", str(plan), "--cluster", "none"], standalone_mode=False)
-    assert "t0 and good are not compared with each other" in result.output
+    assert "t0 and good are not compared with each other" in run_plan_here(folder)[1]
     assert len(read_details(folder / "night.html")[1]) > 2

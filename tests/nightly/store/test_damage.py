@@ -124,14 +124,10 @@ def change_bytes(first, content):
     return damage
 
 
-def find_root(store, table):
-    with closing(sqlite3.connect(store)) as connection:
-        return connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0]
-
-
 def write_circle(store):
     """Make the tree of a table's pages refer to itself, so that a scan of it would not end."""
-    root = find_root(store, "runs")
+    with closing(sqlite3.connect(store)) as connection:
+        [root] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'runs'").fetchone()
     cells = b"".join(struct.pack(">IB", root, 1) for _ in range(300))
     start = PAGE - len(cells)
     pointers = b"".join(struct.pack(">H", start + 5 * k) for k in range(300))
@@ -187,14 +183,7 @@ KINDS = {
 }
 
 
-QUICK_KINDS = {"cut within a page", "a tree that holds itself", "a view without end", "a trigger", "impossible counts",
-               "other possible counts", "tallies of another comparison", "another family", "other settings",
-               "a block of more rows", "a bomb in a block"}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "kind", [kind if kind in QUICK_KINDS else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
-)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.slow
 def test_a_damaged_store_is_refused_or_harmless_and_a_new_one_counts_the_same(kind, copy, night, monkeypatch):
     monkeypatch.setattr("sigdask.nightly.store.lease.BEAT_SECONDS", 0.05)
@@ -253,16 +242,11 @@ def test_a_store_of_another_version_is_refused_with_both_versions(copy):
         assert re.search(r"found schema version 99, expected \d+; move the file aside", result.stderr)
 
 
-def parse_n_counted(result):
-    assert result.returncode == 0, result.stderr
-    return int(re.search(r"([\d,]+) trials counted", result.stderr)[1].replace(",", ""))
-
-
 @pytest.mark.parametrize("table", ["tallies", "arrays"])
 def test_missing_trials_are_noticed_and_they_alone_are_counted(copy, night, table):
     store = copy.parent / "night.sqlite"
     before = read_tallies(store)
     latest = f"comparison = (SELECT max(comparison) FROM {table}) AND run = 0 AND first = 0"
     change(f"DELETE FROM {table} WHERE {latest}")(store)
-    assert parse_n_counted(run_again(copy)) == 4096
+    assert " 4,096 trials counted" in run_again(copy).stderr
     assert read_tallies(store) == before

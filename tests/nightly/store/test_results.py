@@ -6,12 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sigdask.nightly.store import StoredResults, StoredTallies, open_for_reading, open_store, results, status
-from sigdask.nightly.store.columns import (
-    pack_columns,
-    unpack_columns,
-)
-from sigdask.randomization.panels.digests import pack_digests as digests
+from sigdask.nightly.store import StoredResults, open_for_reading, open_store, results, status
+from sigdask.nightly.store.columns import pack_columns, unpack_columns
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
@@ -131,21 +127,3 @@ def test_bytes_that_were_damaged_are_not_read_as_others():
     packed[-100] ^= 1
     with pytest.raises(zlib.error):
         unpack_columns(bytes(packed))
-
-
-@pytest.mark.slow
-def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):
-    store_path, n = tmp_path / "n.sqlite", 19_900
-    rng = np.random.default_rng(0)
-    with open_store(str(store_path), "p") as store:
-        ids = store.fetch_ids(digests(rng.bytes(20) for _ in range(n)), ["pair"] * n)
-        store.begin_run("p.toml", {}, [])
-        for run in range(2):
-            for first, stop in ((0, 4096), (4096, 10_000)):
-                counts = rng.integers(0, stop - first, n)
-                store.commit(
-                    [StoredTallies(ids, run, first, stop, np.column_stack([counts, stop - first - counts, counts]))]
-                )
-        store.save_results([build_stored(build_table(200, rng.random(n)))])
-        store.end_run("finished", "", {})
-    assert store_path.stat().st_size / n < 250  # 400 with all columns full of noise

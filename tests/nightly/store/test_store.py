@@ -23,13 +23,7 @@ from sqlalchemy.engine import make_url
 
 from sigdask.api import compare
 from sigdask.errors import HeldError, InputError, StoreError
-from sigdask.nightly.store import (
-    StoredTallies,
-    database,
-    lease,
-    open_for_reading,
-    open_store,
-)
+from sigdask.nightly.store import StoredTallies, database, lease, open_for_reading, open_store
 from sigdask.nightly.store.database import find_file_system, find_lock_holder, open_to_write
 from sigdask.nightly.store.lease import Lease, LeaseHolder
 from sigdask.nightly.store.status import Changes

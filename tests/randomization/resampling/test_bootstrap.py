@@ -10,7 +10,6 @@ from reference import philox4x32_10
 from scipy import stats
 
 from sigdask.counts import Counts
-from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
 from sigdask.randomization.panels.build import PanelGroups
@@ -25,7 +24,6 @@ from sigdask.randomization.resampling.sums import (
     compute_quantiles,
     compute_share_below,
 )
-from sigdask.randomization.slabs import Job
 from sigdask.randomization.stream import draw_kind_counts, draw_units
 from sigdask.randomization.tallies import Tally
 
@@ -133,16 +131,6 @@ def test_counts_are_the_same_on_any_partition(kind):
     for first, n_trials in parts:
         added += panel.tally(run=0, first=first, n_trials=n_trials)
     assert added.counts.tolist() == together.counts.tolist()
-
-
-@pytest.mark.parametrize("cluster", ["threads", pytest.param("local", marks=pytest.mark.slow)])
-def test_counts_are_the_same_on_any_cluster(cluster):
-    resampled = Bootstrap.from_panel(build_full_panel(draw_counts(90), [F1]))
-    shifted = ShiftPanel.from_panel(build_full_panel(draw_scores(90), [MEAN]))
-    jobs = [Job(resampled, 12_000), Job(shifted, 9000)]
-    here = count_jobs(jobs, cluster="none")
-    elsewhere = count_jobs(jobs, cluster=cluster, workers=2, blocks_per_task=1)
-    assert [tally.counts.tolist() for tally in here] == [tally.counts.tolist() for tally in elsewhere]
 
 
 def test_another_system_changes_no_count_of_a_pair():
