@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -16,9 +17,8 @@ from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats import folders
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import files, runs
-from sigdask.formats.reading.converted import describe_unused_sheet
+from sigdask.formats.reading.cache import cache_files
 from sigdask.formats.reading.declared import use_table_reader
-from sigdask.formats.reading.files import cache_files
 from sigdask.formats.reading.options import (
     DEFAULTS,
     Options,
@@ -216,12 +216,13 @@ def _iter_input_warnings(
             yield f"{flag} has no effect: format {name} has no such columns or labels; leave it out"
     if options.prediction_column and "prediction" in used and len(sources) < n_systems:
         yield f"{spell('columns', 'prediction')} has no effect: a file has several systems; leave it out"
+    paths = _list_files(sources, gold, options)
     if options.ignore and name in TABLE_FORMATS and not any(source.parts for source in sources):
-        paths = [path for path in (gold, *(source.path for source in sources)) if path and not path.is_dir()]
-        tables = [read_table(path, options.ignore, options.decimal) for path in paths]
+        files_ = [path for path in (gold, *(source.path for source in sources)) if path and not path.is_dir()]
+        tables = [read_table(path, options.ignore, options.decimal) for path in files_]
         yield from describe_unknown_columns(options.ignore, [name for t in tables for name in (*t.columns, *t.nested)])
-    if unused := describe_unused_sheet(options.sheet, _list_files(sources, gold, options)):
-        yield unused
+    if options.sheet and not any(path.is_dir() or zipfile.is_zipfile(path) for path in filter(None, paths)):
+        yield f"sheet={options.sheet}: not used, as no file is an Excel workbook; leave it out"
 
 
 @contextmanager

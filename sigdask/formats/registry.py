@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sigdask.errors import InputError
-from sigdask.formats.reading import files, json_records
+from sigdask.formats.reading import files
+from sigdask.formats.reading.json_records import read_keys
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.interface import spell
@@ -72,9 +73,9 @@ class FileSignature:
         return not self.folder and self._fits_content(path)
 
     def _fits_content(self, path: Path) -> bool:
-        if self.keys and not has_keys(json_records.read_first_record(path), self.keys):
+        if self.keys and not {*self.keys} <= {*read_keys(path)}:
             return False
-        if self.columns and not has_columns(read_column_names(path), self.columns):
+        if self.columns and not has_columns({*map(str.lower, read_keys(path))}, self.columns):
             return False
         return not self.line or _has_lines(path, self.line)
 
@@ -170,33 +171,6 @@ _FOLDERS = frozenset(
 """Folders of readers."""
 
 
-def has_keys(record: Any, keys: Collection[str]) -> bool:
-    """Return whether a record has all of some keys, such as `annotations.result`."""
-    return all(_has_key(record, key.split(".")) for key in keys)
-
-
-def _has_key(record: Any, names: Sequence[str]) -> bool:
-    for name in names:
-        if isinstance(record, list):
-            record = next(iter(record), None)
-        if not isinstance(record, dict) or name not in record:
-            return False
-        record = record[name]
-    return True
-
-
-def read_column_names(path: Path) -> frozenset[str]:
-    """Return the lower-case names of a table's columns, or of a record's keys."""
-    if files.is_parquet(path):
-        from sigdask.formats.reading.tables import read_table
-
-        return frozenset(name.lower() for name in read_table(path).columns)
-    if (record := json_records.read_first_record(path)) is not None:
-        return frozenset(map(str.lower, record))
-    lines = files.read_head(path).filled_lines
-    return frozenset(name.strip().lower() for name in files.parse_header(lines[0])) if lines else frozenset()
-
-
 def has_columns(names: Collection[str], wanted: Sequence[str]) -> bool:
     """Return whether a table has all wanted columns; `a|b` is one of two."""
     return all(any(name in names for name in choice.split("|")) for choice in wanted)
@@ -207,7 +181,7 @@ def _has_lines(path: Path, pattern: str) -> bool:
     return bool(lines) and all(re.fullmatch(pattern, line) for line in lines)
 
 
-SHARED_OPTIONS = ("sheet", "decimal=.|,", "max-size", "quotes=marks|text", "header=yes|no", "keys=items|systems")
+SHARED_OPTIONS = ("sheet", "decimal=.|,", "max-size", "quotes=marks|text", "header=yes|no")
 """Options of all formats."""
 
 REFERENCES = {

@@ -147,24 +147,20 @@ def test_damaged_pairs_are_named(tmp_path, spoil, message):
 
 def test_ids_may_be_asked_for_and_align_by_position(tmp_path):
     for name, ids in (("gold", "ab"), ("x", "pq"), ("y", "rs")):
-        records = ({"key": i, "entities": [{"start": k, "end": 5, "label": "L"}]} for k, i in enumerate(ids))
+        records = ({"name": i, "entities": [{"start": k, "end": 5, "label": "L"}]} for k, i in enumerate(ids))
         (tmp_path / name).write_text(format_json_lines(*records))
     files = tmp_path / "x", tmp_path / "y"
-    by_position = read(*files, gold=tmp_path / "gold", options=Options(columns={"item": "key"}, align="position"))
+    by_position = read(*files, gold=tmp_path / "gold", options=Options(columns={"item": "name"}, align="position"))
     assert by_position.ids == ("a", "b")
     assert by_position.field("tp").sum() == 4
     assert read(*files, gold=tmp_path / "gold").ids is None
     with pytest.raises(InputError, match="no ids to align by"):
         read(*files, gold=tmp_path / "gold", options=Options(align="id"))
     with pytest.raises(InputError, match="x, line 1: 2 items"):
-        read(*files, gold=tmp_path / "gold", options=Options(columns={"item": "key"}))
+        read(*files, gold=tmp_path / "gold", options=Options(columns={"item": "name"}))
 
 
 LABELS = {"predictions": ["pos", "neg", "pos", "neg"], "references": ["pos", "pos", "neg", "neg"]}
-TEXTS = {
-    "predictions": ["a cat  sat", "hello\nyou", "it rains"],
-    "references": ["the cat sat", "hello there", "it snows"],
-}
 
 
 def compare_lists(tmp_path, lists, other=None, metrics=(), format="auto"):  # noqa: A002
@@ -181,13 +177,8 @@ def test_lists_of_few_strings_are_labels(tmp_path, lists):
     assert (result.metric, result.score_a, result.score_b) == ("accuracy", 0.5, 1.0)
 
 
-def test_lists_of_references_are_texts(tmp_path):
-    with pytest.raises(InputError, match=r"are texts.*references\[\]\[0\]"):
-        compare_lists(tmp_path, {**TEXTS, "references": [[text] for text in TEXTS["references"]]}, TEXTS)
-
-
 def test_lists_of_different_lengths_are_refused(tmp_path):
-    with pytest.raises(InputError, match="'references' has 1 values, but 'predictions' has 4"):
+    with pytest.raises(InputError, match="lists of different lengths"):
         compare_lists(tmp_path, {**LABELS, "references": ["pos"]}, LABELS)
 
 

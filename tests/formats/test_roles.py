@@ -134,7 +134,7 @@ def test_truth_values_of_json_are_scores(tmp_path):
     expected = [[float(s > 0.5) for s in SCORES[name]] for name in ("x", "y")]
     assert counts.field("score[resolved]").T.tolist() == expected
     (tmp_path / "means.json").write_text('{"accuracy": 0.9, "f1": 0.8}')
-    with pytest.raises(InputError, match="'accuracy' is the name of a metric"):
+    with pytest.raises(InputError, match="found an object with accuracy, f1"):
         read(tmp_path / "means.json")
 
 

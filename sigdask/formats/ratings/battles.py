@@ -20,7 +20,7 @@ from typing import Any
 from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.formats.reading.json_records import Record, find_field, iter_records, parse_number, read_first_record
+from sigdask.formats.reading.json_records import Record, find_field, iter_records, parse_number, read_keys
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
 from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
 
@@ -113,9 +113,9 @@ def read_battles(sources: Sequence[Source], gold: Path | None, options: Options)
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first record names two models and a winner."""
-    record = None if sources[0].path.is_dir() else read_first_record(sources[0].path, tables=True)
-    if record is None or find_layout(record) is not None:
-        return record is not None
+    record = dict.fromkeys(read_keys(sources[0].path))
+    if find_layout(record) is not None:
+        return True
     names = {*map(str.lower, record)}
     has_models = any(names >= {*layout.models} for layout in LAYOUTS)
     if has_models and any(word in name for name in names for word in VERDICT_WORDS):

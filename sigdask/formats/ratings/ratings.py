@@ -32,7 +32,7 @@ from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.reading import files, replicates
-from sigdask.formats.reading.json_records import is_json, read_first_record
+from sigdask.formats.reading.json_records import is_json, read_keys
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
 from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value
 from sigdask.formats.reading.tables import FileTable, read_table
@@ -141,7 +141,7 @@ def _list_columns(header: Sequence[str], role: str) -> list[str]:
 def read_header(path: Path) -> list[str]:
     """Return the names of a file's columns; of files without a header, those of their layout."""
     if files.is_parquet(path) or is_json(path):
-        return list(read_first_record(path) or {})
+        return [name for name in read_keys(path) if "." not in name]
     line = _read_first_line(path)
     if _is_scores_file(path):
         return ["system", "seg_id", "score"]

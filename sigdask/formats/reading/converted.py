@@ -12,14 +12,14 @@ import io
 import re
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import date, datetime, time
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sigdask.errors import InputError, RefusedFileError
+from sigdask.errors import InputError, RefusedFileError, explain_missing
+from sigdask.formats.reading.cache import cache_result
 from sigdask.interface import spell
 from sigdask.io.compression import check_unpacked_size, get_option, use_options
 
@@ -49,20 +49,6 @@ def choose_sheet(name: str | None) -> AbstractContextManager[None]:
     return use_options({} if name is None else {"sheet": name})
 
 
-def describe_unused_sheet(name: str | None, paths: Iterable[Path | None]) -> str | None:
-    """Return text on a sheet that was chosen although no file is a workbook, or None; folders may hold one."""
-    if name is None or any(_may_be_workbook(path) for path in paths if path is not None):
-        return None
-    return f"sheet={name}: not used, as no file is an Excel workbook; leave it out"
-
-
-def _may_be_workbook(path: Path) -> bool:
-    if path.is_dir():
-        return True
-    with path.open("rb") as file:
-        return file.read(len(ZIP)) == ZIP
-
-
 def convert_file(path: Path, start: bytes) -> bytes | None:
     """Return the content of a workbook as CSV or of UTF-16 as UTF-8, or None for a file that is not converted.
 
@@ -86,10 +72,10 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
             raise RefusedFileError(problem, file=path) from None
     if not start.startswith(ZIP):
         return None
-    status = path.stat()
-    return _convert_workbook(path, status.st_mtime_ns, status.st_size, get_option("sheet"), get_option("max-size"))
+    return _convert_workbook(path, get_option("sheet"))
 
 
+@cache_result
 def read_arrow_table(path: Path) -> pa.Table:
     """Return the table in a file of Parquet or Arrow.
 
@@ -207,150 +193,84 @@ def _follow(data: bytes, table: int, k: int) -> int:
     return place + int(struct.unpack_from("<I", data, place)[0]) if place else 0
 
 
-@lru_cache(8)
-def _convert_workbook(
-    path: Path, _modified: int, size: int, sheet_name: str | None, _limit: str | None
-) -> bytes | None:
-    """Return a workbook's sheet as CSV, or None for other zip archives. Detection opens a file many times."""
+@cache_result
+def _convert_workbook(path: Path, sheet_name: str | None) -> bytes | None:
+    """Return a workbook's sheet as CSV, or None for other zip archives."""
     try:
         with zipfile.ZipFile(path) as packed:
             members = packed.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+    except WORKBOOK_ERRORS:
         return None
     if not any(member.filename == "xl/workbook.xml" for member in members):
         return None
+    size = path.stat().st_size
     check_unpacked_size(path, XML_RATIO * sum(member.file_size for member in members), size)
-    _check_extent(path, size)
-    try:
+    with explain_missing("openpyxl", "xlsx", f"{path}: an Excel workbook"):
         import openpyxl
-    except ImportError:
-        raise RefusedFileError(
-            "an Excel workbook needs openpyxl, which is not installed: pip install 'sigdask[xlsx]'; or save the "
-            "sheet as CSV (UTF-8)",
-            file=path,
-        ) from None
     try:
-        workbook = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)
-        shown = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+        book = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)
+        shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
         chosen = [sheet for sheet in shown if sheet_name in {None, sheet.title}]
         sheets = {sheet.title: rows for sheet in chosen if (rows := _read_sheet(path, sheet, size))}
-        if len(sheets) == 1:
-            ((title, rows),) = sheets.items()
-            _check_sheet(path, title, rows)
+        for title, rows in sheets.items() if len(sheets) == 1 else ():
+            _check_hidden(path, title, rows)
+            if not all(map(all, rows)):
+                book = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True)
+                _check_formulas(path, book[title], rows)
     except (*WORKBOOK_ERRORS, openpyxl.utils.exceptions.InvalidFileException) as error:
         raise RefusedFileError(
             f"damaged Excel workbook ({error})", file=path, remedy="save the sheet as CSV (UTF-8)"
         ) from None
     if len(sheets) != 1:
-        raise _build_sheet_error(path, sheet_name, [sheet.title for sheet in shown], [*sheets])
+        names = ", ".join(sheets or (sheet.title for sheet in shown))
+        problem = f"{len(sheets)} sheets hold data, out of {names}"
+        raise RefusedFileError(problem, file=path, remedy=f"choose one with {spell('format', 'table:sheet=NAME')}")
     if max(map(len, rows)) == 1:
         return "".join(f"{' '.join(row[0].split())}\n" for row in rows).encode()
     csv.writer(output := io.StringIO(), lineterminator="\n").writerows(rows)
     return output.getvalue().encode()
 
 
-FILLED_CELL = re.compile(rb"""<(?:\w+:)?c\b[^>]*?\br=["']([A-Z]+)(\d+)["'][^>]*(?<!/)>""")
-"""Begin of a cell that is not empty, with its column and row."""
-
-
-def _check_extent(path: Path, size: int) -> None:
-    """Raise an error for a sheet with so distant cells that the rows between them would fill the memory."""
-    with zipfile.ZipFile(path) as packed:
-        for name in packed.namelist():
-            if name.startswith("xl/worksheets/sheet"):
-                places = FILLED_CELL.findall(packed.read(name))
-                width = max((_count_columns(column) for column in {column for column, _ in places}), default=0)
-                n_rows = max((int(row) for _, row in places), default=0)
-                check_unpacked_size(path, CELL_BYTES * width * n_rows, size)
-
-
-def _count_columns(letters: bytes) -> int:
-    number = 0
-    for letter in letters[:4]:
-        number = 26 * number + letter - ord("A") + 1
-    return number
-
-
 def _read_sheet(path: Path, sheet: Any, size: int) -> list[list[str]]:
     """Return the rows of a sheet without empty ones at the end. Declared dimensions may be wrong and are not used."""
     sheet.reset_dimensions()
-    n_cells, width, rows = 0, 0, []
+    n_cells, width, n_rows, rows = 0, 0, 0, []
     for row in sheet.iter_rows(values_only=True):
         n_cells += len(row) + 1
         check_unpacked_size(path, CELL_BYTES * n_cells, size)
         rows.append(cells := [*map(_format_cell, row)])
-        width = max(width, next((k for k in range(len(cells), 0, -1) if cells[k - 1]), 0))
-    n_rows = next((n for n in range(len(rows), 0, -1) if any(rows[n - 1])), 0)
+        if any(cells):
+            n_rows = len(rows)
+            width = max(width, next(k for k in range(len(cells), 0, -1) if cells[k - 1]))
     check_unpacked_size(path, CELL_BYTES * n_rows * width, size)
     return [(row + [""] * width)[:width] for row in rows[:n_rows]]
 
 
-def _build_sheet_error(
-    path: Path, sheet_name: str | None, titles: Sequence[str], filled: Sequence[str]
-) -> RefusedFileError:
-    choice = f"choose one with {spell('format', 'table:sheet=NAME')}"
-    if sheet_name is not None:
-        problem = f"no sheet {sheet_name!r} with data; sheets: {', '.join(titles)}; {choice}"
-    elif filled:
-        problem = f"{len(filled)} sheets hold data ({', '.join(filled)}); {choice}, or give {path.name}#NAME"
-    else:
-        problem = f"no sheet holds data (sheets: {', '.join(titles)}); save the workbook again with one row per item"
-    return RefusedFileError(problem, file=path)
-
-
-def _check_sheet(path: Path, title: str, rows: Sequence[Sequence[str]]) -> None:
-    """Raise an error for a sheet with hidden rows, or with formulas that have no values."""
-    if (row := _find_hidden_row(path, title)) is not None:
-        raise RefusedFileError(
-            f"{path}, sheet {title!r}, row {row}: is hidden, as by a filter. Do hidden rows belong to the data? "
-            "Then show all rows. Else delete them"
-        )
-    if not all(map(all, rows)) and (cell := _find_formula_without_value(path, title)):
-        raise RefusedFileError(
-            f"{path}, sheet {title!r}, cell {cell}: no formula has a value, because no spreadsheet program has "
-            "computed them; open the workbook in one and save it, or write numbers"
-        )
-
-
-def _find_hidden_row(path: Path, title: str) -> int | None:
-    """Return the first row of a sheet that has values and is hidden, or None."""
-    import openpyxl
-
+def _check_hidden(path: Path, title: str, rows: Sequence[Sequence[str]]) -> None:
+    """Raise an error for the first row with values that is hidden."""
     with zipfile.ZipFile(path) as packed:
         sheets = [packed.read(name) for name in packed.namelist() if name.startswith("xl/worksheets/")]
-    hidden = {
-        int(number[1])
-        for sheet in sheets
-        for row in re.finditer(rb"<(?:\w+:)?row\b[^>]*", sheet)
-        if re.search(rb"""\bhidden=["'](1|true)""", row[0]) and (number := re.search(rb"""\br=["'](\d+)""", row[0]))
-    }
-    if not hidden:
-        return None
-    sheet = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)[title]
+    starts = (row[0] for sheet in sheets for row in re.finditer(rb"<(?:\w+:)?row\b[^>]*", sheet))
+    hidden = (start for start in starts if re.search(rb"""\bhidden=["'](1|true)""", start))
+    numbers = sorted(int(match[1]) for start in hidden if (match := re.search(rb"""\br=["'](\d+)""", start)))
+    for number in numbers:
+        if any(any(cells) for cells in rows[number - 1 : number]):
+            raise RefusedFileError(
+                f"{path}, sheet {title!r}, row {number}: is hidden, as by a filter. Do hidden rows belong to the data? "
+                "Then show all rows. Else delete them"
+            )
+
+
+def _check_formulas(path: Path, sheet: Any, rows: Sequence[Sequence[str]]) -> None:
+    """Raise an error for a sheet with formulas of which none has a value."""
     sheet.reset_dimensions()
-    rows = enumerate(sheet.iter_rows(values_only=True), start=1)
-    filled = (number for number, row in rows if number in hidden and any(cell is not None for cell in row))
-    return next(filled, None)
-
-
-def _find_formula_without_value(path: Path, title: str) -> str | None:
-    """Return the first cell with a formula in a sheet if no formula has a value; else None."""
-    import openpyxl
-
-    first = None
-    sheets = [
-        openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=data_only)[title]
-        for data_only in (False, True)
-    ]
-    for sheet in sheets:
-        sheet.reset_dimensions()
-    for text_row, value_row in zip(*(sheet.iter_rows() for sheet in sheets), strict=True):
-        for text, value in zip(text_row, value_row, strict=True):
-            if text.data_type == "f":
-                if value.value is not None:
-                    return None
-                first = first or text.coordinate
-    return first
+    cells = [(cell, k, i) for k, row in enumerate(sheet.iter_rows()) for i, cell in enumerate(row)]
+    formulas = [(cell.coordinate, "".join(rows[k][i : i + 1])) for cell, k, i in cells if cell.data_type == "f"]
+    if formulas and not any(value for _, value in formulas):
+        raise RefusedFileError(
+            f"{path}, sheet {sheet.title!r}, cell {formulas[0][0]}: no formula has a value, because no spreadsheet "
+            "program has computed them; open the workbook in one and save it, or write numbers"
+        )
 
 
 def _format_cell(value: Any) -> str:

@@ -14,25 +14,23 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import IO, Any, ParamSpec, TextIO, TypeVar, cast
+from typing import IO, Any, TextIO
 
 import numpy as np
 
 from sigdask.errors import DirectoryError, InputError, RefusedFileError
+from sigdask.formats.reading.cache import cache_result
 from sigdask.formats.reading.converted import ARROW_STARTS, PARQUET, ZIP, convert_file
 from sigdask.interface import spell
 from sigdask.io.compression import check_unpacked_size, get_option, open_unpacked, set_variable
 from sigdask.io.text_files import build_encoding_error
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 GZIP, BOM = b"\x1f\x8b", codecs.BOM_UTF8
 UNPACK_REMEDY = "unpack it and give the files inside"
@@ -253,31 +251,6 @@ class _TrackedFile(io.FileIO):
         while n := self.readinto(part):
             content += part[:n]
         return bytes(content)
-
-
-_cache: ContextVar[dict[Hashable, Any] | None] = ContextVar("files at hand", default=None)
-
-
-@contextmanager
-def cache_files() -> Iterator[None]:
-    """Read the head and the table of each file only once inside the `with` block."""
-    with set_variable(_cache, {} if (outer := _cache.get()) is None else outer):
-        yield
-
-
-def cache_result(function: Callable[P, T]) -> Callable[P, T]:
-    """Call a function with the same arguments only once inside `cache_files`."""
-
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        if (cache := _cache.get()) is None:
-            return function(*args, **kwargs)
-        key = (function, *args)
-        if key not in cache:
-            cache[key] = function(*args, **kwargs)
-        return cast("T", cache[key])
-
-    return call
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,12 @@
-"""Records, rows and nested values of JSON files; records of Parquet and delimited files.
+"""Records and nested values of JSON files; records of Parquet and delimited files.
 
-JSON records stand one per line, in an array, in an object that holds the array, or in an object by id. Fields of
-objects and lists in cells are used as columns named `a.b`.
+JSON records stand one per line, in an array (perhaps under the key "data"), or in an object by id. A table may also be
+an object of equally long lists, one for each column. Fields of objects and lists in cells are columns named `a.b`.
 """
 
 from __future__ import annotations
 
 import ast
-import csv
-import io
 import json
 import math
 import re
@@ -22,18 +20,17 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
+from sigdask.formats.reading.cache import cache_result
 from sigdask.formats.reading.columns import ArrowColumns, iterate
 from sigdask.formats.reading.converted import read_arrow_table
-from sigdask.formats.reading.options import DEFAULTS, Options
-from sigdask.formats.roles import name_role
+from sigdask.formats.reading.options import Options
+from sigdask.formats.roles import ROLES, name_role
 from sigdask.interface import spell
-from sigdask.io.compression import check_unpacked_size, get_option
-from sigdask.text import describe_items, format_list
+from sigdask.io.compression import check_unpacked_size
+from sigdask.text import format_list
 
 SHOWN_KINDS = 6
 ABSENT = object()
-DEEPEST = 1000
-"""Maximum number of parts of a nested field's name."""
 
 
 def parse_nested_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
@@ -69,8 +66,6 @@ def get_field(nested: Mapping[str, Sequence[Any]], name: str) -> list[str] | Non
     >>> get_field({"prediction": [{"label": "A", "p": [0.1, 0.9]}]}, "prediction.p.1")
     ['0.9']
     """
-    if name.count(".") > DEEPEST:
-        return None
     for column in (name[:k] for k, mark in enumerate(name) if mark == "."):
         if column in nested:
             values = [_follow_path(cell, name[len(column) + 1 :]) for cell in nested[column]]
@@ -111,17 +106,15 @@ def list_fields(name: str, value: Any) -> list[str]:
     return [inner for key, item in entries for inner in list_fields(f"{name}.{key}", item)]
 
 
-MIN_ITEMS = 10
-"""Minimum number of items for telling them from systems in an object of objects."""
-
 IsRecord = Callable[[Mapping[str, Any]], bool]
 
+RECORDS = "data"
+"""Key of an object that holds an array of records."""
+
 DOCUMENT_NAMES = ("document_id", "documentid", "doc_id", "docid", "doc_key", "doc", "file_id", "file", "filename",
-                  "file_name", "paper_id", "article_id", "pmid", "abstract_id")  # fmt: skip
+                  "file_name")  # fmt: skip
 PART_NAMES = ("section_id", "paragraph_id", "par_id", "sentence_id", "sent_id", "segment_id", "seg_id")
-ITEM_ID_NAMES = ("id", "item", "item_id", "uid", "guid", "example_id", "uuid", "_id", "title_id", "topic", "query",
-             "_input_hash")  # fmt: skip
-"""Conventional names of ids, from the coarsest to the finest, compared without case."""
+"""Names of the coarser levels of ids, compared without case. The names of the finest level are those of the items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,44 +223,73 @@ def get_object(path: Path, record: JsonRecord) -> dict[str, Any]:
     return record.value
 
 
-def read_record_cells(path: Path, document: Any = None) -> Iterator[tuple[int, list[Any]]]:
-    """Yield the records of a JSON file as table rows; the keys of the first record are the header.
+def read_columns(path: Path) -> tuple[dict[str, list[Any]], list[int]]:
+    """Return the columns of the records of a JSON file, and the line or number of each record.
 
-    A key that a later record lacks gives an empty cell. An object of id to record, or to a single value, also has the
-    column "id". The document is read from the file unless it is given.
+    The keys of the first record are the columns. A key that a later record lacks gives an empty cell. An object of id
+    to record, or to a single value, also has the column "id".
 
     Raises
     ------
     InputError
         A record is not an object, or has a key that the first record lacks.
     """
-    columns: dict[str, None] = {}
-    is_row: IsRecord = lambda record: bool(find_id_keys(record, DEFAULTS))  # noqa: E731
-    if document is None and not is_json_lines(path):
-        document = load_json(path)
-    document = _orient(path, document)
-    for record in read_records(path, is_row) if document is None else iter_document(path, document, is_row):
-        if record.key is not None and not isinstance(record.value, dict) and "score" in name_role(record.key):
-            raise InputError(
-                f"{record.key!r} is the name of a metric, so the file may hold one value of each metric",
-                file=path,
-                remedy="give the scores of the items",
-            )
-        if record.key is None:
-            cells = get_object(path, record)
-        else:
-            cells = {"id": record.key, **(record.value if isinstance(record.value, dict) else {"value": record.value})}
-        if not columns:
-            columns = dict.fromkeys(cells)
-            yield record.number, list(columns)
-        for key in (key for key in cells if key not in columns):
+    columns: dict[str, list[Any]] = {}
+    numbers = []
+    for record in _iter_rows(path):
+        row = get_object(path, record)
+        columns = columns or {key: [] for key in row}
+        for key in (key for key in row if key not in columns):
             raise InputError(
                 f"key {key!r} is not in the first record, which has {', '.join(columns)}",
                 file=path,
                 place=record.place,
                 remedy="give every record the same keys",
             )
-        yield record.number, [cells.get(column) for column in columns]
+        for key, cells in columns.items():
+            cells.append(row.get(key))
+        numbers.append(record.number)
+    return columns, numbers
+
+
+def _iter_rows(path: Path) -> Iterator[JsonRecord]:
+    if is_json_lines(path):
+        return read_records(path, lambda _: True)
+    document = load_json(path)
+    if isinstance(document, dict) and document:
+        document = _list_rows(path, document)
+    return iter_document(path, document, lambda _: False)
+
+
+def _list_rows(path: Path, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of an object of equally long lists, or of an object by id.
+
+    Raises
+    ------
+    InputError
+        The keys may name columns, or the keys inside may be items as well as systems.
+    """
+    lists = {name: cells for name, cells in document.items() if isinstance(cells, list)}
+    if len(lists) == len(document) or any(map(name_role, lists)):
+        sizes = {name: len(cells) for name, cells in lists.items()}
+        if len({*sizes.values()}) > 1:
+            numbers = ", ".join(f"{n:,} in {name!r}" for name, n in sizes.items())
+            raise InputError(file=path, found=f"lists of different lengths ({numbers})", expected="one value per item")
+        return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+    inner = {key for record in document.values() if isinstance(record, dict) for key in record}
+    are_numbers = all(isinstance(r, dict) and all(map(_is_number, r.values())) for r in document.values())
+    if any(map(name_role, document)) or (are_numbers and not any(map(name_role, inner))):
+        raise InputError(
+            file=path,
+            found=f"an object with {format_list([*document], SHOWN_KINDS)}",
+            expected="an object for each item",
+            remedy='write one on each line, such as {"id": "item 1", "score": 0.5}',
+        )
+    return [{"id": key, **(row if isinstance(row, dict) else {"value": row})} for key, row in document.items()]
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or isinstance(value, int | float)
 
 
 def is_json_lines(path: Path) -> bool:
@@ -298,7 +320,8 @@ def find_id_keys(record: Mapping[str, Any], options: Options) -> tuple[str, ...]
     if options.id_column is not None:
         return tuple(options.id_column.split("+"))
     lowered = {name.strip().lower(): name for name in reversed(list(record))}
-    levels = (DOCUMENT_NAMES, *((name,) for name in PART_NAMES), ITEM_ID_NAMES)
+    coarse = (DOCUMENT_NAMES, *((name,) for name in PART_NAMES))
+    levels = (*coarse, [name for name in ROLES["item"] if not any(name in level for level in coarse)])
     names = (next((lowered[name] for name in level if name in lowered), None) for level in levels)
     return tuple(name for name in names if name is not None)
 
@@ -330,17 +353,11 @@ def _parse_json(path: Path, text: str, start: int, hook: Callable[[list[tuple[st
 
 def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[JsonRecord]:
     """Yield the records of a JSON document; it is a record itself, a list, or an object by id."""
-    document = _build_frame_records(document)
     if isinstance(document, dict) and document:
         if is_record(document):
             yield JsonRecord("line 1", None, document, 1)
             return
-        lists = [value for value in document.values() if isinstance(value, list) and value]
-        lists = [values for values in lists if all(isinstance(value, dict) for value in values)]
-        inner = [value for value in document.values() if isinstance(value, dict | list)]
-        if len(inner) == 1 < len(document) and _is_by_id(inner[0]):
-            document = inner[0]
-        document = lists[0] if len(lists) == 1 else document
+        document = document[RECORDS] if isinstance(document.get(RECORDS), list) else document
     if isinstance(document, list):
         files.check_filled(path, document)
         for number, value in enumerate(document, start=1):
@@ -354,145 +371,10 @@ def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Js
         yield JsonRecord(f"key {key!r}", key, value, number)
 
 
-def _is_by_id(value: Any) -> bool:
-    """Return whether a value is an object of id to record, with many records."""
-    is_large = isinstance(value, dict) and len(value) >= MIN_ITEMS
-    return is_large and all(isinstance(record, dict) for record in value.values())
-
-
-SYSTEM_LISTS = frozenset({"precisions", "counts", "totals", "p_hist", "q_hist", "divergence_curve", "confusion_matrix"})
-"""Names of lists in the outputs of `evaluate` that describe one system as a whole: bleu, sacrebleu, mauve."""
-
-
-ANSWER_LISTS = frozenset({"predictions", "references"})
-"""Names of lists of labels or texts that users of `evaluate` keep."""
-
-GOLD_LISTS = frozenset({"gold", "gold_label", "label", "labels", "truth", "target", "y_true"})
-"""Names of lists of gold labels. The other lists hold the systems' labels."""
-
-
-def _build_texts_error(path: Path) -> InputError:
-    """Return the error for lists of texts with several references each."""
-    line = 'gsub("\\\\s+"; " ")'
-    return InputError(
-        f"'predictions' and 'references' are texts: write one a line, with jq -r '.predictions[] | {line}' {path} > "
-        f"A.txt and jq -r '.references[][0] | {line}' {path} > ref.txt (likewise [1] and so on for further references, "
-        f"each with {spell('references')}). Then sigdask compare A.txt B.txt "
-        f"{spell('gold', 'ref.txt')} {spell('format', 'segments')} {spell('metrics', 'chrF')}",
-        file=path,
-    )
-
-
-def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
-    """Return the columns of a JSON object of lists of numbers, answers or labels; None for any other document.
-
-    Single values next to the lists (a hash, a mean, the version of a tool) are left out. So are lists that describe a
-    whole system and not its items (the precisions of BLEU).
-
-    Raises
-    ------
-    InputError
-        The lists are not of one length, or none is of items.
-    """
-    if not isinstance(document, dict) or any(isinstance(value, dict) for value in document.values()):
-        return None
-    lists = {name: value for name, value in document.items() if isinstance(value, list)}
-    columns = {name: cells for name, cells in lists.items() if name not in SYSTEM_LISTS}
-    first_list = next(iter(lists.values()), [])
-    are_answers = lists.keys() >= ANSWER_LISTS and bool(lists["predictions"]) and _are_texts(lists["predictions"])
-    if are_answers and any(isinstance(cell, list) and _are_texts(cell) for cell in lists["references"]):
-        raise _build_texts_error(path)
-    if isinstance(next(iter(first_list), []), dict | list):
-        return None
-    has_labels = not GOLD_LISTS.isdisjoint(columns) and all(map(_are_texts, columns.values()))
-    if not (are_answers or has_labels or any(map(_are_numbers, lists.values()))):
-        return None
-    if any(isinstance(cell, dict | list) for cells in columns.values() for cell in cells):
-        return None
-    if not columns:
-        raise InputError(
-            f"{describe_items([*lists], 'list')} with scores of whole systems, but no score of each item",
-            file=path,
-            remedy=f"compare the outputs themselves ({spell('gold', 'REFERENCE')} {spell('metrics', 'BLEU')}), "
-            "or write the metric's score of each segment",
-        )
-    first, n = next((name, len(cells)) for name, cells in columns.items())
-    for name, cells in columns.items():
-        if len(cells) != n:
-            raise InputError(
-                f"{name!r} has {len(cells):,} values, but {first!r} has {n:,}; expected one per item", file=path
-            )
-    return {name: [files.format_cell(cell).strip() for cell in cells] for name, cells in columns.items()}
-
-
-def _are_texts(cells: list[Any]) -> bool:
-    return all(isinstance(cell, str) for cell in cells)
-
-
-def _are_numbers(cells: list[Any]) -> bool:
-    return bool(cells) and all(cell is None or isinstance(cell, int | float) for cell in cells)
-
-
-def _build_frame_records(document: Any) -> Any:
-    """Return the records of a data frame by columns, or with its rows in `data`; any other document unchanged.
-
-    By columns, each value maps row numbers from 0 to cells. pandas writes both, Weights & Biases and MLflow `data`.
-    """
-    match document:
-        case {"columns": [str(), *_] as names, "data": [[*_], *_] as rows} if {*map(len, rows)} == {len(names)}:
-            labels = [{"index": label} for label in document.get("index", range(len(rows)))]
-            is_named = labels != [{"index": k} for k in range(len(rows))]
-            records = [dict(zip(names, row, strict=True)) for row in rows]
-            return [label | record for label, record in zip(labels, records, strict=True)] if is_named else records
-        case dict() if (keys := _get_common_keys(document)) and keys == [*map(str, range(len(keys)))] != ["0"]:
-            are_items = len(document) >= len(keys) and all(re.search(r"\d", name) for name in document)
-            return document if are_items else _swap_keys(document, keys)
-    return document
-
-
-def _get_common_keys(document: Mapping[str, Any]) -> list[str]:
-    """Return the keys that all values of an object have; empty if they differ, or if a value is no object."""
-    keys = [sorted(value) if isinstance(value, dict) else [] for value in document.values()]
-    return list(next(iter(document.values()))) if keys and all(names == keys[0] != [] for names in keys) else []
-
-
-def _orient(path: Path, document: Any) -> Any:
-    """Return an object by item for an object of objects of numbers, whose keys may be the items or the systems.
-
-    Raises
-    ------
-    InputError
-        The user has not said which, and no inner key is the name of a role or metric.
-    """
-    keys = _get_common_keys(document) if isinstance(document, dict) else []
-    if len(keys) < 2 or not all(_are_numbers([*scores.values()]) for scores in document.values()):
-        return document
-    stated = get_option("keys")
-    if stated == "systems":
-        return dict(zip(keys, _swap_keys(document, keys), strict=True))
-    if stated is None and not any(map(name_role, keys)):
-        outer, inner = (format_list([*names], 3) for names in (document, keys))
-        choices = [spell("format", f"table:keys={choice}") for choice in ("items", "systems")]
-        raise InputError(
-            f"holds an object for each of {outer} with numbers by {inner}",
-            file=path,
-            remedy=f"are {outer} items? {choices[0]}. Are they systems, and {inner} the items? {choices[1]}",
-        )
-    return document
-
-
-def _swap_keys(document: Mapping[str, Mapping[str, Any]], keys: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a record for each inner key, with a field for each outer key."""
-    return [{name: column[key] for name, column in document.items()} for key in keys]
-
-
 Record = Mapping[str, Any]
 
 BATCH = 1024
 """Rows of Parquet in memory at a time."""
-
-ROWS_HEAD = 1 << 22
-"""The first record is inspected if it ends within so many characters."""
 
 
 def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
@@ -525,30 +407,16 @@ def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
         raise InputError("has a header and no rows, expected one row per item", file=path)
 
 
-def read_first_record(path: Path, *, tables: bool = False) -> Record | None:
-    """Return the first record of a file without reading the rest, or None if there is none.
-
-    Of a delimited table, where these are asked for, it is the header, with empty cells.
-    """
+@cache_result
+def read_keys(path: Path) -> tuple[str, ...]:
+    """Return the columns of a table, or the dotted keys of the first record of other files, for format detection."""
     head = files.read_head(path)
     if head.is_arrow:
-        return next((record for _, record in iter_records(path)), None)
-    if not head.is_json:
-        return _read_header_record(head.text) if tables else None
-    if (record := _parse_first(head.text)) is None and len(head.start) == files.HEAD:
-        with files.open_text(path) as text:
-            record = _parse_first(text.read(ROWS_HEAD))
-    return record
-
-
-def _parse_first(text: str) -> Record | None:
-    """Return the object that a text of JSON, or its list, begins with; None if it is cut off."""
-    text = text.lstrip()
-    try:
-        record, _ = json.JSONDecoder().raw_decode(text.removeprefix("[").lstrip() if text.startswith("[") else text)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
+        record = next((record for _, record in iter_records(path)), {})
+        return list_key_paths(json.dumps(record, default=str))
+    if head.is_json:
+        return list_key_paths(head.text)
+    return tuple(name.strip() for line in head.filled_lines[:1] for name in files.parse_header(line))
 
 
 def find_field(record: Record, name: str, *containers: str) -> str | None:
@@ -562,17 +430,6 @@ def find_field(record: Record, name: str, *containers: str) -> str | None:
 
 def _format_value(value: Any) -> str:
     return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else files.format_cell(value)
-
-
-def _read_header_record(head: str) -> Record | None:
-    header_line = "".join(islice(io.StringIO(head), 1)).strip()
-    mark = files.find_delimiter(header_line)
-    if mark is None or head.startswith("PK"):
-        return None
-    try:
-        return dict.fromkeys((name.strip() for name in next(csv.reader([header_line], delimiter=mark))), "")
-    except csv.Error:
-        return None
 
 
 def parse_number(value: Any) -> float | None:
@@ -602,7 +459,7 @@ def parse_number(value: Any) -> float | None:
 SYMBOL = re.compile(r'(?s)"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]:]')  # a string that is cut off ends with the text
 
 
-def list_key_paths(head: str) -> set[str]:
+def list_key_paths(head: str) -> tuple[str, ...]:
     """Return the dotted keys of the first JSON value in the beginning of a file, which may be cut off.
 
     Lists add nothing to the keys of the objects in them. Of a list of objects, only the first object counts.
@@ -612,7 +469,7 @@ def list_key_paths(head: str) -> set[str]:
     >>> sorted(list_key_paths('[{"id": 1, "stats": [{"name": {"split": "te'))
     ['id', 'stats', 'stats.name', 'stats.name.split']
     """
-    paths: set[str] = set()
+    paths: dict[str, None] = {}
     prefixes: list[str] = []
     is_list = head.lstrip().startswith("[")
     text = key = ""
@@ -628,7 +485,7 @@ def list_key_paths(head: str) -> set[str]:
                 break
         elif symbol == ":":
             key = text
-            paths.add(prefixes[-1] + key)
+            paths[prefixes[-1] + key] = None
         else:
             text = symbol[1:-1]
-    return paths
+    return tuple(paths)

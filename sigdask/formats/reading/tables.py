@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading import delimited, files, json_records
+from sigdask.formats.reading.cache import cache_result
 from sigdask.formats.reading.columns import (
     NUMBER,
     ArrowColumns,
@@ -237,7 +238,7 @@ def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = N
     return _read_table_file(path, frozenset(ignore), decimal)
 
 
-@files.cache_result
+@cache_result
 def _read_table_file(path: Path, ignore: Collection[str], decimal: str | None) -> FileTable:
     """Read a table of any kind: delimited text, JSON, Parquet, Arrow or a workbook.
 
@@ -308,25 +309,19 @@ def _read_list(path: Path, text: delimited.DelimitedText) -> FileTable:
 
 
 def _read_json(path: Path) -> FileTable:
-    document = None if json_records.is_json_lines(path) else json_records.load_json(path)
-    if isinstance(document, list) and document and not isinstance(document[0], dict | list):
-        for k, value in enumerate(document, start=1):
-            if isinstance(value, dict | list):
-                raise InputError(f"{path}, value {k}: found {str(value)[:40]}, expected a single value as before it")
-        cells = [files.format_cell(cell).strip() for cell in document]
-        return FileTable(path, {"": cells}, range(1, len(cells) + 1), header=False)
-    if (columns := json_records.get_list_columns(path, document)) is not None:
-        return FileTable(path, columns, range(1, len(next(iter(columns.values()))) + 1))
-    rows = list(json_records.read_record_cells(path, document))
-    table = build_table(path, [(line, list(map(files.format_cell, cells))) for line, cells in rows])
-    holders = {k for _, cells in rows[1:] for k, cell in enumerate(cells) if isinstance(cell, dict | list)}
-    nested = {name: [cells[k] for _, cells in rows[1:]] for k, name in enumerate(table.columns) if k in holders}
-    truths = {
-        name: build_truths(cells[k] for _, cells in rows[1:])
-        for k, name in enumerate(table.columns)
-        if all(cells[k] is None or isinstance(cells[k], bool) for _, cells in rows[1:])
-    }
-    return replace(table, columns={**table.arrays, **truths}, nested=nested)
+    columns, lines = json_records.read_columns(path)
+    names = [name.strip() for name in columns]
+    _check_names(path, names)
+    files.check_header(path, names)
+    nested, arrays = {}, {}
+    for name, cells in zip(names, columns.values(), strict=True):
+        if any(isinstance(cell, dict | list) for cell in cells):
+            nested[name] = cells
+        if all(cell is None or isinstance(cell, bool) for cell in cells):
+            arrays[name] = build_truths(cells)
+        else:
+            arrays[name] = build_strings(files.format_cell(cell).strip() for cell in cells)
+    return FileTable(path, arrays, lines, nested=nested)
 
 
 def build_table(path: Path, rows: list[files.Row]) -> FileTable:

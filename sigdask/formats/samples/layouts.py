@@ -20,7 +20,7 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
-from sigdask.formats.reading.json_records import Record, is_json, iter_records, list_key_paths, load_json, read_head
+from sigdask.formats.reading.json_records import Record, is_json, iter_records, load_json, read_keys
 from sigdask.io.compression import check_unpacked_size
 
 Places = Iterator[tuple[str, Record]]
@@ -104,7 +104,7 @@ def find_layout(path: Path) -> LogLayout | None:
     """Return the layout of a log, or None for other files."""
     if _is_inspect_zip(path):
         return INSPECT
-    paths = list_key_paths(read_head(path)) if is_json(path) else set()
+    paths = {*read_keys(path)} if is_json(path) else set()
     return next((layout for layout in LAYOUTS if layout.fits(paths)), None)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
-from sigdask.formats.reading.json_records import Record, find_field, iter_records, list_key_paths, load_json, read_head
+from sigdask.formats.reading.json_records import Record, find_field, is_json, iter_records, load_json, read_keys
 from sigdask.formats.reading.options import Options, Source, list_row_systems
 from sigdask.formats.reading.replicates import build_score_counts
 from sigdask.interface import spell
@@ -69,8 +69,7 @@ class Tool:
 
 def find_tool(path: Path) -> Tool | None:
     """Return the tool that wrote a file, or None."""
-    head = read_head(path)
-    paths = list_key_paths(head) if head.lstrip()[:1] in {"{", "["} else set()
+    paths = {*read_keys(path)} if is_json(path) else set()
     lines = files.read_head_lines(path)[:N_HEAD_LINES]
     return next((tool for tool in TOOLS if tool.fits(paths, lines)), None)
 

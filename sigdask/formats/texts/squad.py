@@ -27,7 +27,7 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading.files import format_cell, is_parquet
-from sigdask.formats.reading.json_records import is_json, iter_records, read_first_record, read_head, read_records
+from sigdask.formats.reading.json_records import is_json, iter_records, read_head, read_keys, read_records
 from sigdask.formats.reading.listings import FileListing, normalize_words
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import build_score_counts
@@ -112,8 +112,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         return False
     if is_json(gold) and SQUAD_START.search(read_head(gold)):
         return True
-    first = read_first_record(gold) if is_parquet(gold) or '"answers"' in read_head(gold) else None
-    return first is not None and "id" in first and isinstance(_get_texts(first.get("answers")), list)
+    return {"id", "answers.text"} <= {*read_keys(gold)}
 
 
 def _read_questions(path: Path) -> dict[str, Question]:
