@@ -66,7 +66,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     "text": (
         "text", "sentence", "source", "src", "input", "context", "passage", "premise", "hypothesis", "sentence1",
-        "sentence2", "title", "comment", "instruction", "url",
+        "sentence2", "title", "comment", "instruction", "url", "mt", "audio", "audio_filepath", "created_at", "updated_at",
     ),
 }  # fmt: skip
 """Names of the columns of each role, compared without case; "-" and blanks are read as "_"."""
@@ -81,6 +81,12 @@ WEAK_NAMES: dict[str, tuple[str, ...]] = {
     "labels": ("gold", "prediction"),
 }  # fmt: skip
 """Names that have the first of these roles if no other column claims it, else the next."""
+
+STATUS_VALUES = {
+    "answer": frozenset({"reject", "ignore"}),
+    "status": frozenset({"rejected", "ignored", "skipped", "cancelled", "canceled", "discarded", "reject", "ignore"}),
+} | dict.fromkeys(("was_cancelled", "cancelled", "skipped", "rejected", "ignored"), frozenset({"true"}))
+"""Keys of a record's status in the exports of annotation tools, and the values by which it does not count."""
 
 SINGLE_ROLES = ("item", "system", "metric", "gold")
 """Roles that only one column of a table can have."""
@@ -226,6 +232,8 @@ def resolve_roles(table: NamedColumns, options: RoleOptions, part: FileKind | No
         unknown.remove(UNNAMED)
     for role in SINGLE_ROLES:
         check_single(table, roles.get(role, []), role, options)
+    for column in unknown:
+        _check_status(table, column)
     left_out += [*rivals, *([UNNAMED] if is_index else []), *roles.get("text", [])]
     return Roles({role: tuple(columns) for role, columns in roles.items()}, tuple(unknown), tuple(left_out), is_index)
 
@@ -257,6 +265,16 @@ def _is_index(table: NamedColumns, *, has_item: bool) -> bool:
         return True
     problem = "the first column has no name. It may be the items, or the index of a data frame"
     raise build_roles_error(table, problem, [spell("columns", f"item={UNNAMED}"), spell("ignore", UNNAMED)])
+
+
+def _check_status(table: NamedColumns, column: str) -> None:
+    """Raise an error for rows that a column of an annotation tool marks as rejected or skipped."""
+    if not (values := STATUS_VALUES.get(column.lower())):
+        return
+    marks = [cell for cell in table.columns[column] if cell.lower() in values]
+    if marks:
+        problem = f"column {column!r} marks {len(marks):,} rows as {marks[0]!r}. Delete rows that do not count"
+        raise build_roles_error(table, problem, [f"{spell('ignore', column)} (if all rows count)"])
 
 
 def check_single(table: NamedColumns, columns: Sequence[str], role: str, options: RoleOptions) -> None:

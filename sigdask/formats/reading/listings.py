@@ -25,6 +25,7 @@ from sigdask.formats.reading.files import build_repeated_id_error, check_filled,
 from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, read_records
 from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.roles import STATUS_VALUES
 from sigdask.interface import spell
 from sigdask.text import describe_items, format_count
 
@@ -32,12 +33,6 @@ T = TypeVar("T")
 MUC_ID = re.compile(r"[A-Z]+(\d*)-MUC\d+-(\d+)")
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
-
-STATUS_VALUES = {
-    "answer": frozenset({"reject", "ignore"}),
-    "status": frozenset({"rejected", "ignored", "skipped", "cancelled", "canceled", "discarded", "reject", "ignore"}),
-} | dict.fromkeys(("was_cancelled", "cancelled", "skipped", "rejected", "ignored"), frozenset({"true"}))
-"""Keys of a record's status in the exports of annotation tools, and the values that take the record out."""
 
 ANNOTATOR_KEYS = ("annotator", "_annotator_id", "_session_id")
 """Keys of the annotator of a record, for the option `annotator`."""
