@@ -66,7 +66,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     "text": (
         "text", "sentence", "source", "src", "input", "context", "passage", "premise", "hypothesis", "sentence1",
-        "sentence2", "title", "comment", "instruction", "url", "mt", "audio", "audio_filepath", "created_at", "updated_at",
+        "sentence2", "title", "comment", "instruction", "url", "mt", "audio", "audio_filepath", "created_at",
+        "updated_at",
     ),
 }  # fmt: skip
 """Names of the columns of each role, compared without case; "-" and blanks are read as "_"."""
