@@ -4,11 +4,13 @@ import csv
 import gzip
 import io
 import random
+import re
 
 import pytest
 
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
+from sigdask.interface import use_interface
 
 
 def draw_cell(dice):
@@ -95,9 +97,10 @@ def test_a_missing_cell_is_missing(tmp_path, cell):
 
 def test_a_decimal_comma_is_read_where_the_user_says_so(tmp_path):
     (path := tmp_path / "t.csv").write_text("item;a;b\n1;0,5;1\n2;1,25;0\n")
-    with pytest.raises(InputError, match="line 2, column 'a'"):
-        read(path, format="wide")
-    assert read(path, format="wide:decimal=,").field("score").tolist() == [[0.5, 1], [1.25, 0]]
+    with use_interface("command line"), pytest.raises(InputError, match="line 2, column 'a'") as raised:
+        read(path)
+    [option] = re.findall("--format ([^ ]+,)", str(raised.value))
+    assert read(path, format=option).field("score").tolist() == [[0.5, 1], [1.25, 0]]
 
 
 def test_a_first_line_that_may_be_a_label_is_refused_until_the_user_says_what_it_is(tmp_path):

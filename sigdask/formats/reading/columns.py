@@ -284,13 +284,12 @@ def _build_infinite_error(value: float, index: int) -> NotANumberError:
 
 
 def _build_text_error(cell: str, index: int) -> NotANumberError:
-    return NotANumberError(
-        index,
-        f"found {cell[:100]!r}, expected a number",
-        f"Correct it, or leave the cell empty if it is missing. If the column is not a system, name its role with "
-        f"{spell('columns', 'ROLE=COLUMN')}, or leave it out with {spell('ignore')}. If these are outputs of a system, "
-        f"give {spell('gold', 'FILE')}",
-    )
+    if NUMBER.fullmatch(cell.replace(",", ".", 1)):
+        remedy = f"If commas are decimal separators, say {spell('format', 'table:decimal=,')}"
+    else:
+        remedy = "Correct it, or leave the cell empty if it is missing. If these are outputs of a system, give "
+        remedy += spell("gold", "FILE")
+    return NotANumberError(index, f"found {cell[:100]!r}, expected a number", remedy)
 
 
 def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
