@@ -375,11 +375,11 @@ FORMATS: dict[str, Format] = {
     ),
     "samples": Format(
         "samples.samples:read_samples",
-        "logs of samples: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus, SWE-bench",
+        "logs of samples: lm-evaluation-harness, Inspect, HELM, SWE-bench, HumanEval",
         signature=(FileSignature(check="samples.samples:sniff"),),
         gold="none",
         content="scores",
-        options=("filter", "repeats=mean|error", "logs=newest|all"),
+        options=("filter", "repeats=mean", "logs=newest|all"),
         roles=("item", "score", "ignore"),
         traits=("folders", "metrics"),
     ),

@@ -20,8 +20,8 @@ from sigdask.formats.samples.layouts import LogLayout, Run
 from sigdask.interface import spell
 from sigdask.text import format_list
 
-ScoreValue = float | list[bool] | str
-"""A number (NaN if there is none), truth values to be pooled, or a text that is not a score."""
+ScoreValue = float | list[bool]
+"""A number (NaN if there is none), or truth values to be pooled."""
 
 TASK_NAMES = ("task", "task_name", "dataset")
 SHOWN = 6
@@ -64,20 +64,23 @@ class ScoredSample:
     input: str = ""
     status: str = ""
 
-    def get_field(self, name: str) -> str | None:
-        """Return a field of the sample as text."""
-        return find_field(self.record, name, *self.layout.within)
+    @property
+    def has_score(self) -> bool:
+        """Whether a metric has a value for the sample."""
+        return any(not isinstance(value, float) or not math.isnan(value) for value in self.scores.values())
 
-    def list_fields(self) -> list[str]:
-        """Return the names of all fields that the sample can be grouped by."""
-        holders = (self.record, *(self.record.get(key) for key in self.layout.within))
-        names = [name for holder in holders if isinstance(holder, dict) for name in holder]
-        return list(dict.fromkeys(("task", *names)))
+    def get_group(self, name: str) -> str:
+        """Return a field of the sample that groups samples; its task is the subject of samples that name none."""
+        value = self.task if name == "task" else find_field(self.record, name, *self.layout.within)
+        value = self.task if value is None and name == "subject" else value
+        if value is None:
+            raise InputError(f"{self.where}: no field {name!r}; fields: {', '.join(self.record)}")
+        return value
 
 
 @dataclass(slots=True)
 class SampleFile:
-    """The samples of one model in a log file, and the system that they belong to.
+    """A log file, and the system that it belongs to.
 
     Attributes
     ----------
@@ -94,7 +97,7 @@ class SampleFile:
     folder : Path
         Folder of the log within the folder of its system.
     moment : datetime or None
-        Time at which it was written, in UTC, from its contents or its name.
+        The date of the log.
     """
 
     path: Path
@@ -127,7 +130,7 @@ def build_sample(where: str, record: Record, layout: LogLayout, task: str, optio
             remedy=f"name another field with {spell('columns', 'item=COLUMN')}",
         )
     status = next((name for name, values in layout.left_out.items() if _is_set(record.get(name), values)), "")
-    given = next((record[name] for name in layout.input if record.get(name) is not None), None)
+    asked = next((record[name] for name in layout.input if record.get(name) is not None), None)
     return ScoredSample(
         where=where,
         task=task or next((str(record[name]) for name in TASK_NAMES if isinstance(record.get(name), str)), ""),
@@ -137,7 +140,7 @@ def build_sample(where: str, record: Record, layout: LogLayout, task: str, optio
         layout=layout,
         sample=find_field(record, layout.sample) or "" if layout.sample else "",
         filter=str(record.get("filter", "")),
-        input="" if given is None else digest_input(given),
+        input="" if asked is None else _digest(asked),
         status=status,
     )
 
@@ -147,52 +150,44 @@ def _is_set(value: Any, values: tuple[Any, ...]) -> bool:
     return value in values if values else value not in (None, False, "")
 
 
+def _digest(value: Any) -> str:
+    return hashlib.md5(json.dumps(value, sort_keys=True).encode(), usedforsecurity=False).hexdigest()
+
+
 def read_scores(where: str, record: Record, layout: LogLayout, options: Options) -> dict[str, ScoreValue]:
     """Return the scores of a record: those that its layout declares or the record lists, or those asked for."""
-    listed = record.get(layout.listed) if layout.listed else None
-    fields = _get_declared(record, layout)
-    if isinstance(listed, dict):
-        fields |= listed
-    elif isinstance(listed, list) and listed:
-        fields |= {name: record[name] for name in map(str, listed) if name in record}
-    elif layout.listed and not fields:
-        fields = _find_metrics(where, record, layout, options)
+    fields = {name: record[name] for name in layout.metrics if name in record}
+    for holder in (record.get("scores"), record.get("metrics")):
+        fields |= holder if isinstance(holder, dict) else {}
+    if layout.is_flat and not fields:
+        listed = record.get("metrics")
+        if isinstance(listed, list) and listed:
+            fields = {name: record[name] for name in map(str, listed) if name in record}
+        else:
+            fields = _find_metrics(where, record, layout, options)
     if options.score_column is not None:
         for name in split_columns(options.score_column, fields):
-            value = _get(record, name)
-            fields.setdefault(name, _get(record, f"stats.{name}") if value is None else value)
-    scores = dict(_flatten_scores(fields, are_texts_numbers=isinstance(listed, list)))
-    for name, score in scores.items():
-        if isinstance(score, float) and (math.isinf(score) or (layout.listed and math.isnan(score))):
-            problem = f"{name} is {score}, expected a finite number"
-            raise InputError(f"{where}: {problem}", remedy="write a number, or remove the field")
+            fields.setdefault(name, record.get(name, find_field(record, name)))
+    scores: dict[str, ScoreValue] = {}
+    for name, value in _flatten_scores(fields):
+        number = parse_number(value)
+        if name in options.ignore or (number is None and not isinstance(value, str) and not _is_truth_list(value)):
+            continue  # such as the texts that a metric of the whole set needs
+        if number is None and isinstance(value, list):
+            scores[name] = [part in (True, "True") for part in value]
+        elif number is None or math.isinf(number) or (layout.is_flat and math.isnan(number)):
+            problem = f"{name} is {str(value)[:40]!r}, expected a finite number"
+            raise InputError(f"{where}: {problem}", remedy=f"write a number, or add {spell('ignore', name)}")
+        else:
+            scores[name] = number
     return scores
-
-
-def _get_declared(record: Record, layout: LogLayout) -> dict[str, Any]:
-    """Return the fields of scores that the layout declares, as far as the record has them."""
-    fields: dict[str, Any] = {}
-    for metric, name in layout.scores.items():
-        value = _get(record, name)
-        if metric == "*":
-            fields |= value if isinstance(value, dict) else {}
-        elif value is not None:
-            fields[metric] = value
-    return fields
-
-
-def _get(record: Record, path: str) -> Any:
-    value: Any = record
-    for part in [path] if path in record else path.split(".", 1):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
 
 
 def _find_metrics(where: str, record: Record, layout: LogLayout, options: Options) -> dict[str, Any]:
     """Return the fields named after metrics; other numbers are refused unless the user chose or ignored them."""
-    known = {*layout.item, *TASK_NAMES, *layout.fields, layout.sample, *layout.left_out, *options.ignore}
+    known = {*layout.item, *TASK_NAMES, "target", layout.sample, *layout.left_out, *options.ignore}
     values = {name: value for name, value in record.items() if name not in known and _is_score(value)}
-    metrics = {name: value for name, value in values.items() if name in layout.metrics or "score" in name_role(name)}
+    metrics = {name: value for name, value in values.items() if "score" in name_role(name)}
     unknown = {name: value for name, value in values.items() if name not in metrics and name not in options.groups}
     if unknown and options.score_column is None and options.id_column not in unknown:
         shown = format_list([f"{name} = {value}" for name, value in unknown.items()], SHOWN)
@@ -204,51 +199,36 @@ def _find_metrics(where: str, record: Record, layout: LogLayout, options: Option
     return metrics
 
 
+def _is_truth_list(value: Any) -> bool:
+    parts = value if isinstance(value, list) else []
+    return bool(parts) and all(isinstance(part, bool) or part in ("True", "False") for part in parts)
+
+
 def _is_score(value: Any) -> bool:
-    is_truth_list = isinstance(value, list) and value and all(isinstance(part, bool) for part in value)
-    return isinstance(value, bool | int | float) or value in ("True", "False") or bool(is_truth_list)
+    return isinstance(value, bool | int | float) or value in ("True", "False") or _is_truth_list(value)
 
 
-def _flatten_scores(
-    fields: Mapping[str, Any], prefix: str = "", *, are_texts_numbers: bool
-) -> Iterator[tuple[str, ScoreValue]]:
-    """Yield the scores of a record, with dotted names for those in objects; skip other fields.
-
-    Texts of numbers are scores if the record lists its metrics. Other texts are yielded as they are, to be reported.
-    """
+def _flatten_scores(fields: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a record, with dotted names for those in objects."""
     for name, value in fields.items():
         if isinstance(value, dict):
-            yield from _flatten_scores(value, f"{prefix}{name}.", are_texts_numbers=are_texts_numbers)
-        elif isinstance(value, list):
-            if value and all(isinstance(part, bool) or part in ("True", "False") for part in value):
-                yield f"{prefix}{name}", [part in (True, "True") for part in value]
-        elif value is not None:
-            number = parse_number(value)
-            if number is not None:
-                yield f"{prefix}{name}", number
-            elif isinstance(value, str) and not are_texts_numbers:
-                yield f"{prefix}{name}", value
-
-
-def digest_input(value: Any) -> str:
-    """Return a digest of the input, with which samples of one id are checked to have the same input."""
-    return hashlib.md5(json.dumps(value, sort_keys=True).encode(), usedforsecurity=False).hexdigest()
+            yield from _flatten_scores(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 DATE = re.compile(
-    r"(?<!\d)(?P<day>(?:19|20)\d\d(?P<mark>-?)(?:0[1-9]|1[0-2])(?P=mark)[0-3]\d)"
-    r"(?:(?![T_ -](?:19|20)\d\d-?\d\d-?\d\d(?!\d))[T_ -]?"  # no other day
-    r"(?P<time>[0-2]\d[-:.]?[0-5]\d(?:[-:.]?[0-5]\d)?)(?:[.,](?P<fraction>\d{1,9}))?"
-    r"(?:Z|(?P<zone>[+-]\d\d[-:]?\d\d))?)?(?![\d])"
+    r"(?<!\d)(?P<day>(?:19|20)\d\d-?[01]\d-?[0-3]\d)"
+    r"(?:[T ](?P<time>\d\d[-:]?\d\d[-:]?\d\d(?:\.\d+)?)(?P<zone>[+-]\d\d[-:]?\d\d)?|(?!\d))"
 )
-"""Pattern of dates and times in names of files and folders: of the harness, of Inspect and of people."""
+"""Pattern of dates and times in logs of Inspect and in names of files and folders."""
 
 
 def parse_date(name: str) -> datetime | None:
     """Return the date in a name, in UTC unless it names another zone, or None if there is no date.
 
-    If there are several, it is one with a time of day, the one at the start of the name, or else the last one. The
-    name of a task may contain a day.
+    If there are several, it is the last one with a time of day, or else the last one. The name of a task may contain a
+    day.
 
     Examples
     --------
@@ -275,16 +255,14 @@ def remove_date(name: str) -> str:
 
 
 def _find_date(name: str) -> re.Match[str] | None:
-    valid = [match for match in DATE.finditer(name) if _parse_match(match) is not None]
-    dates = [match for match in valid if match["time"]] or valid
-    return None if not dates else dates[0] if dates[0].start() == 0 else dates[-1]
+    dates = [match for match in DATE.finditer(name) if _parse_match(match) is not None]
+    return next(reversed([match for match in dates if match["time"]] or dates), None)
 
 
 def _parse_match(match: re.Match[str]) -> datetime | None:
-    day, time, zone = (re.sub(r"\D", "", match[name] or "") for name in ("day", "time", "zone"))
-    sign = (match["zone"] or "+")[0]
-    text = f"{day}T{(time or '0').ljust(6, '0')}.{(match['fraction'] or '0')[:6].ljust(6, '0')}{sign}{zone or '0000'}"
+    time, zone = ((match[part] or "").replace("-", ":") for part in ("time", "zone"))
+    zone = f"{match['zone'][0]}{zone[1:]}" if zone else "+00:00"
     try:
-        return datetime.strptime(text, "%Y%m%dT%H%M%S.%f%z").astimezone(UTC)
+        return datetime.fromisoformat(f"{match['day']}T{time or '00:00:00'}{zone}").astimezone(UTC)
     except ValueError:
         return None

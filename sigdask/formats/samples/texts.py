@@ -21,8 +21,6 @@ GOLD_KEYS = ("target", "gold", "answer", "reference", "expected", "label")
 ANSWER_KEYS = ("filtered_resps", "resps", "output", "response", "prediction", "completion", "answer")
 """Fields of a record or its document that may hold the answer, in order of preference."""
 
-CHOICE_KEYS = ("choices", "options", "endings")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogTextLookup:
@@ -59,56 +57,37 @@ class LogTextLookup:
 def build_texts(record: Record) -> ItemTexts:
     """Return the question, gold standard and answer of one sample, as far as its record has them.
 
+    The gold standard may be the position of a choice, and the answer a log-likelihood of each.
+
     Examples
     --------
     >>> build_texts({"doc": {"question": "2 + 2?"}, "target": "4", "filtered_resps": ["5"]})
     ItemTexts(asked='2 + 2?', gold='4', given='5')
     >>> document = {"query": "A?", "choices": ["x", "y"], "gold": 0}
-    >>> build_texts({"doc": document, "resps": [[[-3.0, False]], [[-1.0, True]]]})
+    >>> build_texts({"doc": document, "filtered_resps": [[-3.0, False], [-1.0, True]]})
     ItemTexts(asked='A?', gold='x', given='y')
     >>> build_texts({"input": [{"role": "user", "content": "Hi"}], "target": "Ho", "output": {"completion": "He"}})
     ItemTexts(asked='Hi', gold='Ho', given='He')
     """
     doc = record.get("doc")
     fields = {**record, **doc} if isinstance(doc, dict) else record
-    options = _find_field(fields, CHOICE_KEYS)
-    options = options.get("text") if isinstance(options, dict) else options
-    choices = [str(choice).strip() for choice in options] if isinstance(options, list) else []
-    prompt = record.get("arguments")  # the prompt that the harness sent
-    while isinstance(prompt, (dict, list)) and prompt:
-        prompt = next(iter(prompt.values())) if isinstance(prompt, dict) else prompt[0]
-    question = _extract_text(_find_field(fields, QUESTION_KEYS)) or _extract_text(prompt)
-    answer = _find_answer(_find_field(record, ANSWER_KEYS), choices)
-    if choices and not question:
-        question = " / ".join(choices)
+    choices = fields["choices"] if isinstance(fields.get("choices"), list) else []
+    question = _extract_text(_find_field(fields, QUESTION_KEYS)) or " / ".join(map(str, choices)) or None
     target = _find_field(record, GOLD_KEYS)
     gold = _extract_text(_find_field(fields, GOLD_KEYS) if target is None else target)
-    if choices and gold is not None and gold.isdecimal() and int(gold) < len(choices):
-        gold = choices[int(gold)]
+    if gold is not None and gold.isdecimal() and int(gold) < len(choices):
+        gold = str(choices[int(gold)])
+    response = _find_field(record, ANSWER_KEYS)
+    answer = _extract_text(response)
+    if choices and isinstance(response, list) and all(isinstance(part, list) for part in response):
+        best = max(range(len(response)), key=lambda k: response[k][:1])
+        answer = str(choices[best]) if len(response) == len(choices) else None
     return NO_TEXTS if (question, gold, answer) == (None, None, None) else ItemTexts(question, gold, answer)
 
 
 def _find_field(record: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Return the value of the first field that is present and not empty."""
     return next((record[name] for name in names if record.get(name) not in (None, "", [])), None)
-
-
-def _find_answer(response: Any, choices: Sequence[str]) -> str | None:
-    """Return an answer; for log-likelihoods of choices, the most likely choice."""
-    likelihoods = [_find_likelihood(part) for part in response] if isinstance(response, list) else []
-    if likelihoods and None not in likelihoods:
-        best = max(range(len(likelihoods)), key=lambda k: likelihoods[k] or 0.0)
-        return choices[best] if len(likelihoods) == len(choices) else None
-    return _extract_text(response)
-
-
-def _find_likelihood(response: Any) -> float | None:
-    """Return the log-likelihood in a [number, is_greedy] pair that may be nested, or None."""
-    while isinstance(response, list) and response:
-        if isinstance(response[0], (int, float)) and not isinstance(response[0], bool) and len(response) > 1:
-            return float(response[0])
-        response = response[0]
-    return None
 
 
 def _extract_text(value: Any) -> str | None:
