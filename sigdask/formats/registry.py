@@ -234,7 +234,7 @@ FORMATS: dict[str, Format] = {
     ),
     "segments": Format(
         "texts.segments:read_segments",
-        "translations, one per line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML, SGML",
+        "translations, one per line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML",
         signature=(FileSignature(check="texts.segments:sniff"),),
         options=("reference", "collection", "references=tab", "column"),
         metrics=("bleu", "chrf", "chrf++", "ter"),
@@ -422,15 +422,9 @@ FORMATS: dict[str, Format] = {
         roles=(),
         traits=("metrics",),
     ),
-    "fairseq": Format(
-        "texts.fairseq:read_fairseq",
-        "logs of fairseq-generate, one file per system: hypotheses (D-, H-) and targets (T-), or --gold REFERENCE",
-        signature=(FileSignature(check="texts.fairseq:sniff"),),
-        roles=(),
-    ),
     "ref-hyp": Format(
         "texts.ref_hyp:read_ref_hyp",
-        "reference and hypothesis of utterances in one file: icefall, Kaldi per_utt, sclite .pra, SpeechBrain, WeNet",
+        "reference and hypothesis of utterances in one file: icefall, Kaldi per_utt, sclite .pra",
         signature=(FileSignature(check="texts.ref_hyp:sniff"),),
         gold="none",
         content="references",

@@ -165,14 +165,6 @@ FILES = {
         "f1",
         True,
     ),
-    "fairseq": (
-        {
-            name: [f"T-{k}\t{PROSE[k]}" + f"H-{k}\t-0.5\t{text}" for k, text in enumerate(texts)]
-            for name, texts in {"x": WORSE, "y": PROSE}.items()
-        },
-        "chrF",
-        True,
-    ),
     "battles": (
         {
             "votes": [

@@ -119,7 +119,6 @@ def test_references_are_chosen_by_translator(tmp_path):
     only_b = read(path, format="segments:reference=B")
     assert only_b.outputs.gold.tolist() == [("hi world",), ("good & nice",)]
     assert only_b.warnings == ("1 segments without a reference are left out",)
-    assert read(path, gold="B").ids == only_b.ids
     both_references = read(path, format="segments:reference=A+B")
     assert both_references.outputs.gold.tolist()[0] == ("hello world", "hi world")
     assert both_references.outputs.gold.tolist()[2] == ("yes it is", None)
@@ -147,9 +146,7 @@ def test_test_suites_and_further_collections_are_left_out(tmp_path):
     assert "documents of 'talks', 'more' are left out" in counts.warnings[0]
     assert read(tmp_path / "test.xml", format="segments:collection=talks").ids == ("s:1", "s:2")
     assert read(tmp_path / "test.xml", format="segments:collection=more").n_items == 1
-    everything = read(tmp_path / "test.xml", format="segments:collection=all")
-    assert everything.ids == ("one:1", "one:2", "two:1", "s:1", "s:2", "one':1")
-    with pytest.raises(InputError, match="no collection or test suite 'x'; choose one of general, talks, more, or all"):
+    with pytest.raises(InputError, match="no collection or test suite 'x'; choose one of general, talks, more"):
         read(tmp_path / "test.xml", format="segments:collection=x")
 
 
@@ -159,82 +156,22 @@ def test_one_xml_a_system_and_one_of_references(tmp_path):
     y = write_xml(tmp_path, re.sub(r'<hyp system="x".*?</hyp>', "", without_references, flags=re.DOTALL), "y.xml")
     gold = write_xml(tmp_path, re.sub(r"<hyp.*?</hyp>", "", XML, flags=re.DOTALL), "gold.xml")
     assert compare_exactly(read(x, y, gold=gold), "BLEU") == compare_exactly(read(write_xml(tmp_path)), "BLEU")
-    with pytest.raises(InputError, match=r"x.xml: no reference \(<ref>\) in any document; give gold=FILE"):
+    with pytest.raises(InputError, match=r"x.xml: no reference \(<ref>\); give gold=FILE"):
         read(x, y)
     with pytest.raises(InputError, match=r"gold.xml: no output of a system \(<hyp system=...>"):
         read(gold)
-    with pytest.raises(InputError, match=r"test.xml, document 'one': hyp of 'x' occurs twice"):
-        read(x, y, tmp_path / "test.xml", gold=gold)
-
-
-SGML = {
-    "ref.sgm": '<refset trglang="en" setid="t" srclang="any">\n<doc sysid="ref" docid="one" genre="news" origlang="de">\n'
-    '<p>\n<seg id="1">hello world</seg>\n<seg id="2">good &amp; nice it is</seg>\n</p></doc>\n'
-    '<doc sysid="ref" docid="two" genre="news" origlang="de"><seg id="1"> yes it\n is </seg>\n</doc>\n</refset>\n',
-    "x.sgm": '<?xml version="1.0"?>\n<!DOCTYPE mteval SYSTEM "mteval.dtd">\n<mteval>\n<TSTSET setid="t" srclang="de" trglang='
-    '"en" sysid="sys-x">\n<DOC docid="two"><hl><SEG id=1>yes</SEG></hl></DOC>\n<DOC docid="one">\n<seg id=1>hello the '
-    "world</seg>\n<seg id=2>good & nice</seg></DOC></TSTSET></mteval>",
-    "y.sgm": '<tstset setid="t" srclang="any" trglang="en"><doc docid="one" sysid="sys-y"><seg id="1">hello world</seg>'
-    '<seg id="2"></seg></doc><doc docid="two" sysid="sys-y"><seg id="1">yes it was</seg></doc></tstset>\n',
-}
-SGML_LINES = {
-    "gold": "hello world\ngood & nice it is\nyes it is\n",
-    "sys-x": "hello the world\ngood & nice\nyes\n",
-    "sys-y": "hello world\n\nyes it was\n",
-}
-
-
-def test_sgml_has_the_scores_of_its_lines(tmp_path):
-    gold, *systems = write_files(tmp_path, SGML)
-    counts = read(*systems, gold=gold)
-    assert detect([parse_source(str(s)) for s in systems], gold) == "segments"
-    assert counts.ids == ("one:1", "one:2", "two:1")
-    assert counts.groups == {"genre": ("news",) * 3, "origlang": ("de",) * 3, "document": ("one", "one", "two")}
-    lines_gold, *lines = write_files(tmp_path, SGML_LINES)
-    expected = compare_exactly(read(*lines, gold=lines_gold, format="segments"), "chrF")
-    assert compare_exactly(counts, "chrF") == expected
-    assert compare_exactly(read(*lines, gold=gold, format="segments"), "chrF") == expected
-    mixed = read(f"sys-x={lines[0]}", f"sys-y={systems[1]}", gold=lines_gold, format="segments")
-    assert compare_exactly(mixed, "chrF") == expected
-    assert mixed.groups == {"document": ("one", "one", "two")}
-
-
-def test_sgml_of_several_references_and_of_one_name(tmp_path):
-    gold, x, y = write_files(tmp_path, SGML)
-    (second_reference := tmp_path / "other.sgm").write_text(SGML["ref.sgm"].replace("hello", "hi"))
-    counts = read(x, y, gold=gold, options=Options(references=(second_reference,)))
-    assert counts.outputs.gold[0] == ("hello world", "hi world")
-    (renamed := tmp_path / "z.sgm").write_text(SGML["y.sgm"].replace("was", "has been"))
-    assert read(y, renamed, gold=gold).systems == ("y", "z")
-    assert read(f"a={x}", f"b={y}", gold=gold).systems == ("a", "b")
-    (two_systems := tmp_path / "both.sgm").write_text(SGML["y.sgm"] + SGML["y.sgm"].replace("sys-y", "sys-z"))
-    assert read(two_systems, gold=gold).systems == ("sys-y", "sys-z")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("world</seg>", "world", r"x.sgm, line 7: a segment is not closed by"),
-        ("<seg id=2>", "<seg id=1>", r"x.sgm, line 8: segment '1' of document 'one' occurs twice"),
-        ('<DOC docid="two">', "", r"x.sgm, line 5: a segment is outside of a document"),
-        ('docid="two"', 'docid="three"', r"system 'sys-x' has no text for item 'two:1'"),
-        ("TSTSET", "SRCSET", r"no output of a system \(<hyp system=...> or <tstset>\)"),
-    ],
-)
-def test_damaged_sgml_is_an_error_that_names_the_place(tmp_path, old, new, message):
-    gold, x, y = write_files(tmp_path, SGML)
-    x.write_text(SGML["x.sgm"].replace(old, new))
-    with pytest.raises(InputError, match=message):
-        read(x, *([] if "SRC" in new else [y]), gold=gold)
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
         (lambda t: t.replace("</src>", "", 1), r"test.xml: invalid XML \(mismatched tag: line \d+"),
-        (lambda t: t.replace("?>", '?><!DOCTYPE dataset [<!ENTITY a "b">]>'), r"test.xml: .*entities .* are not read"),
+        (lambda t: t.replace("?>", '?><!DOCTYPE dataset [<!ENTITY a "b">]>'), r"test.xml: .*XML, expected one row"),
         (lambda t: t.replace('system="x"', ""), r"test.xml, document 'one': <hyp> has no attribute system"),
-        (lambda t: t.replace('<seg id="2"/>', '<seg id="1"/>'), r"document 'one': segment '1' of <hyp> occurs twice"),
+        (
+            lambda t: t.replace('<seg id="2"/>', '<seg id="1"/>'),
+            r"document 'one': segment '1' of <hyp> y has two texts",
+        ),
         (lambda t: '<dataset id="x"></dataset>', r"test.xml: no document"),
         (lambda t: t.replace("utf-8", "utf-99"), r"test.xml: invalid XML"),
     ],
@@ -247,13 +184,11 @@ def test_damaged_xml_is_an_error_that_names_the_place(tmp_path, spoil, message):
 
 def test_xml_takes_no_references_in_lines(tmp_path):
     path = write_xml(tmp_path)
-    with pytest.raises(InputError, match="WMT's XML and SGML hold references and documents"):
+    with pytest.raises(InputError, match="WMT's XML holds references and documents"):
         read(path, options=Options(references=(path,)))
     (tmp_path / "lines").write_text("one\n")
-    with pytest.raises(InputError, match=r"lines: invalid XML"):
+    with pytest.raises(InputError, match=r"lines: is no XML of WMT"):
         read(path, gold=tmp_path / "lines")
-    with pytest.raises(InputError, match=r"lines: invalid XML"):
-        read(path, tmp_path / "lines")
 
 
 @pytest.mark.slow
@@ -291,24 +226,9 @@ def test_tables_with_sentences_in_a_column_are_no_segments(tmp_path):
     assert detect([parse_source(str(tmp_path / "x.csv"))], tmp_path / "gold.csv") == "labels"
 
 
-SENTENCES = [f"The {noun} of {k} people was seen by Ann {verb}." for k, noun in enumerate(["house", "dog"] * 10, start=1)
-             for verb in ("again",)]  # fmt: skip
-
-
-def _read_style(tmp_path, change, metrics=(), reference=SENTENCES):
-    texts = {"a.txt": [change(text) for text in SENTENCES], "b.txt": SENTENCES, "ref.txt": reference}
-    paths = write_files(tmp_path, {name: "\n".join(lines) + "\n" for name, lines in texts.items()})
-    return "\n".join(read(*paths[:2], gold=paths[2], format="segments", options=Options(metrics=metrics)).scope)
-
-
-def test_bleu_of_a_script_without_spaces_asks_for_a_tokenizer(tmp_path):
-    japanese = ["私は猫が好きです。"] * 3
-    assert "BLEU:tokenize=" in _read_style(tmp_path, str, ("BLEU",), [*japanese, *SENTENCES[3:]][:3] * 6 + japanese[:2])
-    assert "BLEU:tokenize=" not in _read_style(tmp_path, str, ("BLEU:tokenize=zh",), japanese * 6 + japanese[:2])
-
-
-def test_bleu_of_segmented_chinese_needs_no_tokenizer(tmp_path):
-    assert "tokenize=" not in _read_style(tmp_path, str, ("BLEU",), ["我 喜 欢 猫 和 狗 。"] * 20)
+SENTENCES = [
+    f"The {noun} of {k} people was seen by Ann again." for k, noun in enumerate(["house", "dog"] * 10, start=1)
+]
 
 
 @pytest.mark.parametrize(
@@ -362,7 +282,7 @@ def test_every_way_to_read_outputs_with_tabs_works(tmp_path, columns, format_):
     with pytest.raises(InputError) as caught:
         read(*systems, gold=gold, format=format_)
     ways = re.findall(r"(?:segments|speech):[\w=,]+", str(caught.value))
-    assert len(ways) >= 3
+    assert len(ways) >= 2
     for way in ways:
         assert read(*systems, gold=gold, format=way).n_items == 8
     chosen = read(*systems, gold=gold, format=f"{ways[-1].partition(':')[0]}:column=2")
@@ -408,17 +328,6 @@ def _write_sclite(utterance, ref, hyp):
     return f"id: ({utterance})\nScores: (#C #S #D #I) 1 1 0 0\nREF:  {ref} \nHYP:  {hyp} \nEval:    S \n\n"
 
 
-def _write_speechbrain(utterance, ref, hyp):
-    lines = [" ; ".join(text.replace("***", "<eps>").split()) for text in (ref, hyp)]
-    line = "=" * 80
-    return f"{utterance}, %WER 50.00 [ 1 / 2, 0 ins, 0 del, 1 sub ]\n{lines[0]}\n= ; S\n{lines[1]}\n{line}\n"
-
-
-def _write_wenet(utterance, ref, hyp):
-    ref, hyp = (text.replace("***", "") for text in (ref, hyp))
-    return f"utt: {utterance}\nWER: 50.00 % N=2 C=1 S=1 D=0 I=0\nlab: {ref}\nrec: {hyp}\n\n"
-
-
 @pytest.mark.parametrize(
     ("write", "texts", "start"),
     [
@@ -426,8 +335,6 @@ def _write_wenet(utterance, ref, hyp):
         (lambda *texts: _write_icefall(*texts, colon=""), UTTERANCES, ""),
         (_write_kaldi, ALIGNED, ""),
         (_write_sclite, ALIGNED, "\n\tDUMP OF SYSTEM ALIGNMENT STRUCTURE\n\nSystem name:   hyp.trn\n\n"),
-        (_write_speechbrain, ALIGNED, "%WER 50.00 [ 3 / 6, 1 ins, 1 del, 1 sub ]\nALIGNMENTS\n\n" + "=" * 80 + "\n"),
-        (_write_wenet, ALIGNED, ""),
     ],
 )
 def test_references_beside_hypotheses_are_read_as_programs_write_them(tmp_path, write, texts, start):

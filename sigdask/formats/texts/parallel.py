@@ -13,7 +13,7 @@ from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.fields import to_object_array
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import check_filled, count_filled, open_text
+from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.options import Options
 from sigdask.interface import spell
 from sigdask.text import format_count
@@ -56,8 +56,6 @@ def build_text_counts(
         check_common_items(present, tuple(systems), options.missing_policy, ids)
     if options.missing_policy == "error":
         check_complete(present, tuple(systems), ids, "text", " (an empty text)")
-    if options.missing_policy == "zero":
-        present = np.ones_like(present)
     ones = np.ones((n_items, 1), np.int64)
     return Counts(
         systems=tuple(systems),
@@ -65,17 +63,14 @@ def build_text_counts(
         n_items=n_items,
         ids=None if ids is None else tuple(ids),
         groups={name: tuple(column) for name, column in (groups or {}).items()},
-        present=None if present.all() else present,
+        present=None if present.all() or options.missing_policy == "zero" else present,
         outputs=Outputs(
             tuple(to_object_array([text or "" for text in texts]) for texts in systems.values()),
             to_object_array(list(zip(*references, strict=True))),
             source_texts,
         ),
         suggested=suggested,
-        warnings=(
-            *notes,
-            *_describe_marks(systems, references[0]),
-        ),
+        warnings=tuple(notes),
     )
 
 
@@ -93,35 +88,8 @@ def _check_texts(systems: Mapping[str, Texts], references: Sequence[Texts]) -> I
         yield ScopeNote(f"{n_empty:,} of {format_count(len(filled), 'reference')} are empty: any output is an error")
 
 
-MARKS = {
-    "@@ ": "join its subwords (sed 's/@@ //g')",
-    "\u2581": "decode its pieces with SentencePiece",
-    " ||| ": "keep the best translation of each sentence, without its scores",
-    "</s>": "remove the marks of the model",
-    "<|": "remove the marks of the model",
-    "<think>": "remove the model's reasoning",
-}
-"""Marks of texts that are not ready to be scored, with remedies."""
-
-
-def _describe_marks(systems: Mapping[str, Texts], reference: Texts) -> Iterator[ScopeNote]:
-    """Yield notes on outputs that have marks of subwords or of lists of translations, unlike the reference."""
-    for name, texts in systems.items():
-        joined = "\n".join(filter(None, texts))
-        for mark, remedy in MARKS.items():
-            if mark not in joined:
-                continue
-            n_marked = sum(mark in text for text in texts if text)
-            if MARKED_SHARE * n_marked > len(texts) and not any(mark in text for text in reference if text):
-                yield ScopeNote(f"{name}: {n_marked:,} outputs contain {mark!r}, and no reference does: {remedy}")
-
-
-MARKED_SHARE = 10
-"""Marks are reported if more than one output in this number has them."""
-
-
 OTHER_LAYOUTS = {
-    r"<(\?xml|tmx|xliff)\b": "XML",
+    r"<(\?xml|tmx|xliff|(tst|ref|src)set)\b": "XML",
     r"WEBVTT\b|\d+\r?\n\d+:\d\d:\d\d[,.]\d+ -->": "subtitles with times",
     r"(;;.*\n)*((\d*[^\W\d]\S* \S+ \S+ \d+\.\d+ \d+\.\d+ .*)(\n|$))+$": "STM, with times and speakers",
     r"(;;.*\n)*((\d*[^\W\d]\S* \S+ \d+\.\d+ \d+\.\d+ \S+( [\d.]+)?)(\n|$))+$": "CTM, with the time of each word",
@@ -132,52 +100,21 @@ OTHER_LAYOUTS = {
 def read_text_lines(path: Path) -> list[str]:
     """Return the lines of a file, split only at LF; str.splitlines also splits at U+2028 and U+0085."""
     with open_text(path) as text:
-        lines = text.read().split("\n")
-    if lines and not lines[-1]:
-        lines.pop()
-    check_filled(path, lines)
+        lines = text.read().removesuffix("\n").split("\n")
+    check_filled(path, any(lines))
     head = "\n".join(lines[:20])
     if (layout := next((name for pattern, name in OTHER_LAYOUTS.items() if re.match(pattern, head)), None)) is not None:
         raise InputError(f"is {layout}, expected one segment on each line", file=path, remedy="write only the texts")
     return [line.removesuffix("\r") for line in lines]
 
 
-def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[str]]:
-    """Return the lines of parallel files, reference first, without final lines that are empty in all.
-
-    Raises
-    ------
-    InputError
-        A file has another number of lines.
-    """
-    reference, reference_lines = files[0]
-    n_lines = max(count_filled(lines) for _, lines in files)
-    longer = [file for file in files if count_filled(file[1]) > len(reference_lines)]
-    shorter = [file for file in files if len(file[1]) < n_lines]
-    for path, lines in longer or shorter:
-        raise InputError(
-            f"{format_count(len(lines), 'line')}, but {reference} has {len(reference_lines):,}; segments are "
-            "aligned by line: give each file one line for each segment",
-            file=path,
-        )
-    check_filled(reference, n_lines)
-    return [lines[:n_lines] for _, lines in files]
-
-
 def list_speakers(utterances: Sequence[str]) -> dict[str, list[str]]:
-    """Return the group of speakers if each utterance id names one."""
-    speakers = [get_speaker(utterance) for utterance in utterances]
-    return {"speaker": speakers} if all(speakers) else {}
-
-
-def get_speaker(utterance: str) -> str:
-    """Return the speaker of an utterance id: the part before the first hyphen, or else underscore.
+    """Return the group of speakers if each utterance id names one: the part before a hyphen, or else underscore.
 
     Examples
     --------
-    >>> get_speaker("1089-134686-0000"), get_speaker("en_4156-A-0001"), get_speaker("fcjf0_sa1"), get_speaker("u1")
-    ('1089', 'en_4156', 'fcjf0', '')
+    >>> list_speakers(["1089-134686-0000", "en_4156-A-0001", "fcjf0_sa1"]), list_speakers(["u1"])
+    ({'speaker': ['1089', 'en_4156', 'fcjf0']}, {})
     """
-    mark = "-" if "-" in utterance else "_"
-    prefix, separator, _ = utterance.partition(mark)
-    return prefix if separator else ""
+    parts = [utterance.partition("-" if "-" in utterance else "_") for utterance in utterances]
+    return {"speaker": [speaker for speaker, _, _ in parts]} if all(s and mark for s, mark, _ in parts) else {}

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import check_filled, open_text, read_head_lines
+from sigdask.formats.reading.files import check_filled, read_head
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.texts import ref_hyp
 from sigdask.formats.texts.parallel import Texts, build_text_counts, list_speakers, read_text_lines
-from sigdask.formats.texts.segments import N_HEAD_LINES, read_lines
+from sigdask.formats.texts.segments import read_lines
 from sigdask.interface import spell
 
 TRN = re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*")
@@ -41,16 +41,14 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     if ref_hyp.sniff(sources, gold, options):
         remedy = f"leave out {spell('gold')}, because each file holds its references"
         raise InputError("holds references and hypotheses", file=sources[0].path, remedy=remedy)
-    shape = options.own.get("ids") or ("none" if "column" in options.own else None)
-    shape = shape or _detect_shape(gold, [source.path for source in sources])
+    shape = options.own.get("ids") or ("none" if "column" in options.own else _detect_shape(gold, sources))
     if shape == "none":
-        return read_lines(sources, gold, options, SUGGESTED)
-    if "column" in options.own:
-        raise InputError(f"the option column needs lines without ids: {spell('format', 'speech:ids=none,column=N')}")
-    if options.documents is not None:
-        remedy = f"choose {spell('unit', 'speaker')}, or give a table of ids and groups with {spell('group_file')}"
+        return read_lines(sources, gold, options, "speech", SUGGESTED)
+    if "column" in options.own or options.documents is not None:
         raise InputError(
-            f"{options.documents}: has one document per line, but these transcripts are matched by ids; {remedy}"
+            f"lines with ids have no columns and no {spell('documents', 'FILE')}",
+            file=gold,
+            remedy=f"choose {spell('unit', 'speaker')}, or {spell('format', 'speech:ids=none')} for lines without ids",
         )
     reference = _read_utterances(gold, shape)
     systems = {
@@ -69,62 +67,53 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first lines of the first file are NIST trn: ids in parentheses at their ends."""
-    lines = _read_head(sources[0].path)
+    lines = _drop_comments(read_head(sources[0].path).filled_lines)
     return bool(lines) and all(map(TRN.fullmatch, lines))
 
 
-def _detect_shape(gold: Path, paths: Sequence[Path]) -> str:
-    """Return where the ids are by the pattern of the reference's first lines; lines of words have none.
+def _detect_shape(gold: Path, sources: Sequence[Source]) -> str:
+    """Return where the ids are by the pattern of the reference's lines; lines of words have none.
 
     Raises
     ------
     InputError
         First words may be ids: those of the reference are unique, and a system has the same ones.
     """
-    lines = _read_head(gold)
+    lines = _drop_comments(read_text_lines(gold))
     if lines and all(map(TRN.fullmatch, lines)):
         return "trn"
-    if lines and all(ID_WORD.fullmatch(line.split(maxsplit=1)[0]) for line in lines):
+    first_words = [line.split()[0] for line in lines]
+    if lines and all(map(ID_WORD.fullmatch, first_words)):
         return "first"
-    first_words = _list_first_words(gold)
     if len(first_words) > 1 and len({*first_words}) == len(first_words):
-        for path in paths:
-            if sorted(_list_first_words(path)) == sorted(first_words):
+        for source in sources:
+            if sorted(first_words) == sorted(line.split()[0] for line in _drop_comments(read_text_lines(source.path))):
                 raise InputError(
                     f"each line begins with another word ({', '.join(first_words[:3])}, …), as in {gold}, so that "
                     "these may be ids",
-                    file=path,
+                    file=source.path,
                     remedy=f"choose {spell('format', 'speech:ids=first')} (the first words are ids) or "
                     f"{spell('format', 'speech:ids=none')} (they are words that were spoken)",
                 )
     return "none"
 
 
-def _list_first_words(path: Path) -> list[str]:
-    with open_text(path) as text:
-        return [line.split(maxsplit=1)[0] for line in text if line.strip() and not line.startswith(COMMENT)]
-
-
-def _read_head(path: Path) -> list[str]:
-    """Return the first lines with text, without comments."""
-    lines = (line.rstrip("\r") for line in read_head_lines(path))
-    return [line for line in lines if line.strip() and not line.startswith(COMMENT)][:N_HEAD_LINES]
+def _drop_comments(lines: Sequence[str]) -> list[str]:
+    """Return the lines that have text and are no comments."""
+    return [line for line in lines if line.strip() and not line.startswith(COMMENT)]
 
 
 def _read_utterances(path: Path, shape: str) -> Utterances:
     utterances = FileListing(path, {}, {})
-    id_text = "(id) at its end" if shape == "trn" else "an id as its first word"
     for number, line in enumerate(read_text_lines(path), start=1):
-        if not line.strip() or line.startswith(COMMENT):
+        if not _drop_comments([line]):
             continue
-        match = SHAPES[shape].fullmatch(line)
-        if match is None:
+        if (match := SHAPES[shape].fullmatch(line)) is None:
             raise InputError(
                 file=path,
                 line=number,
                 found=f"{line[-40:]!r}",
-                expected=f"{id_text}, as in the reference; if the lines have no ids, add "
-                f"{spell('format', 'speech:ids=none')}",
+                expected=f"(id) at its end; if the lines have no ids, add {spell('format', 'speech:ids=none')}",
             )
         utterances.add(match["id"], match["text"].replace("\t", " ").strip(), f"line {number}")
     check_filled(path, utterances.items)

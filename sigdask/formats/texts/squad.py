@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sigdask.counts import Counts
-from sigdask.errors import InputError, MissingColumnError
-from sigdask.formats.reading.files import format_cell, is_parquet
-from sigdask.formats.reading.json_records import is_json, iter_records, read_head, read_keys, read_records
+from sigdask.errors import InputError
+from sigdask.formats.reading.files import format_cell, read_head
+from sigdask.formats.reading.json_records import read_keys, read_records
 from sigdask.formats.reading.listings import FileListing, normalize_words
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import build_score_counts
@@ -80,39 +80,36 @@ def read_squad(sources: Sequence[Source], gold: Path | None, options: Options) -
     assert gold is not None
     questions = _read_questions(gold)
     # in 2.0 some questions have no answer
-    is_second = VERSION_2 in read_head(gold) or not all(question.answers for question in questions.values())
+    is_second = VERSION_2 in read_head(gold).text or not all(question.answers for question in questions.values())
     version = options.own.get("version") or VERSIONS[is_second]
     gold_words = {item: _split_gold_answers(question, version) for item, question in questions.items()}
-    names = list_system_names(sources)
     matrices = {name: np.full((len(questions), len(sources)), np.nan) for name in METRIC_NAMES}
     warnings = []
     for k, source in enumerate(sources):
         answers = _read_answers(source.path)
-        missing = [item for item in questions if item not in answers]
-        if len(missing) == len(questions):
-            first = next(iter(answers))
+        if questions.keys().isdisjoint(answers):
+            first = next(iter(answers), None)
             raise InputError(f"answers none of the questions of {gold}; its first id is {first!r}", file=source.path)
-        if missing and (options.missing or "zero") == "zero" and (version == "1.1" or options.missing):
-            warnings.append(f"{source.path}: {describe_items(missing, 'question')} not answered: counted 0")
         if extra := [item for item in answers if item not in questions]:
             warnings.append(f"{source.path}: {describe_items(extra, 'answer')} to no question of {gold}: left out")
         for row, item in enumerate(questions):
             if item in answers:
-                answer_scores = compute_scores(answers[item], gold_words[item], nothing_is_an_answer=version != "1.1")
-                matrices["exact_match"][row, k], matrices["f1"][row, k] = answer_scores
+                scores = compute_scores(answers[item], gold_words[item], nothing_is_an_answer=version != "1.1")
+                matrices["exact_match"][row, k], matrices["f1"][row, k] = scores
     if version == "1.1" and options.missing is None:
         options = replace(options, missing="zero")
-    groups = _build_groups(questions, options)
-    return build_score_counts(matrices, names, tuple(questions), groups=groups, options=options, warnings=warnings)
+    names = next(iter(questions.values())).groups
+    columns = {name: [question.groups[name] for question in questions.values()] for name in names}
+    return build_score_counts(
+        matrices, list_system_names(sources), tuple(questions), groups=columns, options=options, warnings=warnings
+    )
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether a gold file has SQuAD's paragraphs with questions, or records with lists of answers."""
-    if gold is None or not gold.is_file() or sources[0].path.is_dir():
+    if gold is None or gold.is_dir() or sources[0].path.is_dir() or not read_head(gold).is_json:
         return False
-    if is_json(gold) and SQUAD_START.search(read_head(gold)):
-        return True
-    return {"id", "answers.text"} <= {*read_keys(gold)}
+    return bool(SQUAD_START.search(read_head(gold).text)) or {"id", "answers.text"} <= {*read_keys(gold)}
 
 
 def _read_questions(path: Path) -> dict[str, Question]:
@@ -136,29 +133,18 @@ def _read_questions(path: Path) -> dict[str, Question]:
 
 def _iter_questions(path: Path) -> Iterator[tuple[str, Any, dict[str, str]]]:
     """Yield the place, the record and the groups of each question."""
-    contexts: dict[tuple[str, str], str] = {}
-    for place, record in _iter_gold_records(path):
-        if "paragraphs" not in record:
-            title, context = format_cell(record.get("title")), format_cell(record.get("context"))
-            paragraph = contexts.setdefault((title, context), f"{title}/{len(contexts) + 1}")
-            yield place, record, {"title": title, "paragraph": paragraph}
-            continue
-        title = format_cell(record.get("title")) or place
-        for k, part in enumerate(record["paragraphs"] or (), start=1):
-            for qa in part.get("qas", ()) if isinstance(part, dict) else ():
-                yield f"{place}, paragraph {k}", qa, {"title": title, "paragraph": f"{title}/{k}"}
-
-
-def _iter_gold_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if is_parquet(path):
-        yield from ((place.removeprefix(f"{path}, "), record) for place, record in iter_records(path))
-        return
+    contexts: dict[str, str] = {}
     for record in read_records(path, lambda value: "answers" in value or "paragraphs" in value):
-        if not isinstance(record.value, dict):
-            raise InputError(
-                file=path, place=record.place, found=f"{str(record.value)[:40]}", expected="questions and answers"
-            )
-        yield record.place, record.value
+        value = record.value if isinstance(record.value, dict) else {}
+        title = format_cell(value.get("title"))
+        if "paragraphs" not in value:
+            context = f"{title}/{format_cell(value.get('context'))}"
+            paragraph = contexts.setdefault(context, f"{title}/{len(contexts) + 1}")
+            yield record.place, record.value, {"title": title, "paragraph": paragraph}
+        for k, part in enumerate(value.get("paragraphs") or (), start=1):
+            for qa in part.get("qas", ()) if isinstance(part, dict) else ():
+                own_title = title or record.place
+                yield f"{record.place}, paragraph {k}", qa, {"title": own_title, "paragraph": f"{own_title}/{k}"}
 
 
 def _get_texts(answers: Any) -> list[str] | None:
@@ -174,9 +160,7 @@ def _get_texts(answers: Any) -> list[str] | None:
 def _split_gold_answers(question: Question, version: str) -> list[list[str]]:
     """Return the words of each gold answer; 2.0 skips empty answers unless all are empty."""
     words = [normalize_words(answer) for answer in question.answers]
-    if version == "1.1":
-        return words or [[]]
-    return [answer_words for answer_words in words if answer_words] or [[]]
+    return [answer_words for answer_words in words if answer_words or version == "1.1"] or [[]]
 
 
 def _read_answers(path: Path) -> dict[str, str]:
@@ -190,9 +174,8 @@ def _read_answers(path: Path) -> dict[str, str]:
     answers = FileListing(path, {}, {})
     for record in read_records(path, lambda value: "prediction_text" in value):
         item, text = record.key, record.value
-        if item is None:
-            value = record.value if isinstance(record.value, dict) else {}
-            item, text = format_cell(value.get("id")), value.get("prediction_text")
+        if item is None and isinstance(record.value, dict):
+            item, text = format_cell(record.value.get("id")), record.value.get("prediction_text")
         if not item or not isinstance(text, str):
             raise InputError(
                 file=path,
@@ -202,13 +185,3 @@ def _read_answers(path: Path) -> dict[str, str]:
             )
         answers.add(item, text, record.place)
     return answers.items
-
-
-def _build_groups(questions: Mapping[str, Question], options: Options) -> dict[str, list[str]]:
-    first_groups = next(iter(questions.values())).groups
-    for name in options.groups:
-        if name not in first_groups:
-            known = ", ".join(first_groups)
-            raise MissingColumnError(f"no column {name!r} to group questions by; columns: {known}", name)
-    columns = {name: [question.groups[name] for question in questions.values()] for name in first_groups}
-    return {name: column for name, column in columns.items() if name in options.groups or len({*column}) > 1}
