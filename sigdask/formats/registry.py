@@ -304,9 +304,9 @@ FORMATS: dict[str, Format] = {
     ),
     "conll": Format(
         "tagging.conll:read_conll",
-        "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
-        signature=(FileSignature(check="tagging.detection:sniff"),),
-        options=(f"scheme={'|'.join(SCHEMES)}", "docstart=skip|token", "column", "gold-column", "tokens", "mark"),
+        "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens",
+        signature=(FileSignature(check="tagging.columns:sniff"),),
+        options=(f"scheme={'|'.join(SCHEMES)}", "column", "gold-column", "tokens"),
         roles=("gold", "prediction", "label_map"),
     ),
     "conllu": Format(
@@ -342,7 +342,6 @@ FORMATS: dict[str, Format] = {
         signature=(FileSignature(check="tagging.timbl:sniff_timbl"),),
         gold="none",
         content="gold classes",
-        options=("separator=comma|tab|blank",),
         roles=("label_map",),
     ),
     "mbt": Format(

@@ -111,7 +111,7 @@ def test_classes_may_be_numbers(tmp_path):
     [
         ("", "b.out: is empty"),
         ("word\n", r"b.out, line 1: found 'word', expected features, class and predicted class"),
-        (format_instances() + "T,T\n", "b.out, line 6: found 'T,T', expected 2 features"),
+        (format_instances() + "T,T\n", "b.out, line 6: found 'T,T', .* 2 features"),
         (format_instances().replace("#,),K,K", "#,),K"), r"b.out, line 5: found '#,\),K'"),
         (format_instances() + ROWS[0][0] + ",T,T\n", r"b.out: 6 rows, but .*a.out has 5"),
         (format_instances().replace("@,|,J", "@,|,T"), r"b.out, line 3: gold 'T', but 'J' in .*a.out, line 3"),
@@ -188,10 +188,7 @@ def test_mbt_has_the_scores_of_scikit_learn(tmp_path):
         ),
         ("emissie/N is/V <utt>\n", "tagged file .-T, not -t"),
         (format_tagged() + format_tagged(), r"b.out: 4 sentences, but .*a.out has 2"),
-        (
-            format_tagged().replace("<utt>\n", "", 1),
-            r"b.out: lacks all the 1 sentence breaks of .*a.out.*put <utt> after",
-        ),
+        (format_tagged().replace("<utt>\n", "", 1), r"b.out, line 1: sentence 1 has 5 tokens, but 3 in .*a.out"),
     ],
 )
 def test_mbt_output_that_does_not_fit_is_an_error(tmp_path, spoilt, message):

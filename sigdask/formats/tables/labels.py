@@ -142,7 +142,8 @@ def _check_not_sequences(gold: Factor) -> None:
         raise InputError(
             "the gold labels are sequences of tags (O, B-...), one for each token, and neither a label nor a set "
             "of labels",
-            remedy='write them as JSON lines, {"tags": ["O", "B-PER"]}, which are read as tagged sentences',
+            remedy='write them as JSON lines, {"tokens": ["I", "Ann"], "tags": ["O", "B-PER"]}, which are read as '
+            "tagged sentences",
         )
 
 

@@ -8,7 +8,7 @@ that it does not allow are no chunks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,6 @@ LETTERS = {"O": "O", "B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S",
 """Letters of equivalent schemes: BILOU, BMES, BMEWO."""
 
 TAG = re.compile(r"([BIESLUMW])(?:-(.*))?", re.DOTALL)
-SUFFIXED = re.compile(r"(.+)-([BIESLUMW])", re.DOTALL)
 NO_TYPE = "_"
 
 
@@ -77,33 +76,9 @@ tags.
 UNPREFIXED = ("IO", "raw")
 
 
-def are_suffixed(labels: Iterable[str]) -> bool:
-    """Return whether tags have their letter (B, I, ...) at the end, as in PER-B.
-
-    Examples
-    --------
-    >>> are_suffixed(["PER-B", "B-I", "O"]), are_suffixed(["B-B", "I-B"]), are_suffixed(["O"])
-    (True, False, False)
-    """
-    tags = [label for label in labels if label != "O"]
-    return all(map(SUFFIXED.fullmatch, tags)) and not all(map(TAG.fullmatch, tags))
-
-
 def is_chunk_tag(label: str) -> bool:
     """Return whether a label is O, or a letter of a scheme with or without a type, as in B-PER."""
     return label == "O" or TAG.fullmatch(label) is not None
-
-
-def to_prefixed(label: str) -> str:
-    """Return a tag such as PER-B with its letter in front (B-PER), and any other label unchanged.
-
-    Examples
-    --------
-    >>> to_prefixed("creative-work-B"), to_prefixed("O")
-    ('B-creative-work', 'O')
-    """
-    match = SUFFIXED.fullmatch(label)
-    return label if match is None else f"{match[2]}-{match[1]}"
 
 
 def parse_tag(label: str, scheme: str) -> tuple[str, str] | None:
@@ -128,44 +103,8 @@ def parse_tag(label: str, scheme: str) -> tuple[str, str] | None:
     return LETTERS[match[1]], match[2] or NO_TYPE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Chunks:
-    """The chunks of a file, in the order of their tokens.
-
-    Attributes
-    ----------
-    start, end : int64 array, shape (n_chunks,)
-        First token of each chunk, and the one after its last. Sentences are separated by a gap.
-    type : int32 array, shape (n_chunks,)
-        Code of the type.
-    sentence : int64 array, shape (n_chunks,)
-        Index of the sentence.
-    """
-
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    type: NDArray[np.int32]
-    sentence: NDArray[np.int64]
-
-    def match_gold(self, gold: Chunks) -> NDArray[np.bool_]:
-        """Return which of these chunks are gold chunks, with the same tokens and the same type."""
-        if not len(gold.start):
-            return np.zeros(len(self.start), np.bool_)
-        indices = np.minimum(np.searchsorted(gold.start, self.start), len(gold.start) - 1)
-        is_same = (gold.start[indices] == self.start) & (gold.end[indices] == self.end)
-        return np.asarray(is_same & (gold.type[indices] == self.type))
-
-    def cover_tokens(self, lengths: Array) -> NDArray[np.bool_]:
-        """Return which tokens of sentences with these lengths are in one of the chunks."""
-        sentence = np.repeat(np.arange(len(lengths)), lengths)
-        depth = np.zeros(len(sentence) + len(lengths) + 2, np.int64)
-        np.add.at(depth, self.start, 1)
-        np.add.at(depth, self.end, -1)
-        return np.asarray(np.cumsum(depth)[np.arange(len(sentence)) + sentence + 1] > 0)
-
-    def select(self, mask: NDArray[np.bool_]) -> Chunks:
-        """Return the chunks that a mask selects."""
-        return Chunks(self.start[mask], self.end[mask], self.type[mask], self.sentence[mask])
+Chunks = NDArray[np.int64]
+"""Rows of first token, the token after the last, type and sentence. One token is counted before each sentence."""
 
 
 def find_chunks(prefixes: Array, types: Array, lengths: Array, scheme: ChunkScheme) -> Chunks:
@@ -201,7 +140,7 @@ def find_chunks(prefixes: Array, types: Array, lengths: Array, scheme: ChunkSche
         starts, chunk_ends = starts[is_complete], chunk_ends[is_complete]
     owner = np.zeros(len(prefix), np.int64)
     owner[positions] = sentence
-    return Chunks(starts, chunk_ends, type_[starts], owner[starts])
+    return np.column_stack([starts, chunk_ends, type_[starts], owner[starts]])
 
 
 def _match_rules(rules: Sequence[str], prefix: Array, type_: Array) -> NDArray[np.bool_]:
@@ -219,13 +158,20 @@ def _match_rules(rules: Sequence[str], prefix: Array, type_: Array) -> NDArray[n
     return matches
 
 
+def find_lost_tags(prefixes: Array, found: Chunks) -> NDArray[np.intp]:
+    """Return the tokens with a tag of a chunk that are in none of the chunks."""
+    covered = [np.arange(first, end) - sentence - 1 for first, end, _, sentence in found.tolist()]
+    return np.setdiff1d(np.flatnonzero(prefixes > 0), np.concatenate([np.zeros(0, np.intp), *covered]))
+
+
 def count_chunks(gold: Chunks, predicted: Sequence[Chunks]) -> dict[str, NDArray[np.int64]]:
     """Return the entries of `MatchFields`: correct, predicted and gold chunks by sentence, system and type."""
 
-    def list_entries(columns: Iterable[Chunks]) -> NDArray[np.int64]:
-        rows = [np.column_stack([c.sentence, np.full_like(c.sentence, s), c.type - 1]) for s, c in enumerate(columns)]
-        entries = np.concatenate(rows)
-        return np.column_stack([entries, np.ones(len(entries), np.int64)])
+    def list_entries(columns: Sequence[Chunks]) -> NDArray[np.int64]:
+        systems = np.repeat(np.arange(len(columns)), [len(rows) for rows in columns])
+        rows = np.concatenate(columns)
+        return np.column_stack([rows[:, 3], systems, rows[:, 2] - 1, np.ones_like(systems)])
 
-    matched = [chunks.select(chunks.match_gold(gold)) for chunks in predicted]
+    nearest = [np.searchsorted(gold[:, 0], rows[:, 0]).clip(max=len(gold) - 1) for rows in predicted]
+    matched = [rows[(rows == gold[k]).all(axis=1)] for rows, k in zip(predicted, nearest, strict=True)]
     return {"tp": list_entries(matched), "predicted": list_entries(predicted), "gold": list_entries([gold])}
