@@ -9,21 +9,17 @@ import codecs
 import csv
 import gzip
 import io
-import os
 import re
 import stat
-import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, takewhile
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TextIO
-
-import numpy as np
 
 from sigdask.errors import DirectoryError, InputError, RefusedFileError
 from sigdask.formats.reading.cache import cache_result
@@ -33,51 +29,33 @@ from sigdask.io.compression import check_unpacked_size, get_option, open_unpacke
 from sigdask.io.text_files import build_encoding_error
 
 GZIP, BOM = b"\x1f\x8b", codecs.BOM_UTF8
-UNPACK_REMEDY = "unpack it and give the files inside"
-EXCEL_REMEDY = "save the sheet as CSV (UTF-8) and give that file"
-ARRAYS_REMEDY = "give the arrays to sigdask.compare in Python, or write them as CSV"
-TO_TEXT_REMEDY = "write what it holds as CSV, JSON lines or Parquet"
 
-MAGIC_BYTES: tuple[tuple[bytes, str, str], ...] = (
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office file (such as .xls)", EXCEL_REMEDY),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unpack it with `zstd -d`; gzip files are read as they are"),
-    (b"\xfd7zXZ\0", "compressed with xz", "unpack it with `xz -d`; gzip files are read as they are"),
-    (b"BZh", "compressed with bzip2", "unpack it with `bunzip2`; gzip files are read as they are"),
-    (b"\x04\x22\x4d\x18", "compressed with lz4", "unpack it with `lz4 -d`; gzip files are read as they are"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", UNPACK_REMEDY),
-    (b"SQLite format 3\0", "a SQLite database", TO_TEXT_REMEDY),
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", TO_TEXT_REMEDY),
-    (b"\x93NUMPY", "a NumPy array (.npy)", ARRAYS_REMEDY),
-    (b"%PDF-", "a PDF", "give the data that it shows"),
-    *((bytes((0x80, k)), "a Python pickle", TO_TEXT_REMEDY) for k in range(2, 6)),
-)
-"""First bytes of binary files, with a description and the remedy."""
-
-ZIP_MEMBERS = (
-    ("mimetype", "an OpenDocument file", EXCEL_REMEDY),
-    (".npy", "an archive of NumPy arrays (.npz)", ARRAYS_REMEDY),
-    (".pkl", "a PyTorch file", TO_TEXT_REMEDY),
-)
-"""Ends of the names of members of a zip archive, with a description of the archive and the remedy."""
+BINARY_KINDS = {
+    b"\xd0\xcf\x11\xe0": "an old Office file (such as .xls)",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"\xfd7zXZ": "compressed with xz",
+    b"BZh": "compressed with bzip2",
+    b"\x04\x22\x4d\x18": "compressed with lz4",
+    b"7z\xbc\xaf": "a 7z archive",
+    ZIP: "a zip archive or OpenDocument file",
+    b"SQLite": "a SQLite database",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUMPY": "a NumPy array",
+    b"%PDF-": "a PDF",
+}
+"""Kinds of binary files by their first bytes."""
 
 START_BYTES = 512
-"""Bytes read to recognize a binary file. A tar archive identifies itself at byte 257."""
-
-UNWRITTEN_START = bytes(16)
-"""First bytes of a file whose size was reserved but whose contents were never written."""
+"""Bytes read to recognize a binary file."""
 
 HEAD = 1 << 16
 """Bytes read to recognize a format."""
-
-PROGRESS_BYTES = 1 << 20
-"""Bytes read between two progress reports."""
 
 ReportProgress = Callable[[Path, int], None]
 """Called with a file and the position up to which it is read."""
 
 _report_progress: ContextVar[ReportProgress | None] = ContextVar("tell", default=None)
 
-NON_FILE_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 MAX_SHOWN_LENGTH = 1000
 BLOCK = 512
 """Bytes of a block in a file's status."""
@@ -112,7 +90,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
         with open_bytes(path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
             yield text
     except UnicodeDecodeError as error:
-        raise _build_encoding_error(path) from error
+        raise build_text_error(path) from error
 
 
 def enumerate_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -126,23 +104,21 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading, through gzip if its first two bytes are those of gzip."""
     try:
         _check_kind(path)
-        with _open_raw(path) as raw:
+        with path.open("rb") as raw:
             start = raw.read(START_BYTES)
             raw.seek(0)
-            if start.startswith(UNWRITTEN_START):
-                remedy = "download or write it again"
-                raise InputError(f"begins with zero bytes, so it was not written completely; {remedy}", file=path)
             if (converted := convert_file(path, start)) is not None:
                 yield io.BytesIO(converted)
-                return
-            if not start.startswith(GZIP):
+            elif start.startswith(GZIP):
+                with open_unpacked(path, raw) as stream:
+                    _check_binary(path, stream.read(START_BYTES))
+                    stream.seek(0)
+                    yield stream
+            else:
                 _check_binary(path, start)
                 yield raw
-                return
-            with open_unpacked(path, raw) as stream:
-                _check_binary(path, stream.read(START_BYTES), within="gzip")
-                stream.seek(0)
-                yield stream
+            if (report := _report_progress.get()) is not None:
+                report(path, path.stat().st_size if raw.closed else raw.tell())
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"damaged gzip file ({error}); download or compress it again", file=path) from error
     except FileNotFoundError:
@@ -157,33 +133,18 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"{shorten_path(path)}: cannot be read ({error.strerror or error})") from error
 
 
-def _check_binary(path: Path, start: bytes, within: str = "") -> None:
-    """Raise an error for an unsupported binary file, with its kind and what to do instead."""
-    kind = next(((description, remedy) for magic, description, remedy in MAGIC_BYTES if start.startswith(magic)), None)
-    if start[257:262] == b"ustar":
-        kind = "a tar archive", UNPACK_REMEDY
-    elif start.startswith(ZIP):
-        kind = _find_zip_kind(path) if not within else ("a zip archive", UNPACK_REMEDY)
-    if kind is not None:
-        description, remedy = kind
-        raise RefusedFileError(
-            f"is {description}{f' within {within}' * bool(within)}, which is not read; {remedy}", file=path
-        )
+def _check_binary(path: Path, start: bytes) -> None:
+    """Raise an error for an unsupported binary file, with its kind."""
+    if start.startswith((PARQUET, *ARROW_STARTS)) or (start.startswith(ZIP) and path.suffix == ".eval"):
+        return
+    kind = next((kind for magic, kind in BINARY_KINDS.items() if start.startswith(magic)), None)
+    if kind is not None or b"\0\0" in start:
+        raise _build_binary_error(path, kind or "a binary file of an unknown kind")
 
 
-def _find_zip_kind(path: Path) -> tuple[str, str] | None:
-    """Return the kind of a zip archive and the remedy; None for Inspect logs, which are supported."""
-    try:
-        with zipfile.ZipFile(path) as packed:
-            names = packed.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        names = []
-    if path.suffix == ".eval" or any(name == "header.json" or name.startswith("_journal/") for name in names):
-        return None
-    for end, description, remedy in ZIP_MEMBERS:
-        if any(name.endswith(end) for name in names):
-            return description, remedy
-    return "a zip archive", UNPACK_REMEDY
+def _build_binary_error(path: Path, kind: str) -> RefusedFileError:
+    remedy = "unpack it, or write what it holds as CSV, JSON lines or Parquet"
+    return RefusedFileError(f"is {kind}, which is not read", file=path, remedy=remedy)
 
 
 def _check_kind(path: Path) -> None:
@@ -192,9 +153,12 @@ def _check_kind(path: Path) -> None:
         status = path.stat()
     except ValueError as error:  # a zero byte in its name
         raise InputError(f"{str(path)!r}: no such file ({error})") from None
-    kind = NON_FILE_KINDS.get(stat.S_IFMT(status.st_mode))
-    if kind is not None:
-        raise InputError(f"is {kind}, expected a file", file=path, remedy="save its content to a file, and give that")
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise InputError(
+            "is a pipe, socket or device, expected a file",
+            file=path,
+            remedy="save its content to a file, and give that",
+        )
     if stored := BLOCK * getattr(status, "st_blocks", 0):  # a sparse file is like a packed one
         check_unpacked_size(path, status.st_size, stored)
 
@@ -225,32 +189,6 @@ def report_whole(path: Path) -> None:
     """Report a file as read, where another process reads it."""
     if (report := _report_progress.get()) is not None:
         report(path, path.stat().st_size)
-
-
-def _open_raw(path: Path) -> IO[bytes]:
-    report = _report_progress.get()
-    return path.open("rb") if report is None else io.BufferedReader(_TrackedFile(path, report), PROGRESS_BYTES)
-
-
-class _TrackedFile(io.FileIO):
-    """A file that reports its position while it is read."""
-
-    def __init__(self, path: Path, tell: ReportProgress) -> None:
-        super().__init__(path)
-        self._path, self._report = path, tell
-
-    def readinto(self, buffer: Any) -> Any:
-        """Read bytes into a buffer, and report the position."""
-        n = super().readinto(buffer)
-        self._report(self._path, self.tell() if self.seekable() else 0)
-        return n
-
-    def readall(self) -> bytes:
-        """Read the rest of the file in parts, after each of which the position is reported."""
-        content, part = bytearray(), bytearray(min(PROGRESS_BYTES, 1 + os.fstat(self.fileno()).st_size))
-        while n := self.readinto(part):
-            content += part[:n]
-        return bytes(content)
 
 
 @dataclass(frozen=True)
@@ -374,30 +312,21 @@ def name_by_difference(paths: Sequence[Path]) -> dict[Path, str]:
     >>> name_by_difference([Path("runs/a/1/test.txt"), Path("runs/b/test.txt")])[Path("runs/a/1/test.txt")]
     'a/1'
     """
-    files = [path.name.removesuffix(".gz") for path in paths]
-    if len(set(files)) == len(files):
-        return dict(zip(paths, files, strict=True))
-    split_paths = [(*path.parts[:-1], file) for path, file in zip(paths, files, strict=True)]
-    head = _count_shared(split_paths)
-    tails = [segments[head:] for segments in split_paths]
-    tail = _count_shared([segments[::-1] for segments in tails])
-    inner = ["/".join(segments[: len(segments) - tail]) for segments in tails]
-    return dict(zip(paths, inner if all(inner) else map("/".join, tails), strict=True))
+    names = [path.name.removesuffix(".gz") for path in paths]
+    if len(set(names)) == len(names):
+        return dict(zip(paths, names, strict=True))
+    split_paths = [(*path.parts[:-1], name) for path, name in zip(paths, names, strict=True)]
+    for end, rest in ((0, slice(1, None)), (-1, slice(-1))):
+        while all(len(parts) > 1 for parts in split_paths) and len({parts[end] for parts in split_paths}) == 1:
+            split_paths = [parts[rest] for parts in split_paths]
+    return dict(zip(paths, map("/".join, split_paths), strict=True))
 
 
-def _count_shared(sequences: Sequence[Sequence[str]]) -> int:
-    """Return the number of leading parts that all sequences share."""
-    return len(list(takewhile(lambda level: len(set(level)) == 1, zip(*sequences, strict=False))))
-
-
-def _build_encoding_error(path: Path) -> InputError:
-    """Return the error for a file that is not UTF-8. Of a large binary file, only the beginning is read."""
-    with open_bytes(path) as stream:
-        content = stream.read(HEAD)
-        if not _is_binary(content, is_whole=False):
-            content += stream.read()
-    if _is_binary(content, is_whole=True):
-        return RefusedFileError(f"is a binary file of an unknown kind; {TO_TEXT_REMEDY}", file=path)
+def build_text_error(path: Path) -> InputError:
+    """Return the error for a file that is not UTF-8."""
+    content = read_content(path)
+    if b"\0" in content:
+        return _build_binary_error(path, "a binary file of an unknown kind")
     return build_encoding_error(content, path)
 
 
@@ -406,16 +335,6 @@ def check_text(path: Path) -> None:
     with open_text(path) as text:
         while text.read(HEAD):
             pass
-
-
-def _is_binary(content: bytes, *, is_whole: bool) -> bool:
-    """Return whether the first line that is not UTF-8 has a zero byte. The last character may be cut off."""
-    try:
-        codecs.utf_8_decode(content, "strict", is_whole)
-    except UnicodeDecodeError as error:
-        line = content[content.rfind(b"\n", 0, error.start) + 1 :].partition(b"\n")[0]
-        return b"\0" in line and content[:2] not in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}
-    return False
 
 
 Row = tuple[int, Sequence[str]]
@@ -475,43 +394,24 @@ def split_rows(path: Path, content: bytes, delimiter: str, *, are_quoted: bool) 
                 start, end = end + 1, reader.line_num
                 yield start, cells
         except UnicodeDecodeError:
-            raise _build_encoding_error(path) from None
+            raise build_text_error(path) from None
         except csv.Error as error:
             raise InputError(f"cannot be split into cells ({error})", file=path, line=end + 1) from None
 
 
-QUOTE = 34
-QUOTES_BLOCK = 1 << 24
-"""Bytes whose quotation marks are checked at a time."""
+QUOTED_CELLS = rb"""(?s:[^"]*+(?:(?<![^%b\r\n])|(?<=\A%b))"(?:[^"]++|"")*+"(?=[%b\r\n]|\Z))*+[^"]*+"""
+"""Pattern of text whose quotation marks all enclose whole cells, with the delimiter and the byte-order mark."""
 
 
 def check_quotes(path: Path, content: bytes, delimiter: str) -> None:
-    """Raise an error for the first quotation mark that does not enclose a whole cell.
-
-    Marks open and close by turns. One opens at the begin of a cell and one closes at its end, and a doubled mark within
-    a cell closes and opens again. Parsers accept others silently.
-    """
+    """Raise an error for the first quotation mark that does not enclose a whole cell. Parsers accept some silently."""
     if b'"' not in content:
         return
-    ends = np.zeros(256, np.bool_)
-    ends[[ord(delimiter), 10, 13]] = True
-    codes = np.frombuffer(content, np.uint8)
-    n_before, is_open_since = 0, 0
-    for first in range(0, len(codes), QUOTES_BLOCK):
-        places = first + np.flatnonzero(codes[first : first + QUOTES_BLOCK] == QUOTE)
-        opens = (n_before + np.arange(len(places))) % 2 == 0
-        n_before += len(places)
-        before, after = np.maximum(places - 1, 0), np.minimum(places + 1, len(codes) - 1)
-        at_start = (places == 0) | ((places == len(BOM)) & content.startswith(BOM))
-        is_begin = at_start | ends[codes[before]] | ((codes[before] == QUOTE) & (places > 0))
-        is_end = (places == len(codes) - 1) | ends[codes[after]] | (codes[after] == QUOTE)
-        is_stray = ~np.where(opens, is_begin, is_end)
-        if is_stray.any():
-            raise _build_quote_error(path, content, int(places[np.argmax(is_stray)]))
-        if opens.any():
-            is_open_since = int(places[opens][-1])
-    if n_before % 2:
-        raise _build_quote_error(path, content, is_open_since)
+    mark = re.escape(delimiter.encode())
+    match = re.match(QUOTED_CELLS % (mark, BOM, mark), content)
+    end = match.end() if match else 0
+    if end < len(content):
+        raise _build_quote_error(path, content, content.find(b'"', end))
 
 
 def _build_quote_error(path: Path, content: bytes, position: int) -> InputError:
@@ -567,12 +467,7 @@ def build_width_error(path: Path, line: int, n_cells: int, expected: int) -> Inp
     """Return the error for a row that is not as wide as the header."""
     remedy = "complete the row, or remove it" if n_cells else "remove the blank line"
     if n_cells > expected:
-        remedy = "remove the rest, or quote the field that holds a separator"
-    if n_cells == expected + 1:
-        remedy += (
-            ". Do all rows have one more? Then the header lacks a name, or lines end with a separator (in R, write "
-        )
-        remedy += "with write.csv, or write.table(..., col.names = NA))"
+        remedy = "quote the field that holds a separator, or name the column that the header lacks"
     return InputError(
         file=path,
         line=line,

@@ -262,20 +262,18 @@ def _read_table_file(path: Path, ignore: Collection[str], decimal: str | None) -
         return FileTable.from_arrow(path, read_arrow_table(path), ignore)
     if json_records.is_json(path):
         return _read_json(path)
-    content = files.read_content(path)
-    text = delimited.DelimitedText.from_content(path, content, decimal)
+    text = delimited.DelimitedText.from_file(path, decimal)
     if text.delimiter is None:
         return replace(_read_list(path, text), decimal=decimal)
     names, n_skipped = text.read_header()
     if get_option("header") == "no":
-        columns, lines = text.read_columns(len(names), n_skipped=0)
+        columns, lines = text.read_columns([str(k) for k, _ in enumerate(names, start=1)], 0)
         return FileTable(path, columns, lines, header=False, decimal=decimal)
     names = [UNNAMED if not k and not name and UNNAMED not in names else name for k, name in enumerate(names)]
     _check_names(path, names)
     files.check_header(path, names, ignore)
-    columns, lines = text.read_columns(len(names), n_skipped=n_skipped)
-    named = {name: columns[str(k)] for k, name in enumerate(names, start=1)}
-    table = FileTable(path, named, lines, decimal=decimal)
+    columns, lines = text.read_columns(names, n_skipped)
+    table = FileTable(path, columns, lines, decimal=decimal)
     return replace(table, nested=json_records.parse_nested_columns(table.columns))
 
 
@@ -295,7 +293,7 @@ def _read_list(path: Path, text: delimited.DelimitedText) -> FileTable:
     name = first_line[1:-1] if first_line[:1] == first_line[-1:] == '"' else first_line
     stated = get_option("header")
     has_header = not LIST_ROLES.isdisjoint(name_role(name)) if stated is None else stated == "yes"
-    column, lines = text.read_list(is_quoted=has_header, n_skipped=int(has_header))
+    column, lines = text.read_list(int(has_header))
     if not has_header:
         return FileTable(path, {"": column}, lines, header=False)
     if stated is None and name in (cells := to_texts(column)):
