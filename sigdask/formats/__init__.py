@@ -6,7 +6,7 @@ import difflib
 import errno
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,9 @@ from sigdask.formats.reading.options import (
 from sigdask.formats.reading.tables import describe_unknown_columns, read_table
 from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, add_installed_formats
 from sigdask.formats.resolve import TABLE, describe_reading, resolve_format
-from sigdask.formats.roles import ROLES
 from sigdask.interface import spell
 from sigdask.io import addresses, as_path
 from sigdask.io.compression import use_options
-from sigdask.options import Missing
 
 __all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source", "cache_files", "detect",
            "may_have_metric", "parse_columns", "parse_format", "parse_map", "parse_maps", "parse_source",
@@ -160,13 +158,6 @@ def _build_read_error(sources: Sequence[Source], reason: str) -> InputError:
 
 def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, options: Options) -> Counts:
     name = format_
-    run_names = {*ROLES["run"], options.columns.get("run")}
-    groups = tuple(group for group in options.groups if group not in run_names)
-    if groups != options.groups:  # as columns of runs, or of items if there are no runs
-        with suppress(InputError):
-            counts = _read_sources(sources, gold, format_, replace(options, groups=groups))
-            if counts.runs:
-                return counts
     if format_ in DETECTED:
         options = replace(options, is_detected=True)
         name = detect(sources, gold, options, format_)
@@ -187,8 +178,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         with _suggest_group_file(reader_options):
             return add_file_groups(reader(run_sources, gold, reader_options), table_groups, run_options)
 
-    convention: Missing = "zero" if name == "trec" and gold is not None else "error"  # as trec_eval -c
-    counts = runs.read_runs(read_files, sources, options, format_=name, convention=convention, replicates=choice)
+    counts = runs.read_runs(read_files, sources, options, format_=name, replicates=choice, has_gold=gold is not None)
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options, counts.n_systems))
     roles = describe_reading(sources, gold, options) if name in TABLE_FORMATS else ""
     return replace(counts, name=options.name, format=name, warnings=warnings, roles=roles)

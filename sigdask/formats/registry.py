@@ -195,6 +195,8 @@ FORMATS: dict[str, Format] = {
     "responses": Format(
         "tables.scores:read_responses",
         "one row per response: id, gold (is it correct: 1/0), one column per system (did the system give it: 1/0)",
+        gold="none",
+        content="responses",
         roles=("item", "gold", "prediction", "ignore"),
     ),
     "labels": Format(

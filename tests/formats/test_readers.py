@@ -43,7 +43,7 @@ def test_replicates_have_a_name_that_was_given(files):
     [
         ("id,p\na,P\nb,Q\n", r"one.csv: lacks 1 id \('c'\)"),
         ("id,p\na,P\nb,Q\nc,P\nd,Q\n", r"one.csv, line 5: 1 id \('d'\) not among"),
-        ("id,p\na,P\nb,Q\nb,P\n", "one.csv, line 4: id 'b' is on line 3 already"),
+        ("id,p\na,P\nb,Q\nb,P\n", "one.csv, line 4: id 'b' is repeated"),
         ("id,p\na,P\n,Q\nc,P\n", "one.csv, line 3: column 'id' is empty"),
         ("id,p,q\na,P,1\nb,Q,2\nc,P,3\n", "no single column holds predictions"),
         ("id,p\na,P\nb,\nc,P\n", "has no label for item 'b'"),
@@ -63,5 +63,5 @@ def test_a_group_that_varies_within_an_item_is_named(files):
 
 def test_a_truth_that_is_none_is_named(files):
     files(t__csv="id,gold,x,y\na,1,1,0\nb,1,maybe,0\n")
-    with pytest.raises(InputError, match="line 3, column 'x': found 'maybe', expected 1 or 0"):
+    with pytest.raises(InputError, match="line 3: column 'x': found 'maybe', expected 1 or 0"):
         read("t.csv", format="responses")

@@ -20,7 +20,6 @@ from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, find_
 from sigdask.formats.reading.files import find_delimiter, is_parquet, parse_header, read_head_lines, read_lines
 from sigdask.formats.reading.json_records import is_json
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.roles import UNNAMED, FileKind, Roles, build_roles_error, name_role, resolve_roles
 from sigdask.interface import spell
@@ -111,7 +110,6 @@ def read_predictions(
         return _join_rows(sources[0], table, system, options, prepare)
     systems = _list_systems(table, roles, options)
     table = prepare(table, [column, *systems])
-    table = select_one_sample(table, find_item_column(table, options), options, gold=column)
     notes = [*table.notes, *_describe_left_out(_list_unused(table, options, column, *systems))]
     named = sources[0].name if len(systems) == 1 else None  # a name is one system
     by_system = {named or name: (table, name, FILE_ORDER) for name in systems}
@@ -227,13 +225,11 @@ def join_tables(
         own_gold = find_gold_column(table, options) if gold is None else None
         column = _find_prediction_column(table, options, own_gold)
         columns.append((own_gold, column))
-        new = prepare(table, [column, *([own_gold] if own_gold else [])])
-        prepared.append(select_one_sample(new, find_item_column(new, options), options, gold=own_gold))
+        prepared.append(prepare(table, [column, *([own_gold] if own_gold else [])]))
         left_out |= _list_unused(table, options, column, own_gold)
     if gold is not None:
         base, gold_column = gold
         left_out |= _list_unused(base, options, gold_column)
-        base = select_one_sample(base, find_item_column(base, options), options, gold=gold_column)
         ids, orders, aligned = align(base, prepared, options, may_lack=True)
     else:
         base, gold_column = prepared[0], columns[0][0] or ""

@@ -1,16 +1,16 @@
 """Tables of scores in three shapes, and tables of responses.
 
 A wide table has a column for each system. A long table has a row for each system and item, in one or several files.
-Otherwise each file is one system, with columns of its scores. Which column has which role is decided by the columns'
-names (`sigdask.formats.roles`). Tables of responses say in each row whether a response is of interest, and which
-systems gave it.
+Otherwise each file is one system, with columns of its scores, and is read as the rows of that system. Which column has
+which role is decided by the columns' names (`sigdask.formats.roles`). Tables of responses say in each row whether a
+response is of interest, and which systems gave it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +18,15 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import Array, Floats, LazyColumns
+from sigdask.counts.fields import Array, LazyColumns
 from sigdask.counts.precision import ScoreMatrix
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
-from sigdask.errors import InputError, MissingColumnError
-from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align
+from sigdask.errors import InputError
+from sigdask.formats.reading.alignment import align
 from sigdask.formats.reading.columns import MAX_EXACT
-from sigdask.formats.reading.listings import build_set_counts, read_by_system
-from sigdask.formats.reading.missing import add_missing_rows, describe_missing
+from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source, list_row_systems, list_system_names
-from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
+from sigdask.formats.reading.replicates import build_score_counts
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.roles import Roles, build_roles_error, name_role, resolve_roles, split_columns
 from sigdask.interface import spell
@@ -35,7 +34,7 @@ from sigdask.metrics import is_lower_better
 
 Integers = NDArray[np.intp]
 
-TABLE_ROLES = ("score", "system", "metric", "gold", "prediction")
+TABLE_ROLES = ("score", "system", "metric", "gold", "prediction", "run", "text")
 """Roles beside which a column without a role is no system."""
 
 
@@ -53,7 +52,7 @@ class ScoreTable:
         Column of the items, or columns joined by "+". None if rows are items in their order.
     scores : tuple of str
         Columns of scores: of systems in a wide table, else of metrics.
-    groups : tuple of str
+    groups : mapping of str to Factor
         Columns of units and subsets.
     """
 
@@ -61,59 +60,27 @@ class ScoreTable:
     roles: Roles
     item: str | None
     scores: tuple[str, ...]
-    groups: tuple[str, ...]
+    groups: Mapping[str, Factor]
 
-    def select_one_sample(self, options: Options, *within: str) -> ScoreTable:
-        """Return the table with the current sample of each item, if items have several rows.
-
-        Raises
-        ------
-        InputError
-            A unit or subset differs between rows of one item, and the user does not say that they are one item.
-        """
-        if self.item is None:
-            return self
-        varying = [name for name in self.groups if name not in within and self._varies(name)]
-        if varying and options.id_column is None:
-            joint = "+".join((*varying, self.item))
-            ways = [
-                f"{spell('columns', f'item={joint}')} (if items are numbered within them)",
-                f"{spell('columns', f'item={self.item}')} (if rows of one {self.item!r} are samples of it)",
-            ]
-            raise build_roles_error(self.table, f"rows of one {self.item!r} differ in {_join(varying)}", ways)
-        groups = tuple(name for name in self.groups if name not in varying or name in options.groups)
-        own = options.with_columns(item=self.item)
-        return replace(self, table=select_one_sample(self.table, self.item, own, within=within), groups=groups)
-
-    def _varies(self, name: str) -> bool:
-        """Return whether a column differs between rows of one item."""
-        items = Factor.from_values(self.table.get_column(str(self.item)))
-        if name not in self.table.columns or len(items.levels) == len(items):
-            return False
-        column = Factor.from_values(self.table.columns[name])
-        pairs = items.codes.astype(np.int64) * len(column.levels) + column.codes
-        return len(np.unique(pairs)) > len(items.levels)
-
-    def get_numbers(self, column: str) -> Floats:
+    def get_numbers(self, column: str) -> Array:
         """Return a column of scores as numbers; raise an error if it is empty, or holds anything else."""
+        remedy = f"leave it out: {spell('ignore', column)}"
+        if column not in self.scores:
+            raise InputError(f"has no column of scores {column!r}, which another file has", file=self.table.path)
         try:
             numbers = np.asarray(self.table.get_numbers(column))
         except InputError as error:
-            raise _add_ways(error, self.table, column) from None
+            if column not in self.table.columns or len(self.table.columns) < 3:
+                raise
+            raise InputError(f"{error}. If {column!r} holds no scores, {remedy}") from None
         if len(numbers) and np.isnan(numbers).all():
-            raise InputError(
-                f"column {column!r} has no score in any of {len(numbers):,} rows",
-                file=self.table.path,
-                remedy=f"leave it out: {spell('ignore', column)}",
-            )
+            problem = f"column {column!r} has no score in any of {len(numbers):,} rows"
+            raise InputError(problem, file=self.table.path, remedy=remedy)
         return numbers
 
-
-def _add_ways(error: InputError, table: FileTable, column: str) -> InputError:
-    """Return an error about a cell that is no number, with the option that leaves its column out."""
-    if column not in table.columns or len(table.columns) < 3:
-        return error
-    return InputError(f"{error}. If {column!r} holds no scores, leave it out: {spell('ignore', column)}")
+    def get_group(self, name: str) -> Factor:
+        """Return a column of groups, which another file has."""
+        return self.groups[name] if name in self.groups else Factor.from_values(self.table.get_column(name))
 
 
 def list_systems(table: FileTable, roles: Roles, options: Options) -> tuple[str, ...]:
@@ -129,40 +96,29 @@ def list_systems(table: FileTable, roles: Roles, options: Options) -> tuple[str,
         for column in columns:
             table.get_column(column)
         return columns
-    others = [column for role in (*TABLE_ROLES, "run", "text") for column in roles.columns.get(role, ())]
     named = {*options.groups, *options.columns.values()}
-    others = [column for column in others if column not in named]
+    others = [column for column in roles.list_all(*TABLE_ROLES) if column not in named]
     if roles.unknown and not others:
         return roles.unknown
-    raise _build_shape_error(table, roles)
+    raise _build_shape_error(table, roles, others)
 
 
-def _build_shape_error(table: FileTable, roles: Roles) -> InputError:
-    """Return the error for one table that is neither wide nor long, with all ways to read it."""
-    unknown, scores = roles.unknown, roles.columns.get("score", ())
-    others = sorted({*roles.columns} - {"item", "unit", "subset"})
-    joint, runs = "+".join((*unknown, *scores)), roles.columns.get("run", ())[:1]
-    are_systems = f"{spell('format', f'wide:systems={joint}')} (if all are systems)"
+def _build_shape_error(table: FileTable, roles: Roles, others: Sequence[str]) -> InputError:
+    """Return the error for one table that is neither wide nor long, with the ways to read it."""
+    unknown, scores = roles.unknown, roles.list_all("score")
     ways = []
-    if unknown and others:
-        nouns = "columns" if len(unknown) > 1 else "column"
-        problem = f"{nouns} {_join(unknown)}: no role, beside columns of the roles {', '.join(others)}"
-        if len(unknown) > 1:
-            aside = " ".join(
-                spell("columns", f"run={name}") if name in runs else spell("ignore", name)
-                for name in roles.list_all(*others)
-            )
-            ways.append(f"{aside} (if {_join(unknown)} are systems)")
-        elif scores and "system" not in roles:
-            ways.append(f"{spell('columns', f'system={unknown[0]}')} (if it names the system of each row)")
-        ways += [are_systems] * bool(scores)
+    problem = "has no column of scores"
+    if unknown:
+        problem = f"{_join(unknown)} may be systems, but columns {_join(others)} have other roles"
+        ways = [f"{' '.join(spell('ignore', name) for name in others)} (if {_join(unknown)} are systems)"]
     elif scores:
         problem = f"columns {_join(scores)} are scores of one system; a comparison needs two"
-        ways = [are_systems] * (len(scores) > 1)
-        names = roles.list_all("unit", "subset", "run")
+    joint = "+".join((*unknown, *scores))
+    if scores and "+" in joint:
+        ways.append(f"{spell('format', f'wide:systems={joint}')} (if all are systems)")
+    if scores and "system" not in roles and len(unknown) < 2:
+        names = unknown[:1] if unknown else roles.list_all("unit", "subset", "run")
         ways += [f"{spell('columns', f'system={name}')} (if it names the system of each row)" for name in names]
-    else:
-        problem = "has no column of scores"
     return build_roles_error(table, problem, [*ways, "a file of each system, or a column called `system`"])
 
 
@@ -185,96 +141,48 @@ def list_scores(table: FileTable, roles: Roles, options: Options) -> tuple[str, 
     for column in named:
         table.get_column(column)
     asked = tuple(name for name in dict.fromkeys(options.metrics) if name in roles.unknown)
-    scores = named or (*roles.columns.get("score", ()), *asked)
+    scores = named or (*roles.list_all("score"), *asked)
     unknown = [column for column in roles.unknown if column not in scores]
     if not scores and len(unknown) == 1 and unknown[0] not in table.nested:
         return (unknown[0],)
     if scores and (named or asked or not unknown):
         return scores
-    raise _build_scores_error(table, scores, unknown)
-
-
-def _build_scores_error(table: FileTable, scores: Sequence[str], unknown: Sequence[str]) -> InputError:
     if not (scores or unknown):
-        columns = ", ".join(table.columns)
-        return InputError(
-            f"has no column of scores; columns: {columns}",
-            file=table.path,
-            remedy=f"name it: {spell('columns', 'score=COLUMN')}",
-        )
+        raise table.build_column_error("has no column of scores", spell("columns", "score=COLUMN"))
     ways = [f"{spell('columns', f'score={column}')} (if it is the score)" for column in (*scores, *unknown)]
-    joint = "+".join((*scores, *unknown))
-    ways.append(f"{spell('columns', f'score={joint}')} (if all are scores)")
     if scores:
         ways.append(" ".join(spell("ignore", column) for column in unknown))
-    nouns = "column" if len(unknown) == 1 else "columns"
-    return build_roles_error(table, f"{nouns} {_join(unknown)} may be scores or not", ways)
+    raise build_roles_error(table, f"{_join(unknown)} may be scores or not", ways)
 
 
 def open_table(source: Source, options: Options, shape: str) -> ScoreTable:
     """Read a table of scores in one of the shapes "wide", "long" and "files" (a file is one system)."""
     table = read_table(source.path, options.ignore, options.decimal)
     if [*table.columns] == [""]:
-        return ScoreTable(table, Roles(), None, ("",), ())
+        return ScoreTable(table, Roles(), None, ("",), {})
     roles = resolve_roles(table, options)
     scores = list_systems(table, roles, options) if shape == "wide" else list_scores(table, roles, options)
-    groups = tuple(dict.fromkeys((*options.groups, *roles.list_all("unit", "subset"))))
-    item = options.id_column or roles.get("item")
-    return ScoreTable(table, roles, item, scores, tuple(name for name in groups if name not in scores))
+    item, system = options.id_column or roles.get("item"), options.system_column or roles.get("system")
+    aside = {*scores, item, *([system] if shape == "long" else [])}
+    names = dict.fromkeys((*options.groups, *roles.list_all("unit", "subset")))
+    groups = {name: Factor.from_values(table.get_column(name)) for name in names if name not in aside}
+    return ScoreTable(table, roles, item, scores, groups)
 
 
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read one table with a column for each system, or a file of scores for each system."""
-    shape = "wide" if len(sources) == 1 else "files"
-    opened = [open_table(source, options, shape).select_one_sample(options) for source in sources]
-    first = opened[0]
-    if shape == "wide" and len(first.scores) < 2:
-        raise _build_single_system_error(first)
-    opened, ids, orders, warnings = _align(opened, options)
-    _check_no_summary(first.table.path, ids)
-    first = opened[0]
-    groups = {name: Factor.from_values(first.table.get_column(name)) for name in first.groups}
-    rows: list[RowOrder] = [FILE_ORDER, *orders]
-    if shape == "wide":
-        cells: dict[str, tuple[ScoreTable, str, RowOrder]] = {name: (first, name, FILE_ORDER) for name in first.scores}
-        return _build_counts(cells, ids, groups, options, warnings)
-    names = list_system_names(sources)
-    metrics = tuple(dict.fromkeys(name for table in opened for name in table.scores))
-    _check_metrics(opened, metrics)
-    if len(metrics) == 1 or all(len(table.scores) == 1 for table in opened):
-        cells = {name: (table, table.scores[0], order) for name, table, order in zip(names, opened, rows, strict=True)}
-        return _build_counts(cells, ids, groups, options, warnings, metric=_name_only_metric(metrics, options))
-    matrices = {
-        metric: np.column_stack([table.get_numbers(metric)[order] for table, order in zip(opened, rows, strict=True)])
-        for metric in metrics
-    }
-    return build_score_counts(matrices, names, ids, groups=groups, options=options, warnings=warnings)
-
-
-def _align(
-    opened: Sequence[ScoreTable], options: Options
-) -> tuple[list[ScoreTable], Texts | None, list[RowOrder], list[str]]:
-    """Match the rows of all tables by the items, or by position if some table has no column of items.
-
-    The tables are returned with rows for missing items, if these are allowed.
-    """
-    item = opened[0].item
-    if item is None or any(table.item is None for table in opened):
-        if options.align == "id":
-            table = next(table.table for table in opened if table.item is None)
-            raise InputError("has no column of items", file=table.path, remedy=spell("columns", "item=COLUMN"))
-        options = replace(options.with_columns(item=None), align="position")
-        return [*opened], *align(opened[0].table, [table.table for table in opened[1:]], options)
-    tables = [
-        table.table
-        if table.item == item
-        else replace(table.table, columns={**table.table.columns, item: table.table.get_column(str(table.item))})
-        for table in opened
-    ]
-    own = options.with_columns(item=item)
-    tables = add_missing_rows(tables, own)
-    aligned = [replace(table, table=own_table) for table, own_table in zip(opened, tables, strict=True)]
-    return aligned, *align(tables[0], tables[1:], own)
+    if len(sources) > 1:
+        return _read_files(sources, options)
+    opened = open_table(sources[0], options, "wide")
+    table, names = opened.table, opened.scores
+    if len(names) < 2:
+        columns = (*opened.groups, *opened.roles.left_out)
+        ways = [f"{spell('columns', f'system={name}')} (if it names the system of each row)" for name in columns]
+        problem = f"a comparison needs two systems or more, found only {names[0] or 'one column of scores'!r}"
+        raise build_roles_error(table, problem, [*ways, "scores of at least two systems, in columns or in files"])
+    ids = table.get_ids(options.with_columns(item=opened.item))
+    _check_no_summary(table.path, ids)
+    return _build_counts(table.path, LazyColumns(names, opened.get_numbers), ids, opened.groups, options, table.notes)
 
 
 SUMMARY_NAMES = frozenset({"mean", "average", "avg", "all", "overall", "total"})
@@ -293,70 +201,43 @@ def _check_no_summary(path: Path, ids: Texts | None) -> None:
         )
 
 
-def _check_metrics(opened: Sequence[ScoreTable], metrics: Sequence[str]) -> None:
-    """Raise an error if the files of systems have different columns of scores."""
-    for table in opened:
-        if len(table.scores) < len(metrics) and max(len(other.scores) for other in opened) > 1:
-            lacking = next(metric for metric in metrics if metric not in table.scores)
-            common = [metric for metric in metrics if all(metric in other.scores for other in opened)]
-            raise InputError(
-                f"has no column of scores {lacking!r}, which other files have",
-                file=table.table.path,
-                remedy=spell("columns", f"score={'+'.join(common)}") if common else "give files with the same columns",
-            )
-
-
-def _name_only_metric(columns: Sequence[str], options: Options) -> str:
-    """Return the name of the metric of a single column of scores, "" for a column of a system or called "score"."""
-    name = columns[0]
-    is_metric = is_lower_better(name) or name in options.metrics or name_role(name) == ("score",)
-    return name if len(columns) == 1 and is_metric and name.lower() not in PLAIN_NAMES else ""
-
-
 PLAIN_NAMES = frozenset({"score", "scores", "value", "rating"})
 """Names of columns of scores that do not say which metric it is."""
 
 
+def _names_metric(column: str, options: Options) -> bool:
+    """Return whether the name of the only column of scores is that of a metric."""
+    is_metric = is_lower_better(column) or column in options.metrics or name_role(column) == ("score",)
+    return is_metric and column.lower() not in PLAIN_NAMES
+
+
 def _build_counts(
-    cells: Mapping[str, tuple[ScoreTable, str, RowOrder]],
+    path: Path,
+    columns: LazyColumns,
     ids: Texts | None,
     groups: Mapping[str, Factor],
     options: Options,
-    warnings: Sequence[str],
-    metric: str = "",
+    notes: Sequence[str],
 ) -> Counts:
     """Return counts of one score of each system, whose columns are read when they are needed."""
-
-    def read_scores(system: str) -> Floats:
-        table, column, order = cells[system]
-        return np.asarray(table.get_numbers(column)[order])
-
-    if metric:
-        matrix = np.column_stack([read_scores(system) for system in cells]).astype(np.float64)
-        return build_score_counts({metric: matrix}, [*cells], ids, groups=groups, options=options, warnings=warnings)
-    scores = ScoreMatrix.from_scores(LazyColumns([*cells], read_scores))
-    path = next(iter(cells.values()))[0].table.path
+    scores = ScoreMatrix.from_scores(columns)
+    doubts = _describe_doubts(path, scores, options)
     return Counts.from_scores(
         scores,
         ids=ids,
         groups=groups,
         missing=options.missing_policy,
         few_in_common=options.few_in_common,
-        warnings=[
-            *warnings,
-            *_describe_doubts(path, scores, options),
-            *describe_missing(scores.present, [*cells], options),
-        ],
+        warnings=[*notes, *doubts, *describe_missing(scores.present, columns.names, options)],
     )
 
 
-def _describe_doubts(path: Path, scores: Mapping[str, Floats], options: Options) -> Iterator[ScopeNote]:
+def _describe_doubts(path: Path, scores: Mapping[str, Array], options: Options) -> Iterator[ScopeNote]:
     """Yield notes on the direction of scores, and on numbers that floats cannot hold."""
-    named = {"file's name says": [path.name], "systems' names say": [*scores]}
-    lower = next((says for says, names in named.items() if all(map(is_lower_better, names))), None)
-    if lower and not any(":better=" in name for name in options.metrics):
+    is_stated = any(":better=" in name for name in options.metrics)
+    if not is_stated and (is_lower_better(path.name) or all(map(is_lower_better, scores))):
         yield ScopeNote(
-            f"{path}: higher is taken as better. Is lower better, as the {lower}? Then -m mean:better=lower"
+            f"{path}: higher is taken as better. Is lower better, as the names say? Then -m mean:better=lower"
         )
     if any(np.fmax.reduce(np.abs(column), initial=0) > MAX_EXACT for column in scores.values()):
         yield ScopeNote(
@@ -364,226 +245,160 @@ def _describe_doubts(path: Path, scores: Mapping[str, Floats], options: Options)
         )
 
 
-def _build_single_system_error(table: ScoreTable) -> InputError:
-    """Return the error for a wide table with one column of scores."""
-    ways = [spell("columns", f"system={name}") for name in (*table.groups, *table.roles.left_out)]
-    ways = [f"{way} (if it names the system of each row)" for way in ways]
-    problem = f"a comparison needs two systems or more, found only {table.scores[0] or 'one column of scores'!r}"
-    return build_roles_error(table.table, problem, [*ways, "scores of at least two systems, in columns or in files"])
-
-
-TRUE_WORDS = frozenset({"1", "true", "yes", "x", "1.0"})
-FALSE_WORDS = frozenset({"0", "false", "no", "", "0.0"})
-
-
-def read_responses(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read one table of responses, or one list of ids for each system and a list of gold ids."""
-    if gold is not None:
-        if options.groups:
-            raise MissingColumnError(
-                f"lists of ids have no column {options.groups[0]!r}; give one table of responses with this column",
-                options.groups[0],
-            )
-        return build_set_counts(_read_ids(options, gold), read_by_system(sources, partial(_read_ids, options)))
-    if len(sources) > 1:
-        remedy = f"give {spell('gold', 'FILE')} (the right ids), or one table with a column per system"
-        raise InputError(f"format responses: several files and no gold list; {remedy}")
-    table = read_table(sources[0].path, options.ignore)
-    roles = resolve_roles(table, options)
-    name, item = roles.get("gold"), options.id_column or roles.get("item")
-    if name is None:
-        raise table.build_column_error(
-            "no column says which responses are of interest", spell("columns", "gold=COLUMN")
-        )
-    own = options.with_columns(item=item) if item else replace(options, align="position")
-    table = select_one_sample(table, item, own, gold=name)
-    systems = roles.list_all("prediction") or roles.unknown
-    if "systems" in options.own:
-        systems = split_columns(options.own["systems"], table.columns)
-    groups = tuple(dict.fromkeys((*options.groups, *roles.list_all("unit", "subset"))))
-    return Counts.from_responses(
-        parse_truths(table, name),
-        {system: parse_truths(table, system) for system in systems},
-        ids=table.get_ids(own),
-        groups={group: Factor.from_values(table.get_column(group)) for group in groups},
-        warnings=table.notes,
-    )
-
-
-def parse_truths(table: FileTable, name: str) -> list[bool]:
-    """Return a column of truth values (1/0, true/false, yes/no) as booleans."""
-    cells = [cell.lower() for cell in table.get_column(name)]
-    for line_number, cell in zip(table.lines, cells, strict=True):
-        if cell not in TRUE_WORDS and cell not in FALSE_WORDS:
-            raise InputError(
-                f"{table.path}, line {line_number}, column {name!r}: found {cell!r}, expected 1 or 0 (true/false, "
-                f"yes/no, x); if the column is none of responses, leave it out with {spell('ignore', name)}"
-            )
-    return [cell in TRUE_WORDS for cell in cells]
-
-
-def _read_ids(options: Options, path: Path) -> frozenset[str]:
-    table = read_table(path, options.ignore)
-    name = options.id_column or resolve_roles(table, options).get("item") or next(iter(table.columns))
-    return frozenset(table.get_ids(replace(options.with_columns(item=name), align="id")) or ())
-
-
 @dataclass(frozen=True, slots=True)
-class _LongFile:
-    """The columns of a table of rows of system, item and scores."""
+class _Rows:
+    """Rows of system, item and scores of one file.
 
-    table: FileTable
-    groups: Mapping[str, Texts]
+    Attributes
+    ----------
+    opened : ScoreTable
+        The table.
+    systems : Factor
+        The system of each row.
+    items : Texts
+        The item of each row.
+    metrics : Factor or None
+        The metric of each row, if a column names it.
+    """
+
+    opened: ScoreTable
     systems: Factor
     items: Texts
-    scores: Mapping[str, Array]
-    metrics: Factor | None
+    metrics: Factor | None = None
 
 
 def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read rows of system, item and scores: a column for each metric, or a column that names the metric of a row."""
-    files = [_read_long_file(source, options) for source in sources]
-    systems, system_codes = _number_systems(files, sources)
-    items = Factor.from_values(join_columns([file.items for file in files]))
-    group_names = tuple(dict.fromkeys(name for file in files for name in file.groups))
-    groups = [Factor.from_values(join_columns([_get_group(file, name) for file in files])) for name in group_names]
-    columns = tuple(dict.fromkeys(name for file in files for name in file.scores))
-    row_metrics = _join_metrics(files)
-    n_metrics = 1 if row_metrics is None else len(row_metrics.levels)
-    codes = system_codes if row_metrics is None else row_metrics.codes.astype(np.intp) * len(systems) + system_codes
-    _check_long_rows(files, systems * n_metrics, codes, items, groups)
+    files, homes = [], dict[str, Path]()
+    for source in sources:
+        opened = open_table(source, options, "long")
+        system, metric = options.system_column or opened.roles.get("system"), opened.roles.get("metric")
+        for role, column in (("system", system), ("item", opened.item)):
+            if column is None:
+                names = (*opened.roles.unknown, *opened.roles.list_all("unit", "run"))
+                ways = [spell("columns", f"{role}={name}") for name in names] or [spell("columns", f"{role}=COLUMN")]
+                problem = f"rows of system, item and score need a column of the role {role}"
+                raise build_roles_error(opened.table, problem, ways)
+        if metric is not None and len(opened.scores) > 1:
+            problem = f"{metric!r} names the metric of each row, but {_join(opened.scores)} are scores"
+            ways = [spell("columns", f"score={name}") for name in opened.scores]
+            raise build_roles_error(opened.table, problem, [*ways, spell("ignore", metric)])
+        systems = Factor.from_values(opened.table.get_column(str(system)))
+        row_systems = list_row_systems(source, systems.levels.tolist(), homes, is_only_file=len(sources) == 1)
+        systems = systems.rename_levels(dict(zip(systems.levels, row_systems, strict=True)))
+        items = Texts.from_values(opened.table.get_column(str(opened.item)))
+        metrics = None if metric is None else Factor.from_values(opened.table.get_column(metric))
+        files.append(_Rows(opened, systems, items, metrics))
+    return _build_row_counts(files, options)
+
+
+def _read_files(sources: Sequence[Source], options: Options) -> Counts:
+    """Read a file of scores for each system; without items, all must have equally many rows."""
+    tables = [open_table(source, options, "files") for source in sources]
+    n_scores = max(len(table.scores) for table in tables)
+    if n_scores == 1 and len({table.scores for table in tables}) > 1:  # columns that are named after systems
+        renamed = [replace(t.table, columns={**t.table.columns, "score": t.table.columns[t.scores[0]]}) for t in tables]
+        tables = [replace(t, table=own, scores=("score",)) for t, own in zip(tables, renamed, strict=True)]
+    notes: list[str] = []
+    if by_position := any(table.item is None for table in tables):
+        first, *others = (table.table for table in tables)
+        _, _, notes = align(first, others, options)
+    files = []
+    for table, name in zip(tables, list_system_names(sources), strict=True):
+        ids = None if by_position else table.table.get_ids(options.with_columns(item=table.item))
+        items = Texts.from_values(map(str, range(1, table.table.n_rows + 1))) if ids is None else ids
+        files.append(_Rows(table, _repeat_text(name, len(items)), items))
+    return _build_row_counts(files, options, notes, has_ids=not by_position)
+
+
+def _build_row_counts(
+    files: Sequence[_Rows], options: Options, notes: Sequence[str] = (), *, has_ids: bool = True
+) -> Counts:
+    """Return counts of the rows of all files."""
+    tables, path = [file.opened for file in files], files[0].opened.table.path
+    all_systems, items = _join_factors([file.systems for file in files]), _join_items(files)
+    groups = {
+        name: _join_factors([table.get_group(name) for table in tables])
+        for name in dict.fromkeys(name for table in tables for name in table.groups)
+    }
+    columns = metrics = [*dict.fromkeys(name for table in tables for name in table.scores)]
+    order, _ = all_systems.first_occurrences
+    systems, rank = all_systems.levels[order].tolist(), np.argsort(order)
+    codes = rank[all_systems.codes]
+    has_metrics = any(file.metrics is not None for file in files)
+    if has_metrics:
+        row_metrics = _join_factors(
+            [file.metrics or _repeat_text(file.opened.scores[0], len(file.items)) for file in files]
+        )
+        metrics = row_metrics.levels.tolist()
+        codes = row_metrics.codes.astype(np.intp) * len(systems) + codes
+    _check_rows(files, systems * len(metrics), codes, items, groups)
     item_order, first_rows = items.first_occurrences
     rows = first_rows[item_order]
-    item_groups = {name: column[rows] for name, column in zip(group_names, groups, strict=True)}
-    ids, warnings = items.levels[item_order], [note for file in files for note in file.table.notes]
-    _check_no_summary(files[0].table.path, ids)
-    metrics = columns if row_metrics is None else [*row_metrics.levels.tolist()]
-    keys = [f"{metric}\0{system}" for metric in metrics for system in systems]
-    values = [[_get_scores(file, column) for file in files] for column in columns]
-    blocks = (
-        [_build_long_scores(keys, codes, items, values[0])]
-        if row_metrics is not None
-        else [_build_long_scores(systems, codes, items, column_values) for column_values in values]
-    )
-    if len(metrics) == 1 and row_metrics is None and not _name_only_metric(metrics, options):
-        scores = ScoreMatrix.from_scores(blocks[0])
-        return Counts.from_scores(
-            scores,
-            ids=ids,
-            groups=item_groups,
-            missing=options.missing_policy,
-            few_in_common=options.few_in_common,
-            warnings=[*warnings, *describe_missing(scores.present, systems, options)],
-        )
-    columns_of_scores = [column for block in blocks for column in block.values()]
-    matrix = np.column_stack(columns_of_scores).astype(np.float64)
+    ids = items.levels[item_order] if has_ids else None
+    _check_no_summary(path, ids)
+    item_groups = {name: column[rows] for name, column in groups.items()}
+    all_notes = [*notes, *(note for table in tables for note in table.table.notes if has_ids)]
+    keys = [f"{metric}\0{system}" for metric in metrics for system in systems] if has_metrics else systems
+    blocks = [
+        _build_columns(keys, codes, items, [table.get_numbers(column) for table in tables])
+        for column in (columns[:1] if has_metrics else columns)
+    ]
+    if len(metrics) == 1 and not has_metrics and not _names_metric(columns[0], options):
+        return _build_counts(path, blocks[0], ids, item_groups, options, all_notes)
+    matrix = np.column_stack([column for block in blocks for column in block.values()]).astype(np.float64)
     matrices = dict(zip(metrics, np.split(matrix, len(metrics), axis=1), strict=True))
-    return build_score_counts(matrices, systems, ids, groups=item_groups, options=options, warnings=warnings)
+    return build_score_counts(matrices, systems, ids, groups=item_groups, options=options, warnings=all_notes)
 
 
-def _read_long_file(source: Source, options: Options) -> _LongFile:
-    opened = open_table(source, options, "long")
-    roles, item = opened.roles, opened.item
-    system = options.system_column or roles.get("system")
-    for role, column in (("system", system), ("item", item)):
-        if column is None:
-            ways = [spell("columns", f"{role}={name}") for name in (*roles.unknown, *roles.list_all("unit", "run"))]
-            problem = f"rows of system, item and score need a column of the role {role}"
-            raise build_roles_error(opened.table, problem, ways or [spell("columns", f"{role}=COLUMN")])
-    assert system is not None
-    metric = roles.get("metric")
-    if metric is not None and len(opened.scores) > 1:
-        joined = " or ".join(spell("columns", f"score={name}") for name in opened.scores)
-        raise InputError(
-            f"column {metric!r} names the metric of each row, but {_join(opened.scores)} are scores",
-            file=source.path,
-            remedy=f"choose {joined}, or {spell('ignore', metric)}",
-        )
-    opened = opened.select_one_sample(options, system, *([metric] if metric else []))
-    table = opened.table
-    return _LongFile(
-        table,
-        {name: Texts.from_values(table.get_column(name)) for name in opened.groups if name not in {system, item}},
-        Factor.from_values(table.get_column(system)),
-        Texts.from_values(table.get_column(str(item))),
-        {name: opened.get_numbers(name) for name in opened.scores},
-        Factor.from_values(table.get_column(metric)) if metric else None,
-    )
+def _repeat_text(text: str, n: int) -> Factor:
+    return Factor(Texts.from_values([text]), np.zeros(n, np.int8))
 
 
-def _get_group(file: _LongFile, name: str) -> Texts:
-    return file.groups[name] if name in file.groups else Texts.from_values(file.table.get_column(name))
+def _join_items(files: Sequence[_Rows]) -> Factor:
+    return Factor.from_values(join_columns([file.items for file in files]))
 
 
-def _get_scores(file: _LongFile, column: str) -> Array:
-    if column in file.scores:
-        return file.scores[column]
-    raise InputError(
-        f"has no column of scores {column!r}, which another file has",
-        file=file.table.path,
-        remedy="give files with the same columns",
-    )
+def _join_factors(factors: Sequence[Factor]) -> Factor:
+    """Return the cells of several columns, one column after the other."""
+    if len(factors) == 1:
+        return factors[0]
+    levels = Factor.from_values(join_columns([factor.levels for factor in factors]))
+    ends = np.cumsum([len(factor.levels) for factor in factors])
+    codes = [f.codes.astype(np.intp) + end - len(f.levels) for f, end in zip(factors, ends, strict=True)]
+    return Factor(levels.levels, levels.codes[np.concatenate(codes)])
 
 
-def _join_metrics(files: Sequence[_LongFile]) -> Factor | None:
-    """Return the metric of each row, or None if no row names one."""
-    if all(file.metrics is None for file in files):
-        return None
-    cells = [file.metrics or Factor.from_values([next(iter(file.scores))] * len(file.items)) for file in files]
-    return Factor.from_values(join_columns([Texts.from_values(column.tolist()) for column in cells]))
-
-
-def _number_systems(files: Sequence[_LongFile], sources: Sequence[Source]) -> tuple[list[str], Integers]:
-    """Return the systems in the order of their first rows, and the number of each row's system."""
-    homes: dict[str, Path] = {}
-    numbers: dict[str, int] = {}
-    row_numbers = []
-    for file, source in zip(files, sources, strict=True):
-        order = file.systems.first_occurrences[0]
-        names = list_row_systems(source, file.systems.levels[order].tolist(), homes, is_only_file=len(sources) == 1)
-        codes = np.empty(len(order), np.intp)
-        codes[order] = [numbers.setdefault(name, len(numbers)) for name in names]
-        row_numbers.append(codes[file.systems.codes])
-    return [*numbers], np.concatenate(row_numbers)
-
-
-def _check_long_rows(
-    files: Sequence[_LongFile], systems: Sequence[str], system_codes: Integers, items: Factor, groups: Sequence[Factor]
+def _check_rows(
+    files: Sequence[_Rows], systems: Sequence[str], codes: Integers, items: Factor, groups: Mapping[str, Factor]
 ) -> None:
     """Raise an error for the first row with a second score of an item, or with other groups of it."""
-    cells = system_codes * len(items.levels) + items.codes
+    cells = codes * len(items.levels) + items.codes
     sorted_cells = np.sort(cells)
     item_rows = items.first_occurrences[1][items.codes]
-    has_repeats = (sorted_cells[1:] == sorted_cells[:-1]).any()
-    if not has_repeats and all((group.codes == group.codes[item_rows]).all() for group in groups):
+    differing = [column.codes != column.codes[item_rows] for column in groups.values()]
+    if not (sorted_cells[1:] == sorted_cells[:-1]).any() and not any(mask.any() for mask in differing):
         return
-    first_rows = np.unique(cells, return_index=True)[1][np.unique(cells, return_inverse=True)[1].reshape(-1)]
-    is_repeated = first_rows != np.arange(len(cells))
-    row = int(np.argmax(np.any([is_repeated, *(group.codes != group.codes[item_rows] for group in groups)], axis=0)))
-    places = [(file.table.path, line) for file in files for line in file.table.lines]
-    (path, line), item = places[row], items[row]
-    if is_repeated[row]:
-        other_path, other_line = places[first_rows[row]]
-        raise InputError(
-            f"system {systems[system_codes[row]]!r}, item {item!r} has a score already, on line {other_line} of "
-            f"{other_path}",
-            file=path,
-            line=line,
-            remedy="remove one of them",
-        )
-    group, other_group = (tuple(column[int(k)] for column in groups) for k in (row, item_rows[row]))
-    raise InputError(
-        f"item {item!r} is in {group}, but in {other_group} elsewhere",
-        file=path,
-        line=line,
-        remedy="give the item the same group everywhere",
+    _, first_rows, numbers = np.unique(cells, return_index=True, return_inverse=True)
+    is_repeated = first_rows[numbers.reshape(-1)] != np.arange(len(cells))
+    row = int(np.argmax(np.any([is_repeated, *differing], axis=0)))
+    path, line = next(
+        itertools.islice(((f.opened.table.path, n) for f in files for n in f.opened.table.lines), row, None)
     )
+    if is_repeated[row]:
+        problem = f"system {systems[codes[row]]!r}, item {items[row]!r} has a score already"
+        raise InputError(problem, file=path, line=line, remedy="remove one of them")
+    name = next(name for name, mask in zip(groups, differing, strict=True) if mask[row])
+    problem = (
+        f"item {items[row]!r} has {name} {groups[name][row]!r}, but {groups[name][int(item_rows[row])]!r} elsewhere"
+    )
+    raise InputError(problem, file=path, line=line, remedy="give the item the same group everywhere")
 
 
-def _build_long_scores(systems: list[str], system_codes: Integers, items: Factor, values: list[Array]) -> LazyColumns:
+def _build_columns(systems: list[str], codes: Integers, items: Factor, values: list[Array]) -> LazyColumns:
     """Return the scores of each system in item order, NaN where it has none."""
-    order = np.argsort(system_codes, kind="stable")
-    bounds = np.searchsorted(system_codes[order], np.arange(len(systems) + 1))
+    order = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[order], np.arange(len(systems) + 1))
     n_items = len(items.levels)
     positions = np.empty(n_items, np.intp)
     positions[items.first_occurrences[0]] = np.arange(n_items)
@@ -601,3 +416,42 @@ def _build_long_scores(systems: list[str], system_codes: Integers, items: Factor
         return scores
 
     return LazyColumns(systems, get_scores)
+
+
+TRUTHS = {"1": True, "true": True, "yes": True, "x": True, "1.0": True}
+TRUTHS |= {"0": False, "false": False, "no": False, "": False, "0.0": False}
+
+
+def read_responses(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
+    """Read one table of responses."""
+    if len(sources) > 1:
+        raise InputError("format responses: several files", remedy="give one table with a column for each system")
+    table = read_table(sources[0].path, options.ignore)
+    roles = resolve_roles(table, options)
+    if (name := roles.get("gold")) is None:
+        raise table.build_column_error(
+            "no column says which responses are of interest", spell("columns", "gold=COLUMN")
+        )
+    systems = roles.list_all("prediction") or roles.unknown
+    groups = dict.fromkeys((*options.groups, *roles.list_all("unit", "subset")))
+    return Counts.from_responses(
+        _parse_truths(table, name),
+        {system: _parse_truths(table, system) for system in systems},
+        ids=table.get_ids(options),
+        groups={group: Factor.from_values(table.get_column(group)) for group in groups},
+        warnings=table.notes,
+    )
+
+
+def _parse_truths(table: FileTable, name: str) -> list[bool]:
+    """Return a column of truth values (1/0, true/false, yes/no) as booleans."""
+    cells = [cell.lower() for cell in table.get_column(name)]
+    for line, cell in zip(table.lines, cells, strict=True):
+        if cell not in TRUTHS:
+            raise InputError(
+                f"column {name!r}: found {cell!r}, expected 1 or 0 (true/false, yes/no, x)",
+                file=table.path,
+                line=line,
+                remedy=f"if the column is none of responses, leave it out with {spell('ignore', name)}",
+            )
+    return [TRUTHS[cell] for cell in cells]
