@@ -769,7 +769,7 @@ class CandidateFileOptions(TypedDict, total=False):
             "Roles of columns: gold (1/0, true/false, or labels) and item; item=A+B if several identify a candidate. A "
             "comma ends a column's name only before another ROLE=.",
             (),
-            otherwise="gold; in UCS b.*, in XML tpclass",
+            otherwise="gold; in UCS b.*",
             metavar="ROLE=COLUMN,...",
             repeats=True,
         ),
@@ -777,8 +777,7 @@ class CandidateFileOptions(TypedDict, total=False):
     format: Annotated[
         str,
         Option(
-            "Format of the file: table, ucs or mwetoolkit, with its options after the name, such as "
-            "table:sheet=NAME,decimal=,",
+            "Format of the file: table or ucs, with its options after the name, such as table:sheet=NAME,decimal=,",
             "auto",
         ),
     ]
@@ -790,7 +789,7 @@ class CandidateFileOptions(TypedDict, total=False):
         Option(
             "Column of a measure.",
             (),
-            otherwise="every column of numbers; in UCS am.*, in XML real features",
+            otherwise="every column of numbers; in UCS am.*",
             metavar="COLUMN",
             repeats=True,
         ),

@@ -1,22 +1,13 @@
-"""Readers for lists of candidates with the scores of several measures: tables, UCS data sets and XML of mwetoolkit.
+"""Readers for lists of candidates with the scores of several measures: tables, and data sets of UCS.
 
-Each file is first read as a table of text with columns of ids, of the gold standard and of the measures. Candidates are
-then built from the table.
-
-- UCS (`.ds`): comments, then a tab-separated table with scores in `am.*` and annotations in `b.*`.
-- mwetoolkit (`mwetoolkit-candidates.dtd`): candidates with measures and gold-standard classes. The document type is
-  never fetched, and a file that declares entities is refused.
+A data set of UCS (`.ds`) has comments, then a tab-separated table with scores in `am.*` and annotations in `b.*`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
-from xml.parsers import expat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,66 +17,28 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.columns import MISSING
 from sigdask.formats.reading.converted import choose_sheet
-from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines, open_bytes
+from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines
 from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.options import Options, parse_format
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
-from sigdask.formats.roles import Roles, check_roles, describe_columns, resolve_roles
+from sigdask.formats.roles import Roles, build_roles_error, check_roles, resolve_roles
 from sigdask.interface import spell
 from sigdask.io import as_path
 from sigdask.text import format_list, suggest_name
 
-TRUE = frozenset({"1", "true", "t", "yes", "y", "+", "tp", "1.0"})
-FALSE = frozenset({"0", "false", "f", "no", "n", "-", "fp", "0.0"})
+TRUTHS = dict.fromkeys(("1", "true", "t", "yes", "y", "+", "tp", "1.0"), 1)
+TRUTHS |= dict.fromkeys(("0", "false", "f", "no", "n", "-", "fp", "0.0"), 0)
+"""Values of a column of truth values."""
 
 __all__ = ["CandidateColumns", "read"]
 
-XML_START = re.compile(r"(?s)(?:\s|<\?[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<candidates\b")
 UCS_ENDINGS = (".ds", ".ds.gz")
-
-CANDIDATE = "candidate"
-"""Name of the id column."""
 
 ROLES = ("gold", "item")
 """Roles of columns that a user can name."""
 
-OPTIONS = {"auto": ("sheet", "decimal"), "table": ("sheet", "decimal"), "ucs": (), "mwetoolkit": ()}
+OPTIONS = {"auto": ("sheet", "decimal"), "table": ("sheet", "decimal"), "ucs": ()}
 """Formats and their options."""
-
-
-@dataclass(frozen=True, slots=True)
-class Conventions:
-    """The column names that a format of candidates uses for ids, gold standard and measures, as patterns.
-
-    Attributes
-    ----------
-    gold : tuple of str
-        Columns of the gold standard.
-    measures : tuple of str
-        Columns of measures.
-    ids : tuple of str
-        Columns that together name a candidate.
-    """
-
-    gold: tuple[str, ...]
-    measures: tuple[str, ...]
-    ids: tuple[str, ...]
-
-    def find_roles(self, table: FileTable, choices: CandidateColumns) -> Roles:
-        """Return the roles of the columns by this format."""
-        gold = (choices.gold_column,) if choices.gold_column else _select_names(self.gold, table)
-        if len(gold) > 1:
-            raise _build_gold_error(table, gold)
-        measures = (*_select_names(self.measures, table), *choices.smaller)
-        columns = {"gold": gold, "item": choices.ids or _select_names(self.ids, table), "score": measures}
-        return Roles({role: names for role, names in columns.items() if names})
-
-
-def _select_names(patterns: Sequence[str], table: FileTable) -> tuple[str, ...]:
-    return tuple(name for name in table.columns if any(fnmatchcase(name, pattern) for pattern in patterns))
-
-
-UCS_COLUMNS = Conventions(gold=("b.*",), measures=("am.*",), ids=("l1", "l2"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +51,7 @@ class CandidateColumns:
         Roles of columns: "gold" and "item", by default those with a usual name. {"item": "A+B"} joins columns that
         together name a candidate.
     format : str
-        "table", "ucs", "mwetoolkit" or "auto". A table has options after the name: "table:sheet=NAME,decimal=,".
+        "table", "ucs" or "auto". A table has options after the name: "table:sheet=NAME,decimal=,".
     measures : tuple of str
         Empty takes the columns that the format names, or every column of a table whose name has no other role.
     smaller : tuple of str
@@ -141,40 +94,37 @@ class CandidateColumns:
             raise InputError(f"format {name}: no option {wrong[0]!r}; it has: {', '.join(OPTIONS[name]) or 'none'}")
 
 
-def build_candidates(
-    table: FileTable, conventions: Conventions | None, choices: CandidateColumns, name: str
-) -> Candidates:
-    """Build candidates from a table.
+def build_candidates(table: FileTable, roles: Roles, choices: CandidateColumns, name: str) -> Candidates:
+    """Build candidates from a table whose columns have roles.
 
     Raises
     ------
     InputError
         A column is missing, or a cell is invalid. The message names file and line.
     """
-    _check_names(table, choices)
-    roles = conventions.find_roles(table, choices) if conventions else _find_roles(table, choices)
-    gold_name, id_names = roles.get("gold"), roles.list_all("item")
-    if gold_name is None:
-        raise _build_gold_error(
-            table, [c for c in roles.unknown if {*map(str.lower, table.columns[c])} <= TRUE | FALSE]
-        )
+    gold_names, id_names = roles.list_all("gold"), roles.list_all("item")
+    if len(gold_names) != 1:
+        names = gold_names or [c for c in roles.unknown if {*map(str.lower, table.columns[c])} <= {*TRUTHS}]
+        ways = [spell("columns", f"gold={name}") for name in names] or [spell("columns", "gold=COLUMN")]
+        problem = f"{'several columns' if gold_names else 'no column'} of the gold standard, which says what is true"
+        raise build_roles_error(table, problem, ways)
     measures = choices.measures or tuple(dict.fromkeys((*roles.list_all("score"), *roles.unknown)))
     if not measures:
         remedy = "add a column for each measure"
         raise InputError("no column of scores besides the gold standard and ids", file=table.path, remedy=remedy)
     for measure in choices.smaller:
         if measure not in measures:
-            raise _build_missing_error(table.path, measure, "measure", measures)
-    left_out = [c for c in table.columns if c not in {gold_name, *id_names, *measures, *choices.ignore}]
+            names_text = format_list(measures, limit=20) + suggest_name(measure, measures)
+            raise InputError(f"no measure {measure!r}; measures: {names_text}", file=table.path)
+    left_out = [c for c in table.columns if c not in {*gold_names, *id_names, *measures, *choices.ignore}]
     notes = [f"{table.path}: {format_list(left_out, limit=6)}: no measures, left out"] if left_out else []
     remedy = f"remove the candidate, or leave the column out with {spell('ignore')}"
-    scores = [
-        table.get_complete_numbers(measure, f"no score, but every measure needs one; {remedy}") for measure in measures
-    ]
-    gold, ids = _read_gold(table, gold_name, choices), _build_ids(table, id_names)
+    problem = f"no score, but every measure needs one; {remedy}"
+    scores = np.array([table.get_complete_numbers(measure, problem) for measure in measures])
+    gold, ids = _read_gold(table, gold_names[0], choices), _build_ids(table, id_names)
     try:
         smaller = frozenset(choices.smaller)
-        candidates = Candidates(measures, gold, np.array(scores), smaller, ids, name, (*table.notes, *notes))
+        candidates = Candidates(measures, gold, scores, smaller, ids, name, (*table.notes, *notes))
         candidates.check()
         if not choices.one_of_many:
             candidates.check_gold()
@@ -185,14 +135,11 @@ def build_candidates(
 
 def _check_names(table: FileTable, choices: CandidateColumns) -> None:
     """Raise if a column is missing or is requested twice."""
-    others = (*choices.ids, *([choices.gold_column] if choices.gold_column else []))
+    others = (*choices.ids, *filter(None, [choices.gold_column]))
     for column in (*choices.measures, *others):
-        if column not in table.columns:
-            raise _build_missing_error(table.path, column, "column", list(table.columns))
-        if choices.measures.count(column) > 1:
-            raise InputError(f"measure {column!r} is named twice")
-        if column in choices.measures and column in {*others, *choices.ignore}:
-            raise InputError(f"column {column!r} is a measure and something else", remedy="choose one")
+        table.get_column(column)
+        if choices.measures.count(column) + (column in {*others, *choices.ignore}) > 1:
+            raise InputError(f"column {column!r} is named twice", remedy="choose one role")
 
 
 def _find_roles(table: FileTable, choices: CandidateColumns) -> Roles:
@@ -202,29 +149,21 @@ def _find_roles(table: FileTable, choices: CandidateColumns) -> Roles:
     texts = [name for name in roles.unknown if not table.is_numeric(name)]
     if texts and not choices.measures and "gold" in roles:
         ways = [" ".join(spell("ignore", name) for name in texts)]
-        measures = [*roles.list_all("score"), *(name for name in roles.unknown if name not in texts)]
-        ways += [" ".join(spell("measures", name) for name in measures)] if measures else []
-        raise InputError(
-            f"no numbers in {format_list(list(map(repr, texts)))}, so these are no measures",
-            file=table.path,
-            remedy=f"choose {', or '.join(ways)}.\n{describe_columns(table)}",
-        )
+        problem = f"no numbers in {format_list(list(map(repr, texts)))}, so these are no measures"
+        raise build_roles_error(table, problem, ways)
     return roles
 
 
-def _build_missing_error(path: object, column: str, noun: str, names: Sequence[str]) -> InputError:
-    names_text = format_list(names, limit=20) + suggest_name(column, names)
-    return InputError(f"no {noun} {column[:1000]!r}; {noun}s: {names_text}", file=path)
+def _find_ucs_roles(table: FileTable, choices: CandidateColumns) -> Roles:
+    """Return the roles of the columns of a data set of UCS."""
+    gold = (choices.gold_column,) if choices.gold_column else _select_names(table, "b.")
+    ids = choices.ids or tuple(name for name in ("l1", "l2") if name in table.columns)
+    columns = {"gold": gold, "item": ids, "score": (*_select_names(table, "am."), *choices.smaller)}
+    return Roles({role: names for role, names in columns.items() if names})
 
 
-def _build_gold_error(table: FileTable, names: Sequence[str]) -> InputError:
-    """Return the error for a table in which no column, or several, may say which candidates are true."""
-    ways = [spell("columns", f"gold={name}") for name in names] or [spell("columns", "gold=COLUMN")]
-    return InputError(
-        f"{'several columns' if len(names) > 1 else 'no column'} of the gold standard, which says what is true",
-        file=table.path,
-        remedy=f"choose {', or '.join(ways)}.\n{describe_columns(table)}",
-    )
+def _select_names(table: FileTable, start: str) -> tuple[str, ...]:
+    return tuple(name for name in table.columns if name.startswith(start))
 
 
 def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArray[np.int8]:
@@ -236,8 +175,8 @@ def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArra
             codes[cell] = UNKNOWN
         elif choices.positive and cell not in MISSING:
             codes[cell] = int(cell in choices.positive)
-        elif cell.lower() in TRUE | FALSE:
-            codes[cell] = int(cell.lower() in TRUE)
+        elif cell.lower() in TRUTHS:
+            codes[cell] = TRUTHS[cell.lower()]
         else:
             remedy = f"if the column holds labels, name those of true candidates with {spell('positive')}"
             if cell in MISSING:
@@ -275,111 +214,6 @@ def _build_ids(table: FileTable, names: Sequence[str]) -> Texts | None:
     return Texts.from_values(ids)
 
 
-def read_mwetoolkit(path: Path) -> tuple[FileTable, Conventions]:
-    """Read candidates as rows, each with the line it begins on, and a column per feature and class.
-
-    Returns
-    -------
-    FileTable
-    Conventions
-        Columns that are classes, and features declared as real numbers.
-
-    Raises
-    ------
-    InputError
-        The file is not XML, declares entities, or contains duplicates.
-    """
-    reader = _CandidateParser(path)
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-    parser.StartElementHandler, parser.EndElementHandler = reader.start_element, reader.end_element
-    parser.EntityDeclHandler = parser.SkippedEntityHandler = parser.ExternalEntityRefHandler = reader.refuse_entity
-    reader.parser = parser
-    try:
-        with open_bytes(path) as stream:
-            parser.ParseFile(stream)
-    except expat.ExpatError as error:
-        raise InputError(f"invalid XML ({expat.errors.messages[error.code]})", file=path, line=error.lineno) from None
-    except (LookupError, ValueError) as error:
-        raise InputError(f"invalid XML ({error})", file=path) from None
-    if not reader.lines:
-        raise InputError("no candidate; expected an element <cand> for each", file=path)
-    names = list(dict.fromkeys([CANDIDATE, *reader.features, *reader.classes]))
-    columns = {name: [cells.get(name, "") for cells in reader.rows] for name in names}
-    real = tuple(name for name in reader.features if reader.types.get(name) == "real")
-    return FileTable(path, columns, reader.lines), Conventions(
-        gold=tuple(reader.classes), measures=real or tuple(reader.features), ids=(CANDIDATE,)
-    )
-
-
-@dataclass(slots=True)
-class _CandidateParser:
-    """Collects candidates during parsing.
-
-    Attributes
-    ----------
-    path : Path
-    rows : list of dict
-        Id, features and classes of each candidate.
-    lines : list of int
-        First line of each candidate.
-    features, classes, types : dict
-        Names in the order in which they are met, and the declared types of features.
-    """
-
-    path: Path
-    parser: Any = None
-    rows: list[dict[str, str]] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-    features: dict[str, None] = field(default_factory=dict)
-    classes: dict[str, None] = field(default_factory=dict)
-    types: dict[str, str] = field(default_factory=dict)
-    _open: list[str] = field(default_factory=list)
-    _words: list[str] = field(default_factory=list)
-
-    def start_element(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Record the attributes of a start tag."""
-        inside = self._open[-1] if self._open else ""
-        self._open.append(tag)
-        if tag == "metafeat":
-            self.types[attributes.get("name", "")] = attributes.get("type", "")
-        elif tag == "cand":
-            self.rows.append({CANDIDATE: attributes.get("candid", "")})
-            self.lines.append(self.parser.CurrentLineNumber)
-            self._words = []
-        elif tag == "w" and self._open[-3:-1] == ["cand", "ngram"]:
-            self._words.append(attributes.get("lemma") or attributes.get("surface") or attributes.get("pos", ""))
-        elif tag == "feat" and inside == "features":
-            self._add_value(attributes, tag, self.features)
-        elif tag == "tpclass" and inside == "cand":
-            self._add_value(attributes, tag, self.classes)
-
-    def end_element(self, tag: str) -> None:
-        """Handle an end tag; a candidate without an id gets its words as its id."""
-        self._open.pop()
-        if tag == "cand" and not self.rows[-1][CANDIDATE]:
-            self.rows[-1][CANDIDATE] = " ".join(self._words)
-
-    def _add_value(self, attributes: Mapping[str, str], tag: str, names: dict[str, None]) -> None:
-        name = attributes.get("name", "")
-        if not name or "value" not in attributes:
-            raise InputError(f"{self._location}: <{tag}> without {'a value' if name else 'a name'}")
-        if name in self.rows[-1]:
-            raise InputError(f"{self._location}: {tag} {name!r} occurs twice in one candidate")
-        names[name] = None
-        self.rows[-1][name] = attributes["value"].strip()
-
-    @property
-    def _location(self) -> str:
-        return f"{self.path}, line {self.parser.CurrentLineNumber}"
-
-    def refuse_entity(self, *_: Any) -> int:
-        """Raise an error for an XML entity or a reference to an external file."""
-        raise InputError(
-            f"{self._location}: XML entities and external files are not read", remedy="write their text into the file"
-        )
-
-
 def read_ucs(path: Path) -> FileTable:
     """Read a UCS data set as a table; quotation marks are ordinary characters.
 
@@ -404,21 +238,13 @@ def read_ucs(path: Path) -> FileTable:
     return build_table(path, rows)
 
 
-def _detect_layout(file: Path) -> str:
-    """Return whether a file is XML of mwetoolkit, a data set of UCS, or another table."""
-    head = read_head(file)
-    if XML_START.match(head):
-        return "mwetoolkit"
-    return "ucs" if file.name.endswith(UCS_ENDINGS) or head.startswith("##") else "table"
-
-
 def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str = "") -> Candidates:
-    """Read the candidates of one file; whether it is a table, a UCS data set or mwetoolkit XML is detected.
+    """Read the candidates of one file; whether it is a table or a UCS data set is detected.
 
     Parameters
     ----------
     path : str or Path
-        TSV, CSV, JSON or Parquet; a data set of UCS (.ds); XML of mwetoolkit; gzipped or not.
+        TSV, CSV, JSON or Parquet; a data set of UCS (.ds); gzipped or not.
     columns : CandidateColumns, optional
         Roles of the columns.
     name : str
@@ -432,11 +258,9 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
     file, choices = as_path(path), columns or CandidateColumns()
     layout, settings = parse_format(choices.format)
     with choose_sheet(settings.get("sheet")):
-        if layout == "auto":
-            layout = _detect_layout(file)
-        if layout == "mwetoolkit":
-            return build_candidates(*read_mwetoolkit(file), choices, name)
-        if layout == "ucs":
-            return build_candidates(read_ucs(file), UCS_COLUMNS, choices, name)
-        table = read_table(file, choices.ignore, settings.get("decimal"))
-        return build_candidates(table, None, choices, name)
+        is_ucs = layout == "ucs" or file.name.endswith(UCS_ENDINGS) or read_head(file).startswith("##")
+        is_ucs &= layout != "table"
+        table = read_ucs(file) if is_ucs else read_table(file, choices.ignore, settings.get("decimal"))
+        _check_names(table, choices)
+        roles = _find_ucs_roles(table, choices) if is_ucs else _find_roles(table, choices)
+        return build_candidates(table, roles, choices, name)

@@ -544,8 +544,8 @@ def rankings(
     Parameters
     ----------
     candidates : mapping of str to sequence of float, Path or str
-        Scores of each measure, one for each candidate; or a file of candidates (TSV, CSV, JSON, Parquet, UCS or
-        mwetoolkit). A file with unusual columns is read by `sigdask.formats.candidates.read`, which returns Candidates.
+        Scores of each measure, one for each candidate; or a file of candidates (TSV, CSV, JSON, Parquet or
+        UCS). A file with unusual columns is read by `sigdask.formats.candidates.read`, which returns Candidates.
     gold : sequence of bool, length n_candidates, optional
         Whether each candidate is true, if `candidates` is a mapping. None or NaN if it is not judged.
     ids : sequence of str, optional

@@ -240,5 +240,5 @@ def rankings(**options: Any) -> None:
     """Evaluate rankings of candidates: precision of the n best, and which measure is better.
 
     CANDIDATES is a table with one row per candidate: a column gold (is it true?) and a column of scores for each
-    measure. It can also be a data set of UCS (.ds) or XML of mwetoolkit.
+    measure. It can also be a data set of UCS (.ds).
     """

@@ -195,7 +195,7 @@ class RankingsKeys:
     """Candidates that measures of association rank."""
 
     name: Annotated[Text, Field(description="Unique name, also among test sets. It also determines the random stream.")]
-    candidates: Annotated[Text, Field(description="Table of candidates, data set of UCS, or XML of mwetoolkit.")]
+    candidates: Annotated[Text, Field(description="Table of candidates, or data set of UCS.")]
 
 
 @plan_table([*LABEL_FILE_OPTIONS.values(), *LABEL_TEST_OPTIONS.values()], after="within")

@@ -82,7 +82,7 @@ def test_of_some_measures_a_smaller_score_is_better(run):
         (TABLE, ("--samples", "3"), ["sample_size"]),
         (TABLE, ("--samples", "3", "--sample-size", "7"), ["sample_size = 7", "at most 6, the number of candidates"]),
         (TABLE, ("--positive", "yes"), ["no label 'yes'"]),
-        (TABLE, ("--columns", "gold=good", "--measure", "good"), ["'good' is a measure and something else"]),
+        (TABLE, ("--columns", "gold=good", "--measure", "good"), ["'good' is named twice"]),
     ],
 )
 def test_bad_input_is_named_with_its_line(run, content, arguments, words):
@@ -143,7 +143,7 @@ def test_a_list_of_one_measure_has_precision_and_nothing_to_compare(run):
 def test_columns_of_texts_are_refused_and_each_remedy_works(run):
     table = "id\tgold\tMI\tpattern\tt\n1\t1\t0.5\tN N\t3\n2\t0\t0.25\tA N\t1\n"
     ways = ["--ignore pattern", "--measure MI --measure t"]
-    check_refusal(run(table), "no numbers in 'pattern'", ", or ".join(ways), "pattern: N N, A N")
+    check_refusal(run(table), "no numbers in 'pattern'", ways[0], "pattern: N N, A N")
     for way in ways:
         data = load_output(run(table, *way.split(), "--json", "-"))
         assert [row["measure"] for row in data["measures"]] == ["MI", "t"]
