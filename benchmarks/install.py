@@ -128,7 +128,7 @@ def render_page(results: dict) -> str:
         "sigdask": _sum_sizes(core, ("sigdask",)),
     }
     rest = total - sum(parts.values())
-    rows = [*parts.items(), ("the rest (click, rich, jinja2, narwhals, ...)", rest), ("**whole**", total)]
+    rows = [*parts.items(), ("the rest (click, rich, jinja2, ...)", rest), ("**whole**", total)]
     lines = [
         "# Install weight and start", "",
         f"`python -m benchmarks.install`. Wheel {_format_kb(results['wheel'])}, sdist {_format_kb(results['sdist'])}.", "",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.fields import Array, Bools, ComputedFields, LazyOutputs, get_rounding
+from sigdask.counts.fields import Array, Bools, ComputedFields, get_rounding
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import NOT_DATA
@@ -71,11 +70,9 @@ def match_folders(sources: Sequence[Source], gold: Path | None) -> list[FolderPa
     names = list_files(folders[0])
     for folder in (*folders[1:], *([] if gold is None else [gold])):
         if (others := list_files(folder)) != names:
-            lists = " and ".join(
-                f"{path} has {_describe(own)}" for path, own in ((folders[0], names), (folder, others))
-            )
             raise InputError(
-                f"folders are systems whose files have the same names, but {lists}",
+                f"folders are systems whose files have the same names, but {folders[0]} has {_describe(names)} and "
+                f"{folder} has {_describe(others)}",
                 remedy=f"give them the same names. If each file is a test set of its own, make a plan: sigdask init "
                 f"{folders[0].parent}",
             )
@@ -119,17 +116,13 @@ def join_items(parts: Sequence[Counts], names: Sequence[str]) -> Counts:
     """Return counts of the items of several test sets of the same systems; ids are preceded by the set's name."""
     first = parts[0]
     for part, name in zip(parts, names, strict=True):
-        if part.systems != first.systems or len(part.replicates) != len(first.replicates):
-            found, expected = (
-                f"{format_list(counts.systems)} with {format_count(len(counts.replicates) or 1, 'run')}"
-                for counts in (part, first)
-            )
-            raise InputError(f"{name} has systems {found}, but {names[0]} has {expected}")
+        if part.systems != first.systems:
+            expected = format_list(first.systems)
+            raise InputError(f"{name} has systems {format_list(part.systems)}, but {names[0]} has {expected}")
+        if part.replicates:
+            raise InputError(f"{name} has runs or repeated items", remedy="give folders with one run of each system")
         if differing := sorted(_list_scores(part) ^ _list_scores(first)):
             raise InputError(f"{format_list(differing)} is a score in only one of {names[0]} and {name}")
-    if first.replicates:
-        runs = [join_items(run, names) for run in zip(*(part.replicates for part in parts), strict=True)]
-        return replace(Counts.of_replicates(runs), runs=first.runs, format=first.format, name=first.name)
     labels = {label for part in parts for label in part.labels}
     n_items = [part.n_items for part in parts]
     return replace(
@@ -190,16 +183,8 @@ def _append_outputs(parts: Sequence[Outputs | None]) -> Outputs | None:
     if len(known) < len(parts):
         return None
     golds = [part.gold for part in known if part.gold is not None]
-    prompts = [part.asked for part in known if part.asked is not None]
-    return Outputs(
-        LazyOutputs(len(known[0].systems), partial(_append_column, known)),
-        np.concatenate(golds) if len(golds) == len(known) else None,
-        [prompt for asked in prompts for prompt in asked] if len(prompts) == len(known) else None,
-    )
-
-
-def _append_column(parts: Sequence[Outputs], system: int) -> Array:
-    return np.concatenate([part.systems[system] for part in parts])
+    columns = zip(*(part.systems for part in known), strict=True)
+    return Outputs([*map(np.concatenate, columns)], np.concatenate(golds) if len(golds) == len(known) else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Scores held in Python: mappings, arrays, and data frames of any library.
+"""Scores held in Python: mappings, arrays, and data frames of any library that exports Arrow.
 
 A data frame becomes a `FileTable`, whose layout (wide, long, labels, responses) is detected like that of a file.
 """
@@ -15,11 +15,8 @@ import numpy as np
 from sigdask import formats
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_indices, check_names, list_values
-from sigdask.counts.fields import Array
-from sigdask.counts.texts import Texts
-from sigdask.errors import InputError, explain_missing
+from sigdask.errors import InputError
 from sigdask.formats.reading import tables
-from sigdask.formats.reading.columns import build_numbers, build_truths, is_number
 from sigdask.formats.reading.declared import provide_tables
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.tables import FileTable
@@ -58,8 +55,8 @@ def as_counts(
     Parameters
     ----------
     scores : mapping, data frame, or array of shape (n_items, n_systems)
-        Item scores, or labels. A data frame may come from any library that narwhals supports (pandas, polars, pyarrow,
-        modin, duckdb, ...), or that has the interchange protocol, or from dask.
+        Item scores, or labels. A data frame may come from any library that exports Arrow (pandas, polars, pyarrow,
+        duckdb, ...), or from dask.
     ids : str or sequence of str, optional
         Item ids, or the column that holds them.
     groups : mapping, or sequence of str, optional
@@ -93,16 +90,17 @@ def as_counts(
     """
     if hasattr(scores, "__dask_graph__"):
         scores = scores.compute()
-    cells = _extract_columns(scores, names)
+    table = None if isinstance(scores, Mapping | np.ndarray) else _to_arrow(scores)
+    cells = _list_columns(scores if table is None else table, names)
     are_columns = not isinstance(groups, Mapping) and (ids is None or isinstance(ids, str))
-    if format != "auto" or columns or (are_columns and _is_frame(scores, cells)):
+    roles = {role for column in cells for role in name_role(column)}
+    is_table = table is not None or (isinstance(scores, Mapping) and bool(roles & {"item", "system", "gold"}))
+    if format != "auto" or columns or (are_columns and is_table):
         if not are_columns:
             raise InputError(
                 "format= and columns= need ids and groups as columns of the data frame",
                 remedy="name the column of ids as columns={'item': NAME}, and those of groups in groups=",
             )
-        notes = tables.describe_unknown_columns({*ignore}, cells)
-        cells = {column: values for column, values in cells.items() if column not in ignore}
         reading = Options(
             columns=({} if ids is None else {"item": cast("str", ids)}) | {**(columns or {})},
             groups=(groups,) if isinstance(groups, str) else tuple(groups or ()),
@@ -110,16 +108,15 @@ def as_counts(
             missing=missing,
             name=name,
         )
-        return _read_frame_table(_build_table(cells), format, reading, notes)
-    item_ids = _format_cells(_pop_column(cells, ids)) if isinstance(ids, str) else ids
-    if isinstance(groups, str):
-        groups = (groups,)
+        kept = {column: values for column, values in cells.items() if column not in ignore}
+        notes = tables.describe_unknown_columns({*ignore}, cells)
+        return _read_table(_build_table(kept), format, reading, notes)
+    item_ids = _pop_texts(cells, ids) if isinstance(ids, str) else ids
     if not isinstance(groups, Mapping):
-        groups = {column: _format_cells(_pop_column(cells, column)) for column in groups or ()}
-    cells = {column: values for column, values in cells.items() if column not in ignore}
-    for column, values in cells.items():
-        _check_score_column(column, values)
-    return Counts.from_scores(cells, ids=item_ids, groups=groups, name=name, missing=missing or "error")
+        named = (groups,) if isinstance(groups, str) else groups or ()
+        groups = {column: _pop_texts(cells, column) for column in named}
+    scored = {column: values for column, values in cells.items() if column not in ignore}
+    return Counts.from_scores(scored, ids=item_ids, groups=groups, name=name, missing=missing or "error")
 
 
 def move_index(frame: Any) -> tuple[Any, str | None]:
@@ -143,154 +140,73 @@ def move_index(frame: Any) -> tuple[Any, str | None]:
     return frame.reset_index(names=names), next(iter(joint), None)
 
 
-def _is_frame(scores: Any, columns: Mapping[str, Array]) -> bool:
-    """Return whether the scores are a data frame, or a mapping with a column of items, systems or gold labels."""
-    if isinstance(scores, np.ndarray) or (not isinstance(scores, Mapping) and _as_narwhals_frame(scores) is None):
-        return False
-    roles = {role for name in columns for role in name_role(name)}
-    return bool(roles & {"item", "system", "gold"}) or not isinstance(scores, Mapping)
+def _to_arrow(scores: Any) -> Any:
+    """Return a data frame of any library as a table of Arrow."""
+    import pyarrow as pa
+
+    frame = scores.collect() if hasattr(scores, "collect") else scores
+    try:
+        if hasattr(frame, "reset_index"):  # of pandas, whose index `move_index` has made columns
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        if hasattr(frame, "__arrow_c_stream__"):
+            return pa.table(frame)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InputError(f"this data frame cannot be read: {' '.join(str(error).split())}") from None
+    if hasattr(frame, "__array__"):
+        return None
+    remedy = "; sigdask.read reads files" if isinstance(scores, str | Path) else ""
+    raise InputError(f"{type(scores).__name__} holds no scores: expected {EXPECTED}{remedy}")
 
 
-def _build_table(columns: Mapping[str, Array]) -> FileTable:
-    """Return the columns as a table, as if they had been read from a file."""
-    nested = {
-        name: [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in column]
-        for name, column in columns.items()
-        if column.dtype.kind == "O" and any(isinstance(cell, list | dict | np.ndarray) for cell in column)
-    }
-    columns = {name: column if name in nested else _convert_to_numbers(column) for name, column in columns.items()}
-    cells = {
-        name: build_numbers(column)
-        if column.dtype.kind in "biuf"
-        else build_truths(column.tolist())
-        if name not in nested and _has_truths(column)
-        else Texts.from_values(map(str.strip, _format_cells(column)))
-        for name, column in columns.items()
-    }
-    if not columns or not len(next(iter(columns.values()))):
-        raise InputError(f"{FRAME_PATH}: has no rows or no columns; expected {EXPECTED}")
-    return FileTable(FRAME_PATH, cells, range(1, len(next(iter(cells.values()))) + 1), nested=nested)
-
-
-def _convert_to_numbers(column: Array) -> Array:
-    """Convert objects that are numbers or None to float; return others unchanged, among them truth values."""
-    is_other = column.dtype.kind != "O" or _has_truths(column)
-    if is_other or not all(value is None or isinstance(value, int | float) for value in column):
-        return column
-    return column.astype(np.float64)
-
-
-def _has_truths(column: Array) -> bool:
-    """Return whether a column of objects holds truth values and nothing else but gaps."""
-    kinds = {type(value) for value in column} - {type(None)} if column.dtype.kind == "O" else set()
-    return bool(kinds) and kinds <= {bool, np.bool_}
-
-
-def _read_frame_table(table: FileTable, format_: str, options: Options, notes: Sequence[str]) -> Counts:
-    """Read a table in the given shape, or in the one that its columns have for "auto"."""
-    layout, format_options = parse_format(format_)
-    if layout not in {"auto", *FRAME_FORMATS}:
-        raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(FRAME_FORMATS)}")
-    options = replace(options, own=format_options, is_detected=layout == "auto")
-    with provide_tables({table.path: table}):
-        counts = formats.read(Source(FRAME_PATH), format=formats.TABLE if layout == "auto" else layout, options=options)
-    return replace(counts, name=options.name, warnings=(*notes, *counts.warnings))
-
-
-def _extract_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Array]:
-    """Return the columns of a mapping, data frame or array, by name."""
-    if names is None and isinstance(scores, Mapping):
-        check_indices({str(name): column for name, column in scores.items()})
-        return _name_columns([*scores], [_as_array(list_values(column, repr(name))) for name, column in scores.items()])
-    frame = None if isinstance(scores, np.ndarray) else _as_narwhals_frame(scores)
-    if frame is not None and names is None:
-        return _name_columns(frame.columns, [_convert_series(series) for series in frame.iter_columns()])
-    if frame is not None or not hasattr(scores, "__array__"):
-        problem = "names are of an array's systems" if names is not None else f"{type(scores).__name__} holds no scores"
-        remedy = "; sigdask.read reads files" if isinstance(scores, str | Path) else ""
-        raise InputError(f"{problem}: expected {EXPECTED}{remedy}")
-    values = _as_array(scores)
-    if values.ndim != 2:
-        raise InputError(f"an array of shape {values.shape}: expected {EXPECTED}")
-    column_names = names if names is not None else [f"system {k + 1}" for k in range(values.shape[1])]
-    if len(column_names) != values.shape[1]:
-        raise InputError(f"{len(column_names)} names for {values.shape[1]} columns")
-    return _name_columns(column_names, list(values.T))
-
-
-def _name_columns(names: Sequence[Any], columns: Sequence[Array]) -> dict[str, Array]:
+def _list_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Any]:
+    """Return the columns of a mapping, table or array, by name."""
+    columns: Any
+    if isinstance(scores, Mapping) or hasattr(scores, "column_names"):
+        if names is not None:
+            raise InputError(f"names are of an array's systems: expected {EXPECTED}")
+        if isinstance(scores, Mapping):
+            check_indices({str(name): column for name, column in scores.items()})
+            names, columns = [*scores], [list_values(column, repr(name)) for name, column in scores.items()]
+        else:
+            names, columns = scores.column_names, scores.columns
+    else:
+        values = scores if isinstance(scores, np.ma.MaskedArray) else np.asarray(scores)
+        if values.ndim != 2:
+            raise InputError(f"an array of shape {values.shape}: expected {EXPECTED}")
+        columns = [*values.T]
+        names = [f"system {k + 1}" for k in range(len(columns))] if names is None else names
+        if len(names) != len(columns):
+            raise InputError(f"{len(names)} names for {len(columns)} columns")
     texts = [str(name) for name in names]
     check_names(texts)
     return dict(zip(texts, columns, strict=True))
 
 
-def _as_narwhals_frame(scores: Any) -> Any:
-    """Return a data frame wrapped by narwhals, or None if the object is not a data frame."""
-    import narwhals
+def _build_table(columns: Mapping[str, Any]) -> FileTable:
+    """Return the columns as a table, as if they had been read from a file."""
+    import pyarrow as pa
 
+    if not columns:
+        raise InputError(f"{FRAME_PATH}: has no columns; expected {EXPECTED}")
     try:
-        frame = narwhals.from_native(scores)
-    except TypeError:
-        return narwhals.from_native(_convert_by_interchange(scores)) if hasattr(scores, "__dataframe__") else None
-    except narwhals.exceptions.NarwhalsError as error:
-        raise InputError(f"this data frame cannot be read: {' '.join(str(error).split())}") from None
-    return frame.collect() if isinstance(frame, narwhals.LazyFrame) else frame
+        return FileTable.from_arrow(FRAME_PATH, pa.table({**columns}))
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InputError(f"{FRAME_PATH}: cannot be read: {error}") from None
 
 
-def _convert_by_interchange(scores: Any) -> Any:
-    """Convert an object with the data frame interchange protocol to a pyarrow table."""
-    with explain_missing("pyarrow", "parquet", f"a data frame of class {type(scores).__name__}"):
-        from pyarrow.interchange import from_dataframe
-    return from_dataframe(scores)
+def _read_table(table: FileTable, format_: str, options: Options, notes: Sequence[str]) -> Counts:
+    """Read a table in the given shape, or in the one that its columns have for "auto"."""
+    layout, format_options = parse_format(format_)
+    if layout not in {"auto", *FRAME_FORMATS}:
+        raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(FRAME_FORMATS)}")
+    options = replace(options, own=format_options)
+    with provide_tables({table.path: table}):
+        counts = formats.read(Source(FRAME_PATH), format=formats.TABLE if layout == "auto" else layout, options=options)
+    return replace(counts, name=options.name, warnings=(*notes, *counts.warnings))
 
 
-def _convert_series(series: Any) -> Array:
-    """Convert a narwhals column to an array; truth values with gaps become objects, gaps None."""
-    import narwhals
-
-    has_gaps = series.dtype == narwhals.Boolean and series.null_count()
-    if not has_gaps:
-        return _as_array(series.to_numpy())
-    numbers = series.cast(narwhals.Float64()).to_numpy().tolist()
-    return np.array([None if value is None or value != value else value == 1.0 for value in numbers], object)  # noqa: PLR0124  # NaN
-
-
-def _as_array(column: Any) -> Array:
-    """Convert a column to an array; masked values become NaN."""
-    if isinstance(column, np.ma.MaskedArray):
-        return np.asarray(np.ma.filled(column.astype(np.float64), np.nan))
-    array = np.asarray(column)
-    if array.dtype.kind in "UT":
-        return array.astype(object)
-    return array
-
-
-def _pop_column(columns: dict[str, Array], name: str) -> Array:
-    """Remove a column from the scores and return it; raise an error if there is none of that name."""
+def _pop_texts(columns: dict[str, Any], name: str) -> Sequence[str]:
+    """Remove a column from the scores and return its texts; raise an error if there is none of that name."""
     if name not in columns:
         raise InputError(f"no column {name!r}; columns: {', '.join(columns)}")
-    return columns.pop(name)
-
-
-def _format_cells(column: Array) -> list[str]:
-    return ["" if value is None or value != value else str(value) for value in column.tolist()]  # noqa: PLR0124  # NaN
-
-
-def _has_texts(column: Array) -> bool:
-    return column.dtype.kind == "O" and any(isinstance(value, str) for value in column)
-
-
-def _check_score_column(name: str, column: Array) -> None:
-    """Raise an error for a column that holds neither numbers nor numbers written as text."""
-    is_text = _has_texts(column) and not any(map(is_number, _format_cells(column)))
-    if column.dtype.kind in "biufO" and not is_text:
-        return
-    kind = "texts" if column.dtype.kind == "O" else f"values of type {column.dtype}"
-    raise _build_no_scores_error(name, kind)
-
-
-def _build_no_scores_error(name: str, kind: str) -> InputError:
-    return InputError(
-        f"column {name!r} holds {kind}, not scores. Name it in groups= or columns={{'item': NAME}}, or leave it out. "
-        "Labels and texts are compared with gold=, as in compare_all(systems, gold=references, metrics='BLEU')"
-    )
+    return _build_table({name: columns.pop(name)}).columns[name]

@@ -19,8 +19,7 @@ from sigdask.formats.reading.files import Row, build_width_error, enumerate_line
 from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
-from sigdask.formats.roles import describe_columns, name_role, resolve_roles
-from sigdask.interface import spell
+from sigdask.formats.roles import build_roles_error, name_role, resolve_roles
 from sigdask.text import describe_items, format_count
 
 GROUP, DOCUMENT, DOMAIN = "group", "document", "domain"
@@ -76,10 +75,7 @@ class GroupFile:
 
     def describe_columns(self) -> str:
         """Return a sentence with the names of the columns."""
-        names = [*self.table.columns]
-        if not self.table.header:
-            return f"{self.path} has no header, so its column is called {names[0]!r}: write {spell('unit', names[0])}."
-        return f"{self.path} has the columns {', '.join(names)}."
+        return f"{self.path} has the columns {', '.join(self.table.columns)}."
 
     def find_groups(self, counts: Counts, options: Options) -> dict[str, Factor]:
         """Return the groups of each item.
@@ -94,19 +90,14 @@ class GroupFile:
         item = {"item": named} if named in table.columns else {}
         units = tuple(name for name in options.groups if name in table.columns)
         id_name = resolve_roles(table, Options(columns=item, groups=units)).get("item")
-        rows: Sequence[int]
+        rows: Sequence[int] = range(counts.n_items)
         if counts.ids is not None:
             rows = self._find_rows(table, id_name, Texts.from_values(counts.ids))
-        elif table.n_rows == counts.n_items:
-            rows = range(counts.n_items)
-        else:
-            is_header = not table.header and table.n_rows == counts.n_items + 1
+        elif table.n_rows != counts.n_items:
             raise InputError(
                 f"{format_count(table.n_rows, 'row')} for {format_count(counts.n_items, 'item')}",
                 file=self.path,
-                remedy=f"call the column {self.unnamed!r} in the first line, if that is a header"
-                if is_header
-                else "without ids, write one row per item in the order of the items",
+                remedy="without ids, write a row per item, in their order, below a line with the name of the column",
             )
         names = [name for name in table.columns if name != id_name and name not in table.nested]
         groups = {name: self._build_factor(table, name, rows) for name in names}
@@ -118,20 +109,13 @@ class GroupFile:
     def _find_rows(self, table: FileTable, id_name: str | None, ids: Texts) -> list[int]:
         """Return the row of each item."""
         if id_name is None or len(table.columns) < 2:
-            raise InputError(
-                f"no column of items, but items have ids ({ids[0]!r})",
-                file=self.path,
-                remedy=f"name the column of ids 'item', and give each group a column.\n{describe_columns(table)}",
-            )
+            problem = f"no column of items, but items have ids ({ids[0]!r})"
+            raise build_roles_error(table, problem, ["a column of ids called `item`, and a column for each group"])
         needed, rows_by_id = set(ids), dict[str, int]()
         for row, item in enumerate(table.columns[id_name]):
             if item in needed and rows_by_id.setdefault(item, row) != row:
-                raise InputError(
-                    f"item {item!r} is on line {table.lines[rows_by_id[item]]} already; an item is in one group of "
-                    "a column",
-                    file=self.path,
-                    line=table.lines[row],
-                )
+                problem = f"item {item!r} is on line {table.lines[rows_by_id[item]]} already"
+                raise InputError(problem, file=self.path, line=table.lines[row], remedy="give it one row")
         if missing := [item for item in ids if item not in rows_by_id]:
             remedy = "add a row with the group of each item"
             raise InputError(f"{describe_items(missing)} not in this table", file=self.path, remedy=remedy)

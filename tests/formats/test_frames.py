@@ -21,16 +21,6 @@ SCORES = {name: build_rng(0).integers(0, 5, 60).tolist() for name in "abc"} | {
 EXPECTED = compare_all(Counts.from_scores(SCORES), metrics=["mean"], trials=2000)
 
 
-class InterchangeFrame:
-    """A data frame of an unknown library that supports the interchange protocol."""
-
-    def __init__(self, table):
-        self.table = table
-
-    def __dataframe__(self, **options):
-        return self.table.__dataframe__(**options)
-
-
 def build_duckdb(columns):
     return pytest.importorskip("duckdb").from_arrow(pa.table(columns))
 
@@ -44,7 +34,6 @@ FRAMES = {
     "polars, lazy": polars.LazyFrame,
     "pyarrow": pa.table,
     "duckdb": build_duckdb,
-    "the interchange protocol": lambda columns: InterchangeFrame(pa.table(columns)),
 }
 
 
@@ -130,9 +119,9 @@ DATES = [dt.date(2026, 1, k) for k in (1, 2)]
         (np.zeros(3), {}, r"an array of shape \(3,\): expected .*of shape \(n_items, n_systems\)"),
         (np.zeros((3, 1)), {}, "a comparison needs two systems or more, found only 'system 1'"),
         ({"a": [1], "b": [2]}, {"names": ["x", "y"]}, "names are of an array's systems"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, "this data frame cannot be read: .*'a' 2 times"),
-        ({"a": [1, 2], "b": [2, 3], "who": ["x", "y"]}, {}, r"column 'who' holds texts, not scores.*columns="),
-        ({"a": [1, 2], "b": [2, 3], "when": np.array(DATES, "M8[D]")}, {}, r"column 'when' holds values of type date"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, "this data frame cannot be read: .*'a'"),
+        ({"a": [1, 2], "b": [2, 3], "who": ["x", "y"]}, {}, "scores of 'who': could not convert"),
+        ({"a": [1, 2], "b": [2, 3], "when": np.array(DATES, "M8[D]")}, {}, "scores of 'when': found values of type date"),
         ({"a": [1, 2], "b": [2, "x"]}, {}, "scores of 'b': could not convert string to float: 'x'"),
         ({"a": [1, 2], "b": [2, 3]}, {"ids": "nr"}, "no column 'nr'; columns: a, b"),
         ({}, {}, "a comparison needs two systems or more, found none"),

@@ -277,9 +277,9 @@ class SampledTable:
             f"id {self.table.get_column(self.item)[row]!r} is repeated, and not all ids are repeated equally often",
             file=self.table.path,
             line=self.table.lines[row],
-            remedy=f"if rows are samples of one item, {spell('format', f'{format_}:replicates=together')} averages "
-            f"them. If each row is an item, {spell('align', 'position')}. If another column belongs to the id, "
-            f"{spell('columns', f'item={self.item}+COLUMN')}",
+            remedy=f"if another column belongs to the id, {spell('columns', f'item={self.item}+COLUMN')}. If rows are "
+            f"samples of one item, {spell('format', f'{format_}:replicates=together')} averages them. If each row is "
+            f"an item, {spell('align', 'position')}",
         )
 
 
