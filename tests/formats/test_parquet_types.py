@@ -60,5 +60,5 @@ def test_nulls_and_nans_are_missing_and_infinity_is_an_error(tmp_path):
     counts = read(path, format="wide", options=Options(missing="pairwise"))
     assert counts.present[:, 0].tolist() == [False, False, *[True] * (N - 2)]
     infinite = table.set_column(1, "a", pa.array([*values[:-1], float("inf")], pa.float64()))
-    with pytest.raises(InputError, match=f"line {N}, column 'a': found inf"):
+    with pytest.raises(InputError, match=f"line {N}, column 'a': found 'inf'"):
         read(write_table(path, infinite, "parquet"), format="wide")

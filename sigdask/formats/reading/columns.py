@@ -39,13 +39,11 @@ class NotANumberError(ValueError):
         Its position among the cells.
     problem : str
         What was found, and what was expected.
-    is_float : bool
-        The cell is a floating-point number, but not a finite one.
     """
 
-    def __init__(self, index: int, problem: str, remedy: str, *, is_float: bool = False) -> None:
-        super().__init__(f"{problem}. {remedy}")
-        self.index, self.problem, self.is_float = index, problem, is_float
+    def __init__(self, index: int, cell: object, remedy: str) -> None:
+        self.index, self.problem = index, f"found {str(cell)[:100]!r}, expected a number"
+        super().__init__(f"{self.problem}. {remedy}")
 
 
 class ArrowColumns(Mapping[str, Texts]):
@@ -55,15 +53,12 @@ class ArrowColumns(Mapping[str, Texts]):
     ----------
     arrays : dict of str to pyarrow.ChunkedArray
         Strings, or the typed values of Parquet, Arrow and data frames.
-    are_numeric : dict of str to bool
-        Whether all cells of a column are numbers or missing, as far as that is known.
     """
 
-    __slots__ = ("_texts", "are_numeric", "arrays")
+    __slots__ = ("_texts", "arrays")
 
     def __init__(self, arrays: dict[str, pa.ChunkedArray], texts: dict[str, Texts] | None = None) -> None:
         self.arrays, self._texts = arrays, {} if texts is None else texts
-        self.are_numeric: dict[str, bool] = {}
 
     @staticmethod
     def from_mapping(columns: Mapping[str, Any]) -> ArrowColumns:
@@ -131,12 +126,9 @@ def build_truths(values: Iterable[bool | None]) -> pa.Array:
     import pyarrow as pa
 
     cells = list(values)
-    masks = (np.packbits([test(cell) for cell in cells], bitorder="little") for test in (_is_known, bool))
-    return pa.Array.from_buffers(pa.bool_(), len(cells), [pa.py_buffer(mask.tobytes()) for mask in masks])
-
-
-def _is_known(value: object) -> bool:
-    return value is not None
+    masks = [cell is not None for cell in cells], [bool(cell) for cell in cells]
+    buffers = [pa.py_buffer(np.packbits(mask, bitorder="little").tobytes()) for mask in masks]
+    return pa.Array.from_buffers(pa.bool_(), len(cells), buffers)
 
 
 def to_texts(array: pa.ChunkedArray) -> Texts:
@@ -178,16 +170,13 @@ def decode(array: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def to_numpy(array: pa.ChunkedArray) -> NDArray[Any]:
     """Return an array of floating-point numbers, NaN where there is no value; without pandas."""
-    kind = {"double": np.float64, "float": np.float32, "halffloat": np.float16}[str(array.type)]
-    numbers, first = np.empty(len(array), kind), 0
-    for chunk in array.chunks:
-        part = numbers[first : (first := first + len(chunk))]
-        validity, content = chunk.buffers()
-        part[:] = np.frombuffer(content, kind)[chunk.offset : chunk.offset + len(chunk)] if len(chunk) else 0
-        if chunk.null_count:
-            bits = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")
-            part[bits[chunk.offset : chunk.offset + len(chunk)] == 0] = math.nan
-    return numbers
+    from pyarrow import compute, types
+
+    if types.is_float16(array.type):
+        array = array.cast("float")
+    if array.null_count:
+        array = compute.fill_null(array, math.nan)
+    return np.concatenate([np.from_dlpack(chunk) for chunk in array.chunks] or [np.empty(0)])
 
 
 def convert_numbers(array: pa.ChunkedArray, decimal: str | None = None) -> NDArray[Any]:
@@ -211,9 +200,10 @@ def convert_numbers(array: pa.ChunkedArray, decimal: str | None = None) -> NDArr
     elif types.is_null(values.type):
         return np.full(len(values), math.nan)
     else:
-        raise _build_text_error(format_cell(values[0].as_py()), 0)
+        raise _build_text_error(0, format_cell(values[0].as_py()))
     if (is_infinite := np.isinf(numbers)).any():
-        raise _build_infinite_error(float(numbers[np.argmax(is_infinite)]), int(np.argmax(is_infinite)))
+        k = int(np.argmax(is_infinite))
+        raise NotANumberError(k, float(numbers[k]), "If the score is missing, leave the cell empty")
     return numbers
 
 
@@ -227,37 +217,18 @@ def _replace_commas(values: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
 
 
 def _parse_numbers(values: pa.ChunkedArray) -> NDArray[np.float64]:
-    import pyarrow as pa
-
-    numbers = np.empty(len(values), np.float64)
-    for k, cell in enumerate(values[:FIRST_CELLS].to_pylist()):  # columns of texts are left here
-        _parse_number(cell, k)
-    first = 0
-    for chunk in values.chunks:
-        part = numbers[first : first + len(chunk)]
-        try:
-            part[:] = to_numpy(pa.chunked_array([chunk.cast(pa.float64())]))
-        except pa.ArrowInvalid:
-            _parse_cells(chunk, part, first)
-        first += len(chunk)
-    return numbers
-
-
-FIRST_CELLS = 16
-"""Cells that Python looks at before Arrow parses a column."""
-
-
-def _parse_cells(chunk: pa.StringArray, out: NDArray[np.float64], first: int) -> None:
-    """Parse an array with missing cells, or with a cell that Arrow does not parse."""
+    """Return texts as numbers; Python names the first one that Arrow does not parse."""
     import pyarrow as pa
     from pyarrow import compute
 
-    is_missing = compute.is_in(chunk, build_strings(sorted(MISSING)))
     try:
-        filled = compute.if_else(is_missing, build_strings(["nan"])[0], chunk)
-        out[:] = to_numpy(pa.chunked_array([filled.cast(pa.float64())]))
+        return to_numpy(values.cast(pa.float64()))
     except pa.ArrowInvalid:
-        out[:] = [_parse_number(cell, first + k) for k, cell in enumerate(iterate(pa.chunked_array([chunk])))]
+        is_missing = compute.is_in(values, build_strings(sorted(MISSING)))
+    try:
+        return to_numpy(compute.if_else(is_missing, build_strings(["nan"])[0], values).cast(pa.float64()))
+    except pa.ArrowInvalid:
+        return np.array([_parse_number(cell, k) for k, cell in enumerate(iterate(values))])
 
 
 def iterate(values: pa.ChunkedArray) -> Iterator[Any]:
@@ -271,25 +242,17 @@ def _parse_number(cell: str | None, index: int) -> float:
     text = (cell or "").strip()
     if text in MISSING:
         return math.nan
-    if NUMBER.fullmatch(text):
+    if NUMBER.fullmatch(text) or text.lstrip("+-").lower() in {"inf", "infinity"}:
         return float(text)
-    if text.lstrip("+-").lower() in {"inf", "infinity"}:
-        raise _build_infinite_error(float(text), index)
-    raise _build_text_error(text, index)
+    raise _build_text_error(index, text)
 
 
-def _build_infinite_error(value: float, index: int) -> NotANumberError:
-    remedy = "If the score is missing, leave the cell empty"
-    return NotANumberError(index, f"found {value}, expected a finite number", remedy, is_float=True)
-
-
-def _build_text_error(cell: str, index: int) -> NotANumberError:
+def _build_text_error(index: int, cell: str) -> NotANumberError:
+    remedy = "Correct it, or leave the cell empty if it is missing. If these are outputs of a system, give "
+    remedy += spell("gold", "FILE")
     if NUMBER.fullmatch(cell.replace(",", ".", 1)):
         remedy = f"If commas are decimal separators, say {spell('format', 'table:decimal=,')}"
-    else:
-        remedy = "Correct it, or leave the cell empty if it is missing. If these are outputs of a system, give "
-        remedy += spell("gold", "FILE")
-    return NotANumberError(index, f"found {cell[:100]!r}, expected a number", remedy)
+    return NotANumberError(index, cell, remedy)
 
 
 def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:

@@ -92,7 +92,8 @@ class DelimitedText:
             raise InputError("has a header and no rows, expected one row per item", file=self.path)
         columns = self._parse(len(names), n_skipped)
         lines = self._compute_lines(columns, 1 + n_skipped)
-        if any(mark in self.content for mark in b" \t") or self.are_quoted or not self.content.isascii():
+        has_blanks = any(mark.encode() in self.content for mark in {" ", "\t"} - {self.delimiter})
+        if has_blanks or self.are_quoted or not self.content.isascii():
             columns = [strip(column) for column in columns]
         return dict(zip(names, columns, strict=True)), lines
 

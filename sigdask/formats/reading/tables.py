@@ -161,15 +161,10 @@ class FileTable:
 
     def is_numeric(self, name: str) -> bool:
         """Return whether every cell of a column is a number or missing."""
-        if name in self.nested:
+        try:
+            return self.get_numbers(name) is not None
+        except InputError:
             return False
-        verdicts = ArrowColumns.from_mapping(self.columns).are_numeric
-        if name not in verdicts:
-            try:
-                verdicts[name] = self._convert_column(name) is not None
-            except NotANumberError as error:
-                verdicts[name] = error.is_float
-        return verdicts[name]
 
     def find_id_column(self, options: Options) -> str | None:
         """Return the column of the items: the one that the user names, or the one whose name has this role."""
