@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import errno
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -131,29 +130,14 @@ def _limit_resources(sources: Sequence[Source], options: Options, format_: str =
         try:
             yield
         except RecursionError:
-            raise _build_read_error(sources, "objects or lists are nested too deeply") from None
+            raise InputError("has objects or lists that are nested too deeply", file=sources[0].path) from None
         except MemoryError:
-            raise _build_read_error(sources, "more than the memory of this machine holds") from None
-        except RuntimeError:  # of pathlib up to Python 3.12
-            if not any(_is_link_loop(source.path) for source in sources):
+            raise InputError("needs more than the memory of this machine", file=sources[0].path) from None
+        except (OSError, RuntimeError) as error:  # pathlib up to Python 3.12 raises RuntimeError for loops of links
+            if isinstance(error, RuntimeError) and "loop" not in str(error):
                 raise
-            raise _build_read_error(sources, "cannot be read (links that lead to themselves)") from None
-        except OSError as error:  # as for a name that is too long
-            path = files.shorten_path(Path(str(error.filename)))
-            raise InputError(f"cannot be read ({error.strerror})", file=path) from None
-
-
-def _is_link_loop(path: Path) -> bool:
-    """Return whether a path is a symbolic link that leads to itself."""
-    try:
-        path.stat()
-    except OSError as error:
-        return error.errno == errno.ELOOP
-    return False
-
-
-def _build_read_error(sources: Sequence[Source], reason: str) -> InputError:
-    return InputError(f"{', '.join(str(source.path) for source in sources)}: {reason}")
+            path = files.shorten_path(Path(str(getattr(error, "filename", None) or sources[0].path)))
+            raise InputError(f"cannot be read ({getattr(error, 'strerror', None) or error})", file=path) from None
 
 
 def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, options: Options) -> Counts:
@@ -179,7 +163,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
             return add_file_groups(reader(run_sources, gold, reader_options), table_groups, run_options)
 
     counts = runs.read_runs(read_files, sources, options, format_=name, replicates=choice, has_gold=gold is not None)
-    warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options, counts.n_systems))
+    warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options))
     roles = describe_reading(sources, gold, options) if name in TABLE_FORMATS else ""
     return replace(counts, name=options.name, format=name, warnings=warnings, roles=roles)
 
@@ -191,27 +175,20 @@ def _read_declared_tables(sources: Sequence[Source], gold: Path | None, name: st
         return replace(_read_sources(sources, gold, TABLE, replace(options, own={})), format=name)
 
 
-def _iter_input_warnings(
-    name: str, sources: Sequence[Source], gold: Path | None, options: Options, n_systems: int
-) -> Iterator[str]:
+def _iter_input_warnings(name: str, sources: Sequence[Source], gold: Path | None, options: Options) -> Iterator[str]:
     """Yield remarks on files that have two roles, and on options that none of the files needs."""
     if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
         yield f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
-    used = FORMATS[name].roles
     given = {f"{spell('columns', role)}": role for role in options.columns}
-    given |= {f"{spell('label_map')}": "label_map"} if options.label_map else {}
-    given |= {f"{spell('ignore')}": "ignore"} if options.ignore else {}
+    given |= {spell(key): key for key in ("label_map", "ignore") if getattr(options, key)}
     for flag, need in given.items():
-        if need not in used and need not in {"run", "unit", "subset", "text"}:
+        if need not in {*FORMATS[name].roles, "run", "unit", "subset", "text"}:
             yield f"{flag} has no effect: format {name} has no such columns or labels; leave it out"
-    if options.prediction_column and "prediction" in used and len(sources) < n_systems:
-        yield f"{spell('columns', 'prediction')} has no effect: a file has several systems; leave it out"
-    paths = _list_files(sources, gold, options)
+    paths = [*(source.path for source in sources), *([] if gold is None else [gold])]
     if options.ignore and name in TABLE_FORMATS and not any(source.parts for source in sources):
-        files_ = [path for path in (gold, *(source.path for source in sources)) if path and not path.is_dir()]
-        tables = [read_table(path, options.ignore, options.decimal) for path in files_]
+        tables = [read_table(path, options.ignore, options.decimal) for path in paths if not path.is_dir()]
         yield from describe_unknown_columns(options.ignore, [name for t in tables for name in (*t.columns, *t.nested)])
-    if options.sheet and not any(path.is_dir() or zipfile.is_zipfile(path) for path in filter(None, paths)):
+    if options.sheet and not any(path.is_dir() or zipfile.is_zipfile(path) for path in paths):
         yield f"sheet={options.sheet}: not used, as no file is an Excel workbook; leave it out"
 
 
@@ -269,7 +246,9 @@ def detect(
     if folders.are_folders(sources) and not _is_folder_format(sources, gold, options, format_):
         part = folders.match_folders(sources, gold)[0]
         sources, gold = part.sources, part.gold
-    return _detect_files(sources, gold, options, format_)
+    with cache_files(), _limit_resources(sources, options, format_):
+        first_sources = [files_[0] for files_ in runs.group_by_name(distinguish_names(sources)).values()]
+        return resolve_format(first_sources, gold, options, format_)
 
 
 def _is_folder_format(sources: Sequence[Source], gold: Path | None, options: Options, format_: str) -> bool:
@@ -278,18 +257,6 @@ def _is_folder_format(sources: Sequence[Source], gold: Path | None, options: Opt
         return reads_folders(format_)
     declared = [FORMATS[name] for name in FOLDER_FORMATS if FORMATS[name].can_be_detected(gold)]
     return any(own.fits(sources, gold, options) for own in declared)
-
-
-def _detect_files(sources: Sequence[Source], gold: Path | None, options: Options, format_: str) -> str:
-    with cache_files(), _limit_resources(sources, options, format_):
-        first_sources = [files_[0] for files_ in runs.group_by_name(distinguish_names(sources)).values()]
-        return resolve_format(first_sources, gold, options, format_)
-
-
-def _list_files(sources: Sequence[Source], gold: Path | None, options: Options) -> list[Path | None]:
-    """Return all files that are read; None for files that were not given."""
-    paths = [path for source in sources for path in source.parts or (source.path,)]
-    return [*paths, gold, options.documents, options.group_file, *options.references]
 
 
 def reads_folders(format_: str) -> bool:

@@ -95,8 +95,6 @@ class Format:
         How its files are recognised: by any of these. None is a table, recognised by the roles of its columns.
     gold : {"none", "optional", "required"}
         Whether it takes a gold file.
-    content : str
-        Content of the gold file if one is required; content of the files if none is taken.
     options : tuple of str
         Its own options. Fixed choices follow a name, as in `case=keep|lower`; the first one is the default.
     metrics : tuple of str
@@ -105,25 +103,17 @@ class Format:
         Roles of columns that it uses, and the options `label_map` and `ignore` if it uses them.
     traits : tuple of str
         "table": its reader returns the table of one file. "folders": it reads folders. "metrics": its files bring
-        metrics of their own. "columns": it has columns of scores. "detected-without-gold": it is recognised without
-        the gold file that it needs.
-    example : str
-        A minimal file.
-    page : str
-        Page of the documentation that describes it.
+        metrics of their own.
     """
 
     reader: str
     help: str
     signature: tuple[FileSignature, ...] = ()
     gold: Gold = "optional"
-    content: str = ""
     options: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     roles: tuple[str, ...] = ("item", "ignore")
     traits: tuple[str, ...] = ()
-    example: str = ""
-    page: str = ""
 
     @property
     def choices(self) -> dict[str, tuple[str, ...]]:
@@ -143,19 +133,13 @@ class Format:
         """Raise an error for options and values that the format does not have, and for a gold file it cannot use."""
         options.check_format_options(name, self.choices)
         if gold is not None and self.gold == "none":
-            raise InputError(
-                f"{spell('gold')} {gold}: format {name} holds {self.content} and takes no gold file",
-                remedy=f"leave out {spell('gold')}",
-            )
+            raise InputError(f"format {name} takes no gold file", file=gold, remedy=f"leave out {spell('gold')}")
         if gold is None and self.gold == "required":
-            content = REFERENCES.get(name, f"the {self.content}")
-            raise InputError(f"format {name}: no {self.content}", remedy=f"give {spell('gold', 'FILE')} ({content})")
+            raise InputError(f"format {name} needs the gold standard", remedy=f"give {spell('gold', 'FILE')}")
 
     def can_be_detected(self, gold: Path | None) -> bool:
         """Return whether the format can be detected from files, with or without a gold file."""
-        if gold is not None:
-            return self.gold != "none"
-        return self.gold != "required" or "detected-without-gold" in self.traits
+        return self.gold != ("required" if gold is None else "none")
 
 
 def load_object(address: str) -> Any:
@@ -184,19 +168,15 @@ def _has_lines(path: Path, pattern: str) -> bool:
 SHARED_OPTIONS = ("sheet", "decimal=.|,", "max-size", "quotes=marks|text", "header=yes|no")
 """Options of all formats."""
 
-REFERENCES = {
-    "segments": "the reference translations",
-    "speech": "the reference transcripts",
-    "trec": "the relevance judgements",
-}
-"""Words for the references of formats that do not call them gold standard."""
+NUMBER_METRICS = ("mae", "mse", "rmse", "r2", "pearson", "spearman", "kendall", "auc", "average-precision", "brier",
+                  "log-loss", "ece")  # fmt: skip
+"""Metrics of numbers beside gold values."""
 
 FORMATS: dict[str, Format] = {
     "responses": Format(
         "tables.scores:read_responses",
         "one row per response: id, gold (is it correct: 1/0), one column per system (did the system give it: 1/0)",
         gold="none",
-        content="responses",
         roles=("item", "gold", "prediction", "ignore"),
     ),
     "labels": Format(
@@ -209,30 +189,15 @@ FORMATS: dict[str, Format] = {
         "tables.numbers:read_numbers",
         "predicted numbers for real gold values: columns of gold and systems; or --gold FILE and one file per system",
         options=("systems", "list=no|yes"),
-        metrics=(
-            "mae",
-            "mse",
-            "rmse",
-            "r2",
-            "pearson",
-            "spearman",
-            "kendall",
-            "auc",
-            "average-precision",
-            "brier",
-            "log-loss",
-            "ece",
-        ),
+        metrics=NUMBER_METRICS,
         roles=("item", "system", "gold", "prediction", "ignore"),
     ),
     "wide": Format(
         "tables.scores:read_wide",
         "scores, one row per item and one column per system (systems=A+B names them); or files of numbers",
         gold="none",
-        content="scores",
         options=("systems",),
         roles=("item", "score", "ignore"),
-        traits=("columns",),
     ),
     "segments": Format(
         "texts.segments:read_segments",
@@ -247,11 +212,9 @@ FORMATS: dict[str, Format] = {
         "transcripts, NIST trn `words (speaker-utterance)`, Kaldi `id words` or plain lines; --gold REFERENCE",
         signature=(FileSignature(check="texts.speech:sniff"),),
         gold="required",
-        content="reference",
         options=("ids=trn|first|none", "column"),
         metrics=("wer", "cer"),
         roles=(),
-        traits=("detected-without-gold",),
     ),
     "terms": Format(
         "spans.terms:read_terms",
@@ -266,7 +229,6 @@ FORMATS: dict[str, Format] = {
             FileSignature(check="spans.terms:sniff"),
         ),
         gold="required",
-        content="gold terms",
         options=("terms", "case=keep|lower"),
         metrics=("type-precision", "type-recall", "type-f1"),
         roles=("item", "gold", "prediction"),
@@ -290,7 +252,6 @@ FORMATS: dict[str, Format] = {
         "a word and its morphs (form, phones) per line, tab-separated; --gold FILE and one file per system",
         signature=(FileSignature(check="spans.pairs:sniff"),),
         gold="required",
-        content="gold pairs",
         options=("separator", "column", "match=lcs|bag", "level=word|sentence"),
         metrics=("edit-distance",),
         roles=(),
@@ -300,9 +261,8 @@ FORMATS: dict[str, Format] = {
         "tables.scores:read_long",
         "scores, rows of system, item, score (and metric)",
         gold="none",
-        content="scores",
         roles=("item", "system", "score", "ignore"),
-        traits=("columns", "metrics"),
+        traits=("metrics",),
     ),
     "conll": Format(
         "tagging.conll:read_conll",
@@ -316,7 +276,6 @@ FORMATS: dict[str, Format] = {
         "dependency parses in CoNLL-U, --gold FILE: as the CoNLL 2018 evaluation, tokens may differ",
         signature=(FileSignature(check="parsing.dependencies:sniff_conllu"),),
         gold="required",
-        content="gold parses",
         roles=(),
     ),
     "conllx": Format(
@@ -324,7 +283,6 @@ FORMATS: dict[str, Format] = {
         "dependency parses in CoNLL-X, --gold FILE of the same words; option punctuation=no|yes",
         signature=(FileSignature(check="parsing.dependencies:sniff_conllx"),),
         gold="required",
-        content="gold parses",
         options=("punctuation=no|yes",),
         roles=(),
     ),
@@ -333,7 +291,6 @@ FORMATS: dict[str, Format] = {
         "bracketed trees, --gold FILE: as evalb; options parameters=FILE.prm (default COLLINS.prm), length=N",
         signature=(FileSignature(check="parsing.trees:sniff"),),
         gold="required",
-        content="gold trees",
         options=("parameters", "length"),
         metrics=("bracket-precision", "bracket-recall", "bracket-f1", "tag-accuracy"),
         roles=(),
@@ -343,7 +300,6 @@ FORMATS: dict[str, Format] = {
         "TiMBL's output: features, class, predicted class; distributions and distances are skipped",
         signature=(FileSignature(check="tagging.timbl:sniff_timbl"),),
         gold="none",
-        content="gold classes",
         roles=("label_map",),
     ),
     "mbt": Format(
@@ -351,7 +307,6 @@ FORMATS: dict[str, Format] = {
         "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
         signature=(FileSignature(check="tagging.timbl:sniff_mbt"),),
         gold="none",
-        content="gold classes",
         options=("end",),
         roles=("label_map",),
     ),
@@ -369,17 +324,15 @@ FORMATS: dict[str, Format] = {
         "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
         signature=(FileSignature(check="ratings.ratings:sniff"),),
         gold="none",
-        content="scores",
         options=("raters=mean|error", "major", "minor", "neutral", "punctuation", "nontranslation", "critical"),
         roles=("item", "system", "score", "ignore"),
-        traits=("columns", "metrics"),
+        traits=("metrics",),
     ),
     "samples": Format(
         "samples.samples:read_samples",
         "logs of samples: lm-evaluation-harness, Inspect, HELM, SWE-bench, HumanEval",
         signature=(FileSignature(check="samples.samples:sniff"),),
         gold="none",
-        content="scores",
         options=("filter", "repeats=mean", "logs=newest|all"),
         roles=("item", "score", "ignore"),
         traits=("folders", "metrics"),
@@ -389,16 +342,14 @@ FORMATS: dict[str, Format] = {
         "scores of several metrics, one file per system: JSON lines, JSON of lists (BERTScore, evaluate), COMET",
         signature=(FileSignature(check="segment_scores.tools:sniff"),),
         gold="none",
-        content="scores",
         roles=("item", "score", "ignore"),
-        traits=("columns", "metrics"),
+        traits=("metrics",),
     ),
     "mt-metrics-eval": Format(
         "segment_scores.mt_metrics_eval:read_directory",
         "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
         signature=(FileSignature(check="segment_scores.mt_metrics_eval:sniff"),),
         gold="none",
-        content="scores",
         options=("pair", "scores"),
         roles=(),
         traits=("folders", "metrics"),
@@ -407,17 +358,15 @@ FORMATS: dict[str, Format] = {
         "segment_scores.meta:read_meta",
         "metrics and people: rows of system, segment, human, one column per metric; or a folder of mt-metrics-eval",
         gold="none",
-        content="human scores",
         options=("pair", "scores", "lower"),
         roles=("item", "gold", "system", "ignore"),
-        traits=("columns", "folders"),
+        traits=("folders",),
     ),
     "squad": Format(
         "texts.squad:read_squad",
         "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
         signature=(FileSignature(check="texts.squad:sniff"),),
         gold="required",
-        content="gold answers",
         options=("version=1.1|2.0",),
         metrics=("exact_match",),
         roles=(),
@@ -428,17 +377,13 @@ FORMATS: dict[str, Format] = {
         "reference and hypothesis of utterances in one file: icefall, Kaldi per_utt, sclite .pra",
         signature=(FileSignature(check="texts.ref_hyp:sniff"),),
         gold="none",
-        content="references",
         roles=(),
-        example="u1:\tref=['a', 'cat']\nu1:\thyp=['a', 'hat']\n",
-        page="docs/formats/texts.md",
     ),
     "battles": Format(
         "ratings.battles:read_battles",
         "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
         signature=(FileSignature(check="ratings.battles:sniff"),),
         gold="none",
-        content="judgements",
         options=("against",),
         roles=("item",),
         traits=("metrics",),

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from sigdask import metrics
 from sigdask.errors import InputError, RefusedFileError, UnknownFormatError
-from sigdask.formats.reading import files, json_records
+from sigdask.formats.reading import files
+from sigdask.formats.reading.json_records import read_keys
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable, read_table
-from sigdask.formats.registry import FORMATS, FORMATS_BY_METRIC, REFERENCES
+from sigdask.formats.registry import FORMATS, FORMATS_BY_METRIC
 from sigdask.formats.roles import UNNAMED, Roles, build_roles_error, describe_columns, name_role, resolve_roles
 from sigdask.formats.tables.scores import list_scores
 from sigdask.interface import spell
@@ -105,14 +106,10 @@ def find_metric_format(name: str) -> str | None:
 
 def is_list(path: Path) -> bool:
     """Return whether a file holds lines of text, rather than columns or JSON: no column is named, nor tabs align."""
-    try:
-        if path.is_dir() or path.suffix.lower() in {".csv", ".tsv"} or files.is_parquet(path):
-            return False
-    except InputError:  # a data frame, or a file that cannot be read
+    head = files.read_head(path)
+    if path.suffix.lower() in {".csv", ".tsv"} or head.is_arrow or not (lines := head.filled_lines):
         return False
-    if not (lines := [line for line in files.read_head_lines(path)[:20] if line.strip()]):
-        return False
-    if lines[0].lstrip()[:1] in "{[" and json_records.is_json(path):
+    if lines[0].lstrip()[:1] in "{[" and head.is_json:
         return False
     names = files.parse_header(lines[0])
     return len(names) < 2 or not ("\t" in lines[0] or any(map(name_role, names)))
@@ -130,10 +127,7 @@ def _resolve_lists(sources: Sequence[Source], gold: Path, options: Options, by_m
             f"metrics {format_list([*options.metrics])} need different formats ({format_list(sorted(known))})",
             remedy="compare them one after the other",
         )
-    names = [
-        name_role(files.parse_header((files.read_head_lines(path) or [""])[0])[0]) for path in (gold, sources[0].path)
-    ]
-    if any({"gold", "prediction"} & {*roles} for roles in names):
+    if any({"gold", "prediction"} & {*name_role(read_keys(path)[0])} for path in (gold, sources[0].path)):
         return "labels"
     ways = [f"{spell('format', name)} (they are {what})" for name, what in LINE_FORMATS.items()]
     raise InputError(
@@ -153,21 +147,22 @@ def _resolve_table(sources: Sequence[Source], gold: Path | None, options: Option
     if len(table.columns) == 1 and not table.header:
         return "wide"
     roles = resolve_roles(table, options)
-    if "gold" in roles and "system" not in roles and len(sources) == 1 and _is_of_interest(roles):
+    if (roles.get("gold") or "").lower() == "of_interest" and "system" not in roles and len(sources) == 1:
         return "responses"
     if "gold" in roles and "metric" not in roles:
         return "numbers" if numbers and not {*options.metrics} & {*table.columns} else "labels"
     if "system" in roles:
         return "long"
     if "prediction" in roles and len(roles.columns["prediction"]) + len(roles.unknown) > 0 and "score" not in roles:
-        raise _build_gold_error(table, roles)
+        ways = [spell("gold", "FILE"), *(spell("columns", f"gold={column}") for column in roles.unknown)]
+        raise build_roles_error(table, "has predictions, but no gold standard", ways)
     if "score" in roles or len(sources) > 1 or roles.unknown or "systems" in options.own:
         return "wide"
-    raise _build_unknown_error(table, options)
-
-
-def _is_of_interest(roles: Roles) -> bool:
-    return (roles.get("gold") or "").lower() == "of_interest"
+    raise _build_reference_error(table.path, options) or UnknownFormatError(
+        f"{table.path}: cannot tell the format, as no column holds scores.\n{describe_columns(table)}\n"
+        f"Are these outputs of a system? Then give {spell('gold', 'FILE')}. Else choose {spell('format', 'NAME')}: "
+        f"{', '.join(FORMATS)}"
+    )
 
 
 def _read_table(path: Path, options: Options) -> FileTable:
@@ -179,37 +174,19 @@ def _read_table(path: Path, options: Options) -> FileTable:
     except RefusedFileError:
         raise
     except InputError as error:
-        texts = f"if it holds outputs of a system, give {spell('gold', 'FILE')}, else choose"
-        head = files.parse_header((files.read_head_lines(path) or [""])[0])
-        way = "choose" if any(map(name_role, head)) or files.is_parquet(path) else texts
-        raise error.add_hint(f"read as a table; {way} with {spell('format')}") from None
+        end = (
+            "" if any(map(name_role, read_keys(path))) else f", or give {spell('gold', 'FILE')} for outputs of a system"
+        )
+        raise error.add_hint(f"read as a table; choose with {spell('format')}{end}") from None
 
 
 def _build_reference_error(path: Path, options: Options) -> InputError | None:
     """Return the error for metrics that compare outputs with a reference; None if all do without."""
     for metric in options.metrics:
-        if (needed := find_metric_format(metric)) is not None:
-            text = REFERENCES.get(needed, f"the {FORMATS[needed].content or 'gold standard'}")
-            return InputError(
-                f"metric {metric} compares outputs with a reference",
-                file=path,
-                remedy=f"give {spell('gold', 'FILE')} ({text})",
-            )
+        if find_metric_format(metric) is not None:
+            problem = f"metric {metric} compares outputs with a reference"
+            return InputError(problem, file=path, remedy=f"give {spell('gold', 'FILE')}")
     return None
-
-
-def _build_gold_error(table: FileTable, roles: Roles) -> InputError:
-    ways = [spell("columns", f"gold={column}") for column in roles.unknown]
-    return build_roles_error(table, "has predictions, but no gold standard", [spell("gold", "FILE"), *ways])
-
-
-def _build_unknown_error(table: FileTable, options: Options) -> InputError:
-    """Return the error for a table of which no column has a role."""
-    return _build_reference_error(table.path, options) or UnknownFormatError(
-        f"{table.path}: cannot tell the format, as no column holds scores.\n{describe_columns(table)}\n"
-        f"Are these outputs of a system? Then give {spell('gold', 'FILE')}. Else choose {spell('format', 'NAME')}: "
-        f"{', '.join(FORMATS)}"
-    )
 
 
 def describe_reading(sources: Sequence[Source], gold: Path | None, options: Options) -> str:

@@ -101,7 +101,7 @@ def test_a_missing_transcript_is_left_out_of_its_pairs_or_empty(tmp_path):
 
 def test_transcripts_need_one_reference_by_gold(tmp_path):
     gold, *systems = write_files(tmp_path, TRN)
-    with pytest.raises(InputError, match="speech: no reference; give gold=FILE"):
+    with pytest.raises(InputError, match="format speech needs the gold standard; give gold=FILE"):
         read(*systems, format="speech")
     with pytest.raises(InputError, match="one reference"):
         read(*systems, gold=gold, format="speech", options=Options(references=(gold,)))

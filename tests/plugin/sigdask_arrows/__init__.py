@@ -15,9 +15,7 @@ ARROWS = Format(
     "lines of item, arrow and label; --gold FILE of the same kind",
     signature=(FileSignature(line=LINE.pattern),),
     gold="required",
-    content="gold labels",
     traits=("table",),
-    example="q1 -> yes\nq2 -> no\n",
 )
 
 
