@@ -324,7 +324,7 @@ FORMATS: dict[str, Format] = {
         "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
         signature=(FileSignature(check="ratings.ratings:sniff"),),
         gold="none",
-        options=("raters=mean|error", "major", "minor", "neutral", "punctuation", "nontranslation", "critical"),
+        options=("raters=mean", "major", "minor", "critical"),
         roles=("item", "system", "score", "ignore"),
         traits=("metrics",),
     ),

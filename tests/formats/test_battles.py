@@ -126,22 +126,9 @@ def test_unknown_layouts_name_the_missing_field_and_what_to_write_into_it(tmp_pa
     assert read(write_json_lines(path, [completed]), format="battles").systems == ("x", "y")
 
 
-def test_flags_of_the_winner_are_read(tmp_path):
-    rows = "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n1,x,y,1,0,0\n2,y,x,0,0,1\n3,x,y,0,1,0\n"
-    (tmp_path / "train.csv").write_text(rows)
-    assert detect([parse_source(str(tmp_path / "train.csv"))]) == "battles"
-    r = compare_pairs(read(tmp_path / "train.csv"))["x", "y"]
-    assert (r.score_a, r.n_items) == (0.5, 3)
-    (tmp_path / "bad.csv").write_text(rows.replace("1,0,0", "1,1,0"))
-    with pytest.raises(
-        InputError, match=r"bad.csv, line 2: model_a, model_b of the fields winner_... are 1, expected exactly one"
-    ):
-        read(tmp_path / "bad.csv")
-
-
 @pytest.mark.parametrize(
     ("verdict", "score"),
-    [("x", 1), ("y", 0), ("A", 1), ("[[B]]", 0), ("Tie", 0.5), ("bothbad_vote", 0.5), (1, 1), ("2", 0), ("left", 1)],
+    [("x", 1), ("y", 0), ("A", 1), ("[[B]]", 0), ("Tie", 0.5), ("bothbad_vote", 0.5), (1, 1), ("2", 0)],
 )
 def test_verdicts_as_they_are_written(tmp_path, verdict, score):
     counts = read(write_json_lines(tmp_path / "v.jsonl", [build_battle(1, "x", "y", verdict)]))
@@ -195,12 +182,12 @@ def test_any_model_can_be_the_one_to_beat(tmp_path):
     [
         ("model_a,model_b,winner\n", "bad.csv: has a header and no rows"),
         ("model_a,model_b,winner\nx,y,model_a\nx,y\n", "bad.csv, line 3: found 2 fields"),
-        ("model_a,model_b,winner\nx,y,nobody\n", "bad.csv, line 2: found the verdict 'nobody', expected model_a"),
+        ("model_a,model_b,winner\nx,y,nobody\n", "'nobody', expected model_a.*; leave the cell empty"),
         ("model_a,model_b,winner\nx,x,tie\n", "bad.csv, line 2: model_a is 'x' and model_b 'x', expected two different"),
         ("model_a,model_b,winner\nx,y,error\n", "none of 1 judgements has a winner or a tie"),
         ("model_a,model_a,winner\nx,y,tie\n", "bad.csv, line 1: column 'model_a' occurs twice in the header"),
         ("item,a,b\n1,x,y\n", "bad.csv, line 2: expected two models and a winner"),
-        ("generator_1,generator_2,preference\nx,y,3\n", "line 2: found the verdict '3', expected .* a preference from 1 to 2"),
+        ("generator_1,generator_2,preference\nx,y,3\n", "line 2: found the verdict '3', expected a preference from 1 to 2"),
     ],
 )  # fmt: skip
 def test_bad_battles_are_errors_that_name_the_place(tmp_path, content, message):
@@ -219,17 +206,3 @@ def test_a_name_for_a_file_of_many_models_is_an_error(tmp_path):
         read(path, options=Options(groups=("language",)))
     with pytest.raises(InputError, match="no field 'key'"):
         read(path, options=Options(columns={"item": "key"}))
-
-
-def test_a_judge_that_says_another_thing_in_the_other_order_gives_a_tie(tmp_path):
-    counts = read(
-        write_json_lines(
-            tmp_path / "v.jsonl", [build_battle(1, "x", "y", "inconsistent"), build_battle(2, "x", "y", "model_a")]
-        )
-    )
-    assert (counts.field("score[win_rate]") / counts.field("items")).tolist() == [[0.5, 0.5], [1, 0]]
-    assert counts.notices == (
-        "1 verdicts are 'inconsistent' (they differ between the two orders of the models) and count as ties",
-    )
-    with pytest.raises(InputError, match="'perhaps', expected .*; leave the cell empty if there is no"):
-        read(write_json_lines(tmp_path / "v.jsonl", [build_battle(1, "x", "y", "perhaps")]))

@@ -62,7 +62,7 @@ def write_ratings(tmp_path, name, score):
 
 def test_ratings_of_one_system_in_two_files_are_averaged_only_when_asked(tmp_path):
     first, second = write_ratings(tmp_path, "a.tsv", 50), write_ratings(tmp_path, "b.tsv", 80)
-    with pytest.raises(InputError, match=r"b.tsv: system 'gpt' is also in .*a.tsv.*raters=mean"):
+    with pytest.raises(InputError, match=r"b.tsv: system 'gpt' is also in .*a.tsv.*join the files"):
         read(first, second)
     assert read(f"a={first}", f"b={second}").systems == ("a", "b")
     third = tmp_path / "c.tsv"

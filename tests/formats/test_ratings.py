@@ -87,8 +87,6 @@ def test_raters_are_averaged_exactly(tmp_path):
     assert counts.field("score").tolist() == [[1.0, 1.2], [6, 0]]
     assert compute_scores(counts) == {"x": pytest.approx((0.5 / 3 + 1) / 2), "y": pytest.approx(0.1)}
     assert counts.notices == ("5 ratings of 2 outputs rated more than once are averaged",)
-    with pytest.raises(InputError, match=r"r.csv, line 3: system 'x', item '1' has a rating already, on line 2"):
-        read(path, format="ratings:raters=error")
 
 
 def test_errors_of_mqm_weigh_what_they_should(tmp_path):
@@ -96,8 +94,8 @@ def test_errors_of_mqm_weigh_what_they_should(tmp_path):
     means = counts.field("score") / counts.field("items")
     assert means.tolist() == [[-2.55, -25], [-1, 0]]
     assert counts.groups["doc"] == ("d1", "d1")
-    heavier = read(tmp_path / "e.tsv", format="ratings:major=10,nontranslation=10")
-    assert (heavier.field("score") / heavier.field("items")).tolist() == [[-5.05, -10], [-1, 0]]
+    heavier = read(tmp_path / "e.tsv", format="ratings:major=10")
+    assert (heavier.field("score") / heavier.field("items")).tolist() == [[-5.05, -25], [-1, 0]]
 
 
 def test_two_ratings_of_an_output_by_one_rater_are_refused(tmp_path):
@@ -111,7 +109,7 @@ def test_two_ratings_of_an_output_by_one_rater_are_refused(tmp_path):
 def test_the_score_is_chosen_among_several_by_name(tmp_path):
     rows = [f"{system}\t{k}\t{k}\t{2 * k}\n" for system in "xy" for k in (1, 2)]
     path = write_text(tmp_path / "r.tsv", "system\tseg_id\tmqm_score\tda_score\n" + "".join(rows))
-    with pytest.raises(InputError, match="mqm_score or da_score.*mqm_score.*da_score"):
+    with pytest.raises(InputError, match=r"mqm_score or da_score(.|\n)*mqm_score.*da_score"):
         read(path)
     assert compute_scores(read(path, options=Options(columns={"score": "da_score"}))) == {"x": 3, "y": 3}
 
@@ -180,17 +178,6 @@ def test_alpaca_pairs_have_the_means_of_the_items_both_have_and_no_other_pair_ch
     assert (pair_result.n_extreme, pair_result.p_value) == (results[full, gaps].n_extreme, results[full, gaps].p_value)
 
 
-def test_rows_of_system_and_score_alone_are_in_the_order_of_segments(tmp_path):
-    path = write_text(tmp_path / "en-de.mqm.seg.score", "x\t-1.5\nx\tNone\nx\t0\ny\t-1\ny\tNone\ny\t-2\n")
-    assert detect([parse_source(str(path))]) == "ratings"
-    counts = read(path)
-    assert counts.ids == ("1", "3")
-    assert compute_scores(counts) == {"x": -0.75, "y": -1.5}
-    short = write_text(tmp_path / "short.seg.score", "x\t-1.5\nx\t1\ny\t-1\n")
-    with pytest.raises(InputError, match="short.seg.score: system 'x' has 2 rows and 'y' 1; rows without ids"):
-        read(short)
-
-
 def test_what_a_judge_gave_no_grade_is_missing_and_no_grade_of_minus_one(tmp_path):
     rows = [
         {"question_id": q, "model": m, "judge": ["gpt-4", "single-v1"], "turn": 1, "score": -1 if q == 82 else s}
@@ -212,17 +199,16 @@ APPRAISE = (
 HEADER = "user,system,item,type,src,tgt,score,doc,isdoc,spans,start,end\n"
 
 
-@pytest.mark.parametrize("header", ["", HEADER])
-def test_appraise_is_read_by_language_without_its_controls(tmp_path, header):
-    path = write_text(tmp_path / "campaign.csv", header + APPRAISE)
+def test_appraise_is_read_by_language_without_its_controls(tmp_path):
+    path = write_text(tmp_path / "campaign.csv", HEADER + APPRAISE)
     assert detect([parse_source(str(path))]) == "ratings"
     counts = read(path, options=Options(groups=("tgt",)))
     assert counts.ids == ("deu:1", "ces:1")
     assert counts.groups["tgt"] == ("deu", "ces")
     assert counts.field("score").tolist() == [[80, 60], [20, 40]]
     assert [note.split(": ", 1)[1] for note in counts.notices] == [
-        "1 row of quality controls (type is BAD, not TGT) left out",
-        "1 rating of whole documents (isdoc) left out",
+        "1 row left out (type is BAD)",
+        "1 row left out (isdoc is True)",
     ]
 
 

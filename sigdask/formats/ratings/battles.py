@@ -35,9 +35,9 @@ class BattleLayout:
         Fields that name the two models.
     verdicts : tuple of str
         Fields of the verdict; two are the verdicts of both orders of the models.
-    kind : {"choice", "preference", "flags", "agreement", "mean"}
-        How verdicts become a score: a choice of a model; a number from 1 to 2; the field that is 1; two choices, which
-        are a tie unless they agree; the mean of two choices.
+    kind : {"choice", "preference", "agreement"}
+        How verdicts become a score: the mean of choices of a model; a number from 1 to 2; two choices, which are a tie
+        unless they agree.
     """
 
     models: tuple[str, str]
@@ -50,24 +50,13 @@ class BattleLayout:
         return (*self.models, *self.verdicts)
 
 
-ARENA = ("model_a", "model_b")
 ALPACA = BattleLayout(("generator_1", "generator_2"), ("preference",), "preference")
 LAYOUTS = (
-    BattleLayout(ARENA, ("winner",)),
-    BattleLayout(ARENA, ("winner_model_a", "winner_model_b", "winner_tie"), "flags"),
-    BattleLayout(ARENA, ("win_1", "win_2"), "mean"),  # evalscope, whose two games have the models in both orders
-    BattleLayout(("model_1", "model_2"), ("win_1", "win_2"), "mean"),
+    BattleLayout(("model_a", "model_b"), ("winner",)),
+    BattleLayout(("model_a", "model_b"), ("win_1", "win_2")),  # evalscope, whose two games have both orders
     BattleLayout(("model_1", "model_2"), ("g1_winner", "g2_winner"), "agreement"),  # MT-bench
     ALPACA,
-    *(
-        BattleLayout(pair, (verdict,))
-        for pair in (("system_a", "system_b"), ("system_1", "system_2"), ("model_1", "model_2"), ARENA)
-        for verdict in ("winner", "verdict", "vote")
-    ),
-    *(
-        BattleLayout(pair, ("preference",), "preference")
-        for pair in (("system_a", "system_b"), ("model_1", "model_2"), ARENA)
-    ),
+    BattleLayout(("system_a", "system_b"), ("winner",)),
 )
 """Layouts of judgements, of which a file has the first that fits."""
 
@@ -78,20 +67,12 @@ ITEMS = ("question_id", "prompt_id", "item_id", "conversation_id", "battle_id", 
          "instruction", "prompt", "question")  # fmt: skip
 """Fields that identify a question; the first one present is used."""
 
-NOUNS = ("model", "system", "response", "assistant", "generator", "output")
 FIRST, SECOND = (
-    frozenset({*words, number, *(f"{noun}_{mark}" for noun in NOUNS for mark in (letter, number))})
-    for letter, number, words in (
-        ("a", "1", {"a", "[[a]]", "left", "leftvote", "first", "win"}),
-        ("b", "2", {"b", "[[b]]", "right", "rightvote", "second", "loss", "lose"}),
-    )
+    frozenset({letter, f"[[{letter}]]", f"model_{letter}", f"system_{letter}", f"model_{number}"})
+    for letter, number in ("a1", "b2")
 )
-TIES = frozenset({"draw", "both", "equal", "same", "neither", "c", "[[c]]", "bothbad", "both_bad", "both bad",
-                  "bothbad_vote", "both_good", "both good", "inconsistent"})  # fmt: skip
+TIES = frozenset({"c", "[[c]]", "both", "bothbad", "both_bad", "both bad", "bothbad_vote"})
 """Verdicts in lower case. Those that begin with "tie" are ties as well."""
-
-INCONSISTENT = "inconsistent"
-"""Verdict where each model wins in one of the two orders. It counts as a tie."""
 
 NO_VERDICT = frozenset({"", "error", "na", "n/a", "null", "nan", "$error$", "invalid", "-1"})
 Groups = dict[tuple[str, ...], tuple[str, ...]]
@@ -146,8 +127,7 @@ class Judgements:
     options: Options
     rows: list[BattleVote] = field(default_factory=list)
     undecided: int = 0
-    inconsistent: int = 0
-    kinds: set[BattleLayout] = field(default_factory=set)
+    layouts: set[BattleLayout] = field(default_factory=set)
     homes: dict[str, Path] = field(default_factory=dict)
 
     def add(self, where: str, record: Record, source: Source) -> None:
@@ -155,7 +135,7 @@ class Judgements:
         layout = find_layout(record)
         if layout is None:
             raise _build_layout_error(where, record)
-        self.kinds.add(layout)
+        self.layouts.add(layout)
         a, b = (str(record[key] or "").strip() for key in layout.models)
         if source.name is not None:
             if layout != ALPACA:
@@ -172,11 +152,8 @@ class Judgements:
         if score is None:
             self.undecided += 1
             return
-        self.inconsistent += str(record[layout.verdicts[0]]).strip().lower() == INCONSISTENT
-        row = [find_field(record, column) for column in self.options.groups]
-        if None in row:
-            raise InputError(f"{where}: no field {self.options.groups[row.index(None)]!r}; fields: {', '.join(record)}")
-        self.rows.append(BattleVote(a, b, score, self._get_question(where, record), tuple(map(str, row))))
+        group = tuple(_get_field(where, record, name) for name in self.options.groups)
+        self.rows.append(BattleVote(a, b, score, self._get_question(where, record), group))
 
     def build_counts(self) -> Counts:
         """Return counts of both models' scores in each pair or, if there is a common opponent, of scores against it."""
@@ -184,11 +161,6 @@ class Judgements:
             raise InputError(f"none of {self.undecided:,} judgements has a winner or a tie")
         notes = [f"{self.undecided:,} judgements without a verdict are left out"] if self.undecided else []
         against = self._find_opponent()
-        if self.inconsistent:
-            notes.append(
-                f"{self.inconsistent:,} verdicts are {INCONSISTENT!r} (they differ between the two orders of the "
-                "models) and count as ties"
-            )
         cells, groups = self._group_scores(against)
         sides = 2 if against is None else 1  # both models of a judgement have its score
         n_values, n_repeated = (n // sides for n in count_repeated(cells))
@@ -213,7 +185,7 @@ class Judgements:
         opponent = self.options.own.get("against")
         if opponent is None:
             firsts, seconds = {row.a for row in self.rows}, {row.b for row in self.rows}
-            has_baseline = self.kinds == {ALPACA} and len(firsts) == 1 and len(seconds) > 1
+            has_baseline = self.layouts == {ALPACA} and len(firsts) == 1 and len(seconds) > 1
             return next(iter(firsts)) if has_baseline else None
         models = {name for row in self.rows for name in (row.a, row.b)}
         if opponent not in models:
@@ -243,46 +215,38 @@ class Judgements:
         return cells, groups
 
     def _get_question(self, where: str, record: Record) -> tuple[str, ...]:
-        id_column = self.options.id_column
-        if id_column is not None and id_column not in record:
-            raise InputError(f"{where}: no field {id_column!r}; fields: {', '.join(record)}")
-        name = id_column or next((name for name in ITEMS if name in record), None)
+        name = self.options.id_column or next((name for name in ITEMS if name in record), None)
         if name is None:
             return (f"judgement {len(self.rows) + self.undecided + 1}",)
-        question = find_field(record, name)
+        question, turn = _get_field(where, record, name), find_field(record, "turn")
         if not question:
             raise InputError(f"{where}: field {name!r} is empty, expected the question's id")
-        turn = find_field(record, "turn")
-        return (question,) if not turn else (question, f"turn {turn}")
+        return (question, f"turn {turn}") if turn else (question,)
+
+
+def _get_field(where: str, record: Record, name: str) -> str:
+    value = find_field(record, name)
+    if value is None:
+        raise InputError(f"{where}: no field {name!r}; fields: {', '.join(record)}")
+    return value
 
 
 def _build_layout_error(where: str, record: Record) -> InputError:
     """Return the error for a record without all fields of a layout, which names what it lacks most likely."""
-    layout = max(LAYOUTS[:6], key=lambda layout: len(record.keys() & {*layout.fields}))
+    layout = max(LAYOUTS, key=lambda layout: len(record.keys() & {*layout.fields}))
     missing = [name for name in layout.fields if name not in record]
-    first, second = layout.models
-    verdict = (
-        f"{first}, {second} or tie" if layout != ALPACA else f"a number from 1 ({first} wins) to 2 ({second} wins)"
-    )
-    roles = {name: f"{name} with the name of a model" for name in layout.models}
-    columns = " and ".join(roles.get(name, f"{name} with {verdict}") for name in missing)
-    known = "; ".join(", ".join(layout.fields) for layout in LAYOUTS[:6])
+    verdict = f"{layout.models[0]}, {layout.models[1]} or tie"
+    contents = {**dict.fromkeys(layout.models, "the name of a model"), "preference": "a number from 1 to 2"}
+    columns = " and ".join(f"{name} with {contents.get(name, verdict)}" for name in missing)
     return InputError(
         f"{where}: expected two models and a winner, has no {' and no '.join(missing)}; fields: {', '.join(record)}",
-        remedy=f"write a column {columns} (layouts: {known})",
+        remedy=f"write a column {columns}",
     )
 
 
 def _compute_score(where: str, record: Record, layout: BattleLayout, a: str, b: str) -> float | None:
     """Return the first model's score from a record's verdicts, or None if the record has no verdict."""
-    values = [record[name] for name in layout.verdicts]
-    if layout.kind == "flags":
-        flagged = [name.removeprefix("winner_") for name in layout.verdicts if parse_number(record[name])]
-        if len(flagged) != 1:
-            names = ", ".join(flagged) or "none"
-            raise InputError(f"{where}: {names} of the fields winner_... are 1, expected exactly one")
-        values = [*flagged]
-    scores = [_score_verdict(where, value, a, b, numbers=layout.kind) for value in values]
+    scores = [_score_verdict(where, record[name], a, b, layout) for name in layout.verdicts]
     decided = [score for score in scores if score is not None]
     if len(decided) < len(scores):
         return None
@@ -291,24 +255,25 @@ def _compute_score(where: str, record: Record, layout: BattleLayout, a: str, b: 
     return sum(decided) / len(decided)
 
 
-def _score_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) -> float | None:
+def _score_verdict(where: str, verdict: Any, a: str, b: str, layout: BattleLayout) -> float | None:
     text = "" if verdict is None else str(verdict).strip()
+    low = text.lower()
     if text in {a, b}:
         return float(text == a)
-    low = text.lower()
     if low in NO_VERDICT:
         return None
-    if low in FIRST | SECOND:
-        return float(low in FIRST)
     if low in TIES or low.startswith("tie"):
         return 0.5
+    if low in FIRST | SECOND:
+        return float(low in FIRST)
     value = parse_number(verdict)
-    if value is not None and (value in {1.0, 2.0} or (numbers == "preference" and (value == 0 or 1 <= value <= 2))):
+    is_preference = layout.kind == "preference"
+    if value is not None and (value in {1.0, 2.0} or (is_preference and (value == 0 or 1 <= value <= 2))):
         return 0.5 if value == 0 else float(2 - Decimal(repr(value)))
+    expected = "a preference from 1 to 2" if is_preference else "model_a, model_b, tie or a model's name"
     raise InputError(
-        f"{where}: found the verdict {text[:MAX_ID_LENGTH]!r}, expected model_a, model_b, tie, a model's name"
-        + (", or a preference from 1 to 2" if numbers == "preference" else "")
-        + "; leave the cell empty if there is no verdict, and the row is left out"
+        f"{where}: found the verdict {text[:MAX_ID_LENGTH]!r}, expected {expected}",
+        remedy="leave the cell empty if there is no verdict, and the row is left out",
     )
 
 

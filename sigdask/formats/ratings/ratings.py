@@ -1,11 +1,10 @@
 """Ratings by people: rows of system, segment and score, or of MQM errors, by one or more raters.
 
-The files of WMT are read as published: MQM averages, MQM errors, direct assessment, SQM and ESA, and mt-metrics-eval's
-rows of system and score. They are recognised by the names of their columns (`RATING_COLUMNS`), the files without a
-header by their name or by the form of their lines. Rows may be split by tabs, blanks or both, or be delimited text,
-JSON or Parquet. Scores keep their sign: for MQM averages, 0 is best.
+The files of WMT are read as published: MQM averages, MQM errors, direct assessment, SQM and ESA. They are recognised by
+the names of their columns (`RATING_COLUMNS`). Rows may be split by tabs, blanks or both, or be delimited text, JSON or
+Parquet. Scores keep their sign: for MQM averages, 0 is best.
 
-- Several ratings of one segment are averaged if a column names the raters (`ratings:raters=error` refuses them).
+- Several ratings of one segment are averaged if a column names the raters.
 - MQM errors become the negated sum of their weights for each rater: major 5, minor 1, 0.1 for minor punctuation, and 25
   for major non-translation (Freitag et al. 2021). `ratings:major=10,critical=25` sets weights.
 - A grade of -1 by a model as judge (MT-bench) is missing. Quality controls and whole documents of Appraise are left
@@ -19,24 +18,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
-from sigdask.errors import InputError, RefusedFileError
+from sigdask.errors import InputError
 from sigdask.formats.reading import files, replicates
-from sigdask.formats.reading.json_records import is_json, read_keys
-from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
+from sigdask.formats.reading.json_records import read_keys
+from sigdask.formats.reading.options import Options, Source, list_row_systems
 from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value
 from sigdask.formats.reading.tables import FileTable, read_table
-from sigdask.formats.roles import describe_columns, name_role
+from sigdask.formats.roles import build_roles_error, name_role
 from sigdask.interface import spell
 from sigdask.metrics import is_lower_better
 from sigdask.text import format_count
@@ -62,183 +59,106 @@ RATING_COLUMNS = {
 }  # fmt: skip
 """Names of columns by their role, compared without case. The first one present is used, except for scores."""
 
-RATING_NAMES = ("z.scr", "mqm_avg_score", "mqm_score", "esa_score", "da_score", "sqm_score", "globalsegid")
+RATING_NAMES = frozenset({"z.scr", "mqm_avg_score", "mqm_score", "esa_score", "da_score", "sqm_score", "globalsegid"})
 """Names that only files of ratings have. Without one of them, a column of raters tells that rows are ratings."""
 
 ID_SCOPES = ("lp", "src", "tgt", "testset", "turn")
 """Columns within which segments are numbered."""
 
-APPRAISE_COLUMNS = ("user", "system", "item", "type", "src", "tgt", "score", "doc", "isdoc")
-"""First columns of Appraise's export of a campaign, which has no header. Its last columns are the start and end times.
-"""
-
-APPRAISE_LINE = re.compile(
-    r"[^,]*,[^,]*,[^,]*,(TGT|BAD|REF|CHK|TUT),[A-Za-z]{2,3}[\w-]*,[A-Za-z]{2,3}[\w-]*,-?[\d.]+(,.*)?"
-)
-SCORES_FILE = ".seg.score"
-"""Ending of mt-metrics-eval's files of system and score, in the order of segments, without a header."""
-
-WEIGHTS = {"major": "5", "minor": "1", "neutral": "0", "punctuation": "0.1", "nontranslation": "25", "critical": ""}
-"""Weights of MQM errors by scheme. "" has no default."""
+WEIGHTS = {"major": "5", "minor": "1", "neutral": "0"}
+SPECIAL_WEIGHTS = {("minor", "fluency/punctuation"): Decimal("0.1"), ("major", "non-translation"): Decimal(25)}
+"""Weights of MQM errors by severity, and by severity and the start of the category."""
 
 HARMLESS = frozenset({"no-error", "no error", "no_error", "noerror", "hotw-test", ""})
 """Severities that mean no error."""
+
+RATED = {"type": {"TGT", "SYSTEM", "REPEAT"}, "whole": {"", "False", "false", "0"}}
+"""Values of rows that are ratings of outputs, by role. Others are quality controls, and ratings of whole documents."""
 
 
 def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read ratings (scores or MQM errors) by people, and return counts of the mean rating of each item."""
     weights = _read_weights(options)
-    tables = [_read_table(source, options, len(sources)) for source in sources]
+    tables = _read_tables(sources, options)
     is_direct = options.missing is None and all(table.is_direct_assessment for table in tables)
     if is_direct:
         options = replace(options, missing="pairwise", few_in_common=True)
-    ratings = Ratings(options, _find_id_parts(tables))
+    document = [tables[0].names["doc"]] if "doc" in tables[0].names else []
+    ratings = Ratings(options, _find_id_parts(tables), tuple(dict.fromkeys((*document, *options.groups))))
     scores = {table.names.get("score", "") for table in tables}
     if len(scores) == 1 and is_lower_better(name := next(iter(scores))):
         ratings.column = name
-    homes: dict[tuple[str, ...], Path] = {}
     for table in tables:
-        scope_columns = (table.get_cells(part) for part in ratings.parts if part in ID_SCOPES)
-        if options.own.get("raters") != "mean":
-            for owner in dict.fromkeys(zip(table.get_cells("system", table.system), *scope_columns, strict=True)):
-                if homes.setdefault(owner, table.path) != table.path:  # ratings of both files would be averaged
-                    remedy = f"or average them as ratings of one system: {spell('format', 'ratings:raters=mean')}"
-                    raise InputError(f"{build_repeated_system_error(table.path, owner[0], homes[owner])}; {remedy}")
         if "score" in table.names:
             ratings.add_scores(table)
         else:  # rows are MQM errors
             ratings.add_errors(table, weights)
     notes = [note for table in tables for note in table.notes]
-    return ratings.build_counts([*notes, *ratings.describe_own_means(is_direct)])
+    return ratings.build_counts([*notes, *(ratings.describe_means() if is_direct else [])])
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the columns of the first file are those of ratings."""
-    path = sources[0].path
     try:
-        header = read_header(path)
+        header = read_header(sources[0].path)
     except InputError:
         return False
     roles = {role for role in RATING_COLUMNS if _list_columns(header, role)}
-    names = {name.lower() for name in header}
-    if {"system", "score"} <= roles and "z.scr" in names and "item" not in roles:
-        problem = "holds averages of systems, but a test needs the score of each segment"
-        raise RefusedFileError(problem, file=path, remedy="give *-seg-scores-*, which WMT publishes beside it")
-    if _is_scores_file(path):
-        return True
     if not {"system", "item"} <= roles or any("metric" in name_role(name) for name in header):
         return False  # format long keeps the scores of several metrics apart
-    is_rated = "rater" in roles or not names.isdisjoint(RATING_NAMES) or _is_split_by_blanks(path)
+    is_rated = "rater" in roles or not RATING_NAMES.isdisjoint(name.lower() for name in header)
     return {"category", "severity"} <= roles or ("score" in roles and is_rated)
 
 
-def _list_columns(header: Sequence[str], role: str) -> list[str]:
+def _list_columns(header: Iterable[str], role: str) -> list[str]:
     """Return the columns of a role, in the order of its names."""
-    lowered = {re.sub(r"[ -]", "_", name.lower()): name for name in reversed(header)}
+    lowered = {re.sub(r"[ -]", "_", name.lower()): name for name in header}
     return [lowered[name] for name in RATING_COLUMNS[role] if name in lowered]
 
 
 def read_header(path: Path) -> list[str]:
-    """Return the names of a file's columns; of files without a header, those of their layout."""
-    if files.is_parquet(path) or is_json(path):
+    """Return the names of a file's columns."""
+    head = files.read_head(path)
+    if head.is_arrow or head.is_json:
         return [name for name in read_keys(path) if "." not in name]
-    line = _read_first_line(path)
-    if _is_scores_file(path):
-        return ["system", "seg_id", "score"]
-    if APPRAISE_LINE.fullmatch(line):
-        n = line.count(",", 0, line.find('"') if '"' in line else None) + 1
-        return [*APPRAISE_COLUMNS[:n]]
-    return _split_header(line) if _is_loose(path) else files.parse_header(line)
+    line = next(iter(head.lines), "")
+    return _split_header(line) if _is_loose(line) else files.parse_header(line)
 
 
-def _is_scores_file(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith(SCORES_FILE)
-
-
-def _read_first_line(path: Path) -> str:
-    return next(iter(files.read_head_lines(path)), "")
-
-
-def _is_loose(path: Path) -> bool:
-    """Return whether rows are split by tabs or blanks, with quotes as part of the text."""
-    return files.find_delimiter(_read_first_line(path)) in {"\t", None}
-
-
-def _is_split_by_blanks(path: Path) -> bool:
-    return not files.is_parquet(path) and not is_json(path) and _is_loose(path) and "\t" not in _read_first_line(path)
-
-
-def _read_columns(path: Path, options: Options) -> FileTable:
-    """Read a file as a table, whatever separates its columns."""
-    if files.is_parquet(path) or is_json(path):
-        return read_table(path, options.ignore, options.decimal)
-    if _is_scores_file(path):
-        return _build_table(path, [(0, ("system", "seg_id", "score")), *_iter_bare_rows(path)])
-    if APPRAISE_LINE.fullmatch(_read_first_line(path)):
-        rows = list(files.read_delimited_rows(path))
-        n = len(rows[0][1])
-        times = ("start", "end") if n > len(APPRAISE_COLUMNS) + 1 else ()
-        further = (f"column {k}" for k in range(len(APPRAISE_COLUMNS) + 1, n - len(times) + 1))
-        return _build_table(path, [(0, (*APPRAISE_COLUMNS[:n], *further, *times)), *rows])
-    if _is_loose(path):
-        return _build_table(path, list(_iter_loose_rows(path)))
-    return read_table(path, options.ignore, options.decimal)
-
-
-def _build_table(path: Path, rows: Sequence[files.Row]) -> FileTable:
-    (_, header), *body = rows
-    files.check_header(path, list(header))
-    if not body:
-        raise InputError("has a header and no rows, expected one row per rating", file=path)
-    columns = zip(*([cell.strip() for cell in cells] for _, cells in body), strict=True)
-    return FileTable(path, dict(zip(header, map(list, columns), strict=True)), [line for line, _ in body])
-
-
-def _iter_bare_rows(path: Path) -> Iterator[files.Row]:
-    counts: Counter[str] = Counter()
-    with files.open_text(path) as text:
-        for line, cells in ((number, row.split()) for number, row in enumerate(text, start=1) if row.strip()):
-            if len(cells) != 2:
-                raise InputError(file=path, line=line, found=f"{len(cells)} cells", expected="a system and its score")
-            counts[cells[0]] += 1
-            yield line, (cells[0], str(counts[cells[0]]), cells[1])
-    if len(set(counts.values())) > 1:
-        (most, n), (fewest, m) = counts.most_common()[0], counts.most_common()[-1]
-        raise InputError(
-            f"system {most!r} has {n:,} rows and {fewest!r} {m:,}; rows without ids are matched by their order, so "
-            "write one row per segment for every system (None where there is no score)",
-            file=path,
-        )
+def _is_loose(line: str) -> bool:
+    """Return whether the header shows that rows are split by tabs or blanks, with quotes as part of the text."""
+    return files.find_delimiter(line) in {"\t", None}
 
 
 def _split_header(line: str) -> list[str]:
-    header = [name.strip() for name in (line.split("\t") if line.count("\t") > 1 else line.split())]
+    header = [name.strip() for name in (line.split("\t") if "\t" in line else line.split())]
     while header and header[-1].startswith("#"):  # a remark, as Marot writes it
         header.pop()
     return header
 
 
-def _iter_loose_rows(path: Path) -> Iterator[files.Row]:
-    """Yield the rows of a file split by tabs, blanks or both; the header comes first."""
+def _read_columns(path: Path, options: Options) -> FileTable:
+    """Read a file as a table. Rows whose header is split by blanks are split by tabs or blanks."""
+    head = files.read_head(path)
+    line = next(iter(head.lines), "")
+    if head.is_arrow or head.is_json or not _is_loose(line):
+        return read_table(path, options.ignore, options.decimal)
+    header = _split_header(line)
+    files.check_filled(path, header)
+    files.check_header(path, header)
     with files.open_text(path) as text:
-        header = _split_header("".join(islice(text, 1)).rstrip("\r\n"))
-        files.check_filled(path, header)
-        yield 1, header
-        lines = ((number, raw.rstrip("\r\n")) for number, raw in enumerate(text, start=2))
-        rows = ((number, _split_loose(line, len(header)) if line.strip() else []) for number, line in lines)
-        yield from files.check_widths(path, rows, len(header))
+        next(text)
+        rows = [*files.check_widths(path, _iter_loose_rows(text, len(header), by_tabs="\t" in line), len(header))]
+    if not rows:
+        raise InputError("has a header and no rows, expected one row per rating", file=path)
+    columns = zip(*([cell.strip() for cell in cells] for _, cells in rows), strict=True)
+    return FileTable(path, dict(zip(header, map(list, columns), strict=True)), [line for line, _ in rows])
 
 
-def _split_loose(line: str, width: int) -> list[str]:
-    """Return the cells of a line by tabs, by blanks or by both, preferably as many as there are in the header."""
-    cells = line.split("\t")
-    if len(cells) == width:
-        return [c[1:-1] if len(c) > 1 and c[0] == c[-1] == '"' else c for c in cells]
-    words = line.split()
-    if len(words) == width or len(cells) == 1:
-        return words
-    mixed = [cells[0], *" ".join(cells[1:]).split()]
-    return mixed if len(mixed) == width else cells
+def _iter_loose_rows(lines: Iterable[str], width: int, *, by_tabs: bool) -> Iterator[files.Row]:
+    for number, line in enumerate(lines, start=2):
+        cells = line.rstrip("\r\n").split("\t") if line.strip() else []
+        yield number, cells if by_tabs or len(cells) == width else line.split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,25 +168,22 @@ class RatingTable:
     path: Path
     table: FileTable
     names: Mapping[str, str]
-    system: str = ""
+    systems: Sequence[str] = ()
     notes: Sequence[str] = ()
     is_direct_assessment: bool = False
 
-    def get_cells(self, role: str, default: str = "") -> Sequence[str]:
-        """Return a column by its role, or the default in every row if there is no such column."""
-        if role not in self.names:
-            return [default] * self.table.n_rows
-        return self.table.columns[self.names[role]]
+    def get_cells(self, role: str) -> Sequence[str]:
+        """Return a column by its role, or empty cells if there is no such column."""
+        return self.table.columns[self.names[role]] if role in self.names else [""] * self.table.n_rows
 
     def iter_rows(self, parts: Sequence[str]) -> Iterator[tuple[int, str, str]]:
         """Yield the line number, system and item id of each row; an id is joined from the cells of `parts`."""
         columns = [self.get_cells(part) for part in parts]
-        systems = self.get_cells("system", self.system)
-        for line, system, *id_cells in zip(self.table.lines, systems, *columns, strict=True):
-            if not system or not id_cells[-1]:
-                column = self.names.get("item", "item") if system else self.names.get("system", "system")
+        for line, system, *cells in zip(self.table.lines, self.systems, *columns, strict=True):
+            if not system or not cells[-1]:
+                column = self.names["item"] if system else self.names["system"]
                 raise InputError(f"column {column!r} is empty, expected a name", file=self.path, line=line)
-            yield line, system, ":".join(id_cells)
+            yield line, system, ":".join(cells)
 
 
 @dataclass(slots=True)
@@ -275,67 +192,63 @@ class Ratings:
 
     options: Options
     parts: Sequence[str]
+    groups: tuple[str, ...]
     cells: Cells = field(default_factory=dict)
     items: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    groups: tuple[str, ...] | None = None
     lines: dict[tuple[str, str, str], tuple[Path, int]] = field(default_factory=dict)
     column: str = ""
 
     def add_scores(self, table: RatingTable) -> None:
         """Add rows of scores; a row without a score still adds its item."""
         values = table.table.get_numbers(table.names["score"]).tolist()
-        choice = self.options.own.get("raters")
-        raters = table.get_cells("rater") if choice is None else [""] * len(values)
-        rows = zip(table.iter_rows(self.parts), self._read_groups(table), values, raters, strict=True)
-        for (line, system, item), group, value, rater in rows:
-            self._add_item(table.path, line, item, group)
+        raters = table.get_cells("rater")
+        for (line, system, item), value, rater in zip(self._iter_rows(table), values, raters, strict=True):
             self.cells.setdefault(system, {})
             if math.isnan(value):
                 continue
-            if choice != "mean" and not table.is_direct_assessment:  # which repeats outputs to the same people
+            if "raters" not in self.options.own and not table.is_direct_assessment:  # which repeats outputs on purpose
                 self._check_once(table.path, line, system, item, rater)
             add_value(self.cells, system, item, value + 0.0)  # -0.0 is 0
 
     def add_errors(self, table: RatingTable, weights: Mapping[str, Decimal]) -> None:
         """Add rows of MQM errors; a rater's score of an item is minus the sum of the weights of its errors."""
         penalties: dict[tuple[str, str, str], Decimal] = {}
-        known: dict[tuple[str, str], Decimal] = {}
         columns = [table.get_cells(role) for role in ("rater", "category", "severity")]
-        rows = zip(table.iter_rows(self.parts), self._read_groups(table), *columns, strict=True)
-        for (line, system, item), group, rater, category, severity in rows:
-            self._add_item(table.path, line, item, group)
-            if (category, severity) not in known:
-                known[category, severity] = _compute_weight(category, severity, weights, f"{table.path}, line {line}")
+        for (line, system, item), rater, category, severity in zip(self._iter_rows(table), *columns, strict=True):
+            weight = _find_weight(category.lower(), severity.lower(), weights)
+            if weight is None:
+                problem = f"severity {severity!r} has no weight"
+                remedy = f"expected one of {', '.join(weights)}"
+                if severity.lower() == "critical":
+                    remedy = f"give its weight, as in {spell('format', 'ratings:critical=10')}"
+                raise InputError(problem, file=table.path, line=line, remedy=remedy)
             key = (system, item, rater)
-            if key not in penalties and self.options.own.get("raters") == "error":
-                self._check_once(table.path, line, system, item)
-            penalties[key] = penalties.get(key, Decimal(0)) + known[category, severity]
+            penalties[key] = penalties.get(key, Decimal(0)) + weight
         for (system, item, _), penalty in penalties.items():
             add_value(self.cells, system, item, float(-penalty) + 0.0)
 
-    def build_counts(self, notes: Iterable[str] = ()) -> Counts:
+    def build_counts(self, notes: Iterable[str]) -> Counts:
         """Return the counts of all items that at least one system has a rating for."""
         rated: set[Key] = set().union(*self.cells.values())
         items: dict[Key, str] = {item: item for item in self.items if item in rated}
         if not items:
             raise InputError(f"none of {format_count(len(self.items), 'item')} has a rating")
-        n_unrated = len(self.items) - len(items)
         notes = [*notes]
-        if n_unrated:
+        if n_unrated := len(self.items) - len(items):
             notes.append(f"{n_unrated:,} of {len(self.items):,} items are unrated in all systems and left out")
         n_ratings, n_repeated = replicates.count_repeated(self.cells)
         if n_ratings:
             note = f"{n_ratings:,} ratings of {format_count(n_repeated, 'output')} rated more than once are averaged"
             notes.append(ScopeNote(note))
-        groups = {name: [self.items[item][k] for item in items.values()] for k, name in enumerate(self.groups or ())}
+        groups = {name: [self.items[item][k] for item in items.values()] for k, name in enumerate(self.groups)}
         scores, systems = {self.column: ScoreColumn(self.cells)}, [*self.cells]
         return replicates.build_averaged_counts(
             scores, systems, items, groups=groups, options=self.options, warnings=notes
         )
 
-    def describe_own_means(self, is_direct: bool) -> list[str]:
+    def describe_means(self) -> list[str]:
         """Return a note with each system's mean over all of its own segments, where systems have different ones."""
-        if not is_direct or len({frozenset(values) for values in self.cells.values()}) == 1:
+        if len({frozenset(values) for values in self.cells.values()}) == 1:
             return []
         means = {
             system: float(np.mean([np.mean(ratings) for ratings in values.values()]))
@@ -343,38 +256,24 @@ class Ratings:
             if values
         }
         listed = ", ".join(f"{system} {means[system]:.4f}" for system in sorted(means, key=means.__getitem__)[::-1])
-        scope = (
-            "systems have different segments: each pair is compared on the segments of both "
-            f"({spell('missing', 'pairwise')})"
-        )
-        return [f"{scope}. Means over all segments of each system: {listed}"]
+        scope = f"each pair is compared on the segments of both ({spell('missing', 'pairwise')})"
+        return [f"systems have different segments: {scope}. Means over all segments of each system: {listed}"]
 
-    def _read_groups(self, table: RatingTable) -> Iterable[tuple[str, ...]]:
-        """Return the cells of each row's grouping columns: the document, if there is one, and the requested columns."""
-        document_column = [table.names["doc"]] if "doc" in table.names else []
-        names = tuple(dict.fromkeys((*document_column, *self.options.groups)))
-        if self.groups is None:
-            self.groups = names
-        if names != self.groups:
-            raise InputError(
-                f"its column of documents is called {names}, but {self.groups} in other files",
-                file=table.path,
-                remedy="use one name",
-            )
-        if not names:
-            return [()] * table.table.n_rows
-        return zip(*(table.table.get_column(name) for name in names), strict=True)
+    def _iter_rows(self, table: RatingTable) -> Iterator[tuple[int, str, str]]:
+        """Yield the line, system and item of each row, whose groups are those of all rows of the item."""
+        columns = [[*table.table.get_column(name)] for name in self.groups]
+        for row, (line, system, item) in enumerate(table.iter_rows(self.parts)):
+            group = tuple(column[row] for column in columns)
+            if self.items.setdefault(item, group) != group:
+                raise InputError(
+                    f"item {item!r} is in {group}, but in {self.items[item]} elsewhere",
+                    file=table.path,
+                    line=line,
+                    remedy="give the item the same group everywhere",
+                )
+            yield line, system, item
 
-    def _add_item(self, path: Path, line: int, item: str, group: tuple[str, ...]) -> None:
-        if self.items.setdefault(item, group) != group:
-            raise InputError(
-                f"item {item!r} is in {group}, but in {self.items[item]} elsewhere",
-                file=path,
-                line=line,
-                remedy="give the item the same group everywhere",
-            )
-
-    def _check_once(self, path: Path, line: int, system: str, item: str, rater: str = "") -> None:
+    def _check_once(self, path: Path, line: int, system: str, item: str, rater: str) -> None:
         first_place = self.lines.setdefault((system, item, rater), (path, line))
         if first_place != (path, line):
             raise InputError(
@@ -388,117 +287,89 @@ class Ratings:
 
 def _read_weights(options: Options) -> dict[str, Decimal]:
     weights = {}
-    for name, default in WEIGHTS.items():
-        text = options.own.get(name, default)
+    for name, text in {**WEIGHTS, **{key: options.own[key] for key in options.own if key in OWN_WEIGHTS}}.items():
         try:
-            weights[name] = Decimal(text) if text else Decimal(-1)
+            weights[name] = Decimal(text)
         except InvalidOperation:
-            raise InputError(f"format ratings: {name} = {text!r} is not a number") from None
-        if name in options.own and not (weights[name].is_finite() and weights[name] >= 0):
+            weights[name] = Decimal(-1)
+        if not (weights[name].is_finite() and weights[name] >= 0):
             raise InputError(f"format ratings: {name} = {text!r} is not a number of 0 or more")
     return weights
 
 
-def _compute_weight(category: str, severity: str, weights: Mapping[str, Decimal], where: str) -> Decimal:
-    kind, low = category.lower(), severity.lower()
-    if low in HARMLESS or kind in HARMLESS - {""}:
+OWN_WEIGHTS = ("major", "minor", "critical")
+"""Severities whose weights are options."""
+
+
+def _find_weight(category: str, severity: str, weights: Mapping[str, Decimal]) -> Decimal | None:
+    """Return the weight of an error, or None for an unknown severity."""
+    if severity in HARMLESS or category in HARMLESS - {""}:
         return Decimal(0)
-    name = low
-    if low == "minor" and kind.startswith("fluency/punctuation"):
-        name = "punctuation"
-    if low == "major" and kind.startswith("non-translation"):
-        name = "nontranslation"
-    if weights.get(name, Decimal(-1)) < 0:
-        names = ", ".join(key for key, weight in weights.items() if weight >= 0)
-        hint = (
-            f"give its weight, as in {spell('format', f'ratings:{low}=10')}"
-            if low in weights
-            else f"expected one of {names}"
-        )
-        raise InputError(f"{where}: severity {severity!r} has no weight; {hint}")
-    return weights[name]
+    for (own, start), weight in SPECIAL_WEIGHTS.items():
+        if severity == own and category.startswith(start):
+            return weight
+    return weights.get(severity)
 
 
-CONTROLS = {"TGT": ("TGT",), "SYSTEM": ("SYSTEM", "REPEAT")}
-"""Types of rows that are ratings of outputs, in files that have the first of them: Appraise's and WMT's."""
+def _read_tables(sources: Sequence[Source], options: Options) -> list[RatingTable]:
+    """Read rating files, with the roles of their columns, and without rows that are no ratings of outputs."""
+    tables = []
+    path_by_system: dict[str, Path] = {}
+    for source in sources:
+        table = _read_columns(source.path, options)
+        roles = _find_roles(table, options, has_system=len(sources) > 1)
+        is_direct = "z.scr" in map(str.lower, table.columns) or "SYSTEM" in table.columns.get(roles.get("type", ""), ())
+        notes = []
+        if options.score_column is None and roles.get("score", "").lower() == "z.scr":
+            choice = spell("columns", "score=RAW.SCR")
+            notes.append(ScopeNote(f"{table.path}: {roles['score']!r} is compared ({choice} compares raw scores)"))
+        table, left_out = _select_ratings(table, roles)
+        names = table.columns[roles["system"]] if "system" in roles else [source.system] * table.n_rows
+        known = {} if "raters" in options.own else path_by_system  # else ratings of both files would be averaged
+        systems = list_row_systems(source, names, known, is_only_file=len(sources) == 1)
+        tables.append(RatingTable(source.path, table, roles, systems, [*notes, *left_out, *table.notes], is_direct))
+    return tables
 
 
-def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable:
-    """Read a rating file, with the roles of its columns, and without rows that are no ratings of outputs."""
-    path = source.path
-    table = _read_columns(path, options)
-    roles = _find_roles(table, options)
-    system = source.system if "system" not in roles and n_sources > 1 else ""
-    if "score" not in roles and not {"severity", "category"} <= roles.keys():
-        raise _build_missing_error(table, "score")
-    for role in ("system", "item"):
-        if role not in roles and not (role == "system" and system):
-            raise _build_missing_error(table, role)
-    notes = []
-    is_direct = "z.scr" in map(str.lower, table.columns) or "SYSTEM" in table.columns.get(roles.get("type", ""), ())
-    if options.score_column is None and roles.get("score", "").lower() == "z.scr":
-        choice = spell("columns", "score=RAW.SCR")
-        notes.append(ScopeNote(f"{path}: {roles['score']!r} is compared ({choice} compares raw scores)"))
-    table, controls = _select_ratings(table, roles)
-    if source.name is not None and "system" in roles and len(set(table.columns[roles["system"]])) == 1:
-        del roles["system"]
-        system = source.name
-    return RatingTable(path, table, roles, system, [*notes, *controls, *table.notes], is_direct)
-
-
-def _find_roles(table: FileTable, options: Options) -> dict[str, str]:
-    """Return the column of each role (system, item, score, ...)."""
-    header = list(table.columns)
-    roles = {role: columns[0] for role in RATING_COLUMNS if (columns := _list_columns(header, role))}
-    if {*APPRAISE_COLUMNS[3:7]} <= {name.lower() for name in header}:
-        roles |= {"src": "src", "tgt": "tgt"}  # languages there, and texts elsewhere
-    requested = {"system": options.system_column, "item": options.id_column, "score": options.score_column}
-    for role, column in requested.items():
-        if column is not None:
+def _find_roles(table: FileTable, options: Options, *, has_system: bool) -> dict[str, str]:
+    """Return the column of each role; raise if the system, item or score is missing, or if several are the score."""
+    found = {role: columns for role in RATING_COLUMNS if (columns := _list_columns(table.columns, role))}
+    if "type" in found:  # in Appraise's files src and tgt are languages; elsewhere they are texts
+        found |= {name: [name] for name in ("src", "tgt") if name in table.columns}
+    for role in ("system", "item", "score"):
+        if (column := options.columns.get(role)) is not None:
             table.get_column(column)  # raises if there is none
-            roles[role] = column
-    scores = _list_columns(header, "score")
-    if options.score_column is None and len(scores) > 1 and scores[0].lower() != "z.scr":
-        raise InputError(
-            f"which column is the score, {' or '.join(scores)}?",
-            file=table.path,
-            remedy=f"name it: {' or '.join(spell('columns', f'score={name}') for name in scores)}",
-        )
-    return roles
-
-
-def _build_missing_error(table: FileTable, role: str) -> InputError:
-    """Return the error for a column that is missing."""
-    column = {"item": "item=COLUMN", "system": "system=COLUMN", "score": "score=COLUMN"}[role]
-    return InputError(
-        f"no {role} column; columns:\n{describe_columns(table)}\n",
-        file=table.path,
-        remedy=f"name it with {spell('columns', column)}",
-    )
+            found[role] = [column]
+    scores = found.get("score", [])
+    if len(scores) > 1 and scores[0].lower() != "z.scr":
+        ways = [spell("columns", f"score={name}") for name in scores]
+        raise build_roles_error(table, f"which column is the score, {' or '.join(scores)}?", ways)
+    optional = {"item": False, "system": has_system, "score": {"category", "severity"} <= found.keys()}
+    for role, is_optional in optional.items():
+        if role not in found and not is_optional:
+            raise build_roles_error(table, f"no {role} column", [spell("columns", f"{role}=COLUMN")])
+    return {role: columns[0] for role, columns in found.items()}
 
 
 def _select_ratings(table: FileTable, roles: Mapping[str, str]) -> tuple[FileTable, list[str]]:
     """Return the table without failed grades, quality controls and ratings of whole documents, and notes on these."""
     notes = []
     names = {name.lower() for name in table.columns}
-    if "score" in roles and "judge" in names and names & {"turn", "judgment"}:
+    if {"judge", "turn"} <= names and "score" in roles:  # of MT-bench
         cells = table.columns[roles["score"]]
         grades = ["" if cell in {"-1", "-1.0"} else cell for cell in cells]
-        if n_bad := sum(not grade and bool(cell) for grade, cell in zip(grades, cells, strict=True)):
+        if n_bad := grades.count("") - [*cells].count(""):
             table = replace(table, columns={**table.columns, roles["score"]: grades})
             notes.append(f"{table.path}: {format_count(n_bad, 'grade')} of -1 (the judge gave none) taken as missing")
-    types = table.columns.get(roles.get("type", ""), ())
-    kept = next((kinds for first, kinds in CONTROLS.items() if first in types), None)
-    if kept is not None and (others := sorted({*types} - {*kept})):
-        n = sum(kind not in kept for kind in types)
-        reason = f"({roles['type']} is {', '.join(others)}, not {' or '.join(sorted(kept))})"
-        notes.append(f"{table.path}: {format_count(n, 'row')} of quality controls {reason} left out")
-        table = table.select_rows(np.array([kind in kept for kind in types]))
-    if "whole" in roles:
-        are_whole = np.array([cell.lower() in {"true", "1"} for cell in table.columns[roles["whole"]]], np.bool_)
-        if n := int(are_whole.sum()):
-            notes.append(f"{table.path}: {format_count(n, 'rating')} of whole documents ({roles['whole']}) left out")
-            table = table.select_rows(~are_whole)
+    for role in (role for role in RATED if role in roles):
+        is_rated = np.array([cell in RATED[role] for cell in table.columns[roles[role]]], np.bool_)
+        if role == "type" and not is_rated.any():
+            continue  # a column of another kind
+        others = sorted({cell for cell, is_in in zip(table.columns[roles[role]], is_rated, strict=True) if not is_in})
+        if others:
+            reason = f"({roles[role]} is {', '.join(others)})"
+            notes.append(f"{table.path}: {format_count(int((~is_rated).sum()), 'row')} left out {reason}")
+            table = table.select_rows(is_rated)
     return table, notes
 
 
