@@ -339,7 +339,7 @@ FORMATS: dict[str, Format] = {
     ),
     "metrics": Format(
         "segment_scores.tools:read_metrics",
-        "scores of several metrics, one file per system: JSON lines, JSON of lists (BERTScore, evaluate), COMET",
+        "scores of segments that the tools of COMET and MetricX write",
         signature=(FileSignature(check="segment_scores.tools:sniff"),),
         gold="none",
         roles=("item", "score", "ignore"),

@@ -1,4 +1,4 @@
-"""Scores of several metrics: tables of ids and metrics, JSON lists, BERTScore and COMET output."""
+"""Outputs of metrics: tables of ids and metrics, JSON lists, COMET."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigdask.errors import InputError
-from sigdask.formats import Options, Source, detect, read
+from sigdask.formats import Options, read
 from sigdask.metrics import is_lower_better
 
 SCORES = {"a": {"bleu": [0.25, 0.5, 0.75], "f1": [1, 0.5, 0]}, "b": {"bleu": [0.5, 0.5, 0.125], "f1": [0, 0.5, 1]}}
@@ -40,15 +40,11 @@ def test_names_that_are_given_name_the_systems_of_metrics(tmp_path):
     assert counts.suggested == ("bleu", "f1")
 
 
-# evaluate's bertscore.py, _compute, and bert_score_cli/score.py, main: what they return and print
-BERTSCORE_HASH = "roberta-large_L17_no-idf_version=0.3.12(hug_trans=4.30.2)"
-
-
-def test_a_metric_asked_for_one_item_at_a_time_returns_lists_of_one(tmp_path):
-    for name, f in {"x": [0.79, 0.69], "y": [0.5, 1]}.items():
-        rows = [{"precision": [value], "recall": [1.0], "f1": [value], "hashcode": BERTSCORE_HASH} for value in f]
-        (tmp_path / f"{name}.jsonl").write_text(WRITERS["jsonl"](rows))
-    counts = read(tmp_path / "x.jsonl", tmp_path / "y.jsonl")
+def test_the_lists_that_evaluate_returns_of_bertscore_are_a_table(tmp_path):
+    for name, f1 in {"x": [0.79, 0.69], "y": [0.5, 1]}.items():
+        lists = {"precision": f1, "recall": [1.0, 1.0], "f1": f1, "hashcode": "roberta-large_L17_no-idf"}
+        (tmp_path / f"{name}.json").write_text(json.dumps(lists))
+    counts = read(tmp_path / "x.json", tmp_path / "y.json")
     assert counts.field("score[f1]").tolist() == [[0.79, 0.5], [0.69, 1]]
 
 
@@ -58,22 +54,6 @@ def test_the_summary_that_evaluate_returns_of_bleu_is_refused_as_one(tmp_path):
         (tmp_path / f"{name}.json").write_text(json.dumps(bleu))
     with pytest.raises(InputError, match="x.json: found an object with bleu"):
         read(tmp_path / "x.json", tmp_path / "y.json")
-
-
-def test_what_bert_score_prints_of_segments_is_read(tmp_path):
-    for name, rows in {"x": [(0.9, 0.7, 0.79), (0.8, 0.6, 0.69)], "y": [(0.5, 0.5, 0.5), (1, 1, 1)]}.items():
-        lines = ["{:.6f}\t{:.6f}\t{:.6f}".format(*row) for row in rows]
-        (tmp_path / name).write_text("\n".join([f"{BERTSCORE_HASH} P: 0.850000 R: 0.650000 F1: 0.740000", *lines, ""]))
-    assert detect([Source(tmp_path / "x")]) == "metrics"
-    counts = read(tmp_path / "x", tmp_path / "y")
-    assert counts.suggested == ("P", "R", "F1")
-    assert counts.field("score[F1]").tolist() == [[0.79, 0.5], [0.69, 1]]
-    (tmp_path / "y").write_text(f"{BERTSCORE_HASH} P: 0.85 R: 0.65 F1: 0.74\n0.5\t0.5\t0.5\nWarning\n")
-    with pytest.raises(InputError, match="y, line 3: found 'Warning', expected P, R and F1 of a segment"):
-        read(tmp_path / "x", tmp_path / "y")
-    (tmp_path / "y").write_text(f"{BERTSCORE_HASH} P: 0.85 R: 0.65 F1: 0.74\n")
-    with pytest.raises(InputError, match="y: bert-score printed only its means; run it with -s"):
-        read(tmp_path / "x", tmp_path / "y")
 
 
 # comet/cli/score.py, score_command: `data` as it is dumped with --to_json, and the lines that are printed

@@ -51,7 +51,7 @@ def test_the_language_pair_is_asked_for_where_there_are_several(wmt):
 
 
 def test_the_folder_of_all_test_sets_names_those_in_it(wmt):
-    with pytest.raises(InputError, match="mt-metrics-eval-v2: has neither .*; give one of the test sets in it: wmt22"):
+    with pytest.raises(InputError, match="mt-metrics-eval-v2: has neither .*; give the folder of one test set: wmt22"):
         read(wmt.parent)
 
 

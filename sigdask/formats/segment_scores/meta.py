@@ -22,19 +22,15 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import name_by_difference
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable, read_table
-from sigdask.formats.roles import describe_columns, name_role
+from sigdask.formats.roles import build_roles_error, resolve_roles
 from sigdask.formats.segment_scores import mt_metrics_eval as folders
 from sigdask.interface import spell
 from sigdask.metrics.agreement import SET_COLUMN
 from sigdask.text import describe_items, format_count, format_list
 
-COLUMN_NAMES = {
-    "gold": ("human", "gold", "mqm", "esa", "da", "human_score", "mqm_score", "esa_score", "da_score", "rating"),
-    "system": ("system", "sys", "system_id", "system_name", "model"),
-    "item": ("segment", "seg", "segment_id", "seg_id", "globalsegid", "item", "id"),
-    "set": ("language_pair", "lp", "langpair", "lang_pair", "testset", "test_set", "dataset"),
-}  # fmt: skip
-"""Names of columns by their role, compared without case; "-" and blanks are read as "_"."""
+HUMAN_NAMES = ("human", "gold", "mqm", "esa", "da", "human_score", "mqm_score", "esa_score", "da_score", "rating")
+SET_NAMES = ("language_pair", "lp", "langpair", "lang_pair", "testset", "test_set", "dataset")
+"""Names of columns, compared without case; "-" and blanks are read as "_". The others are as in `roles`."""
 
 HUMAN_WORDS = frozenset({"human", "mqm", "esa", "sqm", "rater", "annotator"})
 """Words in names of human scores, such as mqm_accuracy. Beside the column that is compared with, they are left out."""
@@ -43,17 +39,9 @@ DIMENSIONS = frozenset({"accuracy", "adequacy", "fluency", "coherence", "consist
                         "informativeness", "grammar", "style", "terminology", "overall", "quality"})  # fmt: skip
 """Names of what people rate, and metrics may as well. They are refused unless the user says which of the two it is."""
 
-GROUP_NAMES = frozenset({"document", "doc", "doc_id", "document_id", "domain", "talk", "line", "rater",
-                         "annotator"})  # fmt: skip
-"""Names of columns of groups, besides those whose role is unit, subset, run or text."""
-
 SUGGESTED = ("meta-pearson",)
-
-CORRELATION = re.compile(r"(meta-(?:pearson|spearman|kendall)):(?:.*,)?group=(item|system)(?:,.*)?")
-"""Metrics that are averages of correlations within groups."""
-
-EQUAL = 1e-9
-"""Means of systems that differ by less are equal."""
+MIN_CELLS = 3
+"""Number of systems, and of segments of each, from which a correlation between them says something."""
 
 Array = NDArray[Any]
 Column = NDArray[np.float64]
@@ -93,94 +81,82 @@ def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) ->
     names = name_by_difference([source.path for source in sources]) if len(sources) > 1 else {}
     for source in sources:
         name = source.name or names.get(source.path, source.path.stem)
-        if source.path.is_dir():
-            parts = _read_folder(source.path, options)
-        else:
-            parts = _read_table(read_table(source.path, options.ignore, options.decimal), options, notes)
+        is_folder = source.path.is_dir()
+        parts = _read_folder(source.path, options) if is_folder else _read_table(source.path, options, notes)
         for part, cells in parts.items():
-            key = part if len(sources) == 1 or source.path.is_dir() else f"{name} {part}".strip()
-            key = key or name
+            key = (part if len(sources) == 1 or is_folder else f"{name} {part}".strip()) or name
             if key in sets:
-                raise InputError(
-                    f"test set {key!r} is in {sets[key].path} already",
-                    file=source.path,
-                    remedy="name the two NAME=PATH",
-                )
+                problem = f"test set {key!r} is in {sets[key].path} already"
+                raise InputError(problem, file=source.path, remedy="name the two NAME=PATH")
             sets[key] = cells
     metric_names = _list_shared_metrics(sets, options, notes)
     if len(metric_names) < 2:
         remedy = "a comparison needs columns of two metrics"
         raise InputError(f"only the metric {metric_names[0]!r} has scores; {remedy}", file=sources[0].path)
     complete = {name: _select_complete(cells, metric_names, notes) for name, cells in sets.items()}
-    return _build_counts(complete, metric_names, options, notes)
+    return _build_counts(complete, metric_names, notes)
 
 
-def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[str, ScoredCells]:
+def _read_table(path: Path, options: Options, notes: list[str]) -> dict[str, ScoredCells]:
     """Return the sets of a table: the values of a column of language pairs, or one without a name."""
-    system = _find_column(table, "system", options.system_column)
-    segment = _find_column(table, "item", options.id_column)
-    human = _find_column(table, "gold", options.gold_column)
-    set_column = next((name for name in table.columns if _normalize(name) in COLUMN_NAMES["set"]), None)
-    note = f"{table.path.name}: human scores in {human!r}, systems in {system!r}, segments in {segment!r}"
-    notes.append(ScopeNote(note))
-    scored, groups = _sort_columns(table, {system, segment, human, set_column}, options, notes)
+    table = read_table(path, options.ignore, options.decimal)
+    human = _find_human(table, options)
+    roles = resolve_roles(table, replace(options.with_columns(gold=human), groups=()))
+    system, segment = (_get_column(table, roles.get(role), role) for role in ("system", "item"))
+    notes.append(ScopeNote(f"{path.name}: human scores in {human!r}, systems in {system!r}, segments in {segment!r}"))
+    subsets = [name for name in roles.list_all("subset") if _normalize(name) in SET_NAMES][:1]
+    groups = [name for name in (*options.groups, *roles.list_all("unit", "subset", "run")) if name in table.columns]
+    known = {system, segment, human, *subsets, *groups, *roles.left_out}
+    scored = _list_scored(table, [name for name in table.columns if name not in known], options, notes)
     numbers = {name: _read_numbers(table, name) for name in (human, *scored)}
     lower = _list_lower(options, numbers)
     if turned := [name for name in numbers if name in lower]:
-        notes.append(f"{table.path}: lower is better in {describe_items(turned, 'column')}: the sign is reversed")
+        notes.append(f"{path}: lower is better in {describe_items(turned, 'column')}: the sign is reversed")
     numbers = {name: -column if name in lower else column for name, column in numbers.items()}
-    set_names = list(table.get_column(set_column)) if set_column else [""] * table.n_rows
-    columns = {"system": list(table.get_column(system)), "segment": list(table.get_column(segment))}
-    _check_cells(table, set_names, columns, (system, segment))
-    columns |= {name: list(table.get_column(name)) for name in groups}
-    scores = {name: numbers[name] for name in scored}
-    cells = ScoredCells(table.path, numbers[human], scores, _as_columns(columns))
-    values = np.array(set_names)
-    return {str(value): cells.select(values == value) for value in dict.fromkeys(set_names)}
+    columns = {"system": table.get_column(system), "segment": table.get_column(segment)}
+    set_names = [*table.get_column(subsets[0])] if subsets else [""] * table.n_rows
+    _check_cells(table, (system, segment), (*columns.values(), set_names))
+    columns |= {name: table.get_column(name) for name in groups if name not in columns}
+    cells = ScoredCells(path, numbers[human], {name: numbers[name] for name in scored}, _as_columns(columns))
+    values = np.array(set_names, object)
+    return {value: cells.select(values == value) for value in dict.fromkeys(set_names)}
 
 
 def _normalize(name: str) -> str:
     return re.sub(r"[ -]", "_", name.strip().lower())
 
 
-def _find_column(table: FileTable, role: str, requested: str | None) -> str:
-    """Return the column of a role: the one that the user names, or the only one with a name of the role."""
-    if requested is not None:
-        table.get_column(requested)  # raises if there is none
-        return requested
-    claims = [name for name in table.columns if _normalize(name) in COLUMN_NAMES[role]]
-    if not claims and role == "gold":
-        claims = [name for name in table.columns if _is_human(name)]
-    if len(claims) == 1 and _normalize(claims[0]) in COLUMN_NAMES[role]:
-        return claims[0]
-    noun = {"gold": "human scores", "system": "systems", "item": "segments"}[role]
-    problem = f"several columns may hold the {noun}" if len(claims) > 1 else f"no column of {noun}"
-    ways = [spell("columns", f"{role}={name}") for name in claims or ["COLUMN"]]
-    raise InputError(
-        f"{problem}; columns:\n{describe_columns(table)}\n", file=table.path, remedy=f"choose {' or '.join(ways)}"
-    )
-
-
 def _is_human(name: str) -> bool:
     return not HUMAN_WORDS.isdisjoint(_normalize(name).split("_"))
 
 
-def _sort_columns(
-    table: FileTable, known: set[str | None], options: Options, notes: list[str]
-) -> tuple[list[str], list[str]]:
-    """Return the columns of metrics and those of groups; other human scores are left out with a note."""
-    listed = [name for name in options.own.get("scores", "").split("+") if name]
-    others = [name for name in table.columns if name not in known and name not in options.ignore]
-    group_roles = {"unit", "subset", "run", "text"}
-    groups = [
-        name
-        for name in others
-        if name not in listed
-        and (name in options.groups or _normalize(name) in GROUP_NAMES or group_roles & {*name_role(name)})
-    ]
-    human = [name for name in others if name not in {*listed, *groups} and _is_human(name)]
-    rest = [name for name in others if name not in {*groups, *human}]
-    if not listed and (unclear := [name for name in rest if _normalize(name) in DIMENSIONS]):
+def _find_human(table: FileTable, options: Options) -> str:
+    """Return the column of human scores: the one that the user names, or the only one with such a name."""
+    if options.gold_column is not None:
+        table.get_column(options.gold_column)  # raises if there is none
+        return options.gold_column
+    claims = [name for name in table.columns if _normalize(name) in HUMAN_NAMES]
+    if len(claims) == 1:
+        return claims[0]
+    problem = "several columns may hold the human scores" if claims else "no column of human scores"
+    names = claims or [name for name in table.columns if _is_human(name)] or ["COLUMN"]
+    raise build_roles_error(table, problem, [spell("columns", f"gold={name}") for name in names])
+
+
+def _get_column(table: FileTable, name: str | None, role: str) -> str:
+    if name is None:
+        noun = {"system": "systems", "item": "segments"}[role]
+        raise build_roles_error(table, f"no column of {noun}", [spell("columns", f"{role}=COLUMN")])
+    return name
+
+
+def _list_scored(table: FileTable, others: list[str], options: Options, notes: list[str]) -> list[str]:
+    """Return the columns of metrics; other human scores are left out with a note."""
+    if listed := folders.list_names(options):
+        return listed
+    human = [name for name in others if _is_human(name)]
+    rest = [name for name in others if name not in human]
+    if unclear := [name for name in rest if _normalize(name) in DIMENSIONS]:
         ignore = " ".join(spell("ignore", name) for name in unclear)
         raise InputError(
             f"{describe_items(unclear, 'column')} may be of people or of a metric",
@@ -189,10 +165,9 @@ def _sort_columns(
         )
     if human:
         notes.append(f"{table.path}: other human scores left out: {describe_items(human, 'column')}")
-    scored = listed or rest
-    if not scored:
+    if not rest:
         raise InputError("no column of a metric", file=table.path, remedy="add one for each metric")
-    return scored, [name for name in groups if name not in {"system", "segment", *table.nested}]
+    return rest
 
 
 def _read_numbers(table: FileTable, name: str) -> Column:
@@ -202,34 +177,23 @@ def _read_numbers(table: FileTable, name: str) -> Column:
         raise error.add_hint(f"leave the column out with {spell('ignore', name)} if it is no metric") from None
 
 
-def _check_cells(
-    table: FileTable, set_names: Sequence[str], columns: Mapping[str, list[str]], names: tuple[str, str]
-) -> None:
+def _check_cells(table: FileTable, names: tuple[str, str], columns: Sequence[Sequence[str]]) -> None:
     """Raise for a row without a system or segment, and for two rows of one segment of a system."""
-    for name, column in zip(names, columns.values(), strict=True):
-        if "" in column:
-            line = table.lines[column.index("")]
-            raise InputError(
-                f"column {name!r} is empty", file=table.path, line=line, remedy="name it, or remove the row"
-            )
-    line_by_cell: dict[tuple[str, ...], int] = {}
-    for line, *cell in zip(table.lines, set_names, *columns.values(), strict=True):
-        first = line_by_cell.setdefault(tuple(cell), line)
-        if first != line:
-            raise InputError(
-                f"system {cell[1]!r}, segment {cell[2]!r} is on line {first} already; expected one row per system "
-                "and segment",
-                file=table.path,
-                line=line,
-            )
+    lines: dict[tuple[str, ...], int] = {}
+    for line, *cell in zip(table.lines, *columns, strict=True):
+        if "" in cell[:2]:
+            problem = f"column {names[cell.index('')]!r} is empty"
+            raise InputError(problem, file=table.path, line=line, remedy="name it, or remove the row")
+        if (first := lines.setdefault(tuple(cell), line)) != line:
+            problem = f"system {cell[0]!r}, segment {cell[1]!r} is on line {first} already"
+            raise InputError(problem, file=table.path, line=line, remedy="give each segment of a system one row")
 
 
 def _list_lower(options: Options, numbers: Mapping[str, Column]) -> set[str]:
     """Return the columns in which less is better: those requested, or inferred from their names."""
     named = options.own.get("lower")
     if named is None:
-        human = options.gold_column
-        return {name for name in numbers if metrics.is_lower_better(name) and name != human}
+        return {name for name in numbers if metrics.is_lower_better(name) and name != options.gold_column}
     names = {name for name in named.split("+") if name and name != "none"}
     if unknown := sorted(names - numbers.keys()):
         raise InputError(f"lower={named}: no column {unknown[0]!r}; columns of scores: {', '.join(numbers)}")
@@ -238,73 +202,48 @@ def _list_lower(options: Options, numbers: Mapping[str, Column]) -> set[str]:
 
 def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:
     """Return the language pairs of a test-set folder of mt-metrics-eval that have the human scores asked for."""
-    pairs, human = folders.list_pairs(path), options.gold_column
-    if (requested := options.own.get("pair")) is not None:
-        pairs = [folders.select_pair(path, requested)]
-    found: dict[str, ScoredCells] = {}
+    requested, human = options.own.get("pair"), options.gold_column
+    pairs = folders.list_pairs(path) if requested is None else [folders.select_pair(path, requested)]
+    sets: dict[str, ScoredCells] = {}
+    known: dict[str, None] = {}
     for pair in pairs:
         files = folders.find_score_files(path, pair)
         names = [name for name, file in files.items() if file.parent.name == folders.HUMAN]
-        if human is not None and human not in names:
-            if requested is None and len(pairs) > 1:
-                continue
-            raise InputError(f"no human scores {human!r} of {pair}; there are: {', '.join(names) or 'none'}", file=path)
-        if not names:
-            continue
+        known |= dict.fromkeys(names)
         if human is None and len(names) > 1:
-            raise InputError(
-                f"several human scores of {pair}: {', '.join(names)}",
-                file=path,
-                remedy=f"choose one with {spell('columns', 'gold=NAME')}",
-            )
-        found[pair] = _read_pair(path, pair, files, human or names[0], options)
-    if not found:
-        problem = f"no human scores {human!r}" if human else "no human scores"
+            problem = f"several human scores of {pair}: {', '.join(names)}"
+            raise InputError(problem, file=path, remedy=f"choose one with {spell('columns', 'gold=NAME')}")
+        if names and human in {None, *names}:
+            scored = folders.list_names(options) or [name for name in files if name not in names]
+            sets[pair] = _read_pair(path, pair, human or names[0], scored)
+    if not sets:
         raise InputError(
-            f"{problem} in any of {', '.join(pairs) or 'its files'}; expected files NAME.seg.score in its folder "
-            "human-scores",
+            f"no human scores {human or ''} of {', '.join(pairs) or 'any language pair'}",
             file=path,
+            remedy=f"there are: {', '.join(known) or 'none'}, in files PAIR.NAME.seg.score of its folder human-scores",
         )
-    return found
+    return sets
 
 
-def _read_pair(path: Path, pair: str, files: Mapping[str, Path], human: str, options: Options) -> ScoredCells:
-    listed = [name for name in options.own.get("scores", "").split("+") if name]
-    names = listed or [name for name, file in files.items() if file.parent.name != folders.HUMAN]
-    if other := [name for name in names if name not in files]:
-        raise InputError(
-            f"no scores {other[0]!r} of {pair}; there are: {format_list([*files], folders.SHOWN)}", file=path
-        )
-    by_name = {name: folders.read_scores(files[name]) for name in (human, *names)}
-    systems = [system for system, scores in by_name[human].items() if not np.isnan(scores).all()]
-    if not systems:
-        raise InputError(f"{files[human]}: no human score; expected a number for some segment")
-    n = len(by_name[human][systems[0]])
-    columns: dict[str, Column] = {}
-    for name, scores in by_name.items():
-        folders.check_lengths(files[name], {system: scores[system] for system in systems if system in scores}, n)
-        columns[name] = np.concatenate([scores.get(system, np.full(n, np.nan)) for system in systems])
-    groups = folders.read_documents(path / folders.DOCUMENTS / f"{pair}.docs")
-    if groups and len(groups["document"]) != n:
-        raise InputError(
-            f"{len(groups['document']):,} lines of documents, but {n:,} segments of {pair}",
-            file=path,
-            remedy="name the document of each",
-        )
+def _read_pair(path: Path, pair: str, human: str, names: Sequence[str]) -> ScoredCells:
+    read = folders.read_pair(path, pair, [*dict.fromkeys((human, *names))])
+    is_rated = np.array([not np.isnan(column).all() for column in read.scores[human].T])
+    systems = [system for system, is_in in zip(read.systems, is_rated, strict=True) if is_in]
+    columns = {name: scores[:, is_rated].T.ravel() for name, scores in read.scores.items()}
+    n = len(read.scores[human])
     cells: dict[str, Any] = {"system": np.repeat(systems, n), "segment": [str(k + 1) for k in range(n)] * len(systems)}
-    cells |= {name: [*column] * len(systems) for name, column in groups.items()}
-    scores = {name: columns[name] for name in names if name != human}
-    return ScoredCells(path, columns[human], scores, _as_columns(cells))
+    cells |= {name: [*column] * len(systems) for name, column in read.groups.items()}
+    return ScoredCells(path, columns.pop(human), columns, _as_columns(cells))
 
 
 def _as_columns(groups: Mapping[str, Any]) -> dict[str, Array]:
-    return {name: np.array(column, object) for name, column in groups.items()}
+    return {name: np.array([*column], object) for name, column in groups.items()}
 
 
 def _list_shared_metrics(sets: Mapping[str, ScoredCells], options: Options, notes: list[str]) -> list[str]:
     """Return the metrics that have scores of most cells with human scores, in every set; the others are left out."""
     every = dict.fromkeys(name for cells in sets.values() for name in cells.scores)
-    absent: dict[str, str] = {}
+    absent: dict[str, None] = {}
     for set_name, cells in sets.items():
         rated = ~np.isnan(cells.human)
         if not rated.any():
@@ -312,22 +251,13 @@ def _list_shared_metrics(sets: Mapping[str, ScoredCells], options: Options, note
         for name in every:
             scores = cells.scores.get(name)
             if scores is None or 2 * np.isnan(scores[rated]).sum() > rated.sum():
-                absent.setdefault(name, set_name)
+                absent[name] = None
     shared = [name for name in every if name not in absent]
+    problem = f"{describe_items([*absent], 'metric')} lack scores for most of the human scores"
+    if not shared or {*absent} & {*folders.list_names(options)}:
+        raise InputError(problem, remedy="leave them out, or name systems and segments alike in all files")
     if absent:
-        notes.append(
-            f"{describe_items([*absent], 'metric')} lack scores for most of the human scores, and are left out"
-        )
-    if not shared:
-        raise InputError(
-            "no metric has scores for most of the human scores; are systems and segments called the same in both?"
-        )
-    for name in options.own.get("scores", "").split("+"):
-        if name in absent:
-            raise InputError(
-                f"metric {name!r} lacks scores for most of the human scores",
-                remedy=f"leave it out of {spell('metrics')}",
-            )
+        notes.append(f"{problem}, and are left out")
     return shared
 
 
@@ -335,23 +265,20 @@ def _select_complete(cells: ScoredCells, metric_names: Sequence[str], notes: lis
     """Return the cells that people and all metrics scored."""
     rated = cells.select(~np.isnan(cells.human))
     is_complete = np.logical_and.reduce([~np.isnan(rated.scores[name]) for name in metric_names])
-    if not is_complete.all():
+    if n_incomplete := int((~is_complete).sum()):
         worst = max(metric_names, key=lambda name: int(np.isnan(rated.scores[name]).sum()))
-        n = int((~is_complete).sum())
-        notes.append(
-            f"{cells.path}: {format_count(n, 'human score')} left out, because a metric ({worst}, ...) has no score "
-            "there"
-        )
-    selected = rated.select(is_complete)
-    if (n := len(cells.human) - len(rated.human)) and len(rated.human):
+        problem = f"left out, because a metric ({worst}, ...) has no score there"
+        notes.append(f"{cells.path}: {format_count(n_incomplete, 'human score')} {problem}")
+    if n := len(cells.human) - len(rated.human):
         notes.append(ScopeNote(f"{cells.path}: {format_count(n, 'cell')} without human scores: not used"))
+    selected = rated.select(is_complete)
     if not len(selected.human):
         remedy = f"name fewer metrics with {spell('metrics')}"
-        raise InputError(f"no cell has a human score and scores of all metrics; {remedy}", file=cells.path)
+        raise InputError("no cell has a human score and scores of all metrics", file=cells.path, remedy=remedy)
     return selected
 
 
-def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], options: Options, notes: list[str]) -> Counts:
+def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], notes: list[str]) -> Counts:
     is_many = len(sets) > 1
     parts = [*sets.values()]
     columns: dict[str, Array] = {}
@@ -369,8 +296,7 @@ def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], options
     where = "" if not is_many else " in each set" if len({*n_systems}) == 1 else " in the largest set"
     n_cells = format_count(len(ids), "cell")
     note = f"{format_count(max(n_systems), 'system')}{where}, {n_cells} (a segment of a system) with human scores"
-    notes.append(ScopeNote(note))
-    notes += [*_note_little_information(sets, names), *_note_constant_groups(sets, options)]
+    notes += [ScopeNote(note), *_iter_notes(sets)]
     return Counts(
         systems=tuple(names),
         fields={
@@ -385,55 +311,14 @@ def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], options
     )
 
 
-def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequence[str]) -> list[str]:
-    """Return notes on sets of one or two systems or segments, and on equal scores; constant human scores raise."""
-    notes: list[str] = []
+def _iter_notes(sets: Mapping[str, ScoredCells]) -> Iterator[ScopeNote]:
+    """Yield notes on sets of one or two systems or segments; raise for constant human scores."""
     for name, cells in sets.items():
         place = f" of {name}" * (len(sets) > 1)
         if np.ptp(cells.human) == 0:
-            raise InputError(
-                f"all human scores{place} are {cells.human[0]:g}, so no metric can agree with them",
-                file=cells.path,
-                remedy="choose other human scores, or leave this data out",
-            )
-        if (n_systems := len({*cells.groups["system"]})) < 3:
-            limit = "between them (of systems, or within a segment) a correlation is always 1 or -1"
-            if n_systems == 1:
-                limit = "agreement can only be measured between its segments, not between systems"
-            notes.append(ScopeNote(f"only {format_count(n_systems, 'system')}{place}: {limit}"))
-        if (n_segments := len({*cells.groups["segment"]})) < 3:
-            limit = "in its segments (within a system) a correlation is always 1 or -1, or undefined"
-            notes.append(ScopeNote(f"only {format_count(n_segments, 'segment')}{place} of each system: {limit}"))
-        if constant := [metric for metric in metric_names if np.ptp(cells.scores[metric]) == 0]:
-            effect = (
-                "their correlation counts as 0, and their accuracy is only the share of pairs that people call ties"
-            )
-            names = describe_items(constant, "metric")
-            notes.append(ScopeNote(f"constant scores{place} in {names}: {effect}; leave such metrics out"))
-        _, codes, sizes = np.unique(cells.groups["system"], return_inverse=True, return_counts=True)
-        means = {m: np.bincount(codes, cells.scores[m]) / sizes for m in metric_names if m not in constant}
-        if flat := [m for m, values in means.items() if n_systems > 1 and np.ptp(values) < EQUAL]:
-            effect = (
-                "such metrics cannot distinguish systems, and their correlation at the level of systems counts as 0"
-            )
-            names = describe_items(flat, "metric")
-            notes.append(ScopeNote(f"all systems{place} have the same mean in {names}: {effect}"))
-    return notes
-
-
-def _note_constant_groups(sets: Mapping[str, ScoredCells], options: Options) -> Iterator[str]:
-    """Yield a note for each requested correlation within groups if human scores are constant in some groups."""
-    for group in dict.fromkeys(filter(None, map(CORRELATION.fullmatch, options.metrics))):
-        column, n, n_constant = ("segment" if group[2] == "item" else "system"), 0, 0
-        for cells in sets.values():
-            _, codes = np.unique(cells.groups[column], return_inverse=True)
-            low, high = np.full(codes.max() + 1, np.inf), np.full(codes.max() + 1, -np.inf)
-            np.minimum.at(low, codes, cells.human)
-            np.maximum.at(high, codes, cells.human)
-            n, n_constant = n + len(low), n_constant + int((low == high).sum())
-        if n_constant:
-            average = "counts them as 0" if "undefined=zero" in group[0] else "leaves them out"
-            yield ScopeNote(
-                f"{group[1]}: {n_constant:,} of {n:,} {column}s have only equal human scores, so that their "
-                f"correlation is undefined; the average over {column}s {average}"
-            )
+            problem = f"all human scores{place} are {cells.human[0]:g}, so no metric can agree with them"
+            raise InputError(problem, file=cells.path, remedy="choose other human scores, or leave this data out")
+        for group in ("system", "segment"):
+            if (n := len({*cells.groups[group]})) < MIN_CELLS:
+                limit = "a correlation between them is always 1 or -1, or undefined"
+                yield ScopeNote(f"only {format_count(n, group)}{place}: {limit}")
