@@ -86,10 +86,10 @@ def test_a_folder_of_reports_of_swe_bench_is_a_system(tmp_path):
     assert counts.field("score[resolved]").tolist() == [[1, 0], [0, 0]]
 
 
-def test_tables_of_r_with_a_header_one_name_short_name_the_command_to_write_them(tmp_path):
+def test_tables_of_r_with_a_header_one_name_short_are_refused(tmp_path):
     (tmp_path / "tabs.txt").write_text("x\ty\n1\t0.25\t0.5\n2\t0.5\t0.75\n")
     (tmp_path / "blanks.txt").write_text('"x" "y"\n"1" 0.25 0.5\n"2" 0.5 0.75\n')
-    with pytest.raises(InputError, match=r"line 2: found 3 fields, expected 2 .*write.table\(..., col.names = NA\)"):
+    with pytest.raises(InputError, match="line 2: found 3 fields, expected 2"):
         read(tmp_path / "tabs.txt")
     with pytest.raises(InputError):
         read(tmp_path / "blanks.txt")
