@@ -187,7 +187,7 @@ class LinearKernel(CompiledKernel):
     def get_bars(self, slab: TrialSlab) -> list[NDArray[Any]]:
         """Return observed differences of numerators, and the slack within which differences tie."""
         _, (totals,) = slab.get_prepared(self.m)
-        return [_subtract_pairs(totals, slab.panel.pairs), slab.panel.slack[:, self.m]]
+        return [_subtract_pairs(totals, slab.panel.pairs), np.ascontiguousarray(slab.panel.slack[:, self.m])]
 
     def count_pairs(self, prepared: Prepared, pairs: Integers, bars: list[NDArray[Any]], counts: Integers) -> None:
         """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""

@@ -197,7 +197,7 @@ def sum_fields(
 ) -> NDArray[Any]:
     """Write each system's weighted sum of some fields over the swapped units to `out`, shape (n_systems, n_trials)."""
     columns = np.ascontiguousarray(arranged.column_of[:, list(fields)])
-    signed = (arranged.sign_of[:, list(fields)] * np.asarray(weights)).astype(out.dtype)
+    signed = (arranged.sign_of[:, list(fields)] * np.asarray(weights)).astype(out.dtype, order="C")
     combine_columns(moved, columns, signed, out)
     return out
 

@@ -163,11 +163,11 @@ class Panel(ScoredSums):
             The range of trials.
         """
         _check_range(first, n_trials)
-        counts = np.zeros((*self.shape, len(TAILS)), np.int64)
+        counts = np.zeros((len(self.metrics), len(self.pairs), len(TAILS)), np.int64)  # contiguous for each kernel
         for slab in iter_slabs(self, run=run, first=first, n_trials=n_trials):
             for m in range(len(self.metrics)):
-                slab.kernels[m].count(slab, counts[:, m])
-        return Tally(n_trials, counts)
+                slab.kernels[m].count(slab, counts[m])
+        return Tally(n_trials, np.ascontiguousarray(counts.swapaxes(0, 1)))
 
     def _count_linear(self, m: int, n_trials: int, count: Callable[[Integers, Integers], Integers]) -> Integers:
         """Return the exceedances of each pair under a linear metric, shape (n_pairs, 3).

@@ -99,7 +99,8 @@ class ShiftPanel(ResampledPanel):
                 all_numerators = panel.compute_numerators(m, panel.totals)
                 all_weights = panel.compute_denominators(m, panel.totals[0])
                 shifts = np.empty((2, n_pairs, len(weights)))
-                _write_means(above, weights, all_numerators, all_weights, panel.pairs, panel.slack[:, m], shifts)
+                slack = np.ascontiguousarray(panel.slack[:, m])
+                _write_means(above, weights, all_numerators, all_weights, panel.pairs, slack, shifts)
                 shifts *= compute_score_value(panel, m)
                 rows = slice(2 * m * n_pairs, 2 * (m + 1) * n_pairs)
                 cell_bounds = self.origins[rows], np.zeros(2 * n_pairs), self.widths[rows]
