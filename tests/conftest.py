@@ -105,21 +105,15 @@ MAX_VALIDATED = 300_000
 
 
 @pytest.fixture(autouse=True)
-def every_json_keeps_its_schema(monkeypatch):
-    """Validate all JSON that a test writes against the schema; an unknown key is an error."""
+def every_test_is_alike(monkeypatch):
+    """Validate all JSON that a test writes against the schema, print no progress, and forget the folders that it adds.
+
+    An unknown key is an error. A busy machine would print lines of progress. Hundreds of folders of modules would make
+    each panel that is sent to a cluster a large one.
+    """
     monkeypatch.setattr(Results, "json_parts", _with_validation(Results.json_parts))
     monkeypatch.setattr(plans, "render_json", _with_validation(plans.render_json))
-
-
-@pytest.fixture(autouse=True)
-def a_busy_machine_prints_no_progress(monkeypatch):
-    """Print no lines that a command prints only if it takes longer than half a minute."""
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 3600.0)
-
-
-@pytest.fixture(autouse=True)
-def folders_of_modules_are_forgotten(monkeypatch):
-    """Forget the folders that a test adds, as hundreds of them make each panel sent to a cluster a large one."""
     monkeypatch.setattr(addresses, "FOLDERS", [*addresses.FOLDERS])
     monkeypatch.setattr(sys, "path", [*sys.path])
 

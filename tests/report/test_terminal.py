@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -77,13 +76,13 @@ def test_nothing_that_is_printed_bounds_p():
             assert ("adjusted p" in text.replace("unadjusted p", "")) == (adjust == "max-t")
 
 
-@pytest.mark.parametrize("width", range(30, 80))
-def test_no_cell_of_a_narrow_table_loses_its_end(width):
+def test_no_cell_of_a_narrow_table_loses_its_end():
     names = ["test set", "comparisons", "with p", "finished", "trials counted"]
     row = ["harness", "14", "15", "16", "100 %"]
-    table = format_table(names, [row], width)
-    assert max(map(len, table.split("\n"))) <= width
-    assert set(" ".join([*names, *row]).split()) <= set(re.split(r"[\s:,]+", table))
+    for width in range(30, 80):
+        table = format_table(names, [row], width)
+        assert max(map(len, table.split("\n"))) <= width
+        assert set(" ".join([*names, *row]).split()) <= set(re.split(r"[\s:,]+", table))
 
 
 def test_a_narrow_terminal_leaves_out_columns_before_it_writes_rows_as_lines():

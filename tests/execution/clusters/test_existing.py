@@ -126,6 +126,7 @@ def test_an_async_client_works_from_a_thread_and_its_own_loop_is_told_how(counts
     assert run_coroutine(collect()) == [list_n_extreme(counts, cluster="none")] * 4
 
 
+@pytest.mark.slow
 def test_what_is_no_cluster_or_closed_is_refused(running, counts):
     from distributed import Client
 
