@@ -70,6 +70,22 @@ def call_sigdask(*arguments, cwd, columns=None):
     return subprocess.CompletedProcess(command, status, texts[0], "" if columns else texts[1])
 
 
+def write_data_of_commands(folder):
+    """Write small data for each command, a plan and a cluster file."""
+    agreement = "".join(f"s{k % 3},{k // 3},{k % 5},{k % 4},{k % 7}\n" for k in range(24))
+    files = {
+        "t.csv": "item,a,b,c\n" + "".join(f"{k},{k % 2},{k % 3},{k % 5}\n" for k in range(40)),
+        "labels.csv": "item,gold,a\n" + "".join(f"{k},x{k % 2},x{k % 3}\n" for k in range(20)),
+        "candidates.csv": "gold,m,n\n" + "".join(f"{k % 2},{k},{k % 7}\n" for k in range(20)),
+        "human.csv": "system,segment,human,m,n\n" + agreement,
+        "plan.toml": 'trials = 99\nstore = "night.sqlite"\n[[test_set]]\nname = "x"\nsystems = "t.csv"\n'
+        '[[rankings]]\nname = "c"\ncandidates = "candidates.csv"\nn = [2]\n',
+        "slurm.toml": 'class = "slurm"\nworkers = 1\n[options]\ncores = 1\nmemory = "1GB"\n',
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
 class Terminal(io.TextIOWrapper):
     def isatty(self):
         return True

@@ -1,7 +1,5 @@
 """Small runs of every kind, whose files of results tests alter: how their data are read, and the options."""
 
-import json
-
 import numpy as np
 
 from sigdask.formats import Options, parse_source, read
@@ -22,21 +20,6 @@ def _format_table(header, columns, **names):
 def _format_words(seed):
     words = ["the", "a", "cat", "dog", "sat", "on", "mat", "tree", "by", "river"]
     return "".join(" ".join(words[n] for n in row) + "\n" for row in (_draw(seed, 24, 6) * len(words)).astype(int))
-
-
-def _format_relations(seed):
-    entities = [{"start": 4 * k, "end": 4 * k + 3, "type": "PER"} for k in range(4)]
-    links = (_draw(seed, 24, 3, 2) * 4).astype(int).tolist()
-    records = ({"id": k, "entities": entities, "relations": [{"head": h, "tail": t, "type": "at"} for h, t in links[k] if h != t]} for k in ITEMS)  # fmt: skip
-    return "".join(json.dumps(record) + "\n" for record in records)
-
-
-def _format_parses(seed):
-    sentences = []
-    for heads in (_draw(seed, 24, 3) * [1, 2, 3]).astype(int).tolist():
-        rows = [("1", "a", "0", "root"), ("2", "b", "1", "obj"), *((str(k + 3), "c", str(h + 1), "det") for k, h in enumerate(heads))]  # fmt: skip
-        sentences.append("".join(f"{n}\t{w}\t{w}\tX\t_\t_\t{h}\t{r}\t_\t_\n" for n, w, h, r in rows))
-    return "\n".join(sentences) + "\n"
 
 
 SCORES = _format_table(
@@ -80,10 +63,6 @@ SEQUENCES = {
     + "\n"
     for name, seed in (("gold", 40), ("a", 41), ("b", 42))
 }
-RELATIONS = {name: _format_relations(seed) for name, seed in (("gold", 50), ("a", 51), ("b", 52))}
-PARSES = {name: _format_parses(seed) for name, seed in (("gold", 60), ("a", 61), ("b", 62))}
-SETS = {name: "\n".join(str(x) for x in _draw(seed, 24).round(2)) + "\n" for name, seed in (("a", 70), ("b", 71))}
-
 PAIR, SAMPLED = ("a", "b"), {"method": "randomization"}
 
 RUNS = {
@@ -110,8 +89,6 @@ RUNS = {
     "topics": (TOPICS, {"format": "trec"}, {"metrics": ["ap", "P_5"]}),
     "BLEU, two references": (TEXTS, {"references": ("other",)}, {"metrics": ["BLEU", "chrF"], "resamples": 50}),
     "spans in sequences": (SEQUENCES, {"format": "conll"}, {"metrics": ["f1", "accuracy"]}),
-    "relations": (RELATIONS, {"metrics": ("relation-f1",)}, {"metrics": ["relation-f1", "relation-recall[at]"]}),
-    "parses": (PARSES, {"format": "conllu"}, {"metrics": ["LAS", "UAS"]}),
 }  # fmt: skip
 """Of each kind of run: the text of one table or of several files, how they are read, and the options of the test."""
 

@@ -7,6 +7,7 @@ from builders import build_rng
 from sigdask.analysis.details import CUT, MAX_CHARACTERS
 from sigdask.api import compare_opened
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.formats import read
 from sigdask.metrics import black_box
@@ -25,16 +26,9 @@ def draw_texts():
     rng, words = build_rng(5), ["the", "cat", "sat", "on", "a", "mat", "<b>", "&"]
     columns = [[" ".join(rng.choice(words, 6)) for _ in range(30)] for _ in range(4)]
     columns[0][2] = "long " * 200
-    outputs = Outputs(
-        tuple(np.array(column, object) for column in columns[:2]), _as_objects(zip(columns[2], columns[3], strict=True))
-    )
+    gold = to_object_array([*zip(columns[2], columns[3], strict=True)])
+    outputs = Outputs(tuple(np.array(column, object) for column in columns[:2]), gold)
     return Counts(("new", "old"), {"segments": np.ones((30, 1), np.int64)}, 30, outputs=outputs)
-
-
-def _as_objects(values):
-    column = np.empty(30, object)
-    column[:] = list(values)
-    return column
 
 
 @pytest.mark.parametrize("side", ["two-sided", "greater", "less"])

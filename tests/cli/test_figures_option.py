@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from command import call_sigdask
 
-from sigdask.api import compare_all, compare_opened, rankings
+from sigdask.api import compare_all, rankings
 from sigdask.cli import commands
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -128,17 +128,6 @@ def test_a_matrix_and_bars_are_of_the_verdicts(results):
 def test_achieved_significance_is_the_curve_of_the_results(results):
     [axes] = results.plot_achieved_significance().axes
     assert axes.lines[0].get_ydata().tolist() == results.achieved_significance()
-
-
-def test_a_null_distribution_holds_every_trial_and_the_observed_difference(counts):
-    results, all_details = compare_opened([counts], metrics=["mean"], trials=4095, second_run=False, adjust="none")
-    details = all_details[0]
-    [axes] = results.plot_null(details).axes
-    [stairs] = [patch for patch in axes.patches if hasattr(patch, "get_data")]
-    assert stairs.get_data().values.sum() == details.null.n_trials == 4095
-    [observed, mirrored] = [line.get_xdata()[0] for line in axes.lines if line.get_linewidth() >= 1]
-    assert observed == -mirrored == pytest.approx(results[details.row].difference, rel=1e-12)
-    assert "4,095 trials" in axes.get_xlabel()
 
 
 @pytest.mark.slow

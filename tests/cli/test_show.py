@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from command import call_sigdask
+from command import call_sigdask, write_data_of_commands
 from conftest import YEH
 
 import sigdask
@@ -17,24 +17,18 @@ FORMATS = ("csv", "parquet", "md", "tex", "bib", "txt")
 def folder(tmp_path_factory):
     """A folder with results of every command, and what each command printed."""
     folder = tmp_path_factory.mktemp("results")
-    (folder / "many.csv").write_text("a,b,c\n" + "".join(f"{k % 2},{k % 3},{k % 5}\n" for k in range(40)))
-    (folder / "human.csv").write_text(
-        "system,segment,human,m,n\n" + "".join(f"s{k % 3},{k // 3},{k % 5},{k % 4},{k % 7}\n" for k in range(24))
-    )
-    (folder / "candidates.csv").write_text("gold,m,n\n" + "".join(f"{k % 2},{k},{k % 7}\n" for k in range(20)))
-    (folder / "labels.csv").write_text("item,gold,a\n" + "".join(f"{k},x{k % 2},x{k % 3}\n" for k in range(20)))
-    (folder / "plan.toml").write_text('trials = 99\n[[test_set]]\nname = "x"\nsystems = "many.csv"\n')
+    write_data_of_commands(folder)
     return folder
 
 
 COMMANDS = {
     "yeh": ("compare", YEH, "--trials", 999),
-    "many": ("compare", "many.csv", "--trials", 999, "--tests", "all", "--by", "c"),
-    "together": ("compare", "many.csv", "--trials", 999, "--name", "x", "--adjust", "holm"),
+    "many": ("compare", "t.csv", "--trials", 999, "--tests", "all", "--by", "c"),
+    "together": ("compare", "t.csv", "--trials", 999, "--name", "x", "--adjust", "holm"),
     "meta": ("meta", "human.csv", "--trials", 99),
     "rankings": ("rankings", "candidates.csv", "--n", "5,10", "--trials", 99),
     "independence": ("independence", "labels.csv", "--trials", 99),
-    "power": ("power", "many.csv", "--difference", "0.5", "--samples", 100),
+    "power": ("power", "t.csv", "--difference", "0.5", "--samples", 100),
 }
 
 
@@ -52,7 +46,7 @@ def test_every_format_is_the_same_from_stored_results(folder):
     pytest.importorskip("pyarrow")
     written = [word for ending in FORMATS for word in ("-o", f"made.{ending}")]
     shown = [word.replace("made", "shown") for word in written]
-    assert call_sigdask("compare", "many.csv", "--trials", 999, "-o", "made.json", *written, cwd=folder).returncode == 0
+    assert call_sigdask("compare", "t.csv", "--trials", 999, "-o", "made.json", *written, cwd=folder).returncode == 0
     assert call_sigdask("show", "made.json", *shown, "-o", "shown.html", cwd=folder).returncode == 0
     for ending in FORMATS:
         assert (folder / f"shown.{ending}").read_bytes() == (folder / f"made.{ending}").read_bytes(), ending
@@ -84,12 +78,12 @@ def test_what_holds_no_results_is_refused(folder, tmp_path):
         "twice.json": '{"results": [{"a": "x", "a": "y"}]}',
         "version.json": '{"schema_version": 2, "results": []}',
         "altered.json": json.dumps(altered),
-        "table.csv": (folder / "many.csv").read_text(),
+        "table.csv": (folder / "t.csv").read_text(),
     }
     for name, text in broken.items():
         if text is not None:
             (tmp_path / name).write_text(text)
-        for arguments in (["show", name], ["cite", name], ["reproduce", name, folder / "many.csv"]):
+        for arguments in (["show", name], ["cite", name], ["reproduce", name, folder / "t.csv"]):
             result = call_sigdask(*arguments, cwd=tmp_path)
             assert result.returncode == (1 if arguments[:2] == ["reproduce", "altered.json"] else 2), arguments
             assert name in result.stderr or result.returncode == 1
@@ -105,13 +99,13 @@ def test_what_holds_no_results_is_refused(folder, tmp_path):
         (["-o", "o.html"], "o.html"),
         (["-o", "none/o.tex"], "none"),
         (["--open", "a", "z", "-o", "p.html"], "z"),
-        (["--figures", "many.csv"], "many.csv"),
+        (["--figures", "t.csv"], "t.csv"),
     ],
 )
 def test_what_cannot_be_written_is_refused(options, named, folder):
     name = "rank.json" if "o.html" in options else "yeh2.json"
     call_sigdask(*COMMANDS["rankings"], "-o", "rank.json", cwd=folder)
-    call_sigdask("compare", "many.csv", "--trials", 9, "-o", "yeh2.json", cwd=folder)
+    call_sigdask("compare", "t.csv", "--trials", 9, "-o", "yeh2.json", cwd=folder)
     result = call_sigdask("show", name, *options, cwd=folder)
     assert (result.returncode, named in result.stderr) == (2, True)
 

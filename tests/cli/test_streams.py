@@ -16,7 +16,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from command import call_sigdask, restore_process
+from command import call_sigdask, restore_process, write_data_of_commands
 from conftest import YEH
 
 from sigdask.cli import commands, main
@@ -60,11 +60,6 @@ def test_a_stream_that_is_lost_is_no_failed_gate_and_no_internal_error(command, 
         assert f"standard output: cannot be written ({reason})" in result.stderr
 
 
-PLAN = (
-    'trials = 99\nstore = "night.sqlite"\n[[test_set]]\nname = "x"\nsystems = "t.csv"\n'
-    '[[rankings]]\nname = "c"\ncandidates = "candidates.csv"\nn = [2]\n'
-)
-SUBMISSION = 'class = "slurm"\nworkers = 1\n[options]\ncores = 1\nmemory = "1GB"\n'
 ALL_COMMANDS = {
     "": (),
     "compare": ("t.csv", "--trials", "9"),
@@ -91,13 +86,7 @@ ALL_COMMANDS = {
 @pytest.fixture(scope="module")
 def folder_of_all(tmp_path_factory):
     folder = tmp_path_factory.mktemp("all")
-    (folder / "t.csv").write_text("item,a,b\n" + "".join(f"{k},{k % 2},{k % 3}\n" for k in range(9)))
-    (folder / "labels.csv").write_text("item,gold,a\n" + "".join(f"{k},x{k % 2},x{k % 3}\n" for k in range(9)))
-    (folder / "candidates.csv").write_text("gold,m,n\n" + "".join(f"{k % 2},{k},{k % 7}\n" for k in range(9)))
-    agreement = "".join(f"s{k % 3},{k // 3},{k % 5},{k % 4},{k % 7}\n" for k in range(12))
-    (folder / "human.csv").write_text("system,segment,human,m,n\n" + agreement)
-    (folder / "plan.toml").write_text(PLAN)
-    (folder / "slurm.toml").write_text(SUBMISSION)
+    write_data_of_commands(folder)
     assert call_sigdask("compare", "t.csv", "--trials", "9", "-q", "-o", "r.json", cwd=folder).returncode == 0
     assert call_sigdask("run", "plan.toml", "-q", cwd=folder).returncode == 0
     return folder

@@ -14,6 +14,7 @@ from conftest import YEH
 from sigdask.api import compare_opened
 from sigdask.cli import commands
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.report.page import render_page
 from sigdask.report.page.details import build_part
@@ -39,8 +40,7 @@ def build_translations(n=40):
     rng, words = build_rng(5), ["the", "cat", "sat", "on", "a", "mat", "&", "dog"]
     texts = [[" ".join(rng.choice(words, 7)) for _ in range(n)] for _ in range(3)]
     texts[0][0] = texts[2][0] = f"the cat {HOSTILE} sat on the mat"
-    gold = np.empty(n, object)
-    gold[:] = [(text,) for text in texts[2]]
+    gold = to_object_array([(text,) for text in texts[2]])
     outputs = Outputs(tuple(np.array(column, object) for column in texts[:2]), gold)
     return Counts(("new", "old"), {"segments": np.ones((n, 1), np.int64)}, n, outputs=outputs)
 

@@ -29,14 +29,6 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path):
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_a_device_is_written_to_and_stays_one(tmp_path):
-    link = tmp_path / "device"
-    link.symlink_to("/dev/null")
-    write_whole_text(link, "text\n")
-    assert link.is_symlink()
-    assert stat.S_ISCHR(link.stat().st_mode)
-
-
 @pytest.mark.usefixtures("umask")
 def test_a_new_file_has_the_mode_of_the_umask_and_an_old_one_keeps_its_own(tmp_path):
     write_whole_text(tmp_path / "new", "text")

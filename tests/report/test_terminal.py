@@ -9,8 +9,9 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.report.layout import format_table
 from sigdask.report.page import render_page
+from sigdask.report.summary import headline
 from sigdask.report.summary.sentences import describe_standing
-from sigdask.report.terminal import render
+from sigdask.report.terminal import MAX_CLOSEST, render, select_warnings
 from sigdask.results.fields import get_result
 from sigdask.results.from_records import results_to_table
 from sigdask.results.record import Result
@@ -25,6 +26,9 @@ def test_classical_tests_stand_below_the_table_those_for_contrast_with_their_cos
     )
     assert "f1: sign, two-sample-t: does not apply: the denominator depends on the system" in text
     assert "sign  " not in render(compare_all(yeh, metrics=["recall"], trials=99))
+
+
+ROW_PATTERN = re.compile(r"^s\d+ +s\d+ +-?\d", re.MULTILINE)
 
 
 def build_result(**changes):
@@ -107,3 +111,36 @@ def test_intervals_have_a_column_and_an_interval_that_nothing_bounds_says_so():
     few = render(compare_all({"a": [1, 2, 3], "b": [1, 2, 4]}, metrics=["mean"]), verbose=True)
     assert "95 % interval without bound (the test inverted by item)" in few
     assert "inf" not in few
+
+
+def test_of_many_systems_the_ranking_stands_below_the_answer_then_contested_results_and_a_count_of_the_rest():
+    rng = np.random.default_rng(4)
+    base = rng.normal(size=60)
+    scores = {f"s{k}": base + rng.normal(size=60) * 0.5 + 0.05 * k for k in range(24)}
+    many = compare_all(Counts.from_scores(scores), trials=999, interval="none")
+    text = render(many)
+    summary = headline.build_verdict(many)
+    assert text.startswith(summary.headline)
+    n, n_contested = len(many), summary.n_contested
+    n_not = n - summary.n_significant - n_contested
+    contested = f", {n_contested} contested" * bool(n_contested)
+    parts = (
+        "ranking by mean; ",
+        f"{n} comparisons: {summary.n_significant} significant at 0.05{contested}, {n_not} not significant (",
+        "test: stratified shuffling by item, two-sided; p adjusted by step-down max-T ",
+    )
+    positions = [text.index(part) for part in parts]
+    assert positions == sorted(positions), text
+    assert len(ROW_PATTERN.findall(text)) == min(len(summary.doubtful), MAX_CLOSEST)
+    for detail in ("checks: second run ", "\nsigdask "):
+        assert (detail in text, detail in render(many, verbose=True)) == (False, True)
+    assert len(ROW_PATTERN.findall(render(many, everything=True))) == n
+    assert "discriminative power" in render(many, verbose=True)
+    assert "discriminative power" not in text
+
+
+def test_notes_that_warn_are_selected():
+    for n, kinds in ((3, ["few-units"]), (9, [])):  # of 3 items no p is as small as 0.05
+        few_units = compare_all({"a": [*range(n)], "b": [2] * n}, interval="none")
+        assert [note.kind for note in few_units.notes] == ["few-units"]
+        assert [note.kind for note in select_warnings(few_units)] == kinds

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from reference import two_sample_t, wilcoxon
 from scipy import stats
 
-from sigdask.errors import InputError
 from sigdask.statistics import classical
 from sigdask.statistics.classical import (
     WILCOXON_EXACT_UP_TO,
@@ -117,16 +116,6 @@ def test_the_square_of_z_is_scipys_chi_square(right_a, wrong_a, right_b, wrong_b
     sides = [two_proportion_z(*shares, side)[1] for side in ("greater", "less")]
     assert sum(sides) == pytest.approx(1)
     assert min(sides) == pytest.approx(p / 2)
-
-
-def test_tests_are_asked_for_by_their_names():
-    assert classical.parse_tests("all") == classical.NAMES
-    assert classical.parse_tests("binomial, t,t") == ("t", "binomial")
-    assert classical.parse_tests(None) == classical.parse_tests(()) == ()
-    with pytest.raises(InputError, match="no classical test 'wilcoxn'; did you mean 'wilcoxon'"):
-        classical.parse_tests("t,wilcoxn")
-    with pytest.raises(InputError, match="no classical test ''; expected t, sign"):
-        classical.parse_tests("t,")
 
 
 @pytest.mark.parametrize("n_columns", [1, 2, 3, 17])

@@ -295,28 +295,3 @@ def test_few_clusters_that_differ_count_as_one_item_each():
     assert MatchedProportions.from_differences(np.zeros(8), uneven).design_effect == (2 * 2 + 6 * 6) / 8
     assert "each counted as one item" in MatchedProportions.from_differences(d, clusters).method
     assert MatchedProportions.from_differences(d, np.arange(300)) == MatchedProportions(0, FEW_CLUSTERS - 1, 300)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n_clusters", "within", "margin", "won"), [(30, 10, 0.1, 0.1), (50, 10, 0.05, 0.05), (400, 5, 0.02, 0.0)]
-)
-@pytest.mark.parametrize("dependence", [0.0, 0.1, 0.3, 1.0])
-def test_the_size_of_the_cluster_robust_test(n_clusters, within, margin, won, dependence):
-    """Clusters of beta-distributed losses; 1,000 sets, nominal 0.05, three standard errors above are 0.071."""
-    rng = np.random.default_rng([3, n_clusters, int(10 * dependence)])
-    clusters = np.repeat(np.arange(n_clusters), within)
-    n_shown = 0
-    for _ in range(1000):
-        u = rng.random(n_clusters * within)
-        if dependence == 1.0:
-            u = np.repeat(rng.random(n_clusters), within)
-        lost = np.full(n_clusters, margin + won)
-        if 0 < dependence < 1:
-            strength = (1 - dependence) / dependence
-            lost = rng.beta((margin + won) * strength, (1 - margin - won) * strength, n_clusters)
-        losses = u < lost[clusters]
-        wins = ~losses & (u < lost[clusters] + won / (1 - margin - won) * (1 - lost[clusters]))
-        proportions = MatchedProportions.from_differences(wins.astype(int) - losses, clusters)
-        n_shown += proportions.compute_p_value(margin, 0.05) <= 0.05
-    assert n_shown / 1000 <= 0.071

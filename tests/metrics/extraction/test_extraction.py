@@ -15,9 +15,8 @@ from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.metrics import find_metric
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics, parts, request
-from sigdask.metrics.extraction import parts as progress
 from sigdask.metrics.extraction.cache import FolderCache, pack_statistics, unpack_statistics
-from sigdask.metrics.extraction.parts import ExtractionLog, ExtractionProgress, LocalExtraction, ProcessExtraction
+from sigdask.metrics.extraction.parts import ExtractionProgress, LocalExtraction, ProcessExtraction
 from sigdask.metrics.extraction.request import hash_items
 
 TEXT = ("BLEU", "BLEU:tokenize=char,lowercase=1", "chrF++", "TER", "WER", "CER")
@@ -314,15 +313,3 @@ def test_progress_is_told_from_the_start_and_to_the_end(monkeypatch):
     assert (reports[0].what, reports[0].done, reports[0].total, reports[-1].done) == ("first, second", 0, 540, 540)
     assert [report.done for report in reports] == sorted(report.done for report in reports)
     assert len(reports) > 10
-
-
-def test_lines_come_at_the_start_and_every_half_minute(monkeypatch):
-    lines, clock = [], [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
-    tell = ExtractionLog(lines.append)
-    for n_done in range(0, 1001, 10):
-        tell(ExtractionProgress("TER", n_done, 1000, 1000.0 - n_done, 2))
-        clock[0] += 1.0
-    assert lines[0] == "extracting TER: 1,000 outputs, about 16 min 40 s on 2 processes"
-    assert lines[1] == "extracting TER: 300 of 1,000 outputs, about 11 min 40 s left"
-    assert len(lines) == 4

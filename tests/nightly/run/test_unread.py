@@ -64,8 +64,9 @@ def test_one_changed_file_is_read_and_its_results_stand_in_their_place(tmp_path,
     changed = load_plan(path).test_sets[-2]
     [source] = changed.sources
     times, text = source.path.stat(), source.path.read_text()
+    header, *rows = text.splitlines(keepends=True)
     with source.path.open("r+") as file:  # the same size and time of modification
-        file.write(swap_first_scores(text))
+        file.writelines([header, *rows[::-1]])
     os.utime(source.path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert (source.path.stat().st_size, source.path.stat().st_mtime_ns) == (times.st_size, times.st_mtime_ns)
     second, read_again = run_again(path, read_names)
@@ -80,15 +81,6 @@ def test_one_changed_file_is_read_and_its_results_stand_in_their_place(tmp_path,
     assert (
         build_report(store, number=2).table.test_set.to_list() == build_report(store, number=3).table.test_set.to_list()
     )
-
-
-def swap_first_scores(text):
-    """Return a table whose first two different lines of scores have each other's scores."""
-    header, *lines = text.splitlines(keepends=True)
-    cells = [line.split(",", 1) for line in lines]
-    other = next(k for k in range(1, len(cells)) if cells[k][1] != cells[0][1] and len(cells[k][1]) == len(cells[0][1]))
-    cells[0][1], cells[other][1] = cells[other][1], cells[0][1]
-    return "".join([header, *(",".join(pair) for pair in cells)])
 
 
 @pytest.mark.slow
