@@ -3,15 +3,18 @@
 import os
 import subprocess
 import sys
+import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 from sqlalchemy import text
 
 from sigdask.cli import commands
+from sigdask.errors import SigdaskError
 from sigdask.nightly.store import open_for_reading
 
 SELECT_TALLIES = (
@@ -82,6 +85,17 @@ def run_plan_here(folder, *options):
     if result.exception is not None:
         raise result.exception
     return result.return_value, result.output
+
+
+def wait_for_rows(store, process, table="tallies"):
+    """Wait until a run has stored rows of a table."""
+    for _ in range(1200):  # imports take long on a busy machine
+        assert process.poll() is None
+        with suppress(SigdaskError), open_for_reading(str(store)) as connection:
+            if connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one():
+                return
+        time.sleep(0.1)
+    pytest.fail("nothing was stored")
 
 
 def read_tallies(store):

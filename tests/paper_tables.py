@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -38,6 +39,30 @@ def parse_tables(text):
             words = "".join(child.content for child in inline)
             tables[-1][-1].append((words, any(child.type == "strong_open" for child in inline)))
     return tables
+
+
+class ParsedPage(HTMLParser):
+    """The tags, names of attributes and texts of HTML, the text of each cell, and the words of each section by its id."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.texts, self.cells, self.section, self.words = [], [], [], [], "", {}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+        if tag == "section":
+            self.section = dict(attributes).get("id", "")
+        if tag in {"td", "th"}:
+            self.cells.append("")
+
+    def handle_data(self, data):
+        self.texts.append(data.strip())
+        if self.cells:
+            self.cells[-1] += data
+        if self.tags and self.tags[-1] not in {"script", "style"}:
+            self.words[self.section] = f"{self.words.get(self.section, '')} {data}"
 
 
 PAPER = r"""

@@ -1,5 +1,6 @@
 """Tests of a short `python -m benchmarks.calibration`: fixed seeds, bands that detect broken procedures."""
 
+import json
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -9,12 +10,14 @@ import pytest
 from builders import build_rng
 from scipy import stats
 
+from benchmarks import gate_year
 from benchmarks.calibration import pairs
 from benchmarks.calibration.attainable import compute_attainable_size
 from benchmarks.calibration.catalogue import get_case, get_catalogue
 from benchmarks.calibration.measuring import measure_cases
 from benchmarks.calibration.real import SETS
 from benchmarks.calibration.table import load_results
+from benchmarks.gate_year import CASES, RESULTS
 
 QUIET_OPTIONS = {"report": lambda _text: None}
 
@@ -101,3 +104,31 @@ def test_a_test_that_leaves_out_ties_is_found(monkeypatch):
     monkeypatch.setattr(pairs, "compute_p_values", without_ties)
     wrong = [m.is_wrong for m in measure_case.__wrapped__("pairs: 0/1 at 8 %, 20").values()]
     assert wrong == [True] * 3
+
+
+ROWS = json.loads(RESULTS.read_text())
+
+
+def get_row(case, n_items, rule, rows=ROWS):
+    [row] = [r for r in rows if (r["case"], r["n_items"], r["rule"]) == (case, n_items, rule)]
+    return row
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row["case"] == "fresh items"], ids=str)
+def test_the_kept_false_alarms_are_those_of_scipys_distributions(row):
+    """Of n items a tenth differ, each won or lost with probability 1/2: binomial sums without simulation."""
+    level = {"alpha = 0.05": 0.05}.get(row["rule"], 4 / 365)
+    n_differing = np.arange(row["n_items"] // 4)
+    critical = stats.binom.isf(level / 2, n_differing, 0.5)  # P(losses > critical) is at most half the level
+    expected = 365 * stats.binom.pmf(n_differing, row["n_items"], 0.1) @ stats.binom.sf(critical, n_differing, 0.5)
+    assert abs(row["false_alarms"] - expected) <= 4 * row["error"]
+
+
+def test_a_shorter_simulation_finds_the_kept_rates():
+    rows = [row for case in CASES for row in gate_year._iter_rows(case, 300, 100)]
+    for row in rows:
+        kept_row = get_row(row["case"], 300, row["rule"])
+        error = np.hypot(kept_row["error"], max(row["error"], 0.01))
+        assert abs(row["false_alarms"] - kept_row["false_alarms"]) <= 4 * error + 0.02, row
+        for loss, rates in row["losses"].items():
+            assert rates["caught"] == pytest.approx(kept_row["losses"][loss]["caught"], abs=0.2), row

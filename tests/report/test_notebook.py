@@ -3,13 +3,12 @@
 import io
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from command import call_sigdask
 from markdown_it import MarkdownIt
-from paper_tables import HOSTILE_NAMES, compare_random, parse_tables
+from paper_tables import HOSTILE_NAMES, ParsedPage, compare_random, parse_tables
 from rich.console import Console
 
 import sigdask
@@ -17,25 +16,6 @@ from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.report.notebook import MAX_ROWS
 from sigdask.report.summary.headline import build_verdict as verdict_of
-
-
-class HTMLCells(HTMLParser):
-    """The tags of a page and the text of each cell."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.cells, self.words = set(), [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.add(tag)
-        if tag in {"td", "th"}:
-            self.cells.append("")
-
-    def handle_data(self, data):
-        self.words.append(data)
-        if self.cells:
-            self.cells[-1] += data
 
 
 def print_to_text(renderable, width=200):
@@ -46,8 +26,8 @@ def print_to_text(renderable, width=200):
 
 def test_a_notebook_shows_the_headline_first_and_a_short_table():
     results = compare_random([f"s{k}" for k in range(15)], adjust="none")
-    page = HTMLCells(results._repr_html_())
-    assert page.words[0] == verdict_of(results).headline
+    page = ParsedPage(results._repr_html_())
+    assert page.texts[0] == verdict_of(results).headline
     assert len([cell for cell in page.cells if re.match(r"s\d+$", cell)]) == MAX_ROWS
     assert "5 more rows are not shown." in results._repr_html_()
     [[_, *rows]] = parse_tables(results._repr_markdown_())
@@ -59,11 +39,11 @@ def test_a_notebook_shows_the_headline_first_and_a_short_table():
 def test_hostile_names_are_text_wherever_they_are_shown(names):
     results = compare_random(names, adjust="none")
     plain = {name.replace("\x1b", "\N{REPLACEMENT CHARACTER}") for name in names}
-    page = HTMLCells(results._repr_html_())
-    assert page.tags <= {"div", "p", "strong", "em", "small", "sup", "table", "thead", "tbody", "tr", "th", "td"}
+    page = ParsedPage(results._repr_html_())
+    assert {*page.tags} <= {"div", "p", "strong", "em", "small", "sup", "table", "thead", "tbody", "tr", "th", "td"}
     assert any(name in cell for cell in page.cells for name in plain)  # of two systems the legend has the names
-    tags = HTMLCells(MarkdownIt("commonmark").enable("table").render(results._repr_markdown_())).tags
-    assert tags <= {"p", "strong", "em", "table", "thead", "tbody", "tr", "th", "td"}
+    tags = ParsedPage(MarkdownIt("commonmark").enable("table").render(results._repr_markdown_())).tags
+    assert {*tags} <= {"p", "strong", "em", "table", "thead", "tbody", "tr", "th", "td"}
     text = print_to_text(results)
     assert "\x1b" not in text
     assert sum(name in text for name in plain) >= min(len(names), MAX_ROWS)

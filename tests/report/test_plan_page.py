@@ -4,13 +4,13 @@ import json
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from browser import find_violations, get_screenshot_folder
 from click.testing import CliRunner
 from nights import run_plan_here, write_effects
+from paper_tables import ParsedPage
 
 from sigdask.cli import commands
 from sigdask.errors import InputError
@@ -71,26 +71,8 @@ def build_report(folder, number=None):
     return views.build_report(str(store), None, number)
 
 
-class SectionParser(HTMLParser):
-    """Collects the words of each section, by its id, and all tags."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.section_id, self.words, self.tags = "", {}, []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag == "section":
-            self.section_id = dict(attrs).get("id", "")
-
-    def handle_data(self, data):
-        if self.tags[-1:] and self.tags[-1][0] not in {"script", "style"}:
-            self.words[self.section_id] = f"{self.words.get(self.section_id, '')} {data}"
-
-
 def read_section(file, section):
-    return " ".join(SectionParser(file.read_text()).words.get(section, "").split())
+    return " ".join(ParsedPage(file.read_text()).words.get(section, "").split())
 
 
 @pytest.mark.slow
@@ -176,7 +158,7 @@ def test_names_are_escaped(folder):
     for number in (1, 4):
         text = (folder / f"night-{number}.html").read_text()
         assert HOSTILE_NAME not in text.replace("<script>alert", "", 0)
-        assert [tag for tag, _ in SectionParser(text).tags].count("i") == 0
+        assert ParsedPage(text).tags.count("i") == 0
         assert "alert(1)</script>" not in text
 
 
@@ -342,7 +324,8 @@ def test_a_site_takes_several_plans_and_names_of_any_kind(folder, tmp_path):
     assert {path for path in tmp_path.rglob("*") if site not in path.parents} == before
     assert (site / PLAN_FOLDER / "night-4.html").read_text() == marked
     assert (site / PLAN_FOLDER / "night-2.html").exists()
-    links = [attrs["href"] for tag, attrs in SectionParser((site / "index.html").read_text()).tags if "href" in attrs]
+    attributes = ParsedPage((site / "index.html").read_text()).attributes
+    links = [value for name, value in attributes if name == "href"]
     assert links == ["#main", f"{PLAN_FOLDER}/index.html", f"{get_folder_name('../up')}/index.html"]
 
 

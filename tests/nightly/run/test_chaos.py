@@ -16,11 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from nights import SLOW_SECONDS, list_workers, read_tallies, run_sigdask, write_slow_plan
+from nights import SLOW_SECONDS, list_workers, read_tallies, run_sigdask, wait_for_rows, write_slow_plan
 from servers import find_free_port, forward_connections, start_postgres
 from sqlalchemy import text
 
-from sigdask.errors import SigdaskError
 from sigdask.execution.clusters.settings import environment
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
@@ -109,7 +108,7 @@ def test_a_stopped_worker_that_was_given_up_and_goes_on_changes_no_count(tmp_pat
     scheduler, *workers = start_cluster(port, path.parent, n_workers=2, settings=environment())
     process = start_run(path, f"tcp://127.0.0.1:{port}")
     try:
-        wait_for_tallies(path.parent / "night.sqlite", process)
+        wait_for_rows(path.parent / "night.sqlite", process)
         assert stop_for_a_while(workers[0].pid, process)
         assert process.wait(timeout=150) == 0
         assert workers[0].wait(timeout=30) is not None  # the scheduler had removed it
@@ -118,17 +117,6 @@ def test_a_stopped_worker_that_was_given_up_and_goes_on_changes_no_count(tmp_pat
             daemon.kill()
             daemon.wait()
     assert_calm(path.parent / "night.sqlite", long_calm)
-
-
-def wait_for_tallies(store, process):
-    """Wait until a run has stored counts of the slow metric."""
-    for _ in range(600):
-        assert process.poll() is None
-        with suppress(SigdaskError), open_for_reading(str(store)) as connection:
-            if connection.execute(text("SELECT count(*) FROM tallies")).scalar_one():
-                return
-        time.sleep(0.1)
-    pytest.fail("nothing was counted")
 
 
 def stop_for_a_while(pid, process):
@@ -209,7 +197,7 @@ def test_a_driver_whose_database_comes_back_after_another_took_over_writes_nothi
         first = run_sigdask("run", path, "--cluster", "threads", "--store", url, cwd=path.parent, start=True,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # fmt: skip
         try:
-            wait_for_tallies(server.url, first)
+            wait_for_rows(server.url, first)
             is_due.set()
             for _ in range(600):
                 if not connected.is_set():

@@ -5,16 +5,14 @@ import os
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import time
-from contextlib import closing, suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from command import call_sigdask
-from nights import read_tallies, run_sigdask, write_plan, write_scores, write_slow_plan
+from nights import read_tallies, run_sigdask, wait_for_rows, write_plan, write_scores, write_slow_plan
 from terminals import run_in_terminal
 
 from sigdask.api import compare_all
@@ -269,9 +267,8 @@ def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, h
     options = ["--deadline", f"{deadline}s"] if deadline else []
     pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
     process = run_sigdask("run", path, "--cluster", cluster, *options, cwd=folder, start=True, **pipes)
-    wait_for_run(folder)
+    wait_for_rows(folder / "night.sqlite", process, "runs" if how == "deadline" else "tallies")
     if how != "deadline":
-        wait_for_run(folder, "tallies")
         process.send_signal(getattr(signal, how))
     start = time.monotonic()
     out, err = process.communicate(timeout=30 + deadline)
@@ -286,23 +283,13 @@ def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, h
     assert read_status(str(folder / "night.sqlite")).state == "stopped"
 
 
-def wait_for_run(folder, table="runs"):
-    for _ in range(1200):  # imports take long on a busy machine
-        if (folder / "night.sqlite").exists():
-            with closing(sqlite3.connect(folder / "night.sqlite")) as connection, suppress(sqlite3.OperationalError):
-                if connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]:
-                    return
-        time.sleep(0.1)
-    pytest.fail("the run did not begin")
-
-
 @pytest.mark.slow
 def test_a_run_is_followed_until_it_ends(tmp_path):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=3_000)
     options = {"cwd": folder, "start": True, "stderr": subprocess.DEVNULL}
     process = run_sigdask("run", path, "--cluster", "none", stdout=subprocess.DEVNULL, **options)
-    wait_for_run(folder)
+    wait_for_rows(folder / "night.sqlite", process, "runs")
     followed = call_sigdask("status", path, "--follow", cwd=folder)
     process.wait()
     assert followed.returncode == 0
