@@ -42,7 +42,7 @@ def files(tmp_path):
 BAD_INPUT = [
     (["empty.csv"], "empty.csv: is empty"),
     (["nan.csv"], "nan.csv: column 'y' has no score"),
-    (["inf.csv"], "inf.csv, line 2, column 'y': found -inf"),
+    (["inf.csv"], "inf.csv, line 2, column 'y': found '-inf', expected a number"),
     (["text.csv"], "text.csv, line 2, column 'y': found 'two'"),
     (["ragged.csv"], "ragged.csv, line 2: found 2 fields, expected 3"),
     (["twice.csv"], "twice.csv, line 3: id 'a' is repeated"),
