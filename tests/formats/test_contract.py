@@ -87,7 +87,7 @@ FILES = {
     ),
     "conllu": (
         {
-            name: [PARSE.format(*heads) for heads in parses]
+            name: ["# text\n" + PARSE.format(*heads) for heads in parses]
             for name, parses in {"gold": ["012", "011"], "x": ["012", "012"], "y": ["011", "031"]}.items()
         },
         "LAS",
@@ -95,7 +95,7 @@ FILES = {
     ),
     "conllx": (
         {
-            name: [PARSE.replace("X", "N(soort)").format(*heads) for heads in parses]
+            name: [PARSE.format(*heads) for heads in parses]
             for name, parses in {"gold": ["012", "011"], "x": ["012", "012"], "y": ["011", "031"]}.items()
         },
         "UAS",
@@ -210,6 +210,10 @@ def test_auto_takes_files_for_what_they_are(files):
     write_files(folder, contents)
     systems = [parse_source(str(folder / stem)) for stem in contents if stem != "gold"]
     options = Options(metrics=(metric,) if name == "segments" else ())  # lines are texts because the metric says so
+    if name == "conllx":  # which may be CoNLL-U without comments
+        with pytest.raises(InputError, match="fits the formats conllu, conllx; choose"):
+            detect(systems, folder / "gold", options)
+        return
     assert detect(systems, folder / "gold" if "gold" in contents else None, options) == name
 
 

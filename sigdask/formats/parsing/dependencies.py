@@ -6,7 +6,6 @@ character lies. So sums over items are the counts of the whole files, however th
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +20,10 @@ from sigdask.counts.fields import Array, Bools, ComputedFields
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.parsing import scoring, treebank
-from sigdask.formats.parsing.scoring import CONLLX_METRICS, LABELS, METRICS, ScoredSystem
-from sigdask.formats.parsing.treebank import Integers, Treebank
+from sigdask.formats.parsing.scoring import CONLLX_METRICS, LABELS, METRICS, ScoredSystem, ScoredWords
+from sigdask.formats.parsing.treebank import Integers, Treebank, read_treebank
 from sigdask.formats.reading.alignment import build_sentence_groups
-from sigdask.formats.reading.files import read_head_lines
+from sigdask.formats.reading.files import read_head
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.interface import spell
@@ -32,14 +31,9 @@ from sigdask.metrics.base import Spec
 from sigdask.metrics.parsing import WORD_METRICS
 from sigdask.text import format_count
 
-UNIVERSAL_TAGS = frozenset({
-    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",
-    "SCONJ", "SYM", "VERB", "X", "_",
-})  # fmt: skip
-"""Universal parts of speech of CoNLL-U, and the mark for none."""
-
-COUNTED = ("aligned", "system", "gold")
-FIELD = re.compile(r"(correct|aligned|system|gold)\[(\w+)\](?:\[(\w+)=(.*)\])?")
+TEXT_UNITS = ("tokens", "sentences")
+FieldSpec = tuple[str, str, str | None, int]
+"""What a field counts: kind, unit or metric, and column and code of a label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,135 +46,111 @@ class ParseFields(ComputedFields):
 
     Attributes
     ----------
-    gold : Treebank
-        The gold standard.
-    is_scored : bool array, shape (n_words,)
-        Whether each gold word is scored.
+    n_items : int
+        Number of gold sentences.
+    gold : ScoredWords
+        The words of the gold standard.
     systems : sequence of ScoredSystem
-        Correct words of each system.
+        Words of each system, and the gold words that it has right.
     codes : Codes
         Numbers of labels.
     metrics : sequence of str
         The metrics that the files can be scored by.
     """
 
-    gold: Treebank
-    is_scored: Bools
+    n_items: int
+    gold: ScoredWords
     systems: Sequence[ScoredSystem]
     codes: Codes
     metrics: Sequence[str]
 
     def __getitem__(self, name: str) -> Array:
-        match = FIELD.fullmatch(name)
-        if match is None or name not in self.names:
-            raise KeyError(name)
-        kind, what, column, label = match.groups()
-        if what in {"tokens", "sentences"}:
-            if kind == "gold":
-                spans = self.gold.token_starts if what == "tokens" else np.append(0, self.gold.sentence_ends[:-1])
-                return self._sum([scoring.find_sentences(self.gold.sentence_ends, spans)])
-            return np.stack([system.totals[f"{kind}[{what}]"] for system in self.systems], axis=1).astype(np.int32)
-        if kind == "system":
-            chosen = []
-            for system in self.systems:
-                mask = system.is_content if what == "content" else self._get_scored(system)
-                chosen.append(system.sentences[mask & self._has_label(system.labels, column, label)])
-            return self._sum(chosen)
-        mask = self.is_content if what in {"content", *scoring.CONTENT_METRICS} else self.is_scored
-        mask = mask & self._has_label(self.gold.columns, column, label)
-        sentences = self.gold.sentences
-        if kind == "gold":
-            return self._sum([sentences[mask]])
-        bit = np.uint16(METRICS.index("Words" if kind == "aligned" else what))
-        return self._sum([sentences[mask & (scored.flags >> bit & 1).astype(bool)] for scored in self.systems])
+        kind, what, column, code = self.specs[name]
+        systems = self.systems[:1] if kind == "gold" else self.systems
+        if what in TEXT_UNITS:
+            columns = [system.totals[f"{kind}[{what}]"] for system in systems]
+        elif kind == "system":
+            columns = [self._count(system.words, _select_words(system.words, what, column, code)) for system in systems]
+        else:
+            mask = _select_words(self.gold, what, column, code)
+            bit = np.uint16(METRICS.index(what if kind == "correct" else "Words"))
+            columns = [
+                self._count(self.gold, mask if kind == "gold" else mask & (system.flags >> bit & 1).astype(bool))
+                for system in systems
+            ]
+        return np.stack(columns, axis=1).astype(np.int32)
+
+    def _count(self, words: ScoredWords, mask: Bools) -> Integers:
+        return np.bincount(words.sentences[mask], minlength=self.n_items)
 
     @cached_property
-    def is_content(self) -> Bools:
-        """A mask of the gold words that are content words."""
-        return scoring.is_among(self.gold.columns["relation"], scoring.CONTENT, self.codes)
+    def specs(self) -> Mapping[str, FieldSpec]:
+        """What each field counts, by name."""
+        return dict(self._iter_specs())
 
-    @cached_property
-    def names(self) -> Mapping[str, None]:
-        """The names of the fields."""
-        return dict.fromkeys(self._iter_names())
-
-    def _iter_names(self) -> Iterator[str]:
+    def _iter_specs(self) -> Iterator[tuple[str, FieldSpec]]:
         """Yield the names, those of labels last; each metric has a unit and perhaps a column of labels."""
         texts = list(self.codes)
         units = dict.fromkeys(WORD_METRICS[metric][0] for metric in self.metrics)
-        for metric in self.metrics:
-            unit, _ = WORD_METRICS[metric]
-            yield f"correct[{unit if unit in {'tokens', 'sentences'} else metric}]"
+        pairs = [("correct", name.lower() if name.lower() in TEXT_UNITS else name) for name in self.metrics]
         for unit in units:
-            yield from (f"{kind}[{unit}]" for kind in ("system", "gold"))
-            if unit in {"words", "content"}:
-                yield f"aligned[{unit}]"
+            pairs += [(kind, unit) for kind in ("system", "gold", *(() if unit in TEXT_UNITS else ("aligned",)))]
+        yield from ((f"{kind}[{what}]", (kind, what, None, 0)) for kind, what in pairs)
         for column in LABELS:
-            columns = [self.gold.columns[column], *(system.labels[column] for system in self.systems)]
-            labels = sorted({texts[code] for codes in columns for code in np.unique(codes).tolist()})
+            used = [words.labels[column] for words in (self.gold, *(system.words for system in self.systems))]
             scored = [metric for metric in self.metrics if WORD_METRICS[metric][1] == column]
-            counted = {WORD_METRICS[metric][0]: None for metric in scored}
-            for label in labels:
-                yield from (f"correct[{metric}][{column}={label}]" for metric in scored)
-                yield from (f"{kind}[{unit}][{column}={label}]" for unit in counted for kind in COUNTED)
-
-    def _get_scored(self, system: ScoredSystem) -> Bools:
-        """Return which words of a system are scored: all, or where words are compared by position those of gold."""
-        n = len(system.sentences)
-        return self.is_scored if n == len(self.is_scored) else np.ones(n, np.bool_)
-
-    def _has_label(self, columns: Mapping[str, Integers], column: str | None, label: str) -> Bools | bool:
-        return True if column is None else columns[column] == self.codes.get(label, -1)
-
-    def _sum(self, columns: Sequence[Integers]) -> Array:
-        n = len(self.gold.starts)
-        return np.stack([np.bincount(sentences, minlength=n) for sentences in columns], axis=1).astype(np.int32)
+            pairs = [("correct", metric) for metric in scored]
+            units = dict.fromkeys(WORD_METRICS[metric][0] for metric in scored)
+            pairs += [(kind, unit) for unit in units for kind in ("aligned", "system", "gold")]
+            for code in sorted({*np.concatenate(used).tolist()}, key=texts.__getitem__):
+                for kind, what in pairs:
+                    yield f"{kind}[{what}][{column}={texts[code]}]", (kind, what, column, code)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names
+        return name in self.specs
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
+        return iter(self.specs)
 
 
-def read_conllu(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read parses in CoNLL-U and a gold file of the same text, whatever the tokens and sentences of each."""
-    codes = Codes()
-    first, *banks = _read_files(sources, gold, codes, is_universal=True)
-    for bank in (first, *banks):
-        scoring.make_universal(bank, codes)
-    systems = [scoring.score_system(first, bank, codes) for bank in banks]
-    notes = [note for bank in banks for note in _describe_other_words(first, bank)]
-    is_scored = np.ones(first.n_words, np.bool_)
-    fields = ParseFields(first, is_scored, systems, codes, ("Tokens", "Sentences", *METRICS))
-    notes += _check_relations(fields, sources, banks, options)
-    return _build_counts(fields, sources, options, notes)
+def _select_words(words: ScoredWords, what: str, column: str | None, code: int) -> Bools:
+    """Return a mask of the words that a metric or unit counts, of all labels or of one."""
+    mask = words.is_content if what in {"content", *scoring.CONTENT_METRICS} else words.is_scored
+    return mask if column is None else mask & (words.labels[column] == code)
 
 
-def read_conllx(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read parses in CoNLL-X and a gold file of the same words; punctuation is left out, as eval.pl does."""
-    codes = Codes()
-    first, *banks = _read_files(sources, gold, codes, is_universal=False)
-    systems = [scoring.compare_by_position(first, bank, codes) for bank in banks]
-    is_scored = np.ones(first.n_words, np.bool_)
+def _read_parses(sources: Sequence[Source], gold: Path | None, options: Options, *, is_universal: bool) -> Counts:
+    """Read parses in CoNLL-U and a gold file of the same text, or in CoNLL-X and a gold file of the same words."""
+    assert gold is not None
+    codes, names = Codes(), list_system_names(sources)
+    paths = (gold, *(source.path for source in sources))
+    first, *banks = (read_treebank(path, codes, is_universal=is_universal) for path in paths)
     notes: list[str] = []
-    if options.get_choice("punctuation", ("no", "yes")) == "no":
-        texts = list(codes)
-        forms = np.unique(first.columns["form"])
-        marks = [code for code in forms.tolist() if is_punctuation(texts[code])]
-        is_scored = ~np.isin(first.columns["form"], marks)
-        n_scored = int(is_scored.sum())
-        rule = "punctuation is left out, as eval.pl does without -p; conllx:punctuation=yes scores all"
-        notes = [ScopeNote(f"{n_scored:,} of {first.n_words:,} words are scored: {rule}")]
-        if not n_scored:
-            raise InputError(
-                f"all words are punctuation, which is not scored; {spell('format', 'conllx:punctuation=yes')} "
-                "scores it",
-                file=first.path,
-            )
-    fields = ParseFields(first, is_scored, systems, codes, CONLLX_METRICS)
-    notes += _check_relations(fields, sources, banks, options)
-    return _build_counts(fields, sources, options, notes)
+    marks: frozenset[int] = frozenset()
+    if is_universal:
+        for bank in (first, *banks):
+            scoring.make_universal(bank, codes)
+    elif options.get_choice("punctuation", ("no", "yes")) == "no":
+        marks = frozenset(code for form, code in codes.items() if is_punctuation(form))
+    gold_words, *words = (scoring.score_words(first, bank, codes, marks) for bank in (first, *banks))
+    if marks:
+        notes.append(_describe_punctuation(first, int(gold_words.is_scored.sum())))
+    systems = [scoring.score_system(first, bank, own, codes) for bank, own in zip(banks, words, strict=True)]
+    notes += [note for bank in banks for note in _describe_other_words(first, bank, is_universal=is_universal)]
+    metrics = ("Tokens", "Sentences", *METRICS) if is_universal else CONLLX_METRICS
+    return Counts(
+        systems=tuple(names),
+        fields=ParseFields(len(first.starts), gold_words, systems, codes, metrics),
+        n_items=len(first.starts),
+        ids=first.ids,
+        groups=build_sentence_groups(gold, len(first.starts), first.documents, options.groups),
+        suggested=("LAS", "UAS", "UPOS"),
+        warnings=(*notes, *_check_relations(first, banks, names, codes, options)),
+    )
+
+
+read_conllu, read_conllx = partial(_read_parses, is_universal=True), partial(_read_parses, is_universal=False)
+"""Readers of parses in CoNLL-U, whatever the tokens of each file, and in CoNLL-X."""
 
 
 def is_punctuation(form: str) -> bool:
@@ -194,93 +164,63 @@ def is_punctuation(form: str) -> bool:
     return all(unicodedata.category(c).startswith("P") for c in form)
 
 
-def _read_files(sources: Sequence[Source], gold: Path | None, codes: Codes, *, is_universal: bool) -> list[Treebank]:
-    assert gold is not None
-    paths = (gold, *(source.path for source in sources))
-    return [treebank.read_treebank(path, codes, is_universal=is_universal) for path in paths]
+def _describe_punctuation(gold: Treebank, n_scored: int) -> ScopeNote:
+    """Return a note on words that are not scored, as eval.pl does; raise if these are all."""
+    if not n_scored:
+        remedy = f"choose {spell('format', 'conllx:punctuation=yes')}"
+        raise InputError("all words are punctuation, which is not scored", file=gold.path, remedy=remedy)
+    rule = "punctuation is left out, as eval.pl does without -p; conllx:punctuation=yes scores all"
+    return ScopeNote(f"{n_scored:,} of {gold.n_words:,} words are scored: {rule}")
 
 
-def _describe_other_words(gold: Treebank, system: Treebank) -> list[str]:
-    """Return a note on a system whose words or sentences are not those of gold."""
-    sizes = [(bank.n_words, len(bank.starts)) for bank in (gold, system)]
-    if sizes[0] == sizes[1] and np.array_equal(gold.token_ends, system.token_ends):
+def _describe_other_words(gold: Treebank, system: Treebank, *, is_universal: bool) -> list[str]:
+    """Return a note on a system whose words or sentences are not those of gold; raise for CoNLL-X."""
+    arrays = [(bank.tokens, bank.token_ends, bank.starts) for bank in (gold, system)]
+    if all(map(np.array_equal, *arrays)):
         return []
+    sizes = [(len(bank.heads), len(bank.starts)) for bank in (gold, system)]
     gold_words, words = (f"{format_count(n, 'word')} in {format_count(m, 'sentence')}" for n, m in sizes)
+    if not is_universal:
+        problem = f"has other words or sentences ({words}) than {gold.path} ({gold_words})"
+        raise InputError(problem, file=system.path, remedy="parse the words of the gold file")
     rule = "words are aligned by characters, and count for the gold sentence in which they begin"
     return [f"{system.path}: {words}, gold has {gold_words}; {rule}"]
 
 
 def _check_relations(
-    fields: ParseFields, sources: Sequence[Source], banks: Sequence[Treebank], options: Options
+    gold: Treebank, banks: Sequence[Treebank], names: Sequence[str], codes: Codes, options: Options
 ) -> list[str]:
     """Return a note on relations that gold never has; raise if all of a system are such, unless no metric uses them."""
-    texts = list(fields.codes)
-    known = {texts[code] for code in np.unique(fields.gold.columns["relation"]).tolist()}
-    used = {
-        name: [texts[code] for code in bank.columns["relation"].tolist()]
-        for name, bank in zip(list_system_names(sources), banks, strict=True)
-    }
     bases = {Spec.parse(name).base.casefold() for name in options.metrics}
-    is_labelled = not bases or not bases.isdisjoint({"las", "clas", "mlas", "blex"})
-    if not is_labelled:
+    if bases and bases.isdisjoint({"las", "clas", "mlas", "blex"}):
         return []
+    texts = list(codes)
+    known, *used = ([texts[code] for code in bank.columns["relation"].tolist()] for bank in (gold, *banks))
     remedy = f"compare heads alone with {spell('metrics', 'UAS')}"
-    return check_types(fields.gold.path, sorted(known), used, "words", "relations", remedy)
-
-
-def _build_counts(fields: ParseFields, sources: Sequence[Source], options: Options, notes: Sequence[str]) -> Counts:
-    gold = fields.gold
-    return Counts(
-        systems=tuple(list_system_names(sources)),
-        fields=fields,
-        n_items=len(gold.starts),
-        ids=gold.ids,
-        groups=build_sentence_groups(gold.path, len(gold.starts), gold.documents, options.groups),
-        suggested=("LAS", "UAS", "UPOS"),
-        warnings=tuple(notes),
-    )
+    return check_types(gold.path, known, dict(zip(names, used, strict=True)), "words", "relations", remedy)
 
 
 def _sniff(sources: Sequence[Source], gold: Path | None, options: Options, *, is_universal: bool) -> bool:
     """Return whether gold and systems have ten columns with heads; not if only metrics of tags are requested."""
-    paths = [source.path for source in sources]
-    if gold is None or options.own or any(path.is_dir() for path in (gold, *paths)):
+    if gold is None or options.own or any(path.is_dir() for path in (gold, *(source.path for source in sources))):
         return False
     bases = {Spec.parse(name).base.casefold() for name in options.metrics if ":" not in name}
-    requested = {name.casefold() for name in WORD_METRICS} & bases
-    if options.metrics and not requested:
+    if options.metrics and bases.isdisjoint(name.casefold() for name in WORD_METRICS):
         return False
-    return _find_kind(gold) == ("conllu" if is_universal else "conllx") and None not in map(_find_kind, paths)
+    has_marks = any(line.startswith("#") or treebank.RANGE_ID.match(line) for line in read_head(gold).filled_lines)
+    return (is_universal or not has_marks) and all(map(_are_parses, (gold, *(source.path for source in sources))))
 
 
 sniff_conllu, sniff_conllx = partial(_sniff, is_universal=True), partial(_sniff, is_universal=False)
-"""Functions that recognize parses in CoNLL-U, and in CoNLL-X."""
+"""Functions that recognize parses in CoNLL-U, and in CoNLL-X, which has no comments and multiword tokens."""
 
 
-def _find_kind(path: Path) -> str | None:
-    """Return "conllu" or "conllx" if the first lines have ten columns, ids and heads; else None.
-
-    CoNLL-U has comments, multiword tokens, empty nodes or the universal parts of speech.
-    """
-    lines = read_head_lines(path)
-    if lines and not lines[-1]:
-        lines.pop()  # what ends the last line
-    tags: list[str] = []
-    has_marks = has_relations = False
-    for line in filter(str.strip, lines):
-        cells = line.split("\t")
-        name = cells[treebank.ID]
-        if line.startswith("#"):
-            has_marks = True
-        elif len(cells) != treebank.WIDTH:
-            return None
-        elif treebank.RANGE_ID.fullmatch(name) or treebank.EMPTY_ID.fullmatch(name):
-            has_marks = True
-        elif not (name.isdecimal() and cells[treebank.HEAD].isdecimal()):
-            return None
-        else:
-            tags.append(cells[treebank.UPOS])
-            has_relations |= cells[treebank.DEPREL] != "_"
-    if not has_relations:
-        return None
-    return "conllu" if has_marks or UNIVERSAL_TAGS.issuperset(tags) else "conllx"
+def _are_parses(path: Path) -> bool:
+    """Return whether the first lines have ten columns, ids, heads and relations."""
+    rows = [line.split("\t") for line in read_head(path).filled_lines if not line.startswith("#")]
+    words = [cells for cells in rows if cells[treebank.ID].isdecimal()]
+    return (
+        all(len(cells) == treebank.WIDTH for cells in rows)
+        and all(cells[treebank.HEAD].isdecimal() for cells in words)
+        and any(cells[treebank.DEPREL] != "_" for cells in words)
+    )

@@ -7,7 +7,7 @@ side has a multiword token, the words within are aligned by a longest common sub
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,16 +73,15 @@ def check_text(gold: Treebank, system: Treebank, codes: Codes) -> None:
     joined = ["".join([texts[code] for code in bank.token_forms.tolist()]) for bank in (gold, system)]
     if joined[0] == joined[1]:
         return
-    n = min(map(len, joined))
-    place = next((k for k in range(n) if joined[0][k] != joined[1][k]), n)
-    locations = []
-    for bank in (gold, system):
-        token = min(int(np.searchsorted(bank.token_ends, place, side="right")), len(bank.token_lines) - 1)
-        locations.append(f"{bank.path}, line {bank.token_lines[token]}")
+    pairs = enumerate(zip(*joined, strict=False))
+    place = next((k for k, (a, b) in pairs if a != b), min(map(len, joined)))
+    lines = [bank.token_lines[np.searchsorted(bank.token_ends[:-1], place, side="right")] for bank in (gold, system)]
     shown = [text[place : place + SHOWN] or "the end of the text" for text in joined]
     raise InputError(
-        f"{locations[1]}: found {shown[1]!r}, but {shown[0]!r} in {locations[0]}: both files must hold the same text. "
-        "Only tokens may differ; parse the text of the gold file"
+        file=system.path,
+        line=lines[1],
+        found=repr(shown[1]),
+        expected=f"{shown[0]!r}, as in {gold.path}, line {lines[0]}: both files must hold the same text",
     )
 
 
@@ -228,27 +227,41 @@ def _have_same_function_words(
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredSystem:
-    """A system's words, each attributed to a gold sentence, and which gold words it has right.
+class ScoredWords:
+    """The words of a file, as they are counted.
 
     Attributes
     ----------
+    sentences : int64 array, shape (n_words,)
+        Gold sentence with the first character of each word.
+    labels : mapping of str to int64 array, shape (n_words,)
+        Codes of relation, UPOS and XPOS.
+    is_scored, is_content : bool array, shape (n_words,)
+        Whether each word is scored, and whether it is a content word.
+    """
+
+    sentences: Integers
+    labels: Mapping[str, Integers]
+    is_scored: NDArray[np.bool_]
+    is_content: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSystem:
+    """A system's words, and which gold words it has right.
+
+    Attributes
+    ----------
+    words : ScoredWords
+        The system's words.
     flags : uint16 array, shape (n_gold_words,)
         Bits of `METRICS`.
-    sentences : int64 array, shape (n_words,)
-        Gold sentence with the first character of each of the system's words.
-    labels : mapping of str to int64 array, shape (n_words,)
-        Codes of relation, UPOS and XPOS of the system's words.
-    is_content : bool array, shape (n_words,)
-        Whether each of the system's words is a content word.
     totals : mapping of str to int64 array, shape (n_sentences,)
         Right, system's and gold tokens and sentences, of each gold sentence.
     """
 
+    words: ScoredWords
     flags: NDArray[np.uint16]
-    sentences: Integers
-    labels: Mapping[str, Integers]
-    is_content: NDArray[np.bool_]
     totals: Mapping[str, Integers]
 
 
@@ -256,66 +269,34 @@ LABELS = ("relation", "upos", "xpos")
 """Columns whose values can restrict a metric, as in LAS[nsubj]."""
 
 
-def score_system(gold: Treebank, system: Treebank, codes: Codes) -> ScoredSystem:
+def score_words(gold: Treebank, bank: Treebank, codes: Codes, marks: Collection[int]) -> ScoredWords:
+    """Return the words of a file; those whose form is one of the marks are not scored."""
+    return ScoredWords(
+        sentences=find_sentences(gold.sentence_ends, bank.token_starts[bank.tokens]),
+        labels={name: bank.columns[name] for name in LABELS},
+        is_scored=~np.isin(bank.columns["form"], [*marks]),
+        is_content=is_among(bank.columns["relation"], CONTENT, codes),
+    )
+
+
+def score_system(gold: Treebank, system: Treebank, words: ScoredWords, codes: Codes) -> ScoredSystem:
     """Align a system's words with those of gold, and return which are right; both have the same text."""
     check_text(gold, system, codes)
     ends = gold.sentence_ends
     bounds = {"tokens": (gold.token_ends, system.token_ends), "sentences": (ends, system.sentence_ends)}
-    totals = {}
+    totals: dict[str, Integers] = {}
     for name, (gold_ends, system_ends) in bounds.items():
-        starts = np.append(0, system_ends[:-1])
+        gold_starts, starts = (np.append(0, bound[:-1]) for bound in (gold_ends, system_ends))
         sentences, is_end = find_sentences(ends, starts), np.isin(system_ends, gold_ends)
         # both files part the same text, so a span is right if it ends where the gold span at its first character does
         gold_end = gold_ends[np.searchsorted(gold_ends, starts, side="right")]
         is_right = is_end & np.append(True, is_end[:-1]) & (gold_end == system_ends)
-        totals[f"correct[{name}]"] = np.bincount(sentences[is_right], minlength=len(ends))
-        totals[f"system[{name}]"] = np.bincount(sentences, minlength=len(ends))
-    return ScoredSystem(
-        flags=flag_words(gold, system, align_words(gold, system, codes), codes),
-        sentences=find_sentences(ends, system.token_starts[system.tokens]),
-        labels={name: system.columns[name] for name in LABELS},
-        is_content=is_among(system.columns["relation"], CONTENT, codes),
-        totals=totals,
-    )
+        counted = {"correct": sentences[is_right], "system": sentences, "gold": find_sentences(ends, gold_starts)}
+        totals |= {f"{kind}[{name}]": np.bincount(spans, minlength=len(ends)) for kind, spans in counted.items()}
+    flags = flag_words(gold, system, align_words(gold, system, codes), codes)
+    return ScoredSystem(words, flags, totals)
 
 
 def find_sentences(ends: Integers, starts: Integers) -> Integers:
     """Return the gold sentence with the first character of each span."""
     return np.searchsorted(ends, starts, side="right")
-
-
-def compare_by_position(gold: Treebank, system: Treebank, codes: Codes) -> ScoredSystem:
-    """Say which words of a system are right, whose words must be those of gold."""
-    _check_words(gold, system, codes)
-    places = np.arange(gold.n_words)
-    return ScoredSystem(
-        flags=flag_words(gold, system, (places, places), codes),
-        sentences=gold.sentences,
-        labels={name: system.columns[name] for name in LABELS},
-        is_content=np.zeros(gold.n_words, np.bool_),
-        totals={},
-    )
-
-
-def _check_words(gold: Treebank, system: Treebank, codes: Codes) -> None:
-    """Raise unless both files have the same words in the same sentences."""
-    n = min(gold.n_words, system.n_words)
-    differs = np.flatnonzero(gold.columns["form"][:n] != system.columns["form"][:n])
-    if len(differs):
-        k = int(differs[0])
-        texts = list(codes)
-        found, expected = (repr(texts[bank.columns["form"][k]]) for bank in (system, gold))
-        raise InputError(
-            f"{system.get_location(k)}: found the word {found}, but {expected} in {gold.get_location(k)}; CoNLL-X is "
-            "compared word by word: parse the words of the gold file"
-        )
-    if gold.n_words != system.n_words:
-        remedy = "the files must hold the same words"
-        raise InputError(f"{system.n_words:,} words, but {gold.path} has {gold.n_words:,}; {remedy}", file=system.path)
-    starts = np.setxor1d(gold.starts, system.starts)
-    if len(starts):
-        raise InputError(
-            f"{system.get_location(int(starts[0]))}: {len(system.starts):,} sentences, which are not the "
-            f"{len(gold.starts):,} of {gold.path}: from here on sentences begin at other words (line "
-            f"{gold.lines[starts[0]]} of the gold file). Put empty lines between the same words in both files"
-        )

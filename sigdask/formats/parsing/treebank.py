@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,13 +31,10 @@ CODED = {"form": FORM, "lemma": LEMMA, "upos": UPOS, "xpos": XPOS, "feats": FEAT
 ROOT = -1
 """Stands for the head of a root among the positions of words."""
 
-RANGE_ID = re.compile(r"(\d+)-(\d+)")
+RANGE_ID = re.compile(r"(\d{1,9})-(\d{1,9})")
 EMPTY_ID = re.compile(r"\d+\.\d+")
 NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.+))?\s*$")
 SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(.+)")
-
-BLOCK_ROWS = 1 << 10
-"""Rows whose cells are held at a time, few enough for the processor's cache."""
 
 
 def remove_spaces(form: str) -> str:
@@ -98,14 +95,9 @@ class Treebank:
         return len(self.heads)
 
     @property
-    def lengths(self) -> Integers:
-        """Number of words of each sentence."""
-        return np.diff(self.starts, append=self.n_words)
-
-    @property
     def sentences(self) -> Integers:
         """Sentence of each word."""
-        return np.repeat(np.arange(len(self.starts)), self.lengths)
+        return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=self.n_words))
 
     @property
     def token_starts(self) -> Integers:
@@ -117,26 +109,22 @@ class Treebank:
         """Characters of the text up to the end of each sentence."""
         return np.asarray(self.token_ends[self.tokens[np.append(self.starts[1:], self.n_words) - 1]])
 
-    def get_location(self, word: int) -> str:
-        """Return the path and line of a word, for errors."""
-        return f"{self.path}, line {self.lines[word]}"
-
 
 class _Collector:
-    """Collects rows in blocks of whole sentences."""
+    """Collects the words, tokens and names of sentences."""
 
-    def __init__(self, path: Path, codes: Codes, *, has_ranges: bool) -> None:
-        self.path, self._codes, self._has_ranges = path, codes, has_ranges
-        self._blocks: list[dict[str, Integers]] = []
-        self._rows: list[list[str]] = []
-        self._row_lines: list[int] = []
-        self._n_words = self._n_tokens = 0
+    def __init__(self, path: Path, codes: Codes, *, is_universal: bool) -> None:
+        self.path, self._codes, self._is_universal = path, codes, is_universal
+        self._words = array("q")  # codes of CODED, then head, line, token, whether of a multiword token
+        self._tokens = array("q")  # code of the form, line, end
+        self._starts: list[int] = []
         self._names: list[str] = []
         self._documents: list[str] = []
-        self._name: str | None = None
-        self._document = "0"
-        self._n_documents = 0
-        self.is_between = True
+        self._name = ""
+        self._document: str | None = None
+        self._n_documents = self._n_words = self._n_tokens = self._end = self._range_end = 0
+        self._heads: list[tuple[int, int]] = []  # of the sentence, with lines
+        self._last_line = 0  # of the sentence
 
     def add_comment(self, line: str) -> None:
         """Note the name of the next sentence, or the beginning of a document."""
@@ -146,160 +134,91 @@ class _Collector:
         elif match := SENT_ID.match(line):
             self._name = match[1].strip()
 
-    def add_row(self, number: int, cells: list[str]) -> None:
-        """Add the cells of a word, a multiword token or an empty node."""
-        self._rows.append(cells)
-        self._row_lines.append(number)
-        self.is_between = False
+    def add_row(self, line: int, cells: list[str]) -> None:
+        """Add a word, a multiword token or an empty node."""
+        name, following = cells[ID], len(self._heads) + 1
+        self._last_line = line
+        if name == str(following):
+            self._add_word(line, cells)
+        elif self._is_universal and (match := RANGE_ID.fullmatch(name)):
+            if following <= self._range_end or int(match[1]) != following or int(match[2]) < following:
+                raise self._build_error(line, f"multiword token {name!r}", f"one that begins with word {following}")
+            self._range_end = int(match[2])
+            self._add_token(line, cells)
+        elif not (self._is_universal and EMPTY_ID.fullmatch(name)):
+            problem = f"{following}: words are numbered from 1 in each sentence, and empty lines separate sentences"
+            raise self._build_error(line, f"id {name!r}", problem)
+
+    def _add_token(self, line: int, cells: list[str]) -> None:
+        if not (form := remove_spaces(cells[FORM])):
+            raise self._build_error(line, "an empty form", "a word")
+        self._end += len(form)
+        self._n_tokens += 1
+        self._tokens.extend((self._codes[form], line, self._end))
+
+    def _add_word(self, line: int, cells: list[str]) -> None:
+        is_part = len(self._heads) < self._range_end
+        if not is_part:
+            self._add_token(line, cells)
+        if not (cells[HEAD].isdecimal() and len(cells[HEAD]) < WIDTH):
+            raise self._build_error(
+                line,
+                f"head {cells[HEAD]!r}",
+                "a number: 0 for the root, or the id of a word of the sentence; are there no parses? Then "
+                f"{spell('format', 'conll')} scores the tags",
+            )
+        head = int(cells[HEAD])
+        self._heads.append((head, line))
+        codes = [self._codes[cells[k]] for k in CODED.values()]
+        place = self._n_words + head - 1 if head else ROOT
+        self._words.extend((*codes, place, line, self._n_tokens - 1, is_part))
 
     def end_sentence(self) -> None:
         """Close the current sentence, if there is one."""
         if self.is_between:
             return
-        self.is_between = True
-        self._rows.append(_END)
-        self._row_lines.append(0)
-        self._names.append(self._name or "")
-        self._documents.append(self._document)
-        self._name = None
-        if len(self._rows) >= BLOCK_ROWS:
-            self._add_block()
+        n = len(self._heads)
+        if n == 0 or n < self._range_end:
+            expected = "all words of its multiword tokens, and at least one"
+            raise self._build_error(self._last_line, "the end of a sentence", expected)
+        for head, line in self._heads:
+            if head > n:
+                raise self._build_error(line, f"head {head}", f"the id of a word of the sentence, 1 to {n}, or 0")
+        self._starts.append(self._n_words)
+        self._names.append(self._name)
+        self._documents.append(self._document or "0")
+        self._n_words += n
+        self._name, self._range_end, self._heads, self._last_line = "", 0, [], 0
 
-    def _add_block(self) -> None:
-        """Move the rows to arrays."""
-        is_word = np.fromiter((cells[ID].isdecimal() for cells in self._rows), np.bool_, len(self._rows))
-        starts, is_multiword, is_token = self._find_tokens(is_word)
-        places, tokens = np.flatnonzero(is_word), np.flatnonzero(is_token)
-        columns = list(zip(*(self._rows[place] for place in places.tolist()), strict=True))
-        lines = np.array(self._row_lines, np.int64)
-        block = {
-            "starts": np.array(starts, np.int64) + self._n_words,
-            "multiword": is_multiword.astype(np.int64),
-            "tokens": np.cumsum(is_token)[places] - 1 + self._n_tokens,
-            "token_forms": self._encode([self._rows[place][FORM] for place in tokens.tolist()]),
-            "token_lines": lines[tokens],
-            "lines": lines[places],
-            "ids": self._parse_numbers(columns[ID], lines[places], "id", "1, 2, ..."),
-            "heads": self._parse_numbers(
-                columns[HEAD],
-                lines[places],
-                "head",
-                "a number: 0 for the root, or the id of a word of the sentence; are there no parses? Then "
-                f"{spell('format', 'conll')} scores the tags",
-            ),
-        }
-        block |= {name: self._encode(columns[column]) for name, column in CODED.items()}
-        self._blocks.append(block)
-        self._n_words += len(places)
-        self._n_tokens += len(tokens)
-        self._rows, self._row_lines = [], []
+    def _build_error(self, line: int, found: str, expected: str) -> InputError:
+        return InputError(file=self.path, line=line, found=found, expected=expected)
 
-    def _find_tokens(self, is_word: NDArray[np.bool_]) -> tuple[list[int], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the first word of each sentence, which words are parts of tokens, and which rows are tokens."""
-        n_before: Integers = np.cumsum(is_word) - is_word
-        starts = [0]
-        is_part = np.zeros(int(is_word.sum()), np.bool_)
-        is_token = is_word.copy()
-        range_end = 0
-        for place in np.flatnonzero(~is_word).tolist():
-            name, n_words = self._rows[place][ID], int(n_before[place])
-            location = f"{self.path}, line {self._row_lines[place] or self._row_lines[place - 1]}"
-            if self._rows[place] is _END:
-                if n_words == starts[-1] or n_words < range_end:
-                    kind = "without words" if n_words == starts[-1] else "that ends in a multiword token"
-                    raise InputError(f"{location}: a sentence {kind}; complete or remove it")
-                starts.append(n_words)
-            elif self._has_ranges and (match := RANGE_ID.fullmatch(name)):
-                following = n_words - starts[-1] + 1
-                first, end = int(match[1]), int(match[2])
-                if n_words < range_end or first != following or end < first:
-                    raise InputError(
-                        f"{location}: multiword token {name!r}, expected one that begins with the next word, "
-                        f"{following}, and does not overlap another; number the words again"
-                    )
-                range_end = n_words + end - first + 1
-                is_part[n_words:range_end] = True
-                is_token[place] = True
-            elif not (self._has_ranges and EMPTY_ID.fullmatch(name)):
-                kinds = "1, 2, ..., 1-2 or 1.1" if self._has_ranges else "1, 2, ..."
-                raise InputError(f"{location}: found id {name!r}, expected {kinds}")
-        is_token[np.flatnonzero(is_word)[is_part]] = False
-        return starts[:-1], is_part, is_token
-
-    def _encode(self, column: Sequence[str]) -> Integers:
-        return np.fromiter(map(self._codes.__getitem__, column), np.int64, len(column))
-
-    def _parse_numbers(self, column: Sequence[str], lines: Integers, what: str, expected: str) -> Integers:
-        """Return ids or heads as numbers; raise for a cell that is none."""
-        try:
-            return np.fromiter(map(int, column), np.int64, len(column))
-        except (ValueError, OverflowError):
-            k = next(k for k, cell in enumerate(column) if not re.fullmatch(r"-?\d{1,18}", cell))
-            raise InputError(
-                file=self.path, line=lines[k], found=f"{what} {column[k]!r}", expected=f"{expected}"
-            ) from None
+    @property
+    def is_between(self) -> bool:
+        """Whether the next line begins a sentence."""
+        return not self._last_line
 
     def build_treebank(self) -> Treebank:
-        """Return the collected sentences with heads as places of words."""
+        """Return the collected sentences."""
         self.end_sentence()
-        if self._rows:
-            self._add_block()
-        check_filled(self.path, self._blocks)
-        arrays = {name: np.concatenate([block[name] for block in self._blocks]) for name in self._blocks[0]}
-        starts, heads, lines, token_lines = (arrays[name] for name in ("starts", "heads", "lines", "token_lines"))
-        lengths = np.diff(starts, append=len(heads))
-        first = np.repeat(starts, lengths)
-        self._check_numbers(arrays["ids"], heads, np.arange(len(heads)) - first + 1, np.repeat(lengths, lengths), lines)
-        forms = self._codes.map_codes(arrays["token_forms"], remove_spaces)
-        texts = list(self._codes)
-        sizes = np.zeros(len(texts), np.int64)
-        used = np.unique(forms)
-        sizes[used] = [len(texts[code]) for code in used.tolist()]
-        if not sizes[forms].all():
-            line = token_lines[np.argmin(sizes[forms])]
-            raise InputError("the form is empty, expected a word", file=self.path, line=line)
+        check_filled(self.path, self._starts)
+        words = np.array(self._words, np.int64).reshape(-1, len(CODED) + 4).T.copy()
+        forms, token_lines, token_ends = np.array(self._tokens, np.int64).reshape(-1, 3).T.copy()
+        heads, lines, tokens, is_multiword = words[len(CODED) :]
         return Treebank(
             path=self.path,
-            columns={name: arrays[name] for name in CODED},
-            heads=np.where(heads == 0, ROOT, first + heads - 1),
+            columns=dict(zip(CODED, words, strict=False)),
+            heads=heads,
             lines=lines,
-            starts=starts,
-            tokens=arrays["tokens"],
-            is_multiword=arrays["multiword"].astype(np.bool_),
+            starts=np.array(self._starts, np.int64),
+            tokens=tokens,
+            is_multiword=is_multiword.astype(np.bool_),
             token_forms=forms,
             token_lines=token_lines,
-            token_ends=np.cumsum(sizes[forms]),
+            token_ends=token_ends,
             ids=self._names if all(self._names) and len({*self._names}) == len(self._names) else None,
             documents=self._documents if self._n_documents else None,
         )
-
-    def _check_numbers(
-        self, ids: Integers, heads: Integers, expected: Integers, lengths: Integers, lines: Integers
-    ) -> None:
-        """Raise unless words are numbered from 1 and heads are words of their sentences, or 0."""
-        wrong = np.flatnonzero(ids != expected)
-        if len(wrong):
-            k = int(wrong[0])
-            raise InputError(
-                file=self.path,
-                line=lines[k],
-                found=f"id {ids[k]}",
-                expected=f"{expected[k]}: words of a sentence are numbered from 1; is an empty line between "
-                "sentences missing?",
-            )
-        wrong = np.flatnonzero((heads < 0) | (heads > lengths))
-        if len(wrong):
-            k = int(wrong[0])
-            raise InputError(
-                f"head {heads[k]} is not in the sentence, whose words are 1 to {lengths[k]}; expected one of these, "
-                "or 0 for the root",
-                file=self.path,
-                line=lines[k],
-            )
-
-
-_END = [""]
-"""Marks the end of a sentence among rows."""
 
 
 def read_treebank(path: Path, codes: Codes, *, is_universal: bool) -> Treebank:
@@ -320,7 +239,7 @@ def read_treebank(path: Path, codes: Codes, *, is_universal: bool) -> Treebank:
     InputError
         A row, an id, a head or a tree is invalid. The message names file and line.
     """
-    collector = _Collector(path, codes, has_ranges=is_universal)
+    collector = _Collector(path, codes, is_universal=is_universal)
     for number, line in enumerate_lines(path):
         cells = line.rstrip("\r\n").split("\t")
         if collector.is_between and line.startswith("#"):
@@ -334,8 +253,7 @@ def read_treebank(path: Path, codes: Codes, *, is_universal: bool) -> Treebank:
                 file=path,
                 line=number,
                 found=f"{len(cells)} column{'s' * (len(cells) != 1)} ({' '.join(cells)[:40].strip()!r})",
-                expected=f"{WIDTH} separated by tabs; complete the line. If it is a comment, put an empty line "
-                "before it",
+                expected=f"{WIDTH} separated by tabs",
             )
     bank = collector.build_treebank()
     if is_universal:
@@ -345,22 +263,15 @@ def read_treebank(path: Path, codes: Codes, *, is_universal: bool) -> Treebank:
 
 def check_trees(bank: Treebank) -> None:
     """Raise for a sentence without exactly one root, or with a cycle."""
-    n_roots = np.add.reduceat((bank.heads == ROOT).astype(np.int64), bank.starts)
-    in_cycle = find_cycles(bank.heads)
-    wrong = np.flatnonzero(n_roots > 1)
-    if len(wrong):
-        sentence = int(wrong[0])
-        words = np.flatnonzero(bank.heads[bank.starts[sentence] :][: bank.lengths[sentence]] == ROOT)
-        second = int(bank.starts[sentence] + words[1])
-        raise InputError(
-            f"{bank.get_location(second)}: {n_roots[sentence]} words of sentence {sentence + 1} have the head 0, "
-            "expected one root",
-            remedy=f"correct the heads, or compare only the tags with {spell('format', 'conll')}",
-        )
-    if in_cycle.any():
-        word = int(np.argmax(in_cycle))
-        remedy = f"correct the heads, or compare only the tags with {spell('format', 'conll')}"
-        raise InputError(f"{bank.get_location(word)}: the heads of this word lead in a circle and to no root; {remedy}")
+    is_root = bank.heads == ROOT
+    n_roots = np.cumsum(is_root)
+    n_before = (n_roots - is_root)[bank.starts]  # roots before each sentence
+    is_second = is_root & (n_roots - n_before[bank.sentences] > 1)
+    problems = {"its sentence has more than one root": is_second, "its heads lead in a circle": find_cycles(bank.heads)}
+    for problem, wrong in problems.items():
+        if wrong.any():
+            remedy = f"correct the heads, or compare only the tags with {spell('format', 'conll')}"
+            raise InputError(problem, file=bank.path, line=bank.lines[np.argmax(wrong)], remedy=remedy)
 
 
 def find_cycles(heads: Integers) -> NDArray[np.bool_]:
@@ -374,7 +285,5 @@ def find_cycles(heads: Integers) -> NDArray[np.bool_]:
     n = len(heads)
     ancestor = np.append(np.where(heads == ROOT, n, heads), n)
     for _ in range(n.bit_length()):  # after k rounds it is the ancestor 2**k words up, or n above the root
-        if (ancestor == n).all():
-            break
         ancestor = ancestor[ancestor]
     return np.asarray(ancestor[:-1] != n)
