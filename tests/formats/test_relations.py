@@ -76,43 +76,12 @@ def test_ids_may_differ_types_count_and_boundaries_alone_where_asked(tmp_path):
     assert result.difference == pytest.approx(1 / 2)
 
 
-def test_events_are_relations_from_their_trigger_and_equivalences_have_no_order(tmp_path):
-    spans = "T1~Gene 0 3~abc\nT2~Binding 5 9~bind\nT3~Gene 11 14~def\nT4~Regulation 20 25~block\n"
-    systems, gold = _write_brat(
-        tmp_path,
-        gold=spans + "E1~Binding:T2 Theme:T1 Theme2:T3\nE2~Regulation:T4 Theme:E1 \n*~Equiv T1 T3 T2\n",
-        a=spans + "E7~Binding:T2 Theme:T3\nE3~Regulation:T4 Theme:E7\n*~Equiv T3 T1\n",
-        b=spans + "E1~Binding:T2 Theme:T1 Theme2:T3\nE2~Regulation:T4 Cause:E1\n",
-    )
-    counts = _read(systems, gold)
-    assert counts.field("relation-strict-gold[Theme]").tolist() == [[3]]
-    assert counts.field("relation-strict-tp[Theme]").tolist() == [[2, 2]]
-    assert counts.field("relation-strict-tp[Equiv]").tolist() == [[1, 0]]
-    assert _score(counts, "relation-recall") == [3 / 6, 2 / 6]
-
-
-def test_arguments_of_events_have_no_order_and_may_be_events_that_come_later(tmp_path):
-    """Counted by hand: E lines are TYPE:TRIGGER and ROLE:ID in any order, with numbers for repeated roles."""
-    spans = "".join(f"T{k}~{kind} {3 * k} {3 * k + 2}~xx\n" for k, kind in enumerate(["Gene"] * 4 + ["Bind", "Cut"]))
-    systems, gold = _write_brat(
-        tmp_path,
-        gold=spans + "E1~Cut:T5 Theme:E2 Cause:T3 Site2:T2\nE2~Bind:T4 Theme:T0 Theme2:T1 Theme3:T2\nE3~Bind:T4\n",
-        a=spans + "E9~Bind:T4 Theme:T2 Theme2:T0 Theme3:T1\nE8~Cut:T5 Site:T2 Cause:T3 Theme:E9\n",
-        b=spans + "E2~Bind:T4 Theme:T0 Theme2:T1\nE1~Cut:T5 Cause:E2 Theme:T3\n",
-    )
-    counts = _read(systems, gold)
-    assert counts.field("relation-strict-gold").tolist() == [[6]]
-    assert counts.field("relation-strict-tp").tolist() == [[6, 2]]
-    assert counts.field("relation-strict-predicted").tolist() == [[6, 4]]
-    assert counts.field("relation-strict-gold[Theme]").tolist() == [[4]]
-
-
 def test_json_names_arguments_by_index_id_or_offsets(tmp_path):
     entities = [{"start": 0, "end": 3, "type": "PER", "id": "x"}, {"start": 7, "end": 10, "type": "ORG", "id": "y"}]
     lines = {
-        "gold": {"entities": entities, "relations": [{"head": 0, "tail": 1, "type": "at"}]},
+        "gold": {"entities": entities, "relations": [{"head": "x", "tail": "y", "type": "at"}]},
         "a": {"entities": entities[::-1], "relations": [{"type": "at", "arg1": "x", "arg2": "y"}]},
-        "b": {"entities": entities, "predicted_relations": [[0, 3, 7, 10, "at"]]},
+        "b": {"entities": entities, "predicted_relations": [{"head": [0, 3], "tail": [7, 10], "type": "at"}]},
         "c": {"relations": [{"head": [0, 3, "PER"], "tail": {"start": 7, "end": 10, "label": "ORG"}, "type": "near"},
                             {"head": [7, 10, "ORG"], "tail": [0, 3, "PER"], "type": "at"}]},
     }  # fmt: skip
@@ -132,9 +101,6 @@ def test_json_names_arguments_by_index_id_or_offsets(tmp_path):
     [
         ("R1~at Arg1:T1 Arg2:T8", r"d.ann, line 4: a relation names T8, but the file has no line T8"),
         ("R1~at Arg1:T1", r"line 4: found .*, expected R1<tab>TYPE Arg1:T1 Arg2:T2"),
-        ("E1~Bind T2", r"line 4: .*expected E1<tab>TYPE:T1 ROLE:T2"),
-        ("E1~Bind:T1 Theme:E5", "line 4: a relation names E5"),
-        ("*~Equiv T1", "line 4: .*TYPE T1 T2"),
         ("T1~ORG 7 10~IBM", "line 4: the id T1 occurs twice"),
     ],
 )
@@ -230,59 +196,3 @@ def test_real_relations_score_as_comparing_each_with_each(shared_data):
     folder = shared_data / "relations_brat" / "relations"
     systems = sorted(path for path in folder.iterdir() if path.is_dir() and path.name != "gold")
     _assert_scores_are_plain(systems, folder / "gold")
-
-
-GIVEN = "T1~Protein 0 4~BMP6\nT2~Protein 19 24~Smad1\n"
-EVENTS = (
-    "T3~Regulation 5 12~induces\nE1~Regulation:T3 Theme:E2 Cause:T1\nT4~Phosphorylation 25 40~phosphorylation\n"
-    "E2~Phosphorylation:T4 Theme:T2\nM1~Speculation E1\n*~Equiv T1 T2\n"
-)
-
-
-@pytest.mark.parametrize("has_own_entities", [True, False])
-def test_events_of_bionlp_name_the_entities_of_a1(has_own_entities, tmp_path):
-    texts = {"gold": EVENTS, "x": EVENTS.replace(" Cause:T1", ""), "y": EVENTS.replace("Theme:T2", "Theme:T1")}
-    for name, text in texts.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "PMID-1.a2").write_text(text.replace("~", "\t"))
-        (tmp_path / name / "PMID-1.txt").write_text("BMP6 induces ...")
-        if has_own_entities or name == "gold":
-            (tmp_path / name / "PMID-1.a1").write_text(GIVEN.replace("~", "\t"))
-    counts = _read([tmp_path / "x", tmp_path / "y"], tmp_path / "gold")
-    # of the three arguments of gold x lacks one, and y gives another one
-    assert _score(counts, "relation-precision") == pytest.approx([1, 2 / 3])
-    assert _score(counts, "relation-recall") == pytest.approx([2 / 3, 2 / 3])
-    triggers = _read([tmp_path / "x", tmp_path / "y"], tmp_path / "gold", "f1")
-    assert triggers.field("gold").tolist() == [[2]]
-    (tmp_path / "gold" / "PMID-1.a1").unlink()
-    with pytest.raises(InputError, match=r"PMID-1\.a2: its entities are missing: no file PMID-1\.a1"):
-        _read([tmp_path / "x"], tmp_path / "gold")
-
-
-def test_facts_of_docred_score_as_sets_of_facts(tmp_path):
-    random = np.random.default_rng(8)
-    titles = [f"D{k}" for k in range(12)]
-    facts = [(title, h, t, f"P{random.integers(3)}") for title in titles for h in range(5) for t in range(5) if h != t]
-    gold, *systems = ({facts[k] for k in random.permutation(len(facts))[:n]} for n in (90, 70, 130))
-    documents = [
-        {"title": title, "sents": [], "vertexSet": [[{"name": "e", "pos": [0, 1], "sent_id": 0, "type": "ORG"}]] * 5,
-         "labels": [{"h": h, "t": t, "r": r, "evidence": [0]} for name, h, t, r in gold if name == title]}
-        for title in titles
-    ]  # fmt: skip
-    (tmp_path / "dev.json").write_text(json.dumps(documents))
-    for name, given in zip("xy", systems, strict=True):
-        rows = [{"title": title, "h_idx": h, "t_idx": t, "r": r, "evidence": [0]} for title, h, t, r in sorted(given)]
-        (tmp_path / f"{name}.json").write_text(json.dumps([*rows, rows[0]]))  # a repeated fact counts once
-    paths = [tmp_path / "x.json", tmp_path / "y.json"]
-    counts = _read(paths, tmp_path / "dev.json")
-    expected = [2 * len(gold & given) / (len(gold) + len(given)) for given in systems]
-    assert _score(counts, "relation-f1") == pytest.approx(expected)
-    assert _score(counts, "relation-recall[P1]") == pytest.approx(
-        [sum(f[3] == "P1" for f in gold & given) / sum(f[3] == "P1" for f in gold) for given in systems]
-    )
-    assert counts.n_items == 12
-    with pytest.raises(InputError, match="has facts of DocRED, which need a metric of relations"):
-        read(*paths, gold=tmp_path / "dev.json")
-    (tmp_path / "x.json").write_text('[{"title": "D1", "h_idx": 0, "r": "P1"}]')
-    with pytest.raises(InputError, match="expected a fact"):
-        _read(paths, tmp_path / "dev.json")

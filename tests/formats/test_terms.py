@@ -68,21 +68,19 @@ def iter_layouts(lists):
     yield "cells.csv", "id,terms\n" + "".join(f"{k},{' ; '.join(v)}\n" for k, v in lists.items())
     yield "python.csv", "id;term_list\n" + "".join(f"{k};{v!r}\n" for k, v in lists.items())
     yield "json.tsv", "id\tkeywords\n" + "".join(f"{k}\t{v!s}\n" for k, v in lists.items())
-    yield "headerless.tsv", "".join(f"{k}\t{t}\n" for k, v in lists.items() for t in v or [""])
 
 
-@pytest.mark.parametrize("k", range(10))
+@pytest.mark.parametrize("k", range(9))
 def test_every_layout_holds_the_same(tmp_path, k):
     for name, lists in (("gold", GOLD), ("x", X), ("y", GOLD)):
         kind, text = list(iter_layouts(lists))[k]
         (tmp_path / f"{name}.{kind}").write_text(text)
-    format_ = "terms:terms=2" if kind == "headerless.tsv" else "terms"
-    counts = read(f"x={tmp_path}/x.{kind}", f"y={tmp_path}/y.{kind}", gold=tmp_path / f"gold.{kind}", format=format_)
+    counts = read(f"x={tmp_path}/x.{kind}", f"y={tmp_path}/y.{kind}", gold=tmp_path / f"gold.{kind}", format="terms")
     assert counts.ids == ("a", "b", "c")
     assert counts.field("tp").tolist() == [[1, 2], [0, 0], [1, 2]]
     assert counts.field("predicted").tolist() == [[1, 2], [1, 0], [1, 2]]
     assert counts.field("gold").tolist() == [[2], [0], [2]]
-    if k not in (0, 9):  # an id-to-list object and rows without header are asked for by name
+    if k != 0:  # an id-to-list object is asked for by name
         assert detect([parse_source(f"x={tmp_path}/x.{kind}")], tmp_path / f"gold.{kind}") == "terms"
 
 
@@ -137,19 +135,10 @@ def test_lists_of_terms_with_their_kinds_are_lists_of_terms(tmp_path):
     (tmp_path / "y.txt").write_text("heart failure\npatient\nchild\ndose\n")
     sources = [parse_source(str(tmp_path / name)) for name in ("x.tsv", "y.txt")]
     assert [detect([source], tmp_path / "gold.tsv") for source in sources] == ["terms", "terms"]
-    for format_name in ("auto", "terms", "terms:terms=1"):
+    for format_name in ("auto", "terms"):
         counts = read(*sources, gold=tmp_path / "gold.tsv", format=format_name)
         [r] = compare_all(counts, metrics=["f1"])
         assert (r.score_a, r.score_b, counts.n_items) == (2 * 2 / 11, 2 * 3 / 12, 9)
-
-
-def test_lists_with_unknown_kinds_are_refused_and_the_remedy_reads_them(tmp_path):
-    (tmp_path / "gold.tsv").write_text(ACTER.replace("_Term", ""))
-    (tmp_path / "y.txt").write_text("heart failure\npatient\nchild\ndose\n")
-    files = f"y={tmp_path}/y.txt", f"z={tmp_path}/y.txt"
-    with pytest.raises(InputError, match="terms:terms=1"):
-        read(*files, gold=tmp_path / "gold.tsv", format="terms")
-    assert read(*files, gold=tmp_path / "gold.tsv", format="terms:terms=1").n_items == 9
 
 
 def test_no_terms_and_two_keys_of_terms_are_errors(tmp_path):
@@ -160,12 +149,3 @@ def test_no_terms_and_two_keys_of_terms_are_errors(tmp_path):
     for system, gold, message in (("none", "full", "'none' has 0 terms, gold has 1"), ("full", "none", "no terms")):
         with pytest.raises(InputError, match=message):
             read(f"{system}={tmp_path}/{system}", gold=tmp_path / gold, format="terms:terms=terms")
-
-
-def test_columns_of_files_without_header_are_named_by_number(tmp_path):
-    (tmp_path / "gold.tsv").write_text("d1\tx\tbin\nd1\tx\tglass\nd2\ty\tjar\n")
-    (tmp_path / "x.tsv").write_text("d1\tx\tbin\nd2\ty\tjar\nd2\ty\tpen\n")
-    files = (f"a={tmp_path}/x.tsv", f"b={tmp_path}/gold.tsv")
-    for options in (Options(), Options(columns={"item": "1"}), Options(columns={"item": "2"})):
-        counts = read(*files, gold=tmp_path / "gold.tsv", format="terms:terms=3", options=options)
-        assert counts.field("tp").tolist() == [[1, 2], [1, 1]]

@@ -65,8 +65,6 @@ class FileListing:
         Whether items have ids of their own.
     complete : bool
         Whether items with nothing listed are written as well.
-    unscored : dict of str to list of int
-        Further contents that no metric scores ("relations"): their number in each position that has some.
     """
 
     path: Path
@@ -76,13 +74,6 @@ class FileListing:
     texts: dict[str, str] = field(default_factory=dict)
     has_ids: bool = True
     complete: bool = True
-    unscored: dict[str, list[int]] = field(default_factory=dict)
-
-    def add_unscored(self, numbers: Mapping[str, int]) -> None:
-        """Record how many contents of each kind, such as relations, a file or record has that no metric scores."""
-        for kind, number in numbers.items():
-            if number:
-                self.unscored.setdefault(kind, []).append(number)
 
     def add(self, item: str, value: Any, location: str) -> None:
         """Add an item and its list; raise an error for a repeated id."""
@@ -252,10 +243,7 @@ def build_key_error(path: Path, record: JsonRecord, noun: str) -> InputError:
 
 def list_records(path: Path, is_record: Callable[[Mapping[str, Any]], bool]) -> list[JsonRecord]:
     """Return the records of a JSON file; `[text, {"entities": ...}]`, spaCy's training data, becomes an object."""
-    records = list(read_records(path, is_record))
-    if len(records) == 1 and isinstance(records[0].value, dict) and {"classes", "annotations"} <= {*records[0].value}:
-        annotated = filter(None, records[0].value["annotations"])  # a tool's wrapping of spaCy's training data
-        records = [JsonRecord(f"record {k}", None, value, k) for k, value in enumerate(annotated, start=1)]
+    records = read_records(path, is_record)
     return [replace(record, value=_convert_tuple(record.value)) for record in records]
 
 
@@ -426,7 +414,7 @@ def _translate_muc_ids(gold: FileListing, listing: FileListing) -> FileListing:
         return listing
     items = {str(ids[item]): value for item, value in listing.items.items()}
     places = {str(ids[item]): location for item, location in listing.places.items()}
-    return FileListing(listing.path, items, places, unscored=listing.unscored)
+    return FileListing(listing.path, items, places)
 
 
 def get_muc_number(item: str) -> str | None:

@@ -82,31 +82,33 @@ def count_labelled(
     tuple of str
         Labels that only systems use.
     """
-    codes: dict[str, int] = {}
-    rows_by_field: dict[str, list[tuple[int, int, int, int]]] = {"tp": [], "predicted": [], "gold": []}
+    gold_sizes = [[matches(elements, elements)[1] for elements in gold]]
+    results = [[matches(*pair) for pair in zip(gold, column, strict=True)] for column in systems]
+    predicted_sizes = [[sizes for _, sizes in column] for column in results]
+    labels, used = (
+        sorted({label for column in table for sizes in column for label, number in sizes.items() if number})
+        for table in (gold_sizes, predicted_sizes)
+    )
+    others = sorted({*used}.difference(labels))
+    codes = {label: code for code, label in enumerate([*labels, *others])}
 
-    def keep(field: str, item: int, system: int, sizes: LabelCounts) -> None:
-        for label, number in sizes.items():
-            if number:
-                rows_by_field[field].append((item, system, codes.setdefault(label, len(codes)), number))
+    def list_entries(table: Sequence[Sequence[LabelCounts]]) -> NDArray[np.int64]:
+        rows = [
+            (item, system, codes[label], number)
+            for system, column in enumerate(table)
+            for item, sizes in enumerate(column)
+            for label, number in sizes.items()
+            if number
+        ]
+        return np.array(rows, np.int64).reshape(-1, 4)
 
-    for item, gold_list in enumerate(gold):
-        keep("gold", item, 0, matches(gold_list, gold_list)[1])
-    n_gold = len(codes)
-    for system, column in enumerate(systems):
-        for item, (gold_list, predicted) in enumerate(zip(gold, column, strict=True)):
-            matched, counted = matches(gold_list, predicted)
-            keep("tp", item, system, matched)
-            keep("predicted", item, system, counted)
-    labels, others = (tuple(sorted(part)) for part in (list(codes)[:n_gold], list(codes)[n_gold:]))
-    positions = {label: k for k, label in enumerate(labels + others)}
-    renumbered = np.array([positions[label] for label in codes], np.int64)
-    entries = {field: np.array(rows, np.int64).reshape(-1, 4) for field, rows in rows_by_field.items()}
-    for rows in entries.values():
-        rows[:, 2] = renumbered[rows[:, 2]] if len(rows) else rows[:, 2]
-    if set(codes) == {""}:
-        labels = others = ()
-    return MatchFields(entries, labels + others, (len(gold), len(systems)), {}), labels, others
+    matched = [[sizes for sizes, _ in column] for column in results]
+    tables = {"tp": matched, "predicted": predicted_sizes, "gold": gold_sizes}
+    if [*codes] == [""]:
+        labels, others = [], []
+    entries = {name: list_entries(table) for name, table in tables.items()}
+    fields = MatchFields(entries, (*labels, *others), (len(gold), len(systems)), {})
+    return fields, tuple(labels), tuple(others)
 
 
 def build_list_counts(aligned: AlignedListings, fields: Mapping[str, Array], **more: Any) -> Counts:
@@ -150,7 +152,7 @@ def compute_edit_distances(a, a_starts, b, b_starts, out, substitution=1):
 
 
 def compute_morph_fields(
-    gold: Sequence[str], columns: Sequence[Sequence[str]], *, bag: bool, sentences: bool
+    gold: Sequence[str], columns: Sequence[Sequence[str]], *, sentences: bool
 ) -> dict[str, NDArray[Any]]:
     """Return fields of each row, such as correct morphs and edit distance; `|` joins morphs, blanks join words.
 
@@ -158,8 +160,6 @@ def compute_morph_fields(
     ----------
     gold, columns : sequence of str
         The gold target of each row, and the targets of each system.
-    bag : bool
-        Whether the order of morphs does not matter.
     sentences : bool
         Whether rows are sentences, whose words are compared one by one.
     """
@@ -169,11 +169,7 @@ def compute_morph_fields(
     for s, column in enumerate(columns):
         words, outputs, starts = _align_words(gold, column) if sentences else (gold, column, None)
         shared, distances = np.zeros((2, len(words)), np.int64)
-        if bag:
-            pairs = zip(words, outputs, strict=True)
-            shared[:] = [(Counter(a.split("|")) & Counter(b.split("|"))).total() for a, b in pairs]
-        else:
-            compute_subsequence_lengths(*_encode_morphs(words, code), *_encode_morphs(outputs, code), shared)
+        compute_subsequence_lengths(*_encode_morphs(words, code), *_encode_morphs(outputs, code), shared)
         compute_edit_distances(*_encode_characters(words), *_encode_characters(outputs), distances)
         tp[s], edits[s] = (v if starts is None else np.add.reduceat(v, starts) for v in (shared, distances))
         predicted[s] = _count_morphs(column, sentences=sentences)

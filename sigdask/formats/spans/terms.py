@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,38 +20,40 @@ from sigdask.formats.reading.types_of_gold import check_not_empty
 from sigdask.formats.spans.matching import build_list_counts, count_terms
 from sigdask.interface import spell
 
-LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_terms", "keyphrases", "keywords")
+LIST_NAMES = (
+    "term_list",
+    "terms",
+    "termlist",
+    "predicted_terms",
+    "extracted_terms",
+    "gold_terms",
+    "keyphrases",
+    "keywords",
+)
 """Keys and columns of lists of terms. A cell holds a list in JSON or Python syntax, or terms between `;` or `|`."""
 
 TERM_NAMES = ("term", "predicted_term", "keyphrase", "keyword")
 """Columns of single terms."""
 
 COLUMN_NAMES = (*TERM_NAMES, *LIST_NAMES)
-GOLD_NAMES = ("gold_terms", "gold_term")
 ACTER = re.compile(r"[^\t]+\t(Specific_Term|Common_Term|OOD_Term|Named_Entity)")
 """Line of ACTER's lists: a term and its label."""
-
-QUOTED = re.compile(r"""(?<!\\)"((?:[^"\\]|\\.)*+)"|(?<!\\)'((?:[^'\\]|\\.)*+)'""")
-NO_TERMS: frozenset[str] = frozenset()
 
 
 def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read one list of terms per sentence or document, or one flat list per system."""
     assert gold is not None
-    are_flat = {path: _is_flat(path, options) for path in (gold, *(source.path for source in sources))}
-    layouts = {*are_flat.values()} - {None}
-    if layouts == {True}:
+    paths = [gold, *(source.path for source in sources)]
+    flat = [path for path in paths if _is_flat(path)]
+    if flat and len(flat) < len(paths):
+        other = next(path for path in paths if path not in flat)
+        problem = f"a list of terms without items, but {other} has lists of items"
+        raise InputError(problem, file=flat[0], remedy="give all files one layout")
+    if flat:
         return _read_term_lists(sources, gold, options)
-    if len(layouts) > 1:
-        flat, other = (next(path for path, is_flat in are_flat.items() if is_flat == k) for k in (True, False))
-        raise InputError(
-            f"a list of terms without items, but {other} has lists of items",
-            file=flat,
-            remedy=f"give all files one layout; {spell('format', 'terms:terms=1')} reads the first column of each",
-        )
-    gold_listing = _read_listing(options, options.gold_column, GOLD_NAMES, gold)
-    systems = listings.read_by_system(sources, partial(_read_listing, options, options.prediction_column, ()))
-    aligned = listings.align_listings(gold_listing, systems, options, NO_TERMS)
+    gold_listing = _read_listing(options, options.gold_column, gold)
+    systems = listings.read_by_system(sources, partial(_read_listing, options, options.prediction_column))
+    aligned = listings.align_listings(gold_listing, systems, options, frozenset())
     sizes = {name: sum(map(len, column)) for name, column in aligned.systems.items()}
     check_not_empty(gold, sum(map(len, aligned.gold)), sizes, "terms")
     fields = count_terms(aligned.gold, list(aligned.systems.values()))
@@ -70,28 +72,36 @@ def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
     return any(re.search(rf'"{name}"\s*:\s*(\[|null)', start, re.IGNORECASE) for name in LIST_NAMES)
 
 
-def _read_header(start: str) -> list[str]:
-    return [cell.strip().lower() for cell in files.parse_header(start)]
-
-
 def _is_acter(path: Path) -> bool:
     lines = [] if path.is_dir() else [line for line in files.read_head_lines(path) if line.strip()]
     return bool(lines) and all(ACTER.fullmatch(line.strip()) for line in lines)
 
 
-def _read_listing(options: Options, column: str | None, extra_names: tuple[str, ...], path: Path) -> FileListing:
+def _is_flat(path: Path) -> bool:
+    """Return whether a file is one list of terms without items: single cells, or ACTER's lines."""
+    if path.is_dir() or is_json(path):
+        return False
+    header = {name.strip().lower() for name in files.parse_header(read_head(path))}
+    is_table = len(header) > 1 and not header.isdisjoint(COLUMN_NAMES)
+    lines = [line for line in files.read_head_lines(path) if line.strip()]
+    return bool(lines) and not is_table and (not any("\t" in line for line in lines) or _is_acter(path))
+
+
+def _read_listing(options: Options, column: str | None, path: Path) -> FileListing:
     listing = FileListing(path, {}, {})
     if path.is_dir():
         for item, file in listings.iter_folder(path):
-            listing.add(item, _clean_terms(_read_lines(file), options), f"file {file.name}")
+            listing.add(
+                item, _clean_terms((line for _, line in files.enumerate_lines(file)), options), f"file {file.name}"
+            )
         return listing
     requested = column or options.own.get("terms")
     if not is_json(path):
-        return _read_rows(listing, requested, extra_names, options)
-    names = (requested,) if requested is not None else (*extra_names, *LIST_NAMES)
+        return _read_rows(listing, requested, options)
+    names = (requested,) if requested is not None else LIST_NAMES
     records = listings.list_records(path, lambda record: any(key in names or key.lower() in names for key in record))
     keys = dict.fromkeys(key for record in records if isinstance(record.value, dict) for key in record.value)
-    key = _get_only_name(path, keys, names, extra_names)
+    key = _get_only_name(path, keys, names)
 
     def get_value(record: dict[str, Any], place: str) -> Any:
         if key not in record or not isinstance(record[key], list | str | None):
@@ -102,29 +112,23 @@ def _read_listing(options: Options, column: str | None, extra_names: tuple[str, 
     return listing.convert_values(partial(_parse_terms, options))
 
 
-def _get_only_name(path: Path, keys: Mapping[str, object], names: Sequence[str], first: Sequence[str]) -> str | None:
-    """Return the key or column of terms; those of `first` go before others. Raise if several may be it."""
-    known = [key for key in keys if key in names or key.lower() in names]
-    found = [key for key in known if key.lower() in first] or known
+def _get_only_name(path: Path, keys: Mapping[str, object], names: Sequence[str]) -> str | None:
+    """Return the key or column of terms. Raise if several may be it."""
+    found = [key for key in keys if key in names or key.lower() in names]
     if len(found) > 1:
         choices = " or ".join(spell("format", f"terms:terms={key}") for key in found)
         raise InputError(f"{' and '.join(found)} may hold the terms", file=path, remedy=f"choose: {choices}")
     return found[0] if found else None
 
 
-def _clean_terms(terms: Iterator[Any] | Sequence[Any], options: Options) -> frozenset[str]:
+def _clean_terms(terms: Iterable[Any], options: Options) -> frozenset[str]:
     is_lowercased = options.own.get("case") == "lower"
     texts = (str(term).strip() for term in terms)
     return frozenset(text.lower() if is_lowercased else text for text in texts if text)
 
 
-def _read_lines(path: Path) -> list[str]:
-    with files.open_text(path) as text:
-        return [line.strip() for line in text]
-
-
 def _parse_terms(options: Options, value: Any, where: str) -> frozenset[str]:
-    terms = [] if value is None else split_terms(value) if isinstance(value, str) else value
+    terms = split_terms(value, where) if isinstance(value, str) else value or []
     if not isinstance(terms, list):
         raise InputError(f"{where}: found {str(value)[:40]}, expected a list of terms")
     texts = [term.get("term", term.get("text")) if isinstance(term, dict) else term for term in terms]
@@ -134,91 +138,61 @@ def _parse_terms(options: Options, value: Any, where: str) -> frozenset[str]:
     return _clean_terms(texts, options)
 
 
-def split_terms(text: str) -> list[str]:
+def split_terms(text: str, where: str) -> list[Any]:
     """Split a cell that holds several terms.
 
     Examples
     --------
-    >>> split_terms("waste bin; glass"), split_terms("['waste bin', 'glass']"), split_terms("")
-    (['waste bin', ' glass'], ['waste bin', 'glass'], [])
+    >>> split_terms("waste bin; glass", "x"), split_terms("['waste bin', 'glass']", "x"), split_terms("", "x")
+    (['waste bin', ' glass'], ['waste bin', 'glass'], [''])
     """
-    stripped = text.strip()
-    if stripped.startswith("[") and stripped.endswith("]"):
-        return [double or single for double, single in QUOTED.findall(stripped)]
-    return re.split(r"[;|]", text) if stripped else []
+    if not text.strip().startswith("["):
+        return re.split(r"[;|]", text)
+    try:
+        return list(ast.literal_eval(text.strip()))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise InputError(f"{where}: found {text[:40]!r}, expected a list of terms: ['bin', 'glass']") from None
 
 
-def _read_rows(listing: FileListing, requested: str | None, extras: tuple[str, ...], options: Options) -> FileListing:
+def _read_rows(listing: FileListing, requested: str | None, options: Options) -> FileListing:
     """Read rows of ids and one term or a list of terms; a row without terms still adds its item."""
     path = listing.path
     rows = files.read_delimited_rows(path)
-    first_row = next(rows)
-    names = [cell.strip() for cell in first_row[1]]
-    if requested is not None and requested.isdecimal() and requested not in names:
-        column = int(requested) - 1
-        if not 0 < column < len(names):
-            raise InputError(
-                f"no column {requested}: the file has {len(names)}, the first of them for items", file=path
-            )
-        names = [str(k) for k in range(1, len(names) + 1)]
-        ids = tuple((options.id_column or "1").split("+"))
-        rows = chain((first_row,), rows)
-    else:
-        choices = (requested,) if requested is not None else (*extras, *COLUMN_NAMES)
-        name = _get_only_name(path, dict.fromkeys(names), choices, extras)
-        if name is None:
-            remedy = f"name it with {spell('format', 'terms:terms=COLUMN')}, without a header by its number (from 1)"
-            raise InputError(f"which column holds the terms? Columns: {', '.join(names)}", file=path, remedy=remedy)
-        column = names.index(name)
-        ids = find_id_keys(dict.fromkeys(names[:column] + names[column + 1 :]), options)
-    has_lists = names[column].lower() in LIST_NAMES
+    names = [cell.strip() for cell in next(rows)[1]]
+    choices = (requested,) if requested is not None else COLUMN_NAMES
+    name = _get_only_name(path, dict.fromkeys(names), choices)
+    if name is None:
+        remedy = f"name it with {spell('format', 'terms:terms=COLUMN')}"
+        raise InputError(f"which column holds the terms? Columns: {', '.join(names)}", file=path, remedy=remedy)
+    ids = find_id_keys({column: None for column in names if column != name}, options)
+    has_lists = name.lower() in LIST_NAMES
     terms_by_key: dict[tuple[str, ...], tuple[int, set[str]]] = {}
-    is_complete = False
+    is_complete = has_lists
     for line, cells in rows:
         record = dict(zip(names, cells, strict=False))
-        key = get_id_parts(path, f"line {line}", record, ids) or (str(len(terms_by_key) + 1),)
-        terms = _clean_terms(split_terms(cells[column]) if has_lists else [cells[column]], options)
+        where = f"line {line}"
+        key = get_id_parts(path, where, record, ids) or (str(len(terms_by_key) + 1),)
+        terms = _parse_terms(options, record[name] if has_lists else [record[name]], f"{path}, {where}")
         is_complete |= not terms
         terms_by_key.setdefault(key, (line, set()))[1].update(terms)
     for key, (line, item_terms) in terms_by_key.items():
         listing.add_parts(ids, key, frozenset(item_terms), f"line {line}")
     files.check_filled(path, terms_by_key)
-    return replace(listing, has_ids=len(ids) > 0, complete=is_complete or has_lists)
-
-
-def _is_flat(path: Path, options: Options) -> bool | None:
-    """Return whether a file is one list of terms without items: single cells, ACTER's lines, or column 1 is named.
-
-    None is a file that can be neither, as an empty one.
-    """
-    if path.is_dir() or is_json(path):
-        return False
-    header = _read_header(read_head(path))
-    has_names = len(header) > 1 and not set(header).isdisjoint(COLUMN_NAMES)
-    if "terms" in options.own:
-        return options.own["terms"] == "1" and options.id_column is None and "1" not in header
-    lines = [line for line in files.read_head_lines(path) if line.strip()]
-    if not lines:
-        return None
-    return not has_names and (not any("\t" in line for line in lines) or _is_acter(path))
+    return replace(listing, has_ids=len(ids) > 0, complete=is_complete)
 
 
 def _read_term_lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
     """Read one list of terms per file; each term is an item."""
     if options.groups:
-        remedy = "give the terms of each sentence or document"
         name = options.groups[0]
-        raise MissingColumnError(f"flat lists of terms have no column {name!r}; {remedy}", name)
-    read: Callable[[Path], frozenset[str]] = partial(_read_flat_terms, options)
+        problem = f"flat lists of terms have no column {name!r}; give the terms of each sentence or document"
+        raise MissingColumnError(problem, name)
+
+    def read(path: Path) -> frozenset[str]:
+        cells = [line.split("\t", 1)[0].strip() for line in files.read_lines(path)]
+        terms = _clean_terms(cells[cells[:1] != [] and cells[0].lower() in COLUMN_NAMES :], options)
+        files.check_filled(path, terms)
+        return terms
+
     notes = ["each system has one list without sentences, so single terms are swapped"]
     return listings.build_set_counts(read(gold), listings.read_by_system(sources, read), notes)
-
-
-def _read_flat_terms(options: Options, path: Path) -> frozenset[str]:
-    """Read the first column of a list of terms; further columns are ignored."""
-    cells = [line.split("\t", 1)[0].strip() for line in _read_lines(path)]
-    if cells and cells[0].lower() in COLUMN_NAMES:
-        cells = cells[1:]
-    terms = _clean_terms(cells, options)
-    files.check_filled(path, terms)
-    return terms
