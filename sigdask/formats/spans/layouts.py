@@ -68,8 +68,9 @@ def find_span_key(path: Path, records: Sequence[JsonRecord], options: Options, r
         if requested is not None and any(requested in record for record in dicts):
             return requested
         if dicts and requested is not None and requested == column:
-            keys = ", ".join({key: None for record in dicts for key in record})
-            raise InputError(f"no record has a key {requested!r}", file=path, remedy=f"choose one of its keys: {keys}")
+            choices = ", ".join({key: None for record in dicts for key in record})
+            remedy = f"choose one of its keys: {choices}"
+            raise InputError(f"no record has a key {requested!r}", file=path, remedy=remedy)
     keys = {key: None for record in dicts for key, value in record.items() if isinstance(value, list | dict)}
     found = [key for key in OWN_KEYS["prediction" if role == "prediction" else "gold"] if key in keys]
     found = found or [key for key in SPAN_KEYS if key in keys and role != "both"]

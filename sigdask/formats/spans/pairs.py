@@ -164,7 +164,7 @@ def _join_morphs(text: str, options: Options) -> str:
 
 def _describe_other_words(tables: Sequence[FileTable], words: Sequence[Sequence[str]]) -> list[str]:
     """Return a note on each file whose words are not those of gold, although rows are aligned by position."""
-    notes = []
+    notes: list[str] = []
     for table, own in zip(tables, words, strict=True):
         if n := sum(a != b for a, b in zip(own, words[0], strict=False)):
             problem = f"{n:,} of {table.n_rows:,} words are not those of {tables[0].path}"

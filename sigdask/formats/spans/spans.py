@@ -29,6 +29,7 @@ from sigdask.formats.spans.layouts import END_NAMES, START_NAMES, TOOL_KEYS, nor
 from sigdask.formats.spans.matching import build_list_counts, count_entity_matches, count_exact_matches, count_labelled
 from sigdask.formats.spans.relations import (
     RELATION_KEYS,
+    RelationSets,
     collect_relations,
     get_relation_name,
     parse_relations,
@@ -242,13 +243,12 @@ def _read_relations(sources: Sequence[Source], gold: Path | None, options: Optio
     symmetric = options.own.get("symmetric", "").split("+")
     events = Counter[str]()
 
+    def collect(value: Any, where: str) -> RelationSets:
+        relations = value if isinstance(value, list) else parse_relations(value[0], value[1], where)
+        return collect_relations(relations, options.label_mapping, symmetric)
+
     def read(role: str, path: Path) -> FileListing:
-        listing = _read_relation_listing(path, role, options, events)
-        return listing.convert_values(
-            lambda value, where: collect_relations(
-                value if isinstance(value, list) else parse_relations(*value, where), options.label_mapping, symmetric
-            )
-        )
+        return _read_relation_listing(path, role, options, events).convert_values(collect)
 
     gold_listing = read("gold" if gold is not None else "both", gold or sources[0].path)
     systems = listings.read_by_system(sources, partial(read, "prediction"))
