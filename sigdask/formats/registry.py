@@ -339,10 +339,10 @@ FORMATS: dict[str, Format] = {
     ),
     "metrics": Format(
         "segment_scores.tools:read_metrics",
-        "scores of segments that the tools of COMET and MetricX write",
+        "COMET's JSON (comet-score --to_json): scores of segments, one system per file of translations",
         signature=(FileSignature(check="segment_scores.tools:sniff"),),
         gold="none",
-        roles=("item", "score", "ignore"),
+        roles=(),
         traits=("metrics",),
     ),
     "mt-metrics-eval": Format(

@@ -143,17 +143,6 @@ FILES = {
         "acc",
         True,
     ),
-    "metrics": (
-        {
-            name: [
-                f'{{"id": "d{k}", "source": "s{k}", "hypothesis": "{name}", "prediction": {score}}}\n'
-                for k, score in enumerate(scores)
-            ]
-            for name, scores in {"x": [0.5, 1.0, 0.25], "y": [0.5, 0.75, 1.0]}.items()
-        },
-        "MetricX",
-        True,
-    ),
     "squad": (
         {
             "gold": [
@@ -181,7 +170,7 @@ FILES = {
 
 
 def test_every_format_is_under_contract():
-    assert {*TABLES, *FILES, "mt-metrics-eval", "meta", "ref-hyp"} == set(FORMATS)  # tested on their own
+    assert {*TABLES, *FILES, "metrics", "mt-metrics-eval", "meta", "ref-hyp"} == set(FORMATS)  # tested on their own
 
 
 @pytest.fixture(params=FILES)

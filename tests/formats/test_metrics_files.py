@@ -78,18 +78,11 @@ def test_comets_json_holds_a_system_a_file_of_translations(tmp_path):
     np.testing.assert_array_equal(without_names.field("score[COMET]"), counts.field("score[COMET]"))
     document["out/y.txt"][1]["src"] = "another"
     (tmp_path / "bad.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match="bad.json, 'out/y.txt', segment 2: another source than in 'x'"):
+    with pytest.raises(InputError, match="segment 2 of system 'y' has another source than in 'x'"):
         read(tmp_path / "bad.json")
-
-
-def test_what_comet_prints_of_segments_is_read(tmp_path):
-    lines = ["Seed set to 1"]
-    lines += [f"{file}\tSegment {k}\tscore: {scores[k]:.4f}" for k in range(2) for file, scores in COMET.items()]
-    lines += [f"{file}\tscore: {sum(scores) / 2:.4f}" for file, scores in COMET.items()]
-    (tmp_path / "log").write_text("\n".join(lines))
-    counts = read(tmp_path / "log")
-    assert counts.systems == ("x", "y")
-    np.testing.assert_array_equal(counts.field("score[COMET]").T, list(COMET.values()))
+    (tmp_path / "bad.json").write_text('{"a": [{"src": "s", "mt": "m", "COMET": "x"}]}')
+    with pytest.raises(InputError, match="bad.json, 'a', segment 1: found .*, expected an object with a number COMET"):
+        read(tmp_path / "bad.json", tmp_path / "x.json")
 
 
 def write_meta(path, *names):

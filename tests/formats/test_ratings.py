@@ -117,8 +117,8 @@ def test_the_score_is_chosen_among_several_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (ERRORS.replace("Neutral", "Grave"), "line 7: severity 'Grave' has no weight; expected one of major"),
-        (ERRORS.replace("Neutral", "Critical"), "line 7: severity 'Critical' has no weight; give its weight"),
+        (ERRORS.replace("Neutral", "Grave"), "line 7: severity 'Grave' has no weight, expected one of major"),
+        (ERRORS.replace("Neutral", "Critical"), "line 7: severity 'Critical' has no weight.*ratings:critical=10"),
         (MIXED.replace("-1.5", "good"), "line 2, column 'mqm_avg_score': found 'good'"),
         (MIXED.replace("x\tNone 2", "x\tNone"), "line 4: found 2 fields, expected 3"),
         (MIXED.replace("x\tNone 2", ""), "line 4: found 0 fields, expected 3"),

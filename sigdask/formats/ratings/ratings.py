@@ -20,7 +20,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -40,8 +40,8 @@ from sigdask.text import format_count
 
 RATING_COLUMNS = {
     "system": ("system", "sys", "system_id", "system_name", "mt_system", "sys_id", "model", "model_id", "model_name"),
-    "item": ("globalsegid", "global_seg_id", "seg_id", "segid", "segment_id", "segmentid", "seg", "segment", "sid",
-             "docsegid", "itemid", "item_id", "item", "question_id", "id"),
+    "item": ("globalsegid", "seg_id", "segid", "segment_id", "segmentid", "seg", "segment", "sid", "docsegid", "itemid",
+             "item_id", "item", "question_id", "id"),
     "score": ("z.scr", "score", "rating", "mqm_avg_score", "mqm_score", "mqm", "esa_score", "esa", "da_score", "da",
               "sqm_score", "sqm", "hter"),
     "rater": ("rater", "rater_id", "annotator", "annotator_id", "annotatorid", "judge", "judge_id", "user", "user_id",
@@ -99,10 +99,7 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the columns of the first file are those of ratings."""
-    try:
-        header = read_header(sources[0].path)
-    except InputError:
-        return False
+    header = read_header(sources[0].path)
     roles = {role for role in RATING_COLUMNS if _list_columns(header, role)}
     if not {"system", "item"} <= roles or any("metric" in name_role(name) for name in header):
         return False  # format long keeps the scores of several metrics apart
@@ -176,15 +173,6 @@ class RatingTable:
         """Return a column by its role, or empty cells if there is no such column."""
         return self.table.columns[self.names[role]] if role in self.names else [""] * self.table.n_rows
 
-    def iter_rows(self, parts: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-        """Yield the line number, system and item id of each row; an id is joined from the cells of `parts`."""
-        columns = [self.get_cells(part) for part in parts]
-        for line, system, *cells in zip(self.table.lines, self.systems, *columns, strict=True):
-            if not system or not cells[-1]:
-                column = self.names["item"] if system else self.names["system"]
-                raise InputError(f"column {column!r} is empty, expected a name", file=self.path, line=line)
-            yield line, system, ":".join(cells)
-
 
 @dataclass(slots=True)
 class Ratings:
@@ -217,10 +205,8 @@ class Ratings:
         for (line, system, item), rater, category, severity in zip(self._iter_rows(table), *columns, strict=True):
             weight = _find_weight(category.lower(), severity.lower(), weights)
             if weight is None:
-                problem = f"severity {severity!r} has no weight"
-                remedy = f"expected one of {', '.join(weights)}"
-                if severity.lower() == "critical":
-                    remedy = f"give its weight, as in {spell('format', 'ratings:critical=10')}"
+                problem = f"severity {severity!r} has no weight, expected one of {', '.join(weights)}"
+                remedy = f"name it so, or add the weight of critical errors: {spell('format', 'ratings:critical=10')}"
                 raise InputError(problem, file=table.path, line=line, remedy=remedy)
             key = (system, item, rater)
             penalties[key] = penalties.get(key, Decimal(0)) + weight
@@ -262,43 +248,33 @@ class Ratings:
     def _iter_rows(self, table: RatingTable) -> Iterator[tuple[int, str, str]]:
         """Yield the line, system and item of each row, whose groups are those of all rows of the item."""
         columns = [[*table.table.get_column(name)] for name in self.groups]
-        for row, (line, system, item) in enumerate(table.iter_rows(self.parts)):
-            group = tuple(column[row] for column in columns)
+        parts = zip(*map(table.get_cells, self.parts), strict=True)
+        for row, (line, system, cells) in enumerate(zip(table.table.lines, table.systems, parts, strict=True)):
+            item, group = ":".join(cells), tuple(column[row] for column in columns)
+            if not system or not cells[-1]:
+                column = table.names["item"] if system else table.names["system"]
+                raise InputError(f"column {column!r} is empty, expected a name", file=table.path, line=line)
             if self.items.setdefault(item, group) != group:
-                raise InputError(
-                    f"item {item!r} is in {group}, but in {self.items[item]} elsewhere",
-                    file=table.path,
-                    line=line,
-                    remedy="give the item the same group everywhere",
-                )
+                problem = f"item {item!r} is in {group}, but in {self.items[item]} elsewhere"
+                remedy = "give the item the same group everywhere"
+                raise InputError(problem, file=table.path, line=line, remedy=remedy)
             yield line, system, item
 
     def _check_once(self, path: Path, line: int, system: str, item: str, rater: str) -> None:
         first_place = self.lines.setdefault((system, item, rater), (path, line))
         if first_place != (path, line):
-            raise InputError(
-                f"system {system!r}, item {item!r} has a rating {f'by {rater!r} ' * bool(rater)}already, on line "
-                f"{first_place[1]} of {first_place[0]}",
-                remedy=f"{spell('format', 'ratings:raters=mean')} averages several ratings, as of raters or runs",
-                file=path,
-                line=line,
-            )
+            by, first = f"by {rater!r} " * bool(rater), f"on line {first_place[1]} of {first_place[0]}"
+            problem = f"system {system!r}, item {item!r} has a rating {by}already, {first}"
+            remedy = f"{spell('format', 'ratings:raters=mean')} averages several ratings, as of raters or runs"
+            raise InputError(problem, file=path, line=line, remedy=remedy)
 
 
 def _read_weights(options: Options) -> dict[str, Decimal]:
-    weights = {}
-    for name, text in {**WEIGHTS, **{key: options.own[key] for key in options.own if key in OWN_WEIGHTS}}.items():
-        try:
-            weights[name] = Decimal(text)
-        except InvalidOperation:
-            weights[name] = Decimal(-1)
-        if not (weights[name].is_finite() and weights[name] >= 0):
+    texts = {**WEIGHTS, **{name: text for name, text in options.own.items() if name in {*WEIGHTS, "critical"}}}
+    for name, text in texts.items():
+        if not re.fullmatch(r"\d+(\.\d+)?", text):
             raise InputError(f"format ratings: {name} = {text!r} is not a number of 0 or more")
-    return weights
-
-
-OWN_WEIGHTS = ("major", "minor", "critical")
-"""Severities whose weights are options."""
+    return {name: Decimal(text) for name, text in texts.items()}
 
 
 def _find_weight(category: str, severity: str, weights: Mapping[str, Decimal]) -> Decimal | None:
