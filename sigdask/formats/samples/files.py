@@ -158,12 +158,10 @@ def _check_models(logs: Sequence[SampleFile]) -> None:
             models.setdefault(log.system, {}).setdefault(model, log.path)
     for system, paths in models.items():
         if len(paths) > 1:
-            raise InputError(
-                f"logs of {len(paths)} models ({format_list(sorted(paths), SHOWN)}) for system {system!r}",
-                file=[*paths.values()][-1],
-                remedy="give the folder without NAME=, or one folder per model; "
-                f"{spell('format', 'samples:logs=newest')} takes the newest log of each task, of any model",
-            )
+            problem = f"logs of {len(paths)} models ({format_list(sorted(paths), SHOWN)}) for system {system!r}"
+            newest = f"{spell('format', 'samples:logs=newest')} takes the newest log of each task, of any model"
+            remedy = f"give the folder without NAME=, or one folder per model; {newest}"
+            raise InputError(problem, file=[*paths.values()][-1], remedy=remedy)
 
 
 def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[SampleFile], list[str]]:

@@ -2,7 +2,7 @@
 
 A system is a file or a folder of files (one per task). A single folder has a system in each of its folders, or a system
 for each model in its logs. Every metric of the samples is a column of scores, `score[NAME]`. Under several filters it
-is called `NAME,FILTER`, as in lm-evaluation-harness's own tables (`samples:filter=strict-match` takes one).
+is called `NAME,FILTER`, as in lm-evaluation-harness's own tables.
 
 - Samples are identified by task and id, or by the id alone if there is one task. Units are `--unit task`, `--unit
   subject`, or any field of the sample, its document or its metadata.
@@ -78,11 +78,6 @@ class GatheredSamples:
     numbered: set[tuple[str, ...]] = field(default_factory=set)
     repeated: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def averages_all(self) -> bool:
-        """Whether the user wants the mean of all samples of an item, however many there are."""
-        return self.options.own.get("logs") == "all" or "repeats" in self.options.own
-
     def add_logs(self, logs: Sequence[SampleFile]) -> None:
         """Add the samples of logs; raise if samples of a log have no score, and no status says why."""
         for log in logs:
@@ -92,18 +87,14 @@ class GatheredSamples:
                 self.add(log, sample)
                 n_scored += sample.has_score
                 statuses[sample.status] += 1
-            n_unmarked, n_samples = statuses.pop("", 0), statuses.total()
-            n_samples += n_unmarked
+            n_samples, n_unmarked = statuses.total(), statuses.pop("", 0)
             for status, n in statuses.items():
                 self.notes.append(f"{log.path}: {format_count(n, 'sample')} left out ({status} is set)")
             if not n_scored or (n_scored < n_unmarked and self.options.missing not in {"pairwise", "zero"}):
-                number = "none" if not n_scored else f"only {n_scored:,}"
-                remedy = "score the log, or leave it out"
-                raise InputError(
-                    f"{number} of {format_count(n_samples, 'sample')} of system {log.system!r} have a score",
-                    file=log.path,
-                    remedy=f"{remedy}. {spell('missing', 'pairwise')} leaves out these samples" if n_scored else remedy,
-                )
+                number = f"only {n_scored:,}" if n_scored else "none"
+                problem = f"{number} of {format_count(n_samples, 'sample')} of system {log.system!r} have a score"
+                way = f" or {spell('missing', 'pairwise')}, which leaves these samples out" if n_scored else ""
+                raise InputError(problem, file=log.path, remedy=f"score the log, or leave it out{way}")
 
     def add(self, log: SampleFile, sample: ScoredSample) -> None:
         """Add the scores of a sample."""
@@ -124,9 +115,8 @@ class GatheredSamples:
             column = self.columns.setdefault((metric, sample.filter), ScoreColumn())
             if isinstance(value, list):
                 if column.sizes.setdefault(key, len(value)) != len(value):
-                    raise InputError(
-                        f"{sample.where}: sample {sample.item!r} has {len(value)} parts, elsewhere {column.sizes[key]}"
-                    )
+                    problem = f"sample {sample.item!r} has {len(value)} parts, elsewhere {column.sizes[key]}"
+                    raise InputError(f"{sample.where}: {problem}")
                 add_value(column.cells, system, key, float(sum(value)))
             elif not math.isnan(value):
                 add_value(column.cells, system, key, value + 0.0)
@@ -145,20 +135,17 @@ class GatheredSamples:
         self.hashes.setdefault((system, sample.task), {})[sample.item] = str(sample.record.get(HASH, ""))
 
     def _check_repeated(self, log: SampleFile, sample: ScoredSample) -> None:
-        """Raise if another log of the system has the same sample, or the log has its number twice."""
-        if self.averages_all:
+        """Raise if another log of the system has the same sample."""
+        if self.options.own.get("logs") == "all" or "repeats" in self.options.own:
             return
         first = self.logs.setdefault((log.system, sample.task, sample.item), log.path)
-        key = (log.system, sample.task, sample.item, sample.filter, sample.sample)
-        is_repeated = key in self.numbered
-        if first != log.path or (is_repeated and sample.sample):
-            option = "logs=all" if first != log.path else "repeats=mean"
+        if first != log.path:
             raise InputError(
-                f"{sample.where}: sample {sample.item!r} of system {log.system!r} "
-                + (f"is in {first} too" if first != log.path else "has a score already"),
-                remedy=f"keep only one of them; {spell('format', f'samples:{option}')} averages all",
+                f"{sample.where}: sample {sample.item!r} of system {log.system!r} is in {first} too",
+                remedy=f"keep only one of them; {spell('format', 'samples:logs=all')} averages all",
             )
-        if is_repeated and log.layout.sample != "*":
+        key = (log.system, sample.task, sample.item, sample.filter, sample.sample)
+        if key in self.numbered and log.layout.sample != "*":
             self.repeated.setdefault(log.system, f"{sample.where}: sample {sample.item!r}")
         self.numbered.add(key)
 
@@ -191,17 +178,9 @@ class GatheredSamples:
 
     def _name_columns(self) -> dict[str, ScoreColumn]:
         """Return the score columns by metric or, for a metric with several filters, by metric and filter."""
-        filter_name = self.options.own.get("filter")
-        filters: dict[str, list[str]] = {}
-        for metric, filter_ in self.columns:
-            filters.setdefault(metric, []).append(filter_)
-        known_filters = {filter_ for names in filters.values() for filter_ in names}
-        if filter_name is not None and filter_name not in known_filters:
-            raise InputError(f"format samples: no filter {filter_name!r}; filters: {', '.join(sorted(known_filters))}")
-        columns: dict[str, ScoreColumn] = {}
-        for (metric, filter_), column in self.columns.items():
-            if column.cells and filter_name in {None, filter_}:
-                columns[metric if filter_name or len(filters[metric]) == 1 else f"{metric},{filter_}"] = column
+        read = {place: column for place, column in self.columns.items() if column.cells}
+        n_filters = Counter(metric for metric, _ in read)
+        columns = {m if n_filters[m] == 1 else f"{m},{filter_}": column for (m, filter_), column in read.items()}
         if self.options.score_column is not None:
             names = split_columns(self.options.score_column, columns)
             if absent := [name for name in names if name not in columns]:
@@ -221,10 +200,9 @@ class GatheredSamples:
             lacking = next(system for system in self.systems if system not in columns[name].cells)
             lost = {item for values in columns[name].cells.values() for item in values} - kept
             if lost:
-                raise InputError(
-                    f"system {lacking!r} has no score {name!r}, the only one of {format_count(len(lost), 'item')}",
-                    remedy=f"give its samples, {spell('missing', 'pairwise')} or {spell('ignore', name)}",
-                )
+                problem = f"system {lacking!r} has no score {name!r}, the only one of {format_count(len(lost), 'item')}"
+                remedy = f"give its samples, {spell('missing', 'pairwise')} or {spell('ignore', name)}"
+                raise InputError(problem, remedy=remedy)
         if partial:
             self.notes.append(f"{describe_items(partial, 'metric')} not in every system: left out")
         for name, column in shared.items():
