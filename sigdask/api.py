@@ -17,7 +17,7 @@ from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.comparison.study import Study, build_specs, prepare_study
 from sigdask.analysis.details import UnitTables, compute_details, find_pair_rows, select_rows
 from sigdask.counts import Counts
-from sigdask.counts.checks import are_sentences, check_foreign_labels, check_indices, list_values, match_numbers
+from sigdask.counts.checks import check_foreign_labels, check_indices, list_values
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
@@ -337,16 +337,9 @@ def _build_gold_counts(
     gold = list_values(gold, "gold")
     if any(map(takes_numbers, named)):
         return Counts.from_numbers(gold, systems, **shared)
-    if not metrics and are_sentences(gold):
-        raise InputError(
-            f"gold holds texts such as {gold[0][:60]!r}",
-            remedy="choose a metric of texts, such as BLEU, chrF, TER or WER. For the share of equal texts "
-            "choose accuracy",
-        )
     gold_labels = Factor.from_values(gold)
     system_labels = {key: Factor.from_values(column) for key, column in systems.items()}
-    system_labels, notes = match_numbers(gold_labels, system_labels)
-    warnings = [*notes, *check_foreign_labels(gold_labels, system_labels)]
+    warnings = check_foreign_labels(gold_labels, system_labels)
     return Counts.from_labels(gold_labels, system_labels, warnings=warnings, **shared)
 
 

@@ -34,7 +34,7 @@ from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, c
 from sigdask.counts.texts import ScopeNote, TextLookup, Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.options import READING_OPTIONS, Missing
-from sigdask.text import capitalize_first, format_count
+from sigdask.text import format_count
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -234,12 +234,9 @@ class Counts:
             There is none of this name. The message lists all.
         """
         if column not in self.groups:
+            known = ", ".join(self.groups) or "none"
             hint = checks.suggest_group_file(column)
-            known = f"columns: {', '.join(self.groups)}. {hint}"
-            if not self.groups:
-                remedy = hint.removeprefix(f"{checks.NAME_COLUMN}, or ")
-                known = f"these data have no groups. {capitalize_first(remedy)}"
-            raise InputError(f"no column {column!r} to group items by; {known}")
+            raise InputError(f"no column {column!r} to group items by; columns: {known}. {hint}")
         return Factor.from_values(self.groups[column])
 
     def in_common(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence, ValuesView
 from pathlib import Path
@@ -23,10 +22,6 @@ MIN_COMMON_SHARE = 0.05
 
 BLOCK = 1 << 16
 """Number of items checked at a time."""
-
-
-FEW_NAMES = 256
-"""Up to this number, checking names one by one is faster than with an array."""
 
 
 def canonicalize(text: str) -> bytes:
@@ -58,13 +53,6 @@ def check_texts(column: Any, name: str) -> list[str]:
     return texts
 
 
-def are_sentences(texts: Sequence[Any]) -> bool:
-    """Return whether values are texts of three words or more on average, most of which occur once."""
-    if not len(texts) or not all(isinstance(text, str) for text in texts):
-        return False
-    return 2 * len({*texts}) > len(texts) and sum(len(text.split()) for text in texts) >= 3 * len(texts)
-
-
 def list_values(values: Any, name: str) -> Any:
     """Return the values of items in their order: generators as lists, masked values as NaN.
 
@@ -75,49 +63,35 @@ def list_values(values: Any, name: str) -> Any:
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         return np.ma.filled(values.astype(np.float64), np.nan)
-    if isinstance(values, Mapping | set | frozenset):
-        raise InputError(
-            f"{name}: a {type(values).__name__} has no order of items", remedy="give a list, or a data frame with ids"
-        )
-    if isinstance(values, str | Path):
-        raise InputError(
-            f"{name} is a single text ({str(values)[:60]!r}); expected a list or a column with a value for each item. "
-            "For files: sigdask.compare_all(sigdask.read('new.txt', 'old.txt', gold='ref.txt')). For columns of a data "
-            "frame: sigdask.compare(frame, pairs=[('new', 'old')])"
-        )
     if isinstance(values, Iterator | ValuesView):
         return list(values)
-    if getattr(values, "ndim", 1) != 1:
-        remedy = "; of probabilities of classes give argmax(axis=1)" if values.ndim > 1 else ""
-        if hasattr(values, "columns"):
-            remedy = (
-                ". Give one column, or put both systems into one data frame: rows of system, item and score, or a "
-                "column of scores for each system. Then call sigdask.compare(frame)"
-            )
-        raise InputError(f"{name}: {values.ndim} dimensions, expected one number per item, or one label{remedy}")
+    n_dimensions = getattr(values, "ndim", 1)
+    if isinstance(values, Mapping | set | frozenset | str | Path) or n_dimensions != 1:
+        found = f"a {type(values).__name__}" if n_dimensions == 1 else f"{n_dimensions} dimensions"
+        raise InputError(
+            f"{name}: {found}, which has no order of items; expected one number per item, or one label",
+            remedy="give a list or one column. Files are read by sigdask.compare_all(sigdask.read(FILE, FILE)), data "
+            "frames by sigdask.compare_all(frame)",
+        )
     return values.astype(str) if isinstance(values, np.ndarray) and values.dtype.kind == "S" else values
 
 
 def check_indices(columns: Mapping[str, Any]) -> None:
     """Raise if two series of pandas have the same labels in different places, since items are matched by position."""
-    indices = {name: column.index for name, column in columns.items() if hasattr(column, "index")}
-    first, *others = [name for name, index in indices.items() if hasattr(index, "equals")] or [""]
+    indices = {name: column.index for name, column in columns.items() if hasattr(column, "reset_index")}
+    first, *others = indices or [""]
     for name in others:
-        if len(indices[name]) != len(indices[first]):
-            continue  # the numbers of values are compared later
-        if not indices[name].equals(indices[first]) and indices[name].isin(indices[first]).any():
+        own, expected = indices[name], indices[first]
+        if len(own) == len(expected) and not own.equals(expected) and own.isin(expected).any():
             raise InputError(
-                f"{first!r} and {name!r}: the series have the same index labels in different places. Bring both into "
-                "one order (series.reindex), or give series.to_numpy() if they correspond as they stand"
+                f"{first!r} and {name!r}: the series have the same index labels in different places",
+                remedy="bring both into one order (series.reindex), or give series.to_numpy()",
             )
 
 
 def check_unique(names: Sequence[str], what: str) -> None:
     """Raise if two names have the same canonical form."""
-    if isinstance(names, Texts) or len(names) > FEW_NAMES:
-        if canonicalize_column(names).are_unique:
-            return
-    elif len({*(texts := list(names))}) == len(texts) and "".join(texts).isascii():
+    if canonicalize_column(names).are_unique:
         return
     seen: set[bytes] = set()
     for name in names:
@@ -175,22 +149,13 @@ def check_common_items(
     if not is_too_few.any():
         return
     a, b = (int(k) for k in np.argwhere(is_too_few)[0])
-    n, n_pairs = int(common[a, b]), int(np.count_nonzero(is_too_few))
-    suffix = f" (and so {n_pairs - 1:,} more pairs)" if n_pairs > 1 else ""
-    remedy = "Do the ids of both name the same items? If not, correct the ids. If so, leave out items that only one has"
+    item = int(np.argmax(has[:, a] != has[:, b]))
+    example = "" if ids is None else f" (only {systems[a if has[item, a] else b]!r} has {ids[item]!r})"
     raise MissingItemsError(
-        f"systems {systems[a]!r} and {systems[b]!r} have {n:,} of {int(either[a, b]):,} items in common, fewer "
-        f"than {100 * MIN_COMMON_SHARE:.0f} %{suffix}{_format_examples(has, ids, a, b, systems)}. {remedy}"
+        f"systems {systems[a]!r} and {systems[b]!r} have {int(common[a, b]):,} of {int(either[a, b]):,} items in "
+        f"common, fewer than {100 * MIN_COMMON_SHARE:.0f} %{example}. Do the ids of both name the same items? If not, "
+        "correct the ids. If so, leave out items that only one has"
     )
-
-
-def _format_examples(has: Bools, ids: Sequence[str] | None, a: int, b: int, systems: Sequence[str]) -> str:
-    """Return text that names, for each of two systems, an item that this system has and the other lacks."""
-    exclusive = [(has[:, k] & ~has[:, other], systems[k]) for k, other in ((a, b), (b, a))]
-    examples = [
-        f"only {name!r} has {ids[int(np.argmax(mask))]!r}" for mask, name in exclusive if ids is not None and mask.any()
-    ]
-    return f" ({', '.join(examples)})" if examples else ""
 
 
 def check_complete(
@@ -228,87 +193,41 @@ def check_foreign_labels(gold: Factor, predictions: Mapping[str, Factor], *, are
     gold_labels = {*gold.levels}
     foreign: list[str] = []
     for name, column in predictions.items():
-        outside = np.array([level not in gold_labels and level != "" for level in column.levels], np.bool_)
-        is_outside = outside[column.codes] if len(outside) else np.zeros(0, np.bool_)
-        n_outside = int(np.count_nonzero(is_outside))
+        is_foreign = np.array([level not in gold_labels and level != "" for level in column.levels], np.bool_)
+        is_outside = is_foreign[column.codes] if len(column) else is_foreign
+        n_outside, n_given = int(is_outside.sum()), len(column) - int(column.equals_text("").sum())
         if not n_outside:
             continue
-        k, n_given = int(np.argmax(is_outside)), int(np.count_nonzero(~column.equals_text("")))
+        label = column[int(np.argmax(is_outside))]
         if n_outside == n_given:
-            remedy = "write the labels of systems as gold has them"
-            if are_files:
-                remedy = f"leave it out ({spell('ignore', name)} for a column), or replace its labels: "
-                remedy += spell_map(str(gold[k]), str(column[k]))
+            maps = spell_map(gold[0], label)
+            remedy = f"leave it out ({spell('ignore', name)} for a column), or replace its labels: {maps}"
             raise InputError(
-                f"{name}: 0 of its {n_given:,} labels occur in the gold standard (it has {str(column[k])!r} where "
-                f"gold has {str(gold[k])!r}; gold has {format_list(sorted(map(str, gold_labels)), 8)})",
-                remedy=remedy,
+                f"{name}: 0 of its {n_given:,} labels occur in the gold standard (it has {label!r}; gold has "
+                f"{format_list(sorted(gold_labels), 8)})",
+                remedy=remedy if are_files else "write the labels of systems as gold has them",
             )
-        foreign.append(f"{name} {n_outside:,} of {n_given:,} (such as {str(column[k])!r})")
+        foreign.append(f"{name} {n_outside:,} of {n_given:,} (such as {label!r})")
     return [f"labels that gold never has, so they are never correct: {format_list(foreign)}"] if foreign else []
 
 
 def describe_foreign_types(known: Collection[str], used: Mapping[str, Sequence[str]], noun: str = "types") -> list[str]:
-    """Return a warning if systems give types of chunks, spans or relations that gold never has.
-
-    The warning is a note for the first lines if types differ only in case, or if half of a system's types are foreign.
+    """Return a note if systems give types of chunks, spans or relations that gold never has.
 
     Examples
     --------
-    >>> [note] = describe_foreign_types({"PER"}, {"a": ["PER"], "b": ["per"]})
-    >>> note.partition(". ")[2]
-    "Some differ only in case: label_map={'PER': ['per']}"
+    >>> describe_foreign_types({"PER"}, {"a": ["PER"], "b": ["per"]})
+    ["types that gold never has are never correct: b 1 of 1 (such as 'per')"]
     """
-    parts, is_clear, lowered = [], False, {name.casefold(): name for name in known}
-    for system, names in used.items():
-        if foreign := [name for name in names if name not in known]:
-            parts.append(f"{system} {len(foreign):,} of {len(names):,} (such as {min(foreign)!r})")
-            is_clear |= 2 * len(foreign) >= len(names)
-    foreign_names = sorted({name for names in used.values() for name in names} - {*known})
-    pairs = [(lowered[name.casefold()], name) for name in foreign_names if name.casefold() in lowered]
-    maps = [spell_map(*(name.partition("(")[0] for name in pair)) for pair in pairs]  # types without roles
-    if not parts:
-        return []
-    case = f". Some differ only in case: {maps[0]}" if maps else ""
-    note = f"{noun} that gold never has are never correct: {format_list(parts)}{case}"
-    return [ScopeNote(note) if maps or is_clear else note]
-
-
-def match_numbers(gold: Factor, predictions: Mapping[str, Factor]) -> tuple[dict[str, Factor], list[str]]:
-    """Return predictions with the numbers of gold as gold writes them, and notes on the systems that differ.
-
-    A system's labels are matched if they are numbers or truth values, as those of gold, and none is written as in gold.
-
-    Examples
-    --------
-    >>> found, notes = match_numbers(Factor.from_values([1, 0, 1]), {"a": Factor.from_values([1.0, 0.0, 0.0])})
-    >>> list(found["a"]), notes
-    (['1', '0', '0'], ["a: labels such as '1.0' are read as '1', as gold writes them"])
-    """
-    known = {_parse_label(label): label for label in gold.levels}
-    matched, notes = dict(predictions), []
-    for name, column in predictions.items():
-        names = {level: known.get(_parse_label(level), level) for level in column.levels}
-        is_same = [level == label for level, label in names.items()]
-        if None in known or len(known) < len(gold.levels) or any(is_same) or None in map(_parse_label, names):
-            continue
-        matched[name] = column.rename_levels(names)
-        notes.append(f"{name}: labels such as {column[0]!r} are read as {matched[name][0]!r}, as gold writes them")
-    return matched, notes
-
-
-def _parse_label(label: str) -> float | None:
-    """Return the whole number or truth value that a label stands for, or None."""
-    if (truth := label.casefold()) in {"true", "false"}:
-        return float(truth == "true")
-    return float(label) if re.fullmatch(r"-?\d{1,15}(\.0*)?", label) else None
-
-
-NAME_COLUMN = "Name one of these columns"
+    foreign = {system: [name for name in names if name not in known] for system, names in used.items()}
+    parts = [
+        f"{name} {len(own):,} of {len(used[name]):,} (such as {min(own)!r})" for name, own in foreign.items() if own
+    ]
+    return [ScopeNote(f"{noun} that gold never has are never correct: {format_list(parts)}")] if parts else []
 
 
 def suggest_group_file(name: str) -> str:
     """Return which option reads the groups of a column from a separate file."""
     if name == "document":
         return f"Give a file with the document of each item with {spell('documents', 'FILE')}"
-    return f"{NAME_COLUMN}, or give a table of items and their groups with {spell('group_file', 'FILE')}"
+    return f"Give a table of items and their groups with {spell('group_file', 'FILE')}"

@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.texts import FEW_TEXTS, Texts, to_arrow_integers, to_integers
+from sigdask.counts.texts import Texts, to_arrow_integers, to_integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +42,7 @@ class Factor(Sequence[str]):
         """Encode a column as levels and codes."""
         if isinstance(values, Factor):
             return values
-        column = Texts.from_values(values)
-        if len(column) > FEW_TEXTS:
-            return Factor.from_arrow(column.array)
-        texts = column.tolist()
-        code_of = {text: code for code, text in enumerate(sorted({*texts}))}
-        codes = np.array([code_of[text] for text in texts], get_code_type(len(code_of)))
-        return Factor(Texts.from_values(code_of), codes)
+        return Factor.from_arrow(Texts.from_values(values).array)
 
     @staticmethod
     def from_arrow(values: Any) -> Factor:
@@ -146,10 +140,6 @@ def get_code_type(n: int) -> type[np.signedinteger[Any]]:
 Integers = NDArray[np.int64]
 
 
-FEW_ROWS = 64
-"""Up to this number, numbering rows one by one is faster than with arrays."""
-
-
 def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integers:
     """Return a number for each row, in order of first appearance; rows that agree in all columns share a number.
 
@@ -158,10 +148,6 @@ def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integ
     >>> number_rows(np.array([7, 3, 7, 3]), np.array([0, 0, 1, 0])).tolist()
     [0, 1, 2, 1]
     """
-    if len(columns[0]) <= FEW_ROWS:
-        known: dict[tuple[int, ...], int] = {}
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        return np.array([known.setdefault(row, len(known)) for row in rows], np.int64)
     numbers = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         if len(column) and (column != column[0]).any():
@@ -184,13 +170,8 @@ def group_rows(numbers: NDArray[np.integer[Any]]) -> list[Integers]:
     >>> [rows.tolist() for rows in group_rows(np.array([0, 1, 0]))]
     [[0, 2], [1]]
     """
-    if len(numbers) <= FEW_ROWS:
-        groups: dict[int, list[int]] = {}
-        for row, number in enumerate(numbers.tolist()):
-            groups.setdefault(number, []).append(row)
-        return [np.array(groups[number], np.int64) for number in sorted(groups)]
     if not numbers.any():
-        return [np.arange(len(numbers))]
+        return [np.arange(len(numbers))] if len(numbers) else []
     return np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
 
 
@@ -209,7 +190,7 @@ def find_distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
     >>> distinct.tolist(), indices.tolist()
     ([5, 7, 9], [1, 0, 1, 2])
     """
-    if len(values) > FEW_ROWS and values.dtype.kind in "iu":
+    if len(values) and values.dtype.kind in "iu":
         low, high = int(values.min()), int(values.max())
         if high - low < DENSE * len(values):
             offsets = values - values.dtype.type(low) if low else values

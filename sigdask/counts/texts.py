@@ -1,8 +1,7 @@
 """Columns of texts as Arrow arrays instead of Python objects: ids, labels and group columns.
 
-The texts of a column are in one buffer of UTF-8, which sorts as the characters do. `pyarrow.compute` works on long
-columns. Short ones are handled by Python, because importing `pyarrow.compute` takes longer than that. Conversions go
-through buffers: those that pyarrow offers for lists and NumPy import pandas, which takes half a second.
+The texts of a column are in one buffer of UTF-8, which sorts as the characters do. Conversions go through buffers,
+because those that pyarrow offers for lists and NumPy import pandas, which takes half a second.
 
 Texts of items for display are looked up on demand. No metric uses them.
 """
@@ -26,9 +25,6 @@ WORD = 8
 
 BLOCK = 1 << 16
 """Texts handled at a time, so that intermediate arrays stay small."""
-
-FEW_TEXTS = 256
-"""Up to this number, Python handles texts as fast as Arrow does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +85,6 @@ class Texts(Sequence[str]):
             values = values.cast(pa.large_string())
         return Texts(values.fill_null("") if values.null_count else values)
 
-    def to_arrow(self) -> Any:
-        """Return the texts as an array of Arrow's large strings."""
-        return self.array
-
     def __len__(self) -> int:
         return len(self.array)
 
@@ -106,11 +98,7 @@ class Texts(Sequence[str]):
             return text
         if isinstance(which, slice) and (which.step or 1) == 1:
             return Texts(self.array[which])
-        rows = np.arange(len(self))[which]
-        if len(self) <= FEW_TEXTS:
-            texts = self.tolist()
-            return Texts.from_values([texts[row] for row in rows.tolist()])
-        return Texts(self.array.take(to_arrow_integers(rows)))
+        return Texts(self.array.take(to_arrow_integers(np.arange(len(self))[which])))
 
     def __iter__(self) -> Iterator[str]:
         return chain.from_iterable(part.tolist() for part in self._iter_parts())
@@ -167,14 +155,10 @@ class Texts(Sequence[str]):
 
     def equals_text(self, text: str) -> NDArray[np.bool_]:
         """Return a mask of the texts that equal a given one."""
-        if len(self) <= FEW_TEXTS:
-            return np.array([own == text for own in self.tolist()], np.bool_)
         return _compare("equal", self.array, Texts.from_values([text]).array[0])
 
     def equals_column(self, other: Texts) -> NDArray[np.bool_]:
         """Return a mask of the rows in which another column of the same length has the same text."""
-        if len(self) <= FEW_TEXTS:
-            return np.array([own == text for own, text in zip(self.tolist(), other.tolist(), strict=True)], np.bool_)
         return _compare("equal", self.array, other.array)
 
     @cached_property
@@ -182,11 +166,6 @@ class Texts(Sequence[str]):
         """The order that sorts the texts by their bytes, and a mask of positions in it that repeat the text before."""
         n = len(self)
         code_type = np.int32 if n < 2**31 else np.int64
-        if n <= FEW_TEXTS:
-            texts = self.tolist()
-            rows = sorted(range(n), key=texts.__getitem__)
-            repeats = [k > 0 and texts[rows[k]] == texts[rows[k - 1]] for k in range(n)]
-            return np.array(rows, code_type), np.array(repeats, np.bool_)
         tied = np.zeros(n, np.bool_)
         if _compare("less_equal", self.array[:-1], self.array[1:]).all():
             tied[1:] = self[1:].equals_column(self[:-1])
@@ -234,8 +213,6 @@ class Texts(Sequence[str]):
     @cached_property
     def are_unique(self) -> bool:
         """Whether no text occurs twice."""
-        if len(self) <= FEW_TEXTS:
-            return len(set(self.tolist())) == len(self)
         return not self.sorted[1].any()
 
     def canonicalize(self) -> Texts:
@@ -249,10 +226,6 @@ class Texts(Sequence[str]):
 
     def iter_framed(self) -> Iterator[Any]:
         """Yield the texts as blocks of bytes, with the size of each text before it (64 bits, little-endian)."""
-        if len(self) <= FEW_TEXTS:
-            encoded = [text.encode() for text in self.tolist()]
-            yield b"".join(len(text).to_bytes(8, "little") + text for text in encoded)
-            return
         from pyarrow import compute, large_binary
 
         nothing = Texts.from_values([""]).array.cast(large_binary())[0]

@@ -1,4 +1,4 @@
-"""Columns of texts: small ones go through Python, large ones through Arrow, with the same order, bytes and errors."""
+"""Columns of texts in Arrow have the order, the bytes and the errors of Python's."""
 
 import random
 
@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sigdask.counts import checks, factors, texts
+from sigdask.counts import checks, factors
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 
@@ -21,52 +21,30 @@ def draw_columns():
 
 
 @pytest.mark.parametrize("column", list(draw_columns())[:60])
-def test_texts_are_sorted_and_framed_alike(column, monkeypatch):
-    wide = Texts.from_values(["before", *column, "behind"])[1:-1]  # in a buffer with other texts
-    small = wide.sorted, b"".join(map(bytes, wide.iter_framed()))
-    monkeypatch.setattr(texts, "FEW_TEXTS", -1)
-    again = Texts.from_values(column)
-    assert small[1] == b"".join(map(bytes, again.iter_framed()))
-    assert [column[k] for k in small[0][0]] == sorted(column, key=str.encode)
-    assert small[0][1].tolist() == again.sorted[1].tolist()
-    if len(set(column)) == len(column):
-        assert (small[0][0].dtype, small[0][0].tolist()) == (again.sorted[0].dtype, again.sorted[0].tolist())
+def test_texts_are_sorted_framed_coded_and_found_as_by_python(column):
+    texts = Texts.from_values(["before", *column, "behind"])[1:-1]  # in a buffer with other texts
+    encoded = [text.encode() for text in column]
+    assert b"".join(map(bytes, texts.iter_framed())) == b"".join(len(t).to_bytes(8, "little") + t for t in encoded)
+    assert [column[k] for k in texts.sorted[0]] == sorted(column, key=str.encode)
+    factor, levels = factors.Factor.from_values(column), sorted({*column}, key=str.encode)
+    assert (factor.levels.tolist(), factor.codes.tolist()) == (levels, [levels.index(text) for text in column])
+    assert ["a" in texts, "x" in texts] == ["a" in column, False]
 
 
-@pytest.mark.parametrize("column", list(draw_columns())[:60])
-def test_texts_are_coded_and_found_alike(column, monkeypatch):
-    small, found = (
-        factors.Factor.from_values(column),
-        ["a" in Texts.from_values(column), "x" in Texts.from_values(column)],
-    )
-    levels = sorted({*column}, key=str.encode)  # in Python
-    assert (small.levels.tolist(), small.codes.tolist()) == (levels, [levels.index(text) for text in column])
-    monkeypatch.setattr(factors, "FEW_TEXTS", -1)
-    monkeypatch.setattr(texts, "FEW_TEXTS", -1)
-    large = factors.Factor.from_values(column)
-    assert (small.levels.tolist(), small.codes.tolist()) == (large.levels.tolist(), large.codes.tolist())
-    assert small.codes.dtype == large.codes.dtype
-    assert found == ["a" in Texts.from_values(column), "x" in Texts.from_values(column)] == ["a" in column, False]
-
-
-def test_rows_are_numbered_alike(monkeypatch):
+def test_rows_are_numbered_in_order_of_first_appearance():
     draw = np.random.default_rng(4)
     for _ in range(60):
         columns = [draw.integers(-2, 3, draw.integers(0, 9))]
         columns += [draw.integers(0, 2, len(columns[0])).astype(kind) for kind in (bool, np.int8)]
-        with monkeypatch.context() as patch:
-            small = factors.number_rows(*columns)
-            small_groups = [rows.tolist() for rows in factors.group_rows(small)]
-            patch.setattr(factors, "FEW_ROWS", -1)
-            large = factors.number_rows(*columns)
-            large_groups = [rows.tolist() for rows in factors.group_rows(large)] if len(large) else []
-        assert (small.dtype, small.tolist()) == (large.dtype, large.tolist())
-        assert small_groups == large_groups
+        rows = [*zip(*(column.tolist() for column in columns), strict=True)]
+        known = [*dict.fromkeys(rows)]
+        numbers = factors.number_rows(*columns)
+        assert numbers.tolist() == [known.index(row) for row in rows]
+        groups = [own.tolist() for own in factors.group_rows(numbers)]
+        assert groups == [[k for k, row in enumerate(rows) if row == value] for value in known]
 
 
-@pytest.mark.parametrize("few", [-1, 256])
-def test_names_that_are_equal_in_canonical_form_are_refused(few, monkeypatch):
-    monkeypatch.setattr(checks, "FEW_NAMES", few)
+def test_names_that_are_equal_in_canonical_form_are_refused():
     checks.check_unique(["a", "b", "é"], "item id")
     for names, repeated in ((["a", "b", "a"], "a"), (["é", "b", "e\u0301"], "e\u0301"), (["", ""], "")):
         with pytest.raises(InputError, match="occurs twice") as caught:
@@ -106,7 +84,7 @@ def test_columns_are_arrow_arrays_and_come_from_them():
         texts, factor = Texts.from_arrow(array), factors.Factor.from_arrow(array)
         assert list(texts) == list(factor) == ["b", "", "ä", "b"]
         assert (factor.levels.tolist(), factor.codes.tolist()) == (["", "b", "ä"], [1, 0, 2, 1])
-        assert texts.to_arrow().to_pylist() == factor.to_arrow().to_pylist() == ["b", "", "ä", "b"]
+        assert texts.array.to_pylist() == factor.to_arrow().to_pylist() == ["b", "", "ä", "b"]
         assert Texts.from_arrow(array)[np.array([3, 1])] == ("b", "")
 
 

@@ -108,7 +108,7 @@ def build_strings(cells: Iterable[str]) -> pa.Array:
     """Return cells as an Arrow array of strings; without pandas, which Arrow's own conversion imports."""
     import pyarrow as pa
 
-    return Texts.from_values(cells).to_arrow().cast(pa.string())
+    return Texts.from_values(cells).array.cast(pa.string())
 
 
 def build_numbers(values: NDArray[Any]) -> pa.Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,14 +20,14 @@ from sigdask.counts.checks import canonicalize_column
 from sigdask.counts.factors import Factor, group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE, CoarseLattice
-from sigdask.counts.texts import FEW_TEXTS, Texts
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Correlation, Ratios
 from sigdask.randomization.families.deviations import compute_swap_deviations
 from sigdask.randomization.panels.digests import Digests, build_empty, compute_pair_digests, hash_fields
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
 from sigdask.randomization.slabs import iter_slabs
-from sigdask.randomization.stream import Key, compute_stream_key, compute_stream_keys
+from sigdask.randomization.stream import Key, compute_stream_keys
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
 from sigdask.statistics.exact.counting import count_reaching
@@ -91,12 +91,8 @@ class SwapUnits:
                 f"column {counts.unit!r} is empty at item {position + 1}; fill it in every row. (Merged cells of a "
                 "spreadsheet have their value in the first row only)"
             )
-        if len(texts) <= FEW_TEXTS:
-            units, address, content = _order_few(tuple(texts.tolist()))
-            key = compute_stream_key(seed, counts.name, units)
-        else:
-            units, address = _order_units(texts)
-            key, content = _compute_key_and_content(seed, counts.name, units)
+        units, address = _order_units(texts)
+        key, content = _compute_key_and_content(seed, counts.name, units)
         index = address[names.codes] if isinstance(names, Factor) else address
         return SwapUnits(key, index, len(units), content)
 
@@ -108,13 +104,6 @@ def _order_units(texts: Texts) -> tuple[Texts, Integers]:
     address = np.empty(len(forms), np.int64)
     address[order] = np.cumsum(~tied) - 1
     return forms[order[~tied]], address
-
-
-@lru_cache(16)
-def _order_few(texts: tuple[str, ...]) -> tuple[Texts, Integers, int]:
-    """Return what `_order_units` does and a hash of the units; many test sets of a plan may have the same few ids."""
-    units, address = _order_units(Texts.from_values(texts))
-    return units, address, _compute_key_and_content(0, "", units)[1]
 
 
 def _compute_key_and_content(seed: int, name: str, units: Sequence[str] | int) -> tuple[Key, int]:

@@ -1,6 +1,5 @@
 """Tests of certificates of a run and of the user's own: permissions, lifetime of the files, refusals."""
 
-import shutil
 import stat
 
 import pytest
@@ -33,16 +32,6 @@ def test_a_local_cluster_needs_no_home(tmp_path, monkeypatch):
         assert files.key.is_file()
     with pytest.raises(InputError, match="certificates cannot be written"), open_tls_files(ClusterDescription("ssh")):
         pass
-
-
-def test_files_that_a_killed_run_left_in_home_are_removed_by_the_next(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    leftover = tmp_path / ".sigdask" / "tls" / "run-killed"
-    with open_tls_files(ClusterDescription("ssh")) as files:
-        shutil.copytree(files.ca.parent, leftover)
-        with open_tls_files(ClusterDescription("ssh")):
-            assert not leftover.exists()
-            assert files.ca.exists()
 
 
 def test_own_files_are_used_as_they_are_unless_missing_or_open_to_others():
