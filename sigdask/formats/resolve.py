@@ -149,6 +149,13 @@ def _resolve_table(sources: Sequence[Source], gold: Path | None, options: Option
     roles = resolve_roles(table, options)
     if (roles.get("gold") or "").lower() == "of_interest" and "system" not in roles and len(sources) == 1:
         return "responses"
+    has_metric = not {name.casefold() for name in table.columns}.isdisjoint(map(str.casefold, options.metrics))
+    if "gold" not in roles and "metric" not in roles and not has_metric:
+        _check_reference(table.path, options)
+    has_no_labels = {"gold", "score"} <= roles.columns.keys() and not (roles.unknown or "prediction" in roles)
+    if has_no_labels and not numbers and (len(sources) > 1 or "system" in roles):
+        problem = "has a gold standard and scores, but no predictions"
+        raise build_roles_error(table, problem, [spell("ignore", str(roles.get("gold")))])
     if "gold" in roles and "metric" not in roles:
         return "numbers" if numbers and not {*options.metrics} & {*table.columns} else "labels"
     if "system" in roles:
@@ -158,7 +165,7 @@ def _resolve_table(sources: Sequence[Source], gold: Path | None, options: Option
         raise build_roles_error(table, "has predictions, but no gold standard", ways)
     if "score" in roles or len(sources) > 1 or roles.unknown or "systems" in options.own:
         return "wide"
-    raise _build_reference_error(table.path, options) or UnknownFormatError(
+    raise UnknownFormatError(
         f"{table.path}: cannot tell the format, as no column holds scores.\n{describe_columns(table)}\n"
         f"Are these outputs of a system? Then give {spell('gold', 'FILE')}. Else choose {spell('format', 'NAME')}: "
         f"{', '.join(FORMATS)}"
@@ -167,8 +174,8 @@ def _resolve_table(sources: Sequence[Source], gold: Path | None, options: Option
 
 def _read_table(path: Path, options: Options) -> FileTable:
     """Read a file as a table; an error says that it was read as one, or asks for the references of texts."""
-    if is_list(path) and (error := _build_reference_error(path, options)) is not None:
-        raise error
+    if is_list(path):
+        _check_reference(path, options)
     try:
         return read_table(path, options.ignore, options.decimal)
     except RefusedFileError:
@@ -180,13 +187,12 @@ def _read_table(path: Path, options: Options) -> FileTable:
         raise error.add_hint(f"read as a table; choose with {spell('format')}{end}") from None
 
 
-def _build_reference_error(path: Path, options: Options) -> InputError | None:
-    """Return the error for metrics that compare outputs with a reference; None if all do without."""
+def _check_reference(path: Path, options: Options) -> None:
+    """Raise an error for metrics that compare outputs with a reference."""
     for metric in options.metrics:
         if find_metric_format(metric) is not None:
             problem = f"metric {metric} compares outputs with a reference"
-            return InputError(problem, file=path, remedy=f"give {spell('gold', 'FILE')}")
-    return None
+            raise InputError(problem, file=path, remedy=f"give {spell('gold', 'FILE')}")
 
 
 def describe_reading(sources: Sequence[Source], gold: Path | None, options: Options) -> str:

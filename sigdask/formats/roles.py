@@ -33,7 +33,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "score": (
         "score", "scores", "value", "rating", "correct", "is_correct", "passed", "success", "resolved", "acc",
         "accuracy", "balanced_accuracy", "exact_match", "em", "f1", "f1_score", "macro_f1", "micro_f1", "precision",
-        "recall", "auc", "mcc", "kappa", "mae", "mse", "rmse", "brier", "log_loss", "bleu", "sacrebleu",
+        "acc_norm", "recall", "auc", "mcc", "kappa", "mae", "mse", "rmse", "brier", "log_loss", "bleu", "sacrebleu",
         "sentence_bleu", "chrf", "chrf++", "ter", "meteor", "bertscore", "bleurt", "comet",
         "comet22", "cometkiwi", "xcomet", "metricx",
         "rouge", "rouge1", "rouge2", "rougel", "rougelsum", "rouge_1", "rouge_2", "rouge_l", "cider", "spice", "wer",
@@ -77,7 +77,7 @@ SCORE_CUTOFF = re.compile(r"(n?dcg|p|recall|r|map|ap|mrr|rr|success|pass|hits|hi
 
 WEAK_NAMES: dict[str, tuple[str, ...]] = {
     "topic": ("item", "unit"), "query": ("item", "text"), "question": ("item", "text"), "problem": ("item", "text"),
-    "prompt": ("item", "text"), "example": ("item", "text"), "response": ("item", "prediction"),
+    "prompt": ("item", "text"), "example": ("item", "text"), "response": ("prediction", "text"),
     "relation": ("item", "gold"), "name": ("system", "text"), "label": ("gold", "prediction"),
     "labels": ("gold", "prediction"),
 }  # fmt: skip

@@ -181,6 +181,9 @@ UNCLEAR = {
     "two unknown columns of a long table": {
         "qid": IDS * 2, "system": ["a"] * N + ["b"] * N, "p": SCORES["x"] + SCORES["y"], "z": range(2 * N),
     },
+    "scores beside gold": {
+        "id": IDS * 2, "system": ["a"] * N + ["b"] * N, "target": IDS * 2, "acc": SCORES["x"] + SCORES["y"],
+    },
     "rejected rows": {"id": IDS, "x": SCORES["x"], "y": SCORES["y"], "status": ["discarded"] + ["ok"] * (N - 1)},
     "two systems of a row": {
         "qid": IDS * 2, "system": ["a"] * N + ["b"] * N, "model": ["a"] * N + ["b"] * N,

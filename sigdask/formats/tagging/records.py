@@ -36,7 +36,7 @@ def has_tagged_records(path: Path, options: Options) -> bool:
     n_tokens = {len(record.value[key]) for key in TOKEN_KEYS if _is_list(record.value.get(key))}
     named = {options.gold_column, options.prediction_column} & {*record.value}
     choices = {*_list_keys(record.value, "gold"), *_list_keys(record.value, "prediction"), *named}
-    return any(len(record.value[str(key)]) in n_tokens for key in choices)
+    return any(_is_list(tags := record.value[str(key)]) and len(tags) in n_tokens for key in choices)
 
 
 def read_tagged_records(
