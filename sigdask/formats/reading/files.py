@@ -51,6 +51,9 @@ START_BYTES = 512
 HEAD = 1 << 16
 """Bytes read to recognize a format."""
 
+HEAD_LINES = 100
+"""Lines looked at to recognize a format."""
+
 ReportProgress = Callable[[Path, int], None]
 """Called with a file and the position up to which it is read."""
 
@@ -220,17 +223,17 @@ class FileHead:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The complete lines; none if they are not UTF-8."""
+        """The first complete lines; none if they are not UTF-8."""
         end = max(self.start.rfind(b"\n"), self.start.rfind(b"\r")) + 1
         try:
             text = self.start[: len(self.start) if len(self.start) < HEAD else end].decode("utf-8-sig")
         except UnicodeDecodeError:
             return []
-        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        return re.split("\r\n|\n|\r", text, maxsplit=HEAD_LINES)[:HEAD_LINES]
 
     @cached_property
     def filled_lines(self) -> list[str]:
-        """The complete lines that are not empty."""
+        """The first complete lines that are not empty."""
         return [line for line in self.lines if line.strip()]
 
 
