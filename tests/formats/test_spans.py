@@ -276,7 +276,7 @@ def test_rejected_skipped_and_cancelled_records_are_left_out_with_their_number(t
     assert counts.field("gold").sum() == 2
     assert "2 of 4 records are left out of all files: 1 with answer reject, 1 with answer ignore" in counts.scope[0]
     _, systems = write_records(tmp_path, x=records, gold=accepted)
-    with pytest.raises(InputError, match="2 records of 4 do not count"):
+    with pytest.raises(InputError, match="records do not count"):
         read(*systems, gold=gold)
     tasks = [make_task(1, LOC), make_task(2, LOC, was_cancelled=True), {**make_task(3, LOC), "annotations": []}]
     _, systems = write_records(tmp_path, gold=tasks, x=[make_task(k, LOC) for k in (1, 2, 3)])

@@ -11,6 +11,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -203,41 +204,42 @@ def read_listing(
     listing = FileListing(path, {}, {})
     ids: tuple[str, ...] | None = None
     for number, record in enumerate(records, start=1):
-        if record.key is not None and key is None:
-            listing.add(record.key, record.value, record.place)
-            continue
-        if key is None and isinstance(record.value, list) and all(isinstance(e, list | dict) for e in record.value):
-            ids = ()
-            listing.add(str(number), record.value, record.place)  # the list itself
-            continue
-        if key is None or not isinstance(record.value, dict):
-            raise build_key_error(path, record, noun)
-        reason = find_status(record.value, options)
-        if reason == "other annotators":
-            continue  # which may repeat the ids
-        value = get_value(record.value, record.place) if reason is None else LeftOut(reason)
-        if record.key is not None:
+        value = record.value
+        if key is None and record.key is not None:
             listing.add(record.key, value, record.place)
             continue
-        ids = find_id_keys(record.value, options) if ids is None else ids
-        parts = get_id_parts(path, record.place, record.value, ids) or (str(number),)
-        listing.add_parts(ids, parts, value, record.place)
-        if isinstance(text := record.value.get("text"), str):
+        if key is None and isinstance(value, list) and all(isinstance(element, list | dict) for element in value):
+            ids = ()
+            listing.add(str(number), value, record.place)  # the list itself
+            continue
+        if key is None or not isinstance(value, dict):
+            raise build_key_error(path, record, noun)
+        reason = find_status(value, options)
+        if reason == "other annotators":
+            continue  # which may repeat the ids
+        content = get_value(value, record.place) if reason is None else LeftOut(reason)
+        if record.key is not None:
+            listing.add(record.key, content, record.place)
+            continue
+        ids = find_id_keys(value, options) if ids is None else ids
+        parts = get_id_parts(path, record.place, value, ids) or (str(number),)
+        listing.add_parts(ids, parts, content, record.place)
+        if isinstance(text := value.get("text"), str):
             listing.texts["/".join(parts)] = text
         for name in options.groups:
-            if name in record.value:
-                listing.groups.setdefault(name, {})["/".join(parts)] = format_cell(record.value[name])
+            if name in value:
+                listing.groups.setdefault(name, {})["/".join(parts)] = format_cell(value[name])
     check_filled(path, listing.items)
     return replace(listing, has_ids=ids is None or len(ids) > 0)
 
 
 def build_key_error(path: Path, record: JsonRecord, noun: str) -> InputError:
     """Return the error for a record without a known key of a list."""
-    content = ", ".join(record.value) if isinstance(record.value, dict) else str(record.value)[:40]
     format_ = "spans" if noun == "relations" else noun
-    remedy = f"name its key, {spell('format', f'{format_}:{noun}=KEY')}"
-    if not isinstance(record.value, dict):
-        remedy = f"write an object with a key of {noun} for each item"
+    if isinstance(record.value, dict):
+        content, remedy = ", ".join(record.value), f"name its key, {spell('format', f'{format_}:{noun}=KEY')}"
+    else:
+        content, remedy = str(record.value)[:40], f"write an object with a key of {noun} for each item"
     return InputError(f"no list of {noun}; found: {content}", file=path, place=record.place, remedy=remedy)
 
 
@@ -274,18 +276,14 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
     InputError
         The files do not match.
     """
-    by_id = all(listing.has_ids for listing in (gold, *systems.values()))
-    if options.align == "id" and not by_id:
-        path = next(listing.path for listing in (gold, *systems.values()) if not listing.has_ids)
-        raise InputError(
-            "no ids to align by", file=path, remedy=f"name their column or key with {spell('columns', 'item=COLUMN')}"
-        )
-    if not by_id or options.align == "position":
-        aligned = _align_by_position(gold, systems)
-    else:
-        translated = {name: _translate_muc_ids(gold, listing) for name, listing in systems.items()}
-        aligned = _align_by_id(gold, translated, options, nothing)
-    return _drop_left_out(gold, systems, aligned)
+    unnamed = [listing.path for listing in (gold, *systems.values()) if not listing.has_ids]
+    if options.align == "id" and unnamed:
+        remedy = f"name their column or key with {spell('columns', 'item=COLUMN')}"
+        raise InputError("no ids to align by", file=unnamed[0], remedy=remedy)
+    if unnamed or options.align == "position":
+        return _drop_left_out(gold, systems, _align_by_position(gold, systems))
+    translated = {name: _translate_muc_ids(gold, listing) for name, listing in systems.items()}
+    return _drop_left_out(gold, systems, _align_by_id(gold, translated, options, nothing))
 
 
 def _align_by_id(gold: FileListing, systems: Listings, options: Options, nothing: Any) -> AlignedListings:
@@ -297,8 +295,7 @@ def _align_by_id(gold: FileListing, systems: Listings, options: Options, nothing
                 f"{describe_items(extra)} not in {gold.path}",
                 file=listing.path,
                 place=listing.places[extra[0]],
-                remedy="give both files the same ids, or name the key of the ids: "
-                f"{spell('columns', 'item=KEY')} or KEY+KEY",
+                remedy=f"give both files the same ids, or name their key: {spell('columns', 'item=KEY')}",
             )
         all_items.update(dict.fromkeys(extra))
     ids = list(all_items)
@@ -326,16 +323,12 @@ def _align_by_id(gold: FileListing, systems: Listings, options: Options, nothing
 
 def iter_folder(path: Path, suffixes: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
     """Yield (id, file) for the files in a folder; the id is the relative path without suffix."""
-    is_found = False
-    for file in list_files(path):
-        name = file.name.removesuffix(".gz")
-        if not suffixes or name.endswith(tuple(suffixes)):
-            is_found = True
-            yield (file.relative_to(path).parent / get_stem(file)).as_posix(), file
-    if not is_found:
-        raise InputError(
-            f"no files{' ending in ' + ' or '.join(suffixes) if suffixes else ''} in this folder", file=path
-        )
+    ends = tuple(suffixes) or ""
+    files = [file for file in list_files(path) if file.name.removesuffix(".gz").endswith(ends)]
+    if not files:
+        raise InputError(f"no files ending in {' or '.join(suffixes)} in this folder", file=path)
+    for file in files:
+        yield (file.relative_to(path).parent / get_stem(file)).as_posix(), file
 
 
 def _align_by_position(gold: FileListing, systems: Listings) -> AlignedListings:
@@ -351,8 +344,7 @@ def _align_by_position(gold: FileListing, systems: Listings) -> AlignedListings:
             text, gold_text = listing.texts.get(item), gold.texts.get(gold_item)
             if None not in {text, gold_text} and text != gold_text:
                 raise InputError(
-                    f"the text {text!r} is not {gold_text!r}, that of {gold.path}, {gold.places[gold_item]}. Items "
-                    "are aligned by position",
+                    f"the text {text!r} is not {gold_text!r}, that of {gold.path}, {gold.places[gold_item]}",
                     file=listing.path,
                     place=listing.places[item],
                     remedy="bring the files into the same order, or give every record an id",
@@ -369,71 +361,53 @@ def _align_by_position(gold: FileListing, systems: Listings) -> AlignedListings:
 
 def _drop_left_out(gold: FileListing, systems: Listings, aligned: AlignedListings) -> AlignedListings:
     """Return the aligned lists without the items whose gold record does not count, and a note on their number."""
-    is_kept = np.array([not isinstance(value, LeftOut) for value in aligned.gold])
-
-    def keep(values: Sequence[T]) -> list[T]:
-        return [value for value, kept in zip(values, is_kept, strict=True) if kept]
-
-    columns = {name: keep(column) for name, column in aligned.systems.items()}
+    is_kept = [not isinstance(value, LeftOut) for value in aligned.gold]
+    columns = {name: [*compress(column, is_kept)] for name, column in aligned.systems.items()}
     for name, column in columns.items():
-        if reasons := Counter(value.reason for value in column if isinstance(value, LeftOut)):
+        if reasons := _describe_reasons(column):
             raise InputError(
-                f"{format_count(reasons.total(), 'record')} of {len(column):,} do not count "
-                f"({_describe_reasons(reasons)}), but {gold.path} has these items",
+                f"records do not count ({reasons}), but {gold.path} has these items",
                 file=systems[name].path,
                 remedy="give this system's output for every gold item, or remove these items from the gold file",
             )
-    if is_kept.all():
+    if all(is_kept):
         return aligned
-    reasons = Counter(value.reason for value in aligned.gold if isinstance(value, LeftOut))
-    note = f"{gold.path}: {reasons.total():,} of {format_count(len(is_kept), 'record')} are left out of all files: "
-    if not is_kept.any():
-        raise InputError(f"no record counts ({_describe_reasons(reasons)})", file=gold.path)
+    reasons = _describe_reasons(aligned.gold)
+    if not any(is_kept):
+        raise InputError(f"no record counts ({reasons})", file=gold.path)
+    number = len(is_kept) - sum(is_kept)
+    note = f"{gold.path}: {number:,} of {format_count(len(is_kept), 'record')} are left out of all files: {reasons}"
     return replace(
         aligned,
-        ids=None if aligned.ids is None else tuple(keep(aligned.ids)),
-        gold=keep(aligned.gold),
+        ids=None if aligned.ids is None else tuple(compress(aligned.ids, is_kept)),
+        gold=[*compress(aligned.gold, is_kept)],
         systems=columns,
-        groups={name: tuple(keep(values)) for name, values in aligned.groups.items()},
+        groups={name: tuple(compress(values, is_kept)) for name, values in aligned.groups.items()},
         present=None if aligned.present is None else aligned.present[is_kept],
-        warnings=(ScopeNote(note + _describe_reasons(reasons)), *aligned.warnings),
+        warnings=(ScopeNote(note), *aligned.warnings),
     )
 
 
-def _describe_reasons(reasons: Counter[str]) -> str:
+def _describe_reasons(values: Sequence[Any]) -> str:
+    reasons = Counter(value.reason for value in values if isinstance(value, LeftOut))
     return ", ".join(f"{number:,} with {reason}" for reason, number in reasons.items())
 
 
 def _translate_muc_ids(gold: FileListing, listing: FileListing) -> FileListing:
     """Return the listing with MUC document numbers replaced by the gold file's ids (30001 becomes TST3-MUC4-0001)."""
-    if any(item in gold.items for item in listing.items):
+    matches = {item: MUC_ID.fullmatch(item) for item in gold.items}
+    by_number = {"".join(match.groups()).lstrip("0"): item for item, match in matches.items() if match}
+    ids = {item: by_number.get(item.lstrip("0"), "") for item in listing.items}
+    if len(by_number) < len(gold.items) or not all(ids.values()):
         return listing
-    by_number = {get_muc_number(item): item for item in gold.items}
-    ids = {item: by_number.get(item.lstrip("0")) for item in listing.items}
-    if None in by_number or len(by_number) < len(gold.items) or None in ids.values():
-        return listing
-    items = {str(ids[item]): value for item, value in listing.items.items()}
-    places = {str(ids[item]): location for item, location in listing.places.items()}
-    return FileListing(listing.path, items, places)
-
-
-def get_muc_number(item: str) -> str | None:
-    """Return the number that systems use for a MUC document (30001 for TST3-MUC4-0001), or None for other ids.
-
-    Examples
-    --------
-    >>> get_muc_number("TST3-MUC4-0001"), get_muc_number("DEV-MUC3-0042"), get_muc_number("30001")
-    ('30001', '42', None)
-    """
-    match = MUC_ID.fullmatch(item)
-    return (match[1] + match[2]).lstrip("0") if match else None
+    items = {ids[item]: value for item, value in listing.items.items()}
+    return replace(listing, items=items, places={ids[item]: place for item, place in listing.places.items()})
 
 
 def _merge_groups(gold: FileListing, systems: Listings, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     groups = {}
     for name, gold_values in gold.groups.items():
-        group_by_id = dict(gold_values)
-        for listing in systems.values():
-            group_by_id = {**listing.groups.get(name, {}), **group_by_id}
+        group_by_id = {key: v for listing in systems.values() for key, v in listing.groups.get(name, {}).items()}
+        group_by_id |= gold_values
         groups[name] = tuple(group_by_id.get(item, "") for item in ids)
     return groups
