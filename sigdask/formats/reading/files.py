@@ -282,15 +282,10 @@ def count_filled(texts: Sequence[str]) -> int:
     return next((n for n in range(len(texts), 0, -1) if texts[n - 1]), 0)
 
 
-def build_empty_error(path: Path) -> InputError:
-    """Return the error for an empty file."""
-    return InputError("is empty, expected one row per item", file=path)
-
-
 def check_filled(path: Path, content: object) -> None:
     """Raise the error for an empty file unless there is content."""
     if not content:
-        raise build_empty_error(path)
+        raise InputError("is empty, expected one row per item", file=path)
 
 
 def get_stem(path: Path) -> str:
@@ -378,11 +373,8 @@ def read_delimited_rows(path: Path) -> Iterator[Row]:
     if are_quoted := get_option("quotes") != "text":
         check_quotes(path, content, delimiter)
     rows = split_rows(path, content, delimiter, are_quoted=are_quoted)
-    header = next(rows, None)
-    if header is None:
-        raise build_empty_error(path)
-    if not "".join(header[1]).strip():
-        raise InputError("is empty, expected a header, and one row per item after it", file=path, line=header[0])
+    header = next(rows, (1, []))
+    check_filled(path, "".join(header[1]).strip())
     yield header
     yield from check_widths(path, rows, len(header[1]))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 
 LIST_ROLES = frozenset({"item", "score", "gold", "prediction"})
 """Roles of which a list's first line may have the name."""
-
-MARKUP = re.compile(r"<(!doctype|html|\?xml)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,10 +79,7 @@ class FileTable:
         """Build a table from the Arrow table of a file or data frame."""
         from pyarrow import types
 
-        names = table.schema.names
-        if names[:1] == [""]:
-            names[0] = UNNAMED
-        files.check_header(path, names, ignore)
+        names = _check_header(path, table.schema.names, ignore)
         if not table.num_rows:
             raise InputError("has no rows, expected one row per item", file=path)
         columns = dict(zip(names, table.columns, strict=True))
@@ -117,7 +111,7 @@ class FileTable:
         if name not in self.columns:
             if (inner := json_records.get_field(self.nested, name)) is not None:
                 return inner
-            if parts := self._split_joint_name(name):
+            if len(parts := name.split("+")) > 1 and {*parts} <= self.columns.keys():
                 return Texts.from_values(map("/".join, zip(*(self.columns[part] for part in parts), strict=True)))
             names = f"{format_list([*self.columns], 20)}{suggest_name(name, self.columns)}"
             raise MissingColumnError(f"{self.path}: no column {name[:1000]!r}; columns: {names}", name)
@@ -132,18 +126,14 @@ class FileTable:
             f"{problem}{end} columns: {', '.join(self.columns)}", file=self.path, remedy=f"name it with {option}"
         )
 
-    def _convert_column(self, name: str) -> NDArray[Any]:
-        """Return a column as floating-point numbers."""
-        if name in self.columns:
-            return convert_numbers(self.arrays[name], self.decimal)
-        return to_numbers(self.get_column(name))
-
     def get_numbers(self, name: str) -> NDArray[Any]:
         """Return a column as numbers, float64 unless the file declares a smaller type; a missing cell is NaN."""
         if name in self.nested:
             raise json_records.build_nested_error(self.path, name, self.lines, self.nested[name])
         try:
-            return self._convert_column(name)
+            if name in self.columns:
+                return convert_numbers(self.arrays[name], self.decimal)
+            return to_numbers(self.get_column(name))
         except NotANumberError as error:
             raise InputError(f"{self._format_place(name, error.index)}: {error}") from None
 
@@ -172,11 +162,6 @@ class FileTable:
             self.get_column(options.id_column)
             return options.id_column
         return resolve_roles(self, options).get("item") if self.header else None
-
-    def _split_joint_name(self, name: str | None) -> list[str]:
-        """Return the columns in a name such as `task+id`, whose joined cells are an id, or nothing for other names."""
-        parts = name.split("+") if name and name not in self.columns else []
-        return parts if len(parts) > 1 and {*parts} <= self.columns.keys() else []
 
     def get_ids(self, options: Options) -> Texts | None:
         """Return the checked ids of the rows, or None if there are none."""
@@ -264,27 +249,24 @@ def _read_table_file(path: Path, ignore: Collection[str], decimal: str | None) -
     if get_option("header") == "no":
         columns, lines = text.read_columns([str(k) for k, _ in enumerate(names, start=1)], 0)
         return FileTable(path, columns, lines, header=False, decimal=decimal)
-    names = [UNNAMED if not k and not name and UNNAMED not in names else name for k, name in enumerate(names)]
-    _check_names(path, names)
-    files.check_header(path, names, ignore)
+    names = _check_header(path, names, ignore)
     columns, lines = text.read_columns(names, n_skipped)
     table = FileTable(path, columns, lines, decimal=decimal)
     return replace(table, nested=json_records.parse_nested_columns(table.columns))
 
 
-def _check_names(path: Path, names: Sequence[str]) -> None:
-    """Raise an error for a first line with numbers and without the name of a role, because it may be data."""
+def _check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ()) -> list[str]:
+    """Return the names of columns, of which the first may be unnamed; raise an error for a line that may be data."""
+    names = [UNNAMED if not k and not name and UNNAMED not in names else name for k, name in enumerate(names)]
     if any(NUMBER.fullmatch(name) for name in names) and not any(map(name_role, names)):
-        raise build_header_error(path, 1)
+        raise InputError(file=path, line=1, found="data", expected="a header", remedy="add the names of the columns")
+    files.check_header(path, names, ignore)
+    return names
 
 
 def _read_list(path: Path, text: delimited.DelimitedText) -> FileTable:
     """Return the table of a file of one column; the lines of a list without a name are cells as they stand."""
     first_line = text.first_line
-    if MARKUP.match(first_line):
-        raise InputError(
-            file=path, found=f"{first_line[:40]!r}, a page or document of HTML or XML", expected="one row per item"
-        )
     name = first_line[1:-1] if first_line[:1] == first_line[-1:] == '"' else first_line
     stated = get_option("header")
     has_header = not LIST_ROLES.isdisjoint(name_role(name)) if stated is None else stated == "yes"
@@ -293,19 +275,15 @@ def _read_list(path: Path, text: delimited.DelimitedText) -> FileTable:
         return FileTable(path, {"": column}, lines, header=False)
     if stated is None and name in (cells := to_texts(column)):
         line = 2 + cells.tolist().index(name)
-        choices = (f"a header ({spell('format', 'table:header=yes')})", f"not ({spell('format', 'table:header=no')})")
-        raise InputError(
-            f"the first line, {name!r}, may be the name of the column, but occurs again",
-            file=path, line=line, remedy=f"say whether it is {' or '.join(choices)}",
-        )  # fmt: skip
+        choices = " or ".join(spell("format", f"table:header={choice}") for choice in ("yes", "no"))
+        problem = f"the first line, {name!r}, may be the name of the column, but occurs again"
+        raise InputError(problem, file=path, line=line, remedy=f"say whether it is: {choices}")
     return FileTable(path, {name: column}, lines)
 
 
 def _read_json(path: Path) -> FileTable:
     columns, lines = json_records.read_columns(path)
-    names = [name.strip() for name in columns]
-    _check_names(path, names)
-    files.check_header(path, names)
+    names = _check_header(path, [name.strip() for name in columns])
     nested, arrays = {}, {}
     for name, cells in zip(names, columns.values(), strict=True):
         if any(isinstance(cell, dict | list) for cell in cells):
@@ -323,16 +301,5 @@ def build_table(path: Path, rows: list[files.Row]) -> FileTable:
     lines = [line for line, _ in rows]
     if len(rows) < 2:
         raise InputError("has a header and no rows, expected one row per item", file=path)
-    names = [column[0] for column in columns]
-    if names[0] == "" and len(names) > 1 and UNNAMED not in names:
-        names[0] = UNNAMED
-    _check_names(path, names)
-    files.check_header(path, names)
+    names = _check_header(path, [column[0] for column in columns])
     return FileTable(path, {name: column[1:] for name, column in zip(names, columns, strict=True)}, lines[1:])
-
-
-def build_header_error(path: Path, line: int, end: str = "") -> InputError:
-    """Return the error for a table without the header that it needs."""
-    return InputError(
-        file=path, line=line, found="data", expected="a header with the names of the columns", remedy=f"add one{end}"
-    )
