@@ -67,7 +67,7 @@ def test_an_error_carries_file_line_found_expected_and_remedy(tmp_path):
         sigdask.read(path, format="wide")
     parts = error.value
     assert (parts.file, parts.line, parts.found) == (path, 1, "data")
-    assert (parts.expected, parts.remedy) == ("a header with the names of the columns", "add one")
+    assert (parts.expected, parts.remedy) == ("a header", "add the names of the columns")
 
 
 SCORES = {"item": ["q1", "q2", "q3", "q4"], "document": [*"xxyy"], "a": [1.0, 0, 1, 1], "b": [0.0, 0, 1, 0]}
