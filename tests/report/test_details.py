@@ -110,7 +110,7 @@ def test_a_comparison_opens_from_its_row_by_mouse_and_by_keyboard(yeh, tmp_path,
     assert find_violations(browser) == []
 
 
-@pytest.mark.parametrize("how", [{"width": 390}, {"dark": True}], ids=["phone", "dark"])
+@pytest.mark.parametrize("how", [{"width": 390}, pytest.param({"dark": True}, marks=pytest.mark.slow)])
 def test_texts_of_the_units_that_decide_stand_side_by_side_with_their_reference(tmp_path, opened, how):
     file = tmp_path / "texts.html"
     file.write_text(render_details(build_translations(), metrics=["BLEU"], trials=500))

@@ -58,7 +58,7 @@ def read_status(page):
     return page.locator('[data-grid="comparisons"] [role=status]').inner_text()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 390])
 def test_the_answer_stands_on_the_first_screen_and_nothing_is_wider_than_it(opened, file, width):
     page = opened(file, width=width)
     for part in (page.locator("#verdict .headline").last, page.locator(".glance").first):
@@ -73,7 +73,11 @@ def test_the_answer_stands_on_the_first_screen_and_nothing_is_wider_than_it(open
 
 @pytest.mark.parametrize(
     ("prefix", "width"),
-    [("system", 1280), ("organisation/language-model-large", 1280), ("system", 768), ("system", 390)],
+    [
+        ("organisation/language-model-large", 1280),
+        ("system", 390),
+        *(pytest.param("system", width, marks=pytest.mark.slow) for width in (1280, 768)),
+    ],
 )
 def test_a_table_with_too_little_room_folds_names_and_hides_how_p_was_computed(opened, tmp_path, prefix, width):
     data = Counts.from_scores(draw_scores([f"{prefix}-{k}" for k in range(4)]), name="news")
@@ -209,7 +213,7 @@ def test_names_are_text_in_every_place(opened, tmp_path):
     assert page.locator("h1").inner_text() == HOSTILE_NAMES[1]
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_nothing_serious_stands_in_the_way_of_anyone(opened, file, dark):
     page = opened(file, dark=dark)
     assert find_violations(page) == []
@@ -251,7 +255,7 @@ def test_a_button_that_is_pressed_while_its_table_moves_is_not_replaced(opened, 
     assert page.title() == "row 3"
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 390])
 def test_what_a_warning_of_a_row_means_is_read_by_keyboard_and_touch(opened, tmp_path, width):
     scores = {"a": np.r_[[4.82, 5.19, 4.63, 5.81], np.linspace(-0.6, 0.7, 26)], "b": np.zeros(30)}
     results = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=9999, second_run=False, interval="none")
@@ -272,6 +276,7 @@ def test_what_a_warning_of_a_row_means_is_read_by_keyboard_and_touch(opened, tmp
     assert button.evaluate("button => button === document.activeElement")
 
 
+@pytest.mark.slow
 def test_ten_thousand_comparisons_are_drawn_as_they_are_scrolled(opened, tmp_path):
     names = [f"run{k}" for k in range(142)]
     results = compare_all(draw_scores(names, n=12), metrics=["mean"], trials=99, adjust="none", second_run=False)

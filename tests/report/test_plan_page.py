@@ -105,27 +105,6 @@ def test_significances_that_were_lost_stand_first(folder):
     assert len(kinds) == len(report.changes)
 
 
-def parse_series(description):
-    """Return the numbers of each run that a drawing's description names, NaN for a missing p."""
-    matches = re.findall(r"run (\d+): (\S+) / (\S+?)(?:, p = ([^;]+))?(?:;|$)", description)
-    return {int(run): (float(a), float(b), float(p) if p else np.nan) for run, a, b, p in matches}
-
-
-def test_the_nights_have_the_numbers_of_each_run(folder):
-    content = build_part(build_report(folder)).shown
-    assert [run.number for run in content["nights"].runs] == [1, 2, 3, 4]
-    assert content["series"][0].why == "fails the gate"
-    by_comparison = {(s.test_set, s.a, s.b): parse_series(s.said) for s in content["series"]}
-    for number in (1, 2, 3, 4):  # what the store gave after each night is the oracle
-        for results in build_report(folder, number).results.values():
-            for r in results:
-                if (key := (r.test_set, r.a, r.b)) in by_comparison:
-                    p = r.p_value if r.p_adjusted is None else r.p_adjusted
-                    assert by_comparison[key][number][:2] == (round(r.score_a, 4), round(r.score_b, 4))
-                    assert by_comparison[key][number][2] == pytest.approx(p, rel=5e-3)
-    assert ("web", "base", "z") not in by_comparison  # it is gone
-
-
 def test_gaps_stay_gaps_and_old_nights_are_left_out(folder):
     from sigdask.nightly.store.status import read_nights
     from sigdask.results.table import Table
@@ -157,12 +136,12 @@ def test_the_verdict_is_kept_so_that_a_later_report_has_it(folder, tmp_path):
 def test_names_are_escaped(folder):
     for number in (1, 4):
         text = (folder / f"night-{number}.html").read_text()
-        assert HOSTILE_NAME not in text.replace("<script>alert", "", 0)
+        assert HOSTILE_NAME not in text
         assert ParsedPage(text).tags.count("i") == 0
         assert "alert(1)</script>" not in text
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+@pytest.mark.parametrize(("width", "dark"), [pytest.param(1280, False, marks=pytest.mark.slow), (390, True)])
 def test_a_browser_shows_the_verdict_on_the_first_screen(opened, folder, width, dark):
     page = opened(folder / "night-4.html", width=width, dark=dark)
     pinned = page.locator("[data-grid=comparisons] tr[data-row='0'] .pinned").all()
@@ -254,6 +233,7 @@ def read_site_data(file, name):
 
 def test_each_run_updates_a_site_whose_drawings_are_the_numbers_of_the_nights(folder):
     """Against the results of each run, as the store gives them one by one."""
+    assert build_part(build_report(folder)).shown["series"][0].why == "fails the gate"
     plan_folder = folder / "site" / PLAN_FOLDER
     pages = {file.name for file in plan_folder.iterdir()}
     assert pages == {"index.html", "plan.json", *(f"night-{number}.html" for number in range(1, 5))}
@@ -277,7 +257,7 @@ def test_each_run_updates_a_site_whose_drawings_are_the_numbers_of_the_nights(fo
     assert "Details of comparisons" in (plan_folder / "night-4.html").read_text()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 390])
 def test_a_browser_shows_the_site_without_a_request(opened, folder, width):
     site = folder / "site"
     index = opened(site / "index.html", width=width)
