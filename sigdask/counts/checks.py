@@ -212,18 +212,20 @@ def check_foreign_labels(gold: Factor, predictions: Mapping[str, Factor], *, are
 
 
 def describe_foreign_types(known: Collection[str], used: Mapping[str, Sequence[str]], noun: str = "types") -> list[str]:
-    """Return a note if systems give types of chunks, spans or relations that gold never has.
+    """Return a note if systems give types that gold never has; for the first lines if half of a system's are foreign.
 
     Examples
     --------
     >>> describe_foreign_types({"PER"}, {"a": ["PER"], "b": ["per"]})
     ["types that gold never has are never correct: b 1 of 1 (such as 'per')"]
     """
-    foreign = {system: [name for name in names if name not in known] for system, names in used.items()}
-    parts = [
-        f"{name} {len(own):,} of {len(used[name]):,} (such as {min(own)!r})" for name, own in foreign.items() if own
-    ]
-    return [ScopeNote(f"{noun} that gold never has are never correct: {format_list(parts)}")] if parts else []
+    parts, is_clear = [], False
+    for system, names in used.items():
+        if foreign := [name for name in names if name not in known]:
+            parts.append(f"{system} {len(foreign):,} of {len(names):,} (such as {min(foreign)!r})")
+            is_clear |= 2 * len(foreign) >= len(names)
+    note = f"{noun} that gold never has are never correct: {format_list(parts)}"
+    return [ScopeNote(note) if is_clear else note] if parts else []
 
 
 def suggest_group_file(name: str) -> str:

@@ -136,7 +136,7 @@ def test_labels_of_an_average_may_contain_commas_and_equals_signs(tmp_path, labe
 def test_labels_that_gold_lacks_are_named(tmp_path):
     (tmp_path / "t.csv").write_text("id,gold,a,b\n1,x|y,x|z,x\n2,x,x,y\n")
     counts = read(tmp_path / "t.csv", format="labels:separator=|")
-    assert counts.warnings[0].startswith("1 label that no item of gold has ('z')")
+    assert counts.warnings[0].startswith("labels that no item of gold has (z)")
 
 
 def test_an_empty_separator_is_refused(folder):

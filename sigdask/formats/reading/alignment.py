@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.texts import ScopeNote, Texts, find_positions
+from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError, MissingColumnError
-from sigdask.formats.reading.json_records import list_fields
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.roles import name_role, resolve_roles
@@ -84,7 +80,7 @@ def align(
     orders: list[RowOrder] = []
     for table, keys in zip(others, all_ids[1:], strict=True):
         assert keys is not None
-        order, note = _align_by_id((first, ids), (table, keys), noun, options, may_lack=may_lack)
+        order, note = _align_by_id((first, ids), (table, keys), noun, may_lack=may_lack)
         orders.append(order)
         notes += note
     return ids, orders, notes
@@ -118,98 +114,45 @@ def _check_same_names(first: FileTable, table: FileTable, options: Options) -> N
         if name in aside or name not in table.columns or not roles or not roles <= INPUT_ROLES:
             continue
         cells, other_cells = Texts.from_values(first.columns[name]), Texts.from_values(table.columns[name])
-        if (is_same := other_cells.equals_column(cells)).all():
-            continue
-        k = int(np.argmin(is_same))
-        by_name = f"{spell('columns', f'item={name}')}, or " if cells.are_unique and other_cells.are_unique else ""
-        raise InputError(
-            f"column {name!r} has {other_cells[k]!r}, but {cells[k]!r} in {first.path}, line {first.lines[k]} "
-            f"({np.count_nonzero(~is_same):,} of {len(cells):,} rows differ), and no column names the items",
-            file=table.path,
-            line=table.lines[k],
-            remedy=f"name the column of the items: {by_name}if rows correspond as they stand: "
-            f"{spell('align', 'position')}",
-        )
+        if not (is_same := other_cells.equals_column(cells)).all():
+            k = int(np.argmin(is_same))
+            raise InputError(
+                f"column {name!r} has {other_cells[k]!r}, but {cells[k]!r} in {first.path}, line {first.lines[k]}, and "
+                "no column names the items",
+                file=table.path,
+                line=table.lines[k],
+                remedy=f"name the column of the items, such as {spell('columns', f'item={name}')}. If rows correspond "
+                f"as they stand: {spell('align', 'position')}",
+            )
 
 
 def _align_by_id(
-    expected: tuple[FileTable, Texts], given: tuple[FileTable, Texts], noun: str, options: Options, *, may_lack: bool
+    expected: tuple[FileTable, Texts], given: tuple[FileTable, Texts], noun: str, *, may_lack: bool
 ) -> tuple[RowOrder, list[str]]:
     """Return the row of each expected item, and a note if rows are in another order or missing."""
     (first, ids), (table, keys) = expected, given
-    if len(keys) == len(ids):
-        if (is_same := keys.equals_column(ids)).all():
-            return FILE_ORDER, []
-        if ids[ids.sorted[0]] == keys[keys.sorted[0]]:
-            line = table.lines[int(np.argmin(is_same))]
-            note = f"{table.path}: {noun}s stand in another order than in {first.path} (first on line {line})"
-            return find_positions(keys, ids), [f"{note}; aligned by {noun}"]
+    if len(keys) == len(ids) and (is_same := keys.equals_column(ids)).all():
+        return FILE_ORDER, []
     row_by_id = {item: row for row, item in enumerate(keys)}
     missing = [item for item in ids if item not in row_by_id]
     extra = sorted(row_by_id.keys() - {*ids}, key=row_by_id.__getitem__)
-    if extra or not may_lack or len(missing) == len(ids):
-        raise _build_items_error(expected, given, missing, extra, noun, options)
+    if extra or (missing and not may_lack) or len(missing) == len(ids):
+        n_shared = len(ids) - len(missing)
+        where = f"({n_shared:,} of {len(ids) + len(extra):,} {noun}s are in both)"
+        found = f"lacks {describe_items(missing, noun)} of {first.path}" if missing else ""
+        found = found or f"{describe_items(extra, noun)} not among those of {first.path}"
+        raise InputError(
+            f"{found} {where}",
+            file=table.path,
+            line=None if missing else table.lines[row_by_id[extra[0]]],
+            remedy=f"give both files the same items. If rows correspond as they stand, {spell('align', 'position')}",
+        )
     order = np.array([row_by_id.get(item, -1) for item in ids], np.intp)
-    return order, []
-
-
-def _build_items_error(
-    expected: tuple[FileTable, Texts],
-    given: tuple[FileTable, Texts],
-    missing: Sequence[str],
-    extra: Sequence[str],
-    noun: str,
-    options: Options,
-) -> InputError:
-    """Return the error for tables with different items, with the remedy that their ids suggest."""
-    (first, ids), (table, keys) = expected, given
-    n_shared = len(ids) - len(missing)
-    hint = _describe_spelling(missing, extra) or "give both files the same items"
-    if len(missing) > 1 and n_shared and missing == list(ids[-len(missing) :]):
-        hint = f"it lacks all {noun}s after {ids[n_shared - 1]!r}: is the file cut off?"
-    if len(keys) == len(ids):
-        hint += f". If rows correspond as they stand, {spell('align', 'position')}"
-    if not n_shared and (name := _find_shared_column(first, table)):
-        hint = f"column {name!r} has the same unique cells in both: {spell('columns', f'item={name}')}"
-    where = f"({n_shared:,} of {len({*ids, *keys}):,} {noun}s are in both)"
     if missing:
-        asked = "" if options.missing in {None, "error"} else f". {spell('missing', options.missing)} is not for these"
-        problem = f"lacks {describe_items(missing, noun)} of {first.path} {where}{asked}"
-        return InputError(problem, file=table.path, remedy=hint)
-    problem = f"{describe_items(extra, noun)} not among those of {first.path} {where}"
-    return InputError(problem, file=table.path, line=table.lines[list(keys).index(extra[0])], remedy=hint)
-
-
-def _find_shared_column(first: FileTable, table: FileTable) -> str | None:
-    """Return a column, or a field of objects, that has the same texts in two tables, each of them once."""
-    fields = [field for name, cells in first.nested.items() for field in list_fields(name, cells[0])]
-    for name in (*(name for name in first.columns if name not in first.nested), *fields):
-        with suppress(InputError):
-            texts, other_texts = (Texts.from_values(each.get_column(name)) for each in (first, table))
-            if texts.are_unique and {*texts} == {*other_texts}:
-                return name
-    return None
-
-
-def _describe_spelling(missing: Sequence[str], extra: Sequence[str]) -> str:
-    """Return a remedy if ids differ only in spelling: case, blanks, leading or trailing zeros."""
-    extra_by_plain = {_normalize_id(item): item for item in extra}
-    item = next((item for item in missing if _normalize_id(item) in extra_by_plain), None)
-    if item is None:
-        return ""
-    return f"{extra_by_plain[_normalize_id(item)]!r} there may be {item!r} here: write ids alike in all files"
-
-
-def _normalize_id(item: str) -> str:
-    """Return an id normalized for comparison: without case, blanks, leading zeros and trailing `.0`.
-
-    Examples
-    --------
-    >>> _normalize_id("007"), _normalize_id("7.0"), _normalize_id("Q 12"), _normalize_id("q12")
-    ('7', '7', 'q12', 'q12')
-    """
-    text = "".join(unicodedata.normalize("NFKC", item).split()).casefold()
-    return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"^([+-]?\d+)\.0*$", r"\1", text))
+        return order, []
+    line = table.lines[int(np.argmin(is_same))]
+    note = f"{table.path}: {noun}s stand in another order than in {first.path} (first on line {line})"
+    return order, [f"{note}; aligned by {noun}"]
 
 
 def reorder_column(column: Sequence[Any], order: RowOrder) -> Texts:

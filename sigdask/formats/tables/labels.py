@@ -16,21 +16,19 @@ from sigdask.counts.checks import check_foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import SEPARATOR, join_labels, list_labels
 from sigdask.errors import InputError
+from sigdask.formats.reading.columns import NUMBER
 from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.predictions import Predictions, read_predictions
 from sigdask.interface import spell
-from sigdask.text import format_count
+from sigdask.text import format_list
 
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 """Names of separators, since some characters have a meaning on a command line."""
 
 TAG_PATTERN = re.compile(r"O|[BIESLU]-\S+")
 """Pattern of a chunk tag."""
-
-MAX_LABELS = 20
-"""Numbers with decimals are no labels if there are more different ones."""
 
 
 def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -42,8 +40,8 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
     """Return the counts of gold labels and predictions, one label for each item or several."""
     gold, systems = predictions.read_columns()
     _check_not_sequences(gold)
-    for name, column in {predictions.gold: gold, **systems}.items():
-        _check_not_real(predictions.table.path, name, column, options)
+    if options.is_detected:
+        _check_not_real(predictions.table.path, gold)
     mark = _get_separator(options)
     columns = (gold, *systems.values())
     are_sets = mark is not None or _holds_lists(gold)
@@ -69,7 +67,6 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
         counts = Counts.from_label_sets(gold, systems, warnings=notes, **arguments)
     else:
         notes = [*predictions.notes, *check_foreign_labels(gold, systems, are_files=True)]
-        notes += _describe_marks(gold, systems)
         counts = Counts.from_labels(gold, systems, warnings=notes, **arguments)
     present = predictions.find_present(len(gold))
     counts = replace(counts, scope=(*counts.scope, *describe_missing(present, counts.systems, options)))
@@ -96,16 +93,6 @@ def _are_lists(cells: Sequence[Any]) -> bool:
 
 def _is_label(value: Any) -> bool:
     return isinstance(value, str | int) and SEPARATOR not in str(value)
-
-
-def _describe_marks(gold: Factor, systems: Mapping[str, Factor]) -> list[str]:
-    """Return a note on a gold label that may mark items without one, as "-" does in SNLI, if no system gives it."""
-    marks = [mark for mark in ("-", "-1") if mark in gold and not any(mark in column for column in systems.values())]
-    return [
-        f"gold is {mark!r} on {format_count(int(gold.equals_text(mark).sum()), 'item')}, and no system gives this "
-        "label. If it marks items without a gold label, remove their rows"
-        for mark in marks
-    ]
 
 
 def _holds_lists(column: Factor) -> bool:
@@ -147,24 +134,16 @@ def _check_not_sequences(gold: Factor) -> None:
         )
 
 
-def _check_not_real(path: Path, column: str, labels: Factor, options: Options) -> None:
-    """Raise an error for real numbers as labels, unless the user chose the format."""
-    levels = [level for level in labels.levels.tolist() if level]
-    if not options.is_detected or (len(levels) <= MAX_LABELS and 2 * len(levels) <= len(labels)):
-        return
-    try:
-        are_whole = all(float(level).is_integer() for level in levels)
-    except ValueError:
-        return
-    if are_whole:
-        return
-    raise InputError(
-        f"column {column!r} holds real numbers ({labels[0]}, ...: {len(levels):,} different values), not labels",
-        file=path,
-        remedy=f"if they are predictions, name a metric of numbers, such as {spell('metrics', 'MAE')} or, for gold "
-        f"values of 0 and 1, {spell('metrics', 'AUC')}. If they are no predictions, {spell('ignore', column)}. If they "
-        f"are labels, {spell('format', 'labels')}",
-    )
+def _check_not_real(path: Path, gold: Factor) -> None:
+    """Raise an error for real numbers as gold labels."""
+    levels = [level for level in gold.levels.tolist() if level]
+    if all(map(NUMBER.fullmatch, levels)) and not all(float(level).is_integer() for level in levels):
+        raise InputError(
+            f"gold holds real numbers ({gold[0]}, ...), not labels",
+            file=path,
+            remedy=f"name a metric of numbers, such as {spell('metrics', 'MAE')} or {spell('metrics', 'AUC')}. If they "
+            f"are labels, {spell('format', 'labels')}",
+        )
 
 
 def _check_filled(predictions: Predictions, systems: Mapping[str, Factor], gold: Factor, remedy: str) -> None:
@@ -194,12 +173,9 @@ def _check_known_sets(gold: Factor, systems: Mapping[str, Factor]) -> list[str]:
             raise InputError(
                 f"{name}: 0 of its {len(own):,} labels occur in gold (such as {min(own)!r}; gold has "
                 f"{min(gold_labels)!r})",
-                remedy=f"name its column with {spell('columns', 'prediction=COLUMN')}, or leave it out with "
-                f"{spell('ignore', name)}",
+                remedy=f"leave it out with {spell('ignore', name)}, or correct its labels",
             )
-    unknown = sorted(set().union(*labels.values()) - gold_labels)
-    if not unknown:
+    if not (unknown := sorted(set().union(*labels.values()) - gold_labels)):
         return []
-    examples = ", ".join(map(repr, unknown[:3])) + (" ..." if len(unknown) > 3 else "")
     effect = "precision, recall, f1 and scores of items count them, averages over labels and hamming-loss do not"
-    return [f"{len(unknown):,} label{'s' * (len(unknown) > 1)} that no item of gold has ({examples}): {effect}"]
+    return [f"labels that no item of gold has ({format_list(unknown, 3)}): {effect}"]
