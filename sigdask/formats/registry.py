@@ -143,16 +143,8 @@ class Format:
 
 
 def load_object(address: str) -> Any:
-    """Import what "module:name" names, within `sigdask.formats` unless the module is another package's."""
-    if address.startswith(f"{PACKAGE}.") or address.partition(":")[0].partition(".")[0] not in _FOLDERS:
-        return pkgutil.resolve_name(address)
-    return pkgutil.resolve_name(f"{PACKAGE}.{address}")
-
-
-_FOLDERS = frozenset(
-    {"parsing", "ratings", "reading", "samples", "segment_scores", "spans", "tables", "tagging", "texts", "trec"}
-)
-"""Folders of readers."""
+    """Import what "module:name" names, or ".module:name" within `sigdask.formats`."""
+    return pkgutil.resolve_name(f"{PACKAGE}{address}" if address.startswith(".") else address)
 
 
 def has_columns(names: Collection[str], wanted: Sequence[str]) -> bool:
@@ -174,50 +166,50 @@ NUMBER_METRICS = ("mae", "mse", "rmse", "r2", "pearson", "spearman", "kendall", 
 
 FORMATS: dict[str, Format] = {
     "responses": Format(
-        "tables.scores:read_responses",
+        ".tables.scores:read_responses",
         "one row per response: id, gold (is it correct: 1/0), one column per system (did the system give it: 1/0)",
         gold="none",
         roles=("item", "gold", "prediction", "ignore"),
     ),
     "labels": Format(
-        "tables.labels:read_labels",
+        ".tables.labels:read_labels",
         "labels, one or several per item: columns of gold and systems, or --gold FILE and one file per system",
         options=("separator", "systems", "list=no|yes"),
         roles=("item", "system", "gold", "prediction", "label_map", "ignore"),
     ),
     "numbers": Format(
-        "tables.numbers:read_numbers",
+        ".tables.numbers:read_numbers",
         "predicted numbers for real gold values: columns of gold and systems; or --gold FILE and one file per system",
         options=("systems", "list=no|yes"),
         metrics=NUMBER_METRICS,
         roles=("item", "system", "gold", "prediction", "ignore"),
     ),
     "wide": Format(
-        "tables.scores:read_wide",
+        ".tables.scores:read_wide",
         "scores, one row per item and one column per system (systems=A+B names them); or files of numbers",
         gold="none",
         options=("systems",),
         roles=("item", "score", "ignore"),
     ),
     "segments": Format(
-        "texts.segments:read_segments",
+        ".texts.segments:read_segments",
         "translations, one per line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML",
-        signature=(FileSignature(check="texts.segments:sniff"),),
+        signature=(FileSignature(check=".texts.segments:sniff"),),
         options=("reference", "collection", "references=tab", "column"),
         metrics=("bleu", "chrf", "chrf++", "ter"),
         roles=(),
     ),
     "speech": Format(
-        "texts.speech:read_speech",
+        ".texts.speech:read_speech",
         "transcripts, NIST trn `words (speaker-utterance)`, Kaldi `id words` or plain lines; --gold REFERENCE",
-        signature=(FileSignature(check="texts.speech:sniff"),),
+        signature=(FileSignature(check=".texts.speech:sniff"),),
         gold="required",
         options=("ids=trn|first|none", "column"),
         metrics=("wer", "cer"),
         roles=(),
     ),
     "terms": Format(
-        "spans.terms:read_terms",
+        ".spans.terms:read_terms",
         "lists of terms of a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
         signature=(
             *(FileSignature(folder=f"**/*.{ending}") for ending in ("key", "keys", "term", "terms")),
@@ -226,7 +218,7 @@ FORMATS: dict[str, Format] = {
                     "term|predicted_term|keyphrase|keyword|term_list|terms|termlist|predicted_terms|extracted_terms|keyphrases|keywords",
                 )
             ),
-            FileSignature(check="spans.terms:sniff"),
+            FileSignature(check=".spans.terms:sniff"),
         ),
         gold="required",
         options=("terms", "case=keep|lower"),
@@ -235,12 +227,12 @@ FORMATS: dict[str, Format] = {
         traits=("folders",),
     ),
     "spans": Format(
-        "spans.spans:read_spans",
+        ".spans.spans:read_spans",
         "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
         signature=(
             *(FileSignature(file=f"*.{ending}") for ending in ("ann", "ann.gz")),
             *(FileSignature(folder=f"**/*.{ending}") for ending in ("ann", "ann.gz")),
-            FileSignature(check="spans.spans:sniff"),
+            FileSignature(check=".spans.spans:sniff"),
         ),
         options=("spans", "match=exact|ceaf", "relations", "symmetric", "annotator"),
         metrics=("relation-precision", "relation-recall", "relation-f1"),
@@ -248,9 +240,9 @@ FORMATS: dict[str, Format] = {
         traits=("folders",),
     ),
     "pairs": Format(
-        "spans.pairs:read_pairs",
+        ".spans.pairs:read_pairs",
         "a word and its morphs (form, phones) per line, tab-separated; --gold FILE and one file per system",
-        signature=(FileSignature(check="spans.pairs:sniff"),),
+        signature=(FileSignature(check=".spans.pairs:sniff"),),
         gold="required",
         options=("separator", "column", "level=word|sentence"),
         metrics=("edit-distance",),
@@ -258,104 +250,104 @@ FORMATS: dict[str, Format] = {
         traits=("metrics",),
     ),
     "long": Format(
-        "tables.scores:read_long",
+        ".tables.scores:read_long",
         "scores, rows of system, item, score (and metric)",
         gold="none",
         roles=("item", "system", "score", "ignore"),
         traits=("metrics",),
     ),
     "conll": Format(
-        "tagging.conll:read_conll",
+        ".tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens",
-        signature=(FileSignature(check="tagging.columns:sniff"),),
+        signature=(FileSignature(check=".tagging.columns:sniff"),),
         options=(f"scheme={'|'.join(SCHEMES)}", "column", "gold-column", "tokens"),
         roles=("gold", "prediction", "label_map"),
     ),
     "conllu": Format(
-        "parsing.dependencies:read_conllu",
+        ".parsing.dependencies:read_conllu",
         "dependency parses in CoNLL-U, --gold FILE: as the CoNLL 2018 evaluation, tokens may differ",
-        signature=(FileSignature(check="parsing.dependencies:sniff_conllu"),),
+        signature=(FileSignature(check=".parsing.dependencies:sniff_conllu"),),
         gold="required",
         roles=(),
     ),
     "conllx": Format(
-        "parsing.dependencies:read_conllx",
+        ".parsing.dependencies:read_conllx",
         "dependency parses in CoNLL-X, --gold FILE of the same words; option punctuation=no|yes",
-        signature=(FileSignature(check="parsing.dependencies:sniff_conllx"),),
+        signature=(FileSignature(check=".parsing.dependencies:sniff_conllx"),),
         gold="required",
         options=("punctuation=no|yes",),
         roles=(),
     ),
     "trees": Format(
-        "parsing.trees:read_trees",
+        ".parsing.trees:read_trees",
         "bracketed trees, --gold FILE: as evalb; options parameters=FILE.prm (default COLLINS.prm), length=N",
-        signature=(FileSignature(check="parsing.trees:sniff"),),
+        signature=(FileSignature(check=".parsing.trees:sniff"),),
         gold="required",
         options=("parameters", "length"),
         metrics=("bracket-precision", "bracket-recall", "bracket-f1", "tag-accuracy"),
         roles=(),
     ),
     "timbl": Format(
-        "tagging.timbl:read_timbl",
+        ".tagging.timbl:read_timbl",
         "TiMBL's output: features, class, predicted class; distributions and distances are skipped",
-        signature=(FileSignature(check="tagging.timbl:sniff_timbl"),),
+        signature=(FileSignature(check=".tagging.timbl:sniff_timbl"),),
         gold="none",
         roles=("label_map",),
     ),
     "mbt": Format(
-        "tagging.timbl:read_mbt",
+        ".tagging.timbl:read_mbt",
         "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
-        signature=(FileSignature(check="tagging.timbl:sniff_mbt"),),
+        signature=(FileSignature(check=".tagging.timbl:sniff_mbt"),),
         gold="none",
         options=("end",),
         roles=("label_map",),
     ),
     "trec": Format(
-        "trec:read_trec",
+        ".trec:read_trec",
         "runs, one file per system, --gold QRELS; or what trec_eval -q prints; order=score|rank, if both differ",
-        signature=(FileSignature(check="trec:sniff"),),
+        signature=(FileSignature(check=".trec:sniff"),),
         options=("order=score|rank", "topics=1|2"),
         metrics=("ap",),
         roles=(),
         traits=("metrics",),
     ),
     "ratings": Format(
-        "ratings.ratings:read_ratings",
+        ".ratings.ratings:read_ratings",
         "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
-        signature=(FileSignature(check="ratings.ratings:sniff"),),
+        signature=(FileSignature(check=".ratings.ratings:sniff"),),
         gold="none",
         options=("raters=mean", "major", "minor", "critical"),
         roles=("item", "system", "score", "ignore"),
         traits=("metrics",),
     ),
     "samples": Format(
-        "samples.samples:read_samples",
+        ".samples.samples:read_samples",
         "logs of samples: lm-evaluation-harness, Inspect, HELM, SWE-bench, HumanEval",
-        signature=(FileSignature(check="samples.samples:sniff"),),
+        signature=(FileSignature(check=".samples.samples:sniff"),),
         gold="none",
         options=("repeats=mean", "logs=newest|all"),
         roles=("item", "score", "ignore"),
         traits=("folders", "metrics"),
     ),
     "metrics": Format(
-        "segment_scores.tools:read_metrics",
+        ".segment_scores.tools:read_metrics",
         "COMET's JSON (comet-score --to_json): scores of segments, one system per file of translations",
-        signature=(FileSignature(check="segment_scores.tools:sniff"),),
+        signature=(FileSignature(check=".segment_scores.tools:sniff"),),
         gold="none",
         roles=(),
         traits=("metrics",),
     ),
     "mt-metrics-eval": Format(
-        "segment_scores.mt_metrics_eval:read_directory",
+        ".segment_scores.mt_metrics_eval:read_directory",
         "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
-        signature=(FileSignature(check="segment_scores.mt_metrics_eval:sniff"),),
+        signature=(FileSignature(check=".segment_scores.mt_metrics_eval:sniff"),),
         gold="none",
         options=("pair", "scores"),
         roles=(),
         traits=("folders", "metrics"),
     ),
     "meta": Format(
-        "segment_scores.meta:read_meta",
+        ".segment_scores.meta:read_meta",
         "metrics and people: rows of system, segment, human, one column per metric; or a folder of mt-metrics-eval",
         gold="none",
         options=("pair", "scores", "lower"),
@@ -363,9 +355,9 @@ FORMATS: dict[str, Format] = {
         traits=("folders",),
     ),
     "squad": Format(
-        "texts.squad:read_squad",
+        ".texts.squad:read_squad",
         "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
-        signature=(FileSignature(check="texts.squad:sniff"),),
+        signature=(FileSignature(check=".texts.squad:sniff"),),
         gold="required",
         options=("version=1.1|2.0",),
         metrics=("exact_match",),
@@ -373,16 +365,16 @@ FORMATS: dict[str, Format] = {
         traits=("metrics",),
     ),
     "ref-hyp": Format(
-        "texts.ref_hyp:read_ref_hyp",
+        ".texts.ref_hyp:read_ref_hyp",
         "reference and hypothesis of utterances in one file: icefall, Kaldi per_utt, sclite .pra",
-        signature=(FileSignature(check="texts.ref_hyp:sniff"),),
+        signature=(FileSignature(check=".texts.ref_hyp:sniff"),),
         gold="none",
         roles=(),
     ),
     "battles": Format(
-        "ratings.battles:read_battles",
+        ".ratings.battles:read_battles",
         "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
-        signature=(FileSignature(check="ratings.battles:sniff"),),
+        signature=(FileSignature(check=".ratings.battles:sniff"),),
         gold="none",
         options=("against",),
         roles=("item",),

@@ -111,16 +111,6 @@ def build_strings(cells: Iterable[str]) -> pa.Array:
     return Texts.from_values(cells).array.cast(pa.string())
 
 
-def build_numbers(values: NDArray[Any]) -> pa.Array:
-    """Return numbers or truth values of NumPy as an Arrow array."""
-    import pyarrow as pa
-
-    if values.dtype == np.bool_:
-        return build_truths(values.tolist())
-    values = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
-
-
 def build_truths(values: Iterable[bool | None]) -> pa.Array:
     """Return truth values, or None, as an Arrow array."""
     import pyarrow as pa
@@ -269,14 +259,3 @@ def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
     array([3.e-04, 1.e+00,    nan])
     """
     return convert_numbers(_to_arrow(getattr(cells, "source", cells))).astype(np.float64, copy=False)
-
-
-def is_number(cell: str) -> bool:
-    """Return whether a cell holds a finite number or is missing.
-
-    Examples
-    --------
-    >>> is_number(" 1e-3"), is_number("NA"), is_number("1_000"), is_number("inf")
-    (True, True, False, False)
-    """
-    return cell.strip() in MISSING or bool(NUMBER.fullmatch(cell.strip()))

@@ -268,18 +268,15 @@ def read_lines(path: Path) -> list[str]:
     """
     with open_text(path) as text:
         lines = [line.strip() for line in text]
-    check_filled(path, lines := lines[: count_filled(lines)])
+    while lines and not lines[-1]:
+        lines.pop()
+    check_filled(path, lines)
     return lines
 
 
 def read_head_lines(path: Path) -> list[str]:
     """Return the first lines of a file, for format detection; none if it is not readable text."""
     return read_head(path).lines
-
-
-def count_filled(texts: Sequence[str]) -> int:
-    """Count the texts up to the last one that is not empty."""
-    return next((n for n in range(len(texts), 0, -1) if texts[n - 1]), 0)
 
 
 def check_filled(path: Path, content: object) -> None:
@@ -326,13 +323,6 @@ def build_text_error(path: Path) -> InputError:
     if b"\0" in content:
         return _build_binary_error(path, "a binary file of an unknown kind")
     return build_encoding_error(content, path)
-
-
-def check_text(path: Path) -> None:
-    """Raise the error for a binary file, or for text that is not UTF-8."""
-    with open_text(path) as text:
-        while text.read(HEAD):
-            pass
 
 
 Row = tuple[int, Sequence[str]]
