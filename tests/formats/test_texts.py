@@ -67,9 +67,9 @@ def write_xml(tmp_path, text=XML, name="test.xml"):
 
 def test_transcripts_have_the_same_errors_in_every_shape(tmp_path):
     results = []
-    for texts in (TRN, KALDI, LINES):
+    for texts, format_ in ((TRN, "auto"), (KALDI, "speech:ids=first"), (LINES, "speech:ids=none")):
         gold, *systems = write_files(tmp_path, texts)
-        results.append(compare_exactly(read(*systems, gold=gold, format="speech"), "WER"))
+        results.append(compare_exactly(read(*systems, gold=gold, format=format_), "WER"))
     # x: one substitution, one word deleted twice; y: five deleted, one inserted; 10 reference words
     assert results[0] == results[1] == results[2] == [("x", "y", 0.3, 0.6, 3, results[0][0][-1])]
 
@@ -133,21 +133,22 @@ def test_references_are_chosen_by_translator(tmp_path):
     [r] = compare_all(both_references, metrics=["TER"])
     tool = sacrebleu.TER()
     assert r.score_b == pytest.approx(tool.corpus_score(["hello world", "", "yes it was"], streams).score, rel=1e-12)
-    with pytest.raises(InputError, match="no reference of translator 'C'; there are: A, B"):
-        read(path, format="segments:reference=C")
+    for format_ in ("segments:reference=C", "segments"):
+        with pytest.raises(InputError, match="references of translators A, B; choose format='segments:reference=A'"):
+            read(path, format=format_)
 
 
-def test_test_suites_and_further_collections_are_left_out(tmp_path):
+def test_a_test_suite_or_collection_of_several_is_chosen(tmp_path):
     suite = XML.split("  <collection")[1].split("<doc", 1)[1].rsplit("</doc>", 1)[0]
     suite = "<doc" + suite.replace('id="one"', 'id="s" testsuite="talks"', 1).replace('id="two"', 'id="one"') + "</doc>"
     text = XML.replace("</dataset>", f'<collection id="more">{suite}</collection></dataset>')
-    counts = read(write_xml(tmp_path, text))
-    assert counts.ids == ("one:1", "one:2", "two:1")
-    assert "documents of 'talks', 'more' are left out" in counts.warnings[0]
-    assert read(tmp_path / "test.xml", format="segments:collection=talks").ids == ("s:1", "s:2")
-    assert read(tmp_path / "test.xml", format="segments:collection=more").n_items == 1
-    with pytest.raises(InputError, match="no collection or test suite 'x'; choose one of general, talks, more"):
-        read(tmp_path / "test.xml", format="segments:collection=x")
+    path = write_xml(tmp_path, text)
+    collections = {"general": ("one:1", "one:2", "two:1"), "talks": ("s:1", "s:2"), "more": ("one:1",)}
+    for name, ids in collections.items():
+        assert read(path, format=f"segments:reference=A,collection={name}").ids == ids
+    for format_ in ("segments:collection=x", "segments"):
+        with pytest.raises(InputError, match="suites general, talks, more; choose one: .*collection=general"):
+            read(path, format=format_)
 
 
 def test_one_xml_a_system_and_one_of_references(tmp_path):
@@ -155,18 +156,20 @@ def test_one_xml_a_system_and_one_of_references(tmp_path):
     x = write_xml(tmp_path, re.sub(r'<hyp system="y".*?</hyp>', "", without_references, flags=re.DOTALL), "x.xml")
     y = write_xml(tmp_path, re.sub(r'<hyp system="x".*?</hyp>', "", without_references, flags=re.DOTALL), "y.xml")
     gold = write_xml(tmp_path, re.sub(r"<hyp.*?</hyp>", "", XML, flags=re.DOTALL), "gold.xml")
-    assert compare_exactly(read(x, y, gold=gold), "BLEU") == compare_exactly(read(write_xml(tmp_path)), "BLEU")
+    by_file, together = (read(*files, format="segments:reference=A", **options) for files, options in
+                         (((x, y), {"gold": gold}), ((write_xml(tmp_path),), {})))  # fmt: skip
+    assert compare_exactly(by_file, "BLEU") == compare_exactly(together, "BLEU")
     with pytest.raises(InputError, match=r"x.xml: no reference \(<ref>\); give gold=FILE"):
         read(x, y)
     with pytest.raises(InputError, match=r"gold.xml: no output of a system \(<hyp system=...>"):
-        read(gold)
+        read(gold, format="segments:reference=A")
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
         (lambda t: t.replace("</src>", "", 1), r"test.xml: invalid XML \(mismatched tag: line \d+"),
-        (lambda t: t.replace("?>", '?><!DOCTYPE dataset [<!ENTITY a "b">]>'), r"test.xml: .*XML, expected one row"),
+        (lambda t: t.replace("?>", '?><!DOCTYPE dataset [<!ENTITY a "b">]>'), r"test.xml: defines XML entities"),
         (lambda t: t.replace('system="x"', ""), r"test.xml, document 'one': <hyp> has no attribute system"),
         (
             lambda t: t.replace('<seg id="2"/>', '<seg id="1"/>'),
@@ -303,7 +306,7 @@ def test_texts_that_are_all_empty_are_refused(tmp_path):
     with pytest.raises(InputError, match="outputs of system 'y' are empty"):
         read(x, empty, gold=gold, format="segments")
     with pytest.raises(InputError, match="references are empty"):
-        read(x, f"z={x}", gold=empty, format="speech")
+        read(x, f"z={x}", gold=empty, format="speech:ids=none")
 
 
 UTTERANCES = {"ann-1": ("hello world", "hello word"), "bob-1": ("that is right", "that is"), "bob-2": ("yes", "oh yes")}

@@ -87,16 +87,12 @@ def check_text(gold: Treebank, system: Treebank, codes: Codes) -> None:
 
 def align_words(gold: Treebank, system: Treebank, codes: Codes) -> tuple[Integers, Integers]:
     """Return the places of aligned words: of gold, and of the system."""
-    written = [np.where(b.is_multiword, b.columns["form"], b.token_forms[b.tokens]) for b in (gold, system)]
-    forms = [codes.map_codes(column, str.lower) for column in written]
-    keys = [
-        (bank.token_starts[bank.tokens], bank.token_ends[bank.tokens], bank.is_multiword, form)
-        for bank, form in zip((gold, system), forms, strict=True)
-    ]
-    (*spans, form), (*other_spans, other_form) = keys
-    if all(map(np.array_equal, spans, other_spans)) and (form == other_form)[gold.is_multiword].all():
-        return np.arange(gold.n_words), np.arange(gold.n_words)
-    sides = [_Side(*(column.tolist() for column in columns)) for columns in keys]
+    sides = []
+    for bank in (gold, system):
+        written = np.where(bank.is_multiword, bank.columns["form"], bank.token_forms[bank.tokens])
+        forms = codes.map_codes(written, str.lower)
+        columns = (bank.token_starts[bank.tokens], bank.token_ends[bank.tokens], bank.is_multiword, forms)
+        sides.append(_Side(*(column.tolist() for column in columns)))
     pairs = np.array(list(_iter_pairs(*sides)), np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 

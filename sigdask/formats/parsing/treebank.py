@@ -124,7 +124,7 @@ class _Collector:
         self._document: str | None = None
         self._n_documents = self._n_words = self._n_tokens = self._end = self._range_end = 0
         self._heads: list[tuple[int, int]] = []  # of the sentence, with lines
-        self._last_line = 0  # of the sentence
+        self.last_line = 0  # of the sentence
 
     def add_comment(self, line: str) -> None:
         """Note the name of the next sentence, or the beginning of a document."""
@@ -137,21 +137,21 @@ class _Collector:
     def add_row(self, line: int, cells: list[str]) -> None:
         """Add a word, a multiword token or an empty node."""
         name, following = cells[ID], len(self._heads) + 1
-        self._last_line = line
+        self.last_line = line
         if name == str(following):
             self._add_word(line, cells)
         elif self._is_universal and (match := RANGE_ID.fullmatch(name)):
             if following <= self._range_end or int(match[1]) != following or int(match[2]) < following:
-                raise self._build_error(line, f"multiword token {name!r}", f"one that begins with word {following}")
+                raise self.build_error(line, f"multiword token {name!r}", f"one that begins with word {following}")
             self._range_end = int(match[2])
             self._add_token(line, cells)
         elif not (self._is_universal and EMPTY_ID.fullmatch(name)):
             problem = f"{following}: words are numbered from 1 in each sentence, and empty lines separate sentences"
-            raise self._build_error(line, f"id {name!r}", problem)
+            raise self.build_error(line, f"id {name!r}", problem)
 
     def _add_token(self, line: int, cells: list[str]) -> None:
         if not (form := remove_spaces(cells[FORM])):
-            raise self._build_error(line, "an empty form", "a word")
+            raise self.build_error(line, "an empty form", "a word")
         self._end += len(form)
         self._n_tokens += 1
         self._tokens.extend((self._codes[form], line, self._end))
@@ -161,12 +161,8 @@ class _Collector:
         if not is_part:
             self._add_token(line, cells)
         if not (cells[HEAD].isdecimal() and len(cells[HEAD]) < WIDTH):
-            raise self._build_error(
-                line,
-                f"head {cells[HEAD]!r}",
-                "a number: 0 for the root, or the id of a word of the sentence; are there no parses? Then "
-                f"{spell('format', 'conll')} scores the tags",
-            )
+            hint = f"are there no parses? Then {spell('format', 'conll')} scores the tags"
+            raise self.build_error(line, f"head {cells[HEAD]!r}", f"a number, 0 for the root; {hint}")
         head = int(cells[HEAD])
         self._heads.append((head, line))
         codes = [self._codes[cells[k]] for k in CODED.values()]
@@ -175,28 +171,24 @@ class _Collector:
 
     def end_sentence(self) -> None:
         """Close the current sentence, if there is one."""
-        if self.is_between:
+        if not self.last_line:
             return
         n = len(self._heads)
         if n == 0 or n < self._range_end:
             expected = "all words of its multiword tokens, and at least one"
-            raise self._build_error(self._last_line, "the end of a sentence", expected)
+            raise self.build_error(self.last_line, "the end of a sentence", expected)
         for head, line in self._heads:
             if head > n:
-                raise self._build_error(line, f"head {head}", f"the id of a word of the sentence, 1 to {n}, or 0")
+                raise self.build_error(line, f"head {head}", f"the id of a word of the sentence, 1 to {n}, or 0")
         self._starts.append(self._n_words)
         self._names.append(self._name)
         self._documents.append(self._document or "0")
         self._n_words += n
-        self._name, self._range_end, self._heads, self._last_line = "", 0, [], 0
+        self._name, self._range_end, self._heads, self.last_line = "", 0, [], 0
 
-    def _build_error(self, line: int, found: str, expected: str) -> InputError:
+    def build_error(self, line: int, found: str, expected: str) -> InputError:
+        """Return the error for a line of the file."""
         return InputError(file=self.path, line=line, found=found, expected=expected)
-
-    @property
-    def is_between(self) -> bool:
-        """Whether the next line begins a sentence."""
-        return not self._last_line
 
     def build_treebank(self) -> Treebank:
         """Return the collected sentences."""
@@ -242,19 +234,15 @@ def read_treebank(path: Path, codes: Codes, *, is_universal: bool) -> Treebank:
     collector = _Collector(path, codes, is_universal=is_universal)
     for number, line in enumerate_lines(path):
         cells = line.rstrip("\r\n").split("\t")
-        if collector.is_between and line.startswith("#"):
+        if not collector.last_line and line.startswith("#"):
             collector.add_comment(line)
         elif len(cells) == WIDTH:
             collector.add_row(number, cells)
         elif not line.strip():
             collector.end_sentence()
         else:
-            raise InputError(
-                file=path,
-                line=number,
-                found=f"{len(cells)} column{'s' * (len(cells) != 1)} ({' '.join(cells)[:40].strip()!r})",
-                expected=f"{WIDTH} separated by tabs",
-            )
+            found = f"{len(cells)} column{'s' * (len(cells) != 1)} ({' '.join(cells)[:40].strip()!r})"
+            raise collector.build_error(number, found, f"{WIDTH} separated by tabs")
     bank = collector.build_treebank()
     if is_universal:
         check_trees(bank)

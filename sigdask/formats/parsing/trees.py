@@ -44,7 +44,7 @@ SHOWN = 40
 """Maximum characters shown of a tree."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Parameters:
     """Contents of evalb's parameter file.
 
@@ -52,31 +52,37 @@ class Parameters:
     ----------
     name : str
         The file's name, for notes.
+    labels : dict of str to set of str
+        Labels by key: those that do not count, those whose words the length leaves out, those of quotation marks.
+    equal : dict of str to dict of str to str
+        Labels and words that count as another one, by key.
     is_labelled : bool
         Whether labels of brackets must agree.
-    deleted, deleted_for_length, quotes : set of str
-        Labels that do not count, labels of words that the length leaves out, and labels that quotation marks may have.
-    equal_labels, equal_words : dict of str to str
-        Labels and words that count as another one.
     """
 
-    name: str = "COLLINS.prm"
+    name: str
+    labels: dict[str, set[str]]
+    equal: dict[str, dict[str, str]]
     is_labelled: bool = True
-    deleted: set[str] = field(default_factory=lambda: {"TOP", "-NONE-", ",", ":", "``", "''", "."})
-    deleted_for_length: set[str] = field(default_factory=lambda: {"-NONE-"})
-    quotes: set[str] = field(default_factory=set)
-    equal_labels: dict[str, str] = field(default_factory=lambda: {"PRT": "ADVP"})
-    equal_words: dict[str, str] = field(default_factory=dict)
 
     def get_compared_label(self, label: str) -> str | None:
         """Return what is compared of a bracket's label, None if the bracket does not count."""
-        cut = self.equal_labels.get(name := CUT.sub("", label), name)
-        is_deleted = name in self.deleted or any(self.equal_labels.get(other, other) == cut for other in self.deleted)
+        equal, deleted = self.equal["EQ_LABEL"], self.labels["DELETE_LABEL"]
+        cut = equal.get(name := CUT.sub("", label), name)
+        is_deleted = name in deleted or any(equal.get(other, other) == cut for other in deleted)
         return None if is_deleted else cut * self.is_labelled
 
 
-IGNORED_KEYS = frozenset({"DEBUG", "MAX_ERROR", "CUTOFF_LEN"})
-"""Keys of parameter files that change no totals."""
+COLLINS = Parameters(
+    "COLLINS.prm",
+    {
+        "DELETE_LABEL": {"TOP", "-NONE-", ",", ":", "``", "''", "."},
+        "DELETE_LABEL_FOR_LENGTH": {"-NONE-"},
+        "QUOTE_LABEL": set(),
+    },
+    {"EQ_LABEL": {"PRT": "ADVP"}, "EQ_WORD": {}},
+)
+"""The rules of the file that comes with evalb."""
 
 
 def read_parameters(path: Path) -> Parameters:
@@ -87,29 +93,23 @@ def read_parameters(path: Path) -> Parameters:
     InputError
         There is an unknown key or an invalid value. The message names file and line.
     """
-    sets: dict[str, set[str]] = {"DELETE_LABEL": set(), "DELETE_LABEL_FOR_LENGTH": set(), "QUOTE_LABEL": set()}
-    maps: dict[str, dict[str, str]] = {"EQ_LABEL": {}, "EQ_WORD": {}}
-    is_labelled = True
+    parameters = Parameters(path.name, {key: set() for key in COLLINS.labels}, {key: {} for key in COLLINS.equal})
+    labels, equal = parameters.labels, parameters.equal
     for number, line in enumerate_lines(path):
-        match line.split():
-            case []:
+        match [] if line.startswith("#") else line.split():
+            case [] | ["DEBUG" | "MAX_ERROR" | "CUTOFF_LEN", _, *_]:  # which change no totals
                 pass
-            case [str(key), *_] if key.startswith("#"):
-                pass
-            case [str(key), label] if key in sets:
-                sets[key].add(label)
-            case [str(key), one, other] if key in maps and not {one, other} & {*maps[key], *maps[key].values()}:
-                maps[key][other] = one
+            case [key, label] if key in labels:
+                labels[key].add(label)
+            case [key, one, other] if key in equal and not {one, other} & {*equal[key], *equal[key].values()}:
+                equal[key][other] = one
             case ["LABELED", "0" | "1" as value]:
-                is_labelled = value == "1"
-            case [str(key), _, *_] if key in IGNORED_KEYS:
-                pass
+                parameters.is_labelled = value == "1"
             case _:
-                keys = ", ".join((*sets, *maps, "LABELED"))
+                keys = ", ".join((*labels, *equal, "LABELED"))
                 expected = f"one of {keys} and its value, where each label or word is equal to one other at most"
                 raise InputError(file=path, line=number, found=f"{line.strip()[:SHOWN]!r}", expected=expected)
-    deleted, without_length, quotes = sets.values()
-    return Parameters(path.name, is_labelled, deleted, without_length, quotes, maps["EQ_LABEL"], maps["EQ_WORD"])
+    return parameters
 
 
 @dataclass(slots=True)
@@ -143,18 +143,18 @@ def parse_tree(text: str, parameters: Parameters, kept_quotes: Sequence[bool] = 
     ValueError
         Brackets do not match, or a bracket holds several words.
     """
-    tree = Tree()
+    tree, labels, equal = Tree(), parameters.labels, parameters.equal
     stack: list[tuple[str, int]] = []
     for label, word, end, rest in PIECE.findall(text):
         if word:
-            is_deleted = label in parameters.deleted
-            tree.length += label not in parameters.deleted_for_length
-            if label in parameters.quotes and word in QUOTE_WORDS:
+            is_deleted = label in labels["DELETE_LABEL"]
+            tree.length += label not in labels["DELETE_LABEL_FOR_LENGTH"]
+            if label in labels["QUOTE_LABEL"] and word in QUOTE_WORDS:
                 tree.quotes.append(is_deleted)
                 is_deleted &= not any(kept_quotes[len(tree.quotes) - 1 : len(tree.quotes)])
             if not is_deleted:
-                tree.words.append(parameters.equal_words.get(word, word))
-                tree.tags.append(parameters.equal_labels.get(label, label))
+                tree.words.append(equal["EQ_WORD"].get(word, word))
+                tree.tags.append(equal["EQ_LABEL"].get(label, label))
         elif end:
             if not stack:
                 raise ValueError("a bracket is closed that was not opened")
@@ -199,7 +199,7 @@ def read_file(path: Path) -> list[TreeText]:
     filled = [tree for tree in trees if tree.text]
     check_filled(path, filled)
     if depth:
-        filled[-1].parse(Parameters())  # which raises
+        filled[-1].parse(COLLINS)  # which raises
     return filled if any("\n" in tree.text for tree in filled) else trees
 
 
@@ -256,12 +256,15 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
                     len(compared.words),
                 )
     counts[:, is_long] = 0
-    notes = [*_describe_scope(gold_lines, files, parameters, left_out, options)]
+    remedy = f"; {spell('format', 'trees:parameters=FILE.prm')} chooses another file"
+    remedy *= "parameters" not in options.own
+    notes = [ScopeNote(f"Brackets are scored by the rules of evalb with {parameters.name}{remedy}")]
     if "length" in options.own:
         if is_long.all():
             raise InputError(f"every sentence has more than {limit} words", file=gold, remedy="leave out length=")
         n = format_count(len(trees), "sentence")
-        notes.insert(1, ScopeNote(f"{np.sum(~is_long):,} of {n} are scored, of at most {limit} words"))
+        notes.append(ScopeNote(f"{np.sum(~is_long):,} of {n} are scored, of at most {limit} words"))
+    notes += _describe_left_out(gold_lines, files, left_out)
     known = sorted({label for tree in trees for label, _, _ in tree.brackets})
     remedy = f"make labels equal by a line EQ_LABEL of {spell('format', 'trees:parameters=FILE.prm')}"
     foreign = check_types(gold, known, labels, "brackets", "labels", remedy) if parameters.is_labelled else []
@@ -292,22 +295,15 @@ def _find_parameters(options: Options, gold: Path) -> Parameters:
     """Return the parameters in the file that the option names, here or next to the gold file, or those of Collins."""
     text = options.own.get("parameters")
     if text is None:
-        return Parameters()
+        return COLLINS
     path, beside = as_path(text), gold.parent / text
     return read_parameters(beside if not path.exists() and beside.exists() else path)
 
 
-def _describe_scope(
-    gold: Sequence[TreeText],
-    files: Sequence[Sequence[TreeText]],
-    parameters: Parameters,
-    left_out: Bools,
-    options: Options,
+def _describe_left_out(
+    gold: Sequence[TreeText], files: Sequence[Sequence[TreeText]], left_out: Bools
 ) -> Iterator[ScopeNote]:
-    """Yield notes on the parameters, and on trees left out; raise if all of a system are."""
-    remedy = f"; {spell('format', 'trees:parameters=FILE.prm')} chooses another file"
-    remedy *= "parameters" not in options.own
-    yield ScopeNote(f"Brackets are scored by the rules of evalb with {parameters.name}{remedy}")
+    """Yield notes on trees left out; raise if all of a system are."""
     for file, is_left_out in zip(files, left_out.T, strict=True):
         row = int(np.argmax(is_left_out))
         if is_left_out.all():

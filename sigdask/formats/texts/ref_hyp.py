@@ -17,19 +17,14 @@ from sigdask.formats.reading.files import build_repeated_id_error, read_head
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.texts.parallel import build_text_counts, list_speakers, read_text_lines
 
-STARTS = {
-    "icefall": re.compile(r"\A\s*(\S+):?\t(?:ref|hyp)=.*\r?\n\1:?\t(?:ref|hyp)="),
-    "Kaldi": re.compile(r"\A\s*(\S+) +ref\b.*\r?\n\1 +hyp\b.*\r?\n\1 +op\b"),
-    "sclite": re.compile(r"(?m)^id: +\(.+\)\r?\n(?:(?:Labels|File|Channel):.*\r?\n)*Scores: +\(#C #S #D #I\)"),
-}
-"""Pattern of the beginning of each layout, in the first 64 kB of a file."""
+LINE = re.compile(
+    r"(?P<id>\S+?):?(?:\t(?=(?:ref|hyp)=)| +(?=(?:ref|hyp|op|#csid)\b))(?P<kind>ref|hyp|op|#csid)=?(?P<text>.*)"
+)
+"""Pattern of a line of icefall (id, tab, ref=) and of Kaldi (id, blanks, ref)."""
 
-LINES = {
-    "icefall": re.compile(r"(?P<id>\S+?):?\t(?:ref=(?P<ref>.*)|hyp=(?P<hyp>.*))"),
-    "Kaldi": re.compile(r"(?P<id>\S+) +(?:ref\b(?P<ref>.*)|hyp\b(?P<hyp>.*))"),
-    "sclite": re.compile(r"id: +\((?P<id>.+)\)|REF:(?P<ref>.*)|HYP:(?P<hyp>.*)"),
-}
-"""Pattern of a line with an id, a reference or a hypothesis. One without an id has the last id."""
+SCLITE = re.compile(r"id: +\((?P<id>.+)\)|(?P<kind>REF|HYP):(?P<text>.*)")
+SCLITE_START = re.compile(r"(?m)^id: +\(.+\)\r?\n(?:(?:Labels|File|Channel):.*\r?\n)*Scores: +\(#C #S #D #I\)")
+"""Pattern of the first utterance of sclite, in the first 64 kB of a file."""
 
 GAP = re.compile(r"\*{3,}")
 """Pattern of a word that stands for a gap."""
@@ -38,14 +33,17 @@ Transcripts = dict[str, dict[str, str]]
 """Texts by kind ("ref", "hyp") and utterance."""
 
 
-def find_layout(path: Path) -> str | None:
-    """Return the name of a file's layout, or None."""
-    return next((name for name, start in STARTS.items() if start.search(read_head(path).text)), None)
+def find_line(path: Path) -> re.Pattern[str] | None:
+    """Return the pattern of a file's lines, or None for a file in no layout."""
+    head = read_head(path)
+    if SCLITE_START.search(head.text):
+        return SCLITE
+    return LINE if head.filled_lines and all(map(LINE.fullmatch, head.filled_lines[:5])) else None
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether all files hold references and hypotheses in a layout of `LINES`."""
-    return all(source.path.is_file() and find_layout(source.path) is not None for source in sources)
+    """Return whether all files hold references and hypotheses."""
+    return all(source.path.is_file() and find_line(source.path) for source in sources)
 
 
 def read_ref_hyp(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -76,29 +74,28 @@ def read_ref_hyp(sources: Sequence[Source], gold: Path | None, options: Options)
 
 def _read_file(path: Path, notes: list[str]) -> Transcripts:
     """Read a file, and add a note if the case of letters is not that of the texts."""
-    if (layout := find_layout(path)) is None:
-        raise InputError(
-            f"is in no layout that holds references and hypotheses ({', '.join(LINES)})",
-            file=path,
-            remedy="write references and hypotheses into two files, one text on each line",
-        )
+    if (pattern := find_line(path)) is None:
+        remedy = "write references and hypotheses into two files, one text on each line"
+        raise InputError("is no file of icefall, Kaldi or sclite with both texts", file=path, remedy=remedy)
     texts: Transcripts = {"ref": {}, "hyp": {}}
     utterance = ""
     for number, line in enumerate(read_text_lines(path), start=1):
-        parts = match.groupdict() if (match := LINES[layout].fullmatch(line)) else {}
-        utterance = parts.get("id") or utterance
-        for kind in (kind for kind in texts if parts.get(kind) is not None):
-            if utterance in texts[kind]:
-                raise build_repeated_id_error(f"{path}, line {number}", utterance, f"with another {kind}")
-            try:
-                texts[kind][utterance] = _join_words(parts[kind].strip())
-            except (ValueError, SyntaxError, TypeError):
-                raise InputError(file=path, line=number, found=parts[kind][:60], expected="a list of words") from None
+        if (match := pattern.fullmatch(line)) is None:
+            continue
+        utterance = match["id"] or utterance
+        if (kind := (match["kind"] or "").lower()) not in texts:
+            continue
+        if utterance in texts[kind]:
+            raise build_repeated_id_error(f"{path}, line {number}", utterance, f"with another {kind}")
+        try:
+            words = _join_words(match["text"].strip())
+        except (ValueError, SyntaxError, TypeError):
+            raise InputError(file=path, line=number, found=match["text"][:60], expected="a list of words") from None
+        texts[kind][utterance] = words.lower() if pattern is SCLITE else words
     if missing := texts["ref"].keys() ^ texts["hyp"].keys():
         raise InputError(f"utterance {min(missing)!r} has no reference or no hypothesis", file=path)
-    if layout == "sclite":
+    if pattern is SCLITE:
         notes.append(f"{path}: sclite writes errors in capitals, so that the case of letters is left out")
-        return {kind: {name: text.lower() for name, text in own.items()} for kind, own in texts.items()}
     return texts
 
 

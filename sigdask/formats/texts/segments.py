@@ -45,11 +45,10 @@ def read_lines(
     lines = [read_text_lines(path) for path in paths]
     for path, own in zip(paths, lines, strict=True):
         if len(own) != len(lines[0]):
-            raise InputError(
-                f"{format_count(len(own), 'line')}, but {gold} has {len(lines[0]):,}; segments are aligned by line",
-                file=path,
-                remedy="give each file one line for each segment",
+            problem = (
+                f"{format_count(len(own), 'line')}, but {gold} has {len(lines[0]):,}; segments are aligned by line"
             )
+            raise InputError(problem, file=path, remedy="give each file one line for each segment")
     notes = []
     if CANARY.search(lines[0][0]):
         notes.append(f"{gold}: line 1, a benchmark canary, is left out")

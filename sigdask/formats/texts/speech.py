@@ -21,8 +21,6 @@ KALDI = re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")
 COMMENT = ";;"
 SHAPES = {"trn": TRN, "first": KALDI}
 SUGGESTED = ("WER", "CER")
-ID_WORD = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w./:-]++|\d+(?:-\d+)+")
-"""Pattern of an id as first word: letters and digits, or numbers joined by hyphens."""
 
 Utterances = dict[str, str]
 """Words by utterance id."""
@@ -32,7 +30,7 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     """Read transcripts and references, joined by utterance id where lines have one.
 
     Nothing is normalised. The format's option `ids` says where ids are: trn (in parentheses at the end), first (the
-    first word) or none. By default they are detected in the reference.
+    first word) or none. By default lines end in ids.
     """
     assert gold is not None
     if options.references:
@@ -41,7 +39,7 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     if ref_hyp.sniff(sources, gold, options):
         remedy = f"leave out {spell('gold')}, because each file holds its references"
         raise InputError("holds references and hypotheses", file=sources[0].path, remedy=remedy)
-    shape = options.own.get("ids") or ("none" if "column" in options.own else _detect_shape(gold, sources))
+    shape = options.own.get("ids") or ("none" if "column" in options.own else _find_shape(gold))
     if shape == "none":
         return read_lines(sources, gold, options, "speech", SUGGESTED)
     if "column" in options.own or options.documents is not None:
@@ -71,31 +69,16 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     return bool(lines) and all(map(TRN.fullmatch, lines))
 
 
-def _detect_shape(gold: Path, sources: Sequence[Source]) -> str:
-    """Return where the ids are by the pattern of the reference's lines; lines of words have none.
-
-    Raises
-    ------
-    InputError
-        First words may be ids: those of the reference are unique, and a system has the same ones.
-    """
-    lines = _drop_comments(read_text_lines(gold))
-    if lines and all(map(TRN.fullmatch, lines)):
+def _find_shape(gold: Path) -> str:
+    """Return "trn" if all lines of the reference end in ids. The first words of other lines may be ids or not."""
+    if all(map(TRN.fullmatch, _drop_comments(read_text_lines(gold)))):
         return "trn"
-    first_words = [line.split()[0] for line in lines]
-    if lines and all(map(ID_WORD.fullmatch, first_words)):
-        return "first"
-    if len(first_words) > 1 and len({*first_words}) == len(first_words):
-        for source in sources:
-            if sorted(first_words) == sorted(line.split()[0] for line in _drop_comments(read_text_lines(source.path))):
-                raise InputError(
-                    f"each line begins with another word ({', '.join(first_words[:3])}, …), as in {gold}, so that "
-                    "these may be ids",
-                    file=source.path,
-                    remedy=f"choose {spell('format', 'speech:ids=first')} (the first words are ids) or "
-                    f"{spell('format', 'speech:ids=none')} (they are words that were spoken)",
-                )
-    return "none"
+    raise InputError(
+        "its lines do not end in (id), and their first words may be ids",
+        file=gold,
+        remedy=f"choose {spell('format', 'speech:ids=first')} (the first words are ids) or "
+        f"{spell('format', 'speech:ids=none')} (they are words that were spoken)",
+    )
 
 
 def _drop_comments(lines: Sequence[str]) -> list[str]:

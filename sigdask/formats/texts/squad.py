@@ -62,10 +62,7 @@ def compute_scores(answer: str, gold: Sequence[Sequence[str]], *, nothing_is_an_
     return float(any(words == gold_words for gold_words in gold)), max(map(compute_f1, gold))
 
 
-VERSIONS = ("1.1", "2.0")
 SQUAD_START = re.compile(r'"(paragraphs|qas)"\s{0,9}:\s{0,9}\[')
-VERSION_2 = '"v2.0"'
-METRIC_NAMES = ("exact_match", "f1")
 
 
 class Question(NamedTuple):
@@ -79,11 +76,10 @@ def read_squad(sources: Sequence[Source], gold: Path | None, options: Options) -
     """Read the systems' answers and the gold answers, and return counts of exact match and F1."""
     assert gold is not None
     questions = _read_questions(gold)
-    # in 2.0 some questions have no answer
-    is_second = VERSION_2 in read_head(gold).text or not all(question.answers for question in questions.values())
-    version = options.own.get("version") or VERSIONS[is_second]
+    is_second = '"v2.0"' in read_head(gold).text or not all(question.answers for question in questions.values())
+    version = options.own.get("version") or ("2.0" if is_second else "1.1")  # in 2.0 some questions have no answer
     gold_words = {item: _split_gold_answers(question, version) for item, question in questions.items()}
-    matrices = {name: np.full((len(questions), len(sources)), np.nan) for name in METRIC_NAMES}
+    scores = np.full((2, len(questions), len(sources)), np.nan)
     warnings = []
     for k, source in enumerate(sources):
         answers = _read_answers(source.path)
@@ -94,15 +90,15 @@ def read_squad(sources: Sequence[Source], gold: Path | None, options: Options) -
             warnings.append(f"{source.path}: {describe_items(extra, 'answer')} to no question of {gold}: left out")
         for row, item in enumerate(questions):
             if item in answers:
-                scores = compute_scores(answers[item], gold_words[item], nothing_is_an_answer=version != "1.1")
-                matrices["exact_match"][row, k], matrices["f1"][row, k] = scores
+                is_second = version != "1.1"
+                scores[:, row, k] = compute_scores(answers[item], gold_words[item], nothing_is_an_answer=is_second)
     if version == "1.1" and options.missing is None:
         options = replace(options, missing="zero")
     names = next(iter(questions.values())).groups
     columns = {name: [question.groups[name] for question in questions.values()] for name in names}
-    return build_score_counts(
-        matrices, list_system_names(sources), tuple(questions), groups=columns, options=options, warnings=warnings
-    )
+    matrices = {"exact_match": scores[0], "f1": scores[1]}
+    systems = list_system_names(sources)
+    return build_score_counts(matrices, systems, tuple(questions), groups=columns, options=options, warnings=warnings)
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001

@@ -1,7 +1,7 @@
 """WMT's XML documents with source, references by translator and outputs of systems, segment by segment.
 
 The files are those of wmt-format-tools: dataset / collection / doc / src, ref, hyp / p / seg. Segment ids start again
-in each document. Files whose DOCTYPE may define entities are not read.
+in each document. Files that define entities are not read.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from sigdask.formats.reading import files
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.texts.parallel import build_text_counts
 from sigdask.interface import spell
-from sigdask.text import format_list
 
-ROOT = re.compile(rb"(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|<!DOCTYPE[^>\[]*+>)*+<dataset\b", re.DOTALL)
+ROOT = re.compile(rb"(?s)(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<dataset\b")
 LINE_ENDS = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 """Pattern of line ends with surrounding blanks."""
 
@@ -82,24 +81,22 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
         A further file with references.
     options : Options
         Options, with two of this format: `reference`, translators joined by "+", and `collection`, the collection or
-        test suite to read. By default only the first collection is read, without test suites.
+        test suite to read. A file with several needs the choice.
     suggested : tuple of str
         Names of the metrics that are used by default.
     """
     if options.documents or options.references:
         remedy = f"choose with {spell('format', 'segments:reference=TRANSLATOR')} and {spell('unit', 'document')}"
         raise InputError(f"WMT's XML holds references and documents; {remedy}", file=sources[0].path)
-    notes: list[str] = []
     paths = dict.fromkeys([*([gold] if gold else []), *(source.path for source in sources)])
-    texts = _read_texts(list(paths), options.own.get("collection"), notes)
+    texts = _read_texts(list(paths), options.own.get("collection"))
     path = sources[0].path
-    translators = _select_translators(texts, options.own.get("reference"), path, notes)
+    translators = _select_translators(texts, options.own.get("reference"), path)
     systems = list(texts.outputs)
     if not systems:
         raise InputError("no output of a system (<hyp system=...>)", file=path, remedy="give a file with outputs")
     items = [item for item in texts.items if any(item in texts.references[name] for name in translators)]
-    if n_left_out := len(texts.items) - len(items):
-        notes.append(f"{n_left_out} segments without a reference are left out")
+    n_left_out = len(texts.items) - len(items)
     names = dict.fromkeys(key for attributes in texts.attributes.values() for key in attributes)
     groups = {name: [texts.attributes[document].get(name, "") for document, _ in items] for name in names}
     return build_text_counts(
@@ -112,24 +109,19 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
             "document": [document for document, _ in items],
         },
         suggested=suggested,
-        warnings=notes,
+        warnings=[f"{n_left_out} segments without a reference are left out"] if n_left_out else [],
         source_texts=[texts.sources.get(item) for item in items] if texts.sources else None,
     )
 
 
-def _read_texts(paths: Sequence[Path], requested: str | None, notes: list[str]) -> WmtTexts:
-    """Read the documents of one collection or test suite, by default of the first collection."""
+def _read_texts(paths: Sequence[Path], requested: str | None) -> WmtTexts:
+    """Read the documents of the requested collection or test suite; the only one needs no request."""
     documents = [(path, *document) for path in paths for document in _iter_documents(path)]
-    collections = dict.fromkeys(collection for _, collection, _, _ in documents)
-    proper = [collection for _, collection, _, element in documents if "testsuite" not in element.attrib]
-    chosen = next(iter(proper or collections)) if requested is None else requested
-    if chosen not in collections:
-        remedy = f"choose one of {', '.join(collections)}"
-        raise InputError(f"no collection or test suite {chosen!r}", file=paths[0], remedy=remedy)
-    others = [repr(collection) for collection in collections if collection != chosen]
-    if others and requested is None:
-        hint = f"choose with {spell('format', 'segments:collection=NAME')}"
-        notes.append(f"{paths[0]}: documents of {', '.join(others)} are left out; {hint}")
+    collections = list(dict.fromkeys(collection for _, collection, _, _ in documents))
+    chosen = collections[0] if requested is None else requested
+    if chosen not in collections or (requested is None and len(collections) > 1):
+        remedy = f"choose one: {spell('format', f'segments:collection={collections[0]}')}"
+        raise InputError(f"has the collections and test suites {', '.join(collections)}", file=paths[0], remedy=remedy)
     texts = WmtTexts()
     for path, collection, name, element in documents:
         if collection == chosen:
@@ -141,8 +133,10 @@ def _iter_documents(path: Path) -> Iterator[tuple[str, str, Any]]:
     """Yield collection (or test suite), id and element of each document."""
     if not is_xml(path):
         raise InputError("is no XML of WMT", file=path, remedy="give files that begin with <dataset>")
+    if b"<!ENTITY" in (content := files.read_content(path)):
+        raise InputError("defines XML entities, which are not read", file=path, remedy="write their text into the file")
     try:
-        root = ET.fromstring(files.read_content(path))  # noqa: S314  # its DOCTYPE defines no entities
+        root = ET.fromstring(content)  # noqa: S314  # it defines no entities
     except (ET.ParseError, LookupError, ValueError) as error:
         raise InputError(f"invalid XML ({error})", file=path) from None
     n = 0
@@ -155,15 +149,14 @@ def _iter_documents(path: Path) -> Iterator[tuple[str, str, Any]]:
         raise InputError("no document (<doc>)", file=path)
 
 
-def _select_translators(texts: WmtTexts, requested: str | None, path: Path, notes: list[str]) -> list[str]:
-    """Return the requested references, or the one with the most segments."""
-    sizes = {name: len(references) for name, references in texts.references.items()}
-    if not sizes:
+def _select_translators(texts: WmtTexts, requested: str | None, path: Path) -> list[str]:
+    """Return the requested references; the only one needs no request."""
+    available = list(texts.references)
+    if not available:
         raise InputError("no reference (<ref>)", file=path, remedy=f"give {spell('gold', 'FILE')} with references")
-    names = [max(sizes, key=sizes.__getitem__)] if requested is None else list(dict.fromkeys(requested.split("+")))
-    if unknown := [name for name in names if name not in sizes]:
-        raise InputError(f"no reference of translator {unknown[0]!r}; there are: {', '.join(sizes)}", file=path)
-    if requested is None and len(sizes) > 1:
-        hint = f"{names[0]} is taken, choose with {spell('format', 'segments:reference=NAME')} (A+B: both)"
-        notes.append(f"{path}: references of {format_list([*sizes], len(sizes))}; {hint}")
+    names = available if requested is None else list(dict.fromkeys(requested.split("+")))
+    if (requested is None and len(names) > 1) or not {*names} <= {*available}:
+        remedy = f"choose {spell('format', f'segments:reference={available[0]}')}, or A+B for several"
+        problem = f"has the references of translators {', '.join(available)}"
+        raise InputError(problem, file=path, remedy=remedy)
     return names

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from math import isfinite
+from math import isnan
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head
 from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.trec.rankings import parse_number
 from sigdask.formats.trec.topics import apply_topic_policy
 from sigdask.interface import spell
 from sigdask.text import format_list
@@ -94,7 +95,7 @@ def read_scores(path: Path, options: Options, messages: list[str]) -> dict[str, 
     scores: dict[str, dict[str, float]] = {}
     for measure, column in values.items():
         by_topic = {topic: value for topic, value in column.items() if topic.lower() != ALL}
-        texts = {topic: value for topic, value in by_topic.items() if not _is_finite(value)}
+        texts = {topic: value for topic, value in by_topic.items() if isnan(parse_number(value))}
         if len(texts) == len(by_topic):  # such as trec_eval's relstring
             continue
         for topic, value in texts.items():
@@ -110,19 +111,14 @@ def is_printed(path: Path) -> bool:
     rows = [cells for _, cells in _split_rows(list(enumerate(read_head(path).lines)), [], "")[:5]]
     if len(rows) < 2 or any(len(cells) != 3 for cells in rows):
         return False
-    has_value = _is_finite(rows[0][2]) or rows[0][2] in rows[0][:2] or "runid" in rows[0]  # unlike a header
+    has_value = (
+        not isnan(parse_number(rows[0][2])) or rows[0][2] in rows[0][:2] or "runid" in rows[0]
+    )  # unlike a header
     return has_value and sum(map(_is_measure, rows[0][:2])) == 1
 
 
 def _is_measure(cell: str) -> bool:
     return MEASURE.fullmatch(cell) is not None
-
-
-def _is_finite(text: str) -> bool:
-    try:
-        return isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def _split_rows(lines: Sequence[tuple[int, str]], messages: list[str], path: str) -> list[Row]:

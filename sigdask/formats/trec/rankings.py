@@ -179,7 +179,7 @@ def read_qrels(path: Path) -> Judgements:
         judged = judgements.setdefault(topic, {})
         if document in judged:
             raise InputError(f"document {document!r} of topic {topic!r} is judged twice", file=path, line=number)
-        if not (relevance := _parse_number(text)).is_integer():
+        if not (relevance := parse_number(text)).is_integer():
             raise InputError(file=path, line=number, found=f"relevance {text!r}", expected="a whole number")
         judged[document] = int(relevance)
     if not any(value > 0 for judged in judgements.values() for value in judged.values()):
@@ -217,7 +217,7 @@ def read_run(path: Path, judgements: Mapping[str, Mapping[str, int]], order: str
             ways = " or ".join(spell("format", f"trec:order={name}") for name in ("score", "rank"))
             raise InputError("the third of three columns may be a score or a rank", file=path, remedy=f"choose {ways}")
         documents, scores, ranks = entries.setdefault(words[0], ({}, array("d"), array("d")))
-        score, rank = (_parse_number(words[k]) for k in ((2, 2) if is_short else (4, 3)))
+        score, rank = (parse_number(words[k]) for k in ((2, 2) if is_short else (4, 3)))
         if math.isnan(score):
             raise InputError(file=path, line=number, found=f"{words[2 if is_short else 4]!r}", expected="a number")
         if (document := sys.intern(words[1 if is_short else 2])) in documents:
@@ -235,7 +235,16 @@ def read_run(path: Path, judgements: Mapping[str, Mapping[str, int]], order: str
     difference = 0.0
     if order is None and all(_are_distinct(ranks) for _, _, ranks in judged.values()):
         by_rank = {topic: _sort_documents(*entry, by_rank=True) for topic, entry in judged.items()}
-        difference = _compare_orders(path, rankings, by_rank, judgements)
+        means = [_compute_mean_precision(rankings_by, judgements) for rankings_by in (rankings, by_rank)]
+        difference = abs(means[0] - means[1])
+        if difference > MAX_DIFFERENCE:
+            raise InputError(
+                f"scores and ranks order its documents differently: by score, AP is {means[0]:.4f}, and by rank "
+                f"{means[1]:.4f}",
+                file=path,
+                remedy=f"choose {spell('format', 'trec:order=score')}, as in trec_eval (ties go by document id), or "
+                f"{spell('format', 'trec:order=rank')}",
+            )
     return TrecRun(words[5] if len(words) >= RUN_WIDTH else "", len(entries), rankings, difference)
 
 
@@ -251,34 +260,17 @@ def _are_distinct(ranks: array[float]) -> bool:
     return len({*ranks}) == len(ranks) and not math.isnan(sum(ranks))
 
 
-def _compare_orders(
-    path: Path,
-    by_score: Mapping[str, Ranking],
-    by_rank: Mapping[str, Ranking],
-    judgements: Mapping[str, Mapping[str, int]],
-) -> float:
-    """Return how far average precision by ranks is from that by scores; raise an error if it is far."""
-    scores = [
-        math.fsum(_compute_average_precision(ranking, judgements[topic]) for topic, ranking in rankings.items())
-        / max(len(rankings), 1)
-        for rankings in (by_score, by_rank)
-    ]
-    if abs(scores[0] - scores[1]) > MAX_DIFFERENCE:
-        ways = (
-            f"by score, and ties by document id, AP is {scores[0]:.4f} ({spell('format', 'trec:order=score')}, as in "
-            f"trec_eval); by rank it is {scores[1]:.4f} ({spell('format', 'trec:order=rank')})"
-        )
-        raise InputError("scores and ranks order its documents differently", file=path, remedy=f"choose one: {ways}")
-    return abs(scores[0] - scores[1])
+def _compute_mean_precision(rankings: Mapping[str, Ranking], judgements: Mapping[str, Mapping[str, int]]) -> float:
+    """Return the mean over topics of average precision."""
+    precisions = []
+    for topic, ranking in rankings.items():
+        relevant = {document for document, value in judgements[topic].items() if value > 0}
+        places = [place for place, document in enumerate(ranking, start=1) if document in relevant]
+        precisions.append(math.fsum(k / place for k, place in enumerate(places, start=1)) / max(len(relevant), 1))
+    return math.fsum(precisions) / max(len(precisions), 1)
 
 
-def _compute_average_precision(ranking: Ranking, judged: Mapping[str, int]) -> float:
-    n_relevant = sum(value > 0 for value in judged.values())
-    places = [place for place, document in enumerate(ranking, start=1) if judged.get(document, 0) > 0]
-    return math.fsum(k / place for k, place in enumerate(places, start=1)) / max(n_relevant, 1)
-
-
-def _parse_number(text: str) -> float:
+def parse_number(text: str) -> float:
     """Return a finite number, or NaN for other texts."""
     try:
         number = float(text)
