@@ -389,10 +389,13 @@ def _sum_signed_ranks(ordered, tolerance):
     ranks = np.empty(WILCOXON_EXACT_UP_TO, np.int64)
     for row in range(len(ordered)):
         row_differences = ordered[row]
-        down, up = (
-            row_differences[: np.searchsorted(row_differences, -tolerance)],
-            row_differences[np.searchsorted(row_differences, tolerance, side="right") :],
-        )
+        n_down = 0
+        while n_down < len(row_differences) and row_differences[n_down] < -tolerance:
+            n_down += 1
+        first_up = n_down
+        while first_up < len(row_differences) and row_differences[first_up] <= tolerance:
+            first_up += 1
+        down, up = row_differences[:n_down], row_differences[first_up:]
         n = len(down) + len(up)
         positive, squares = _sum_ranks(down, up, tolerance, ranks)
         total = float(n) * (n + 1)
@@ -427,7 +430,8 @@ def _sum_ranks(down, up, tolerance, ranks):
         positive += float(rank) * n_up
         squares += float(rank) * rank * tied
         if n <= WILCOXON_EXACT_UP_TO:
-            ranks[n_ranked : n_ranked + tied] = rank
+            for k in range(n_ranked, n_ranked + tied):
+                ranks[k] = rank
         n_ranked, i, j = n_ranked + tied, i - n_down, j + n_up
     return positive, squares
 
