@@ -45,9 +45,7 @@ def read_lines(
     lines = [read_text_lines(path) for path in paths]
     for path, own in zip(paths, lines, strict=True):
         if len(own) != len(lines[0]):
-            problem = (
-                f"{format_count(len(own), 'line')}, but {gold} has {len(lines[0]):,}; segments are aligned by line"
-            )
+            problem = f"{format_count(len(own), 'line')}, but {gold} has {len(lines[0]):,}; lines are segments"
             raise InputError(problem, file=path, remedy="give each file one line for each segment")
     notes = []
     if CANARY.search(lines[0][0]):
