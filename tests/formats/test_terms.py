@@ -62,7 +62,7 @@ def iter_layouts(lists):
     yield "mapping.json", json.dumps(lists)
     yield "array.json", json.dumps(records)
     yield "lines.jsonl", "".join(json.dumps(r) + "\n" for r in records)
-    yield "objects.json", json.dumps({k: {"terms": [{"term": t} for t in v]} for k, v in lists.items()})
+    yield "objects.json", json.dumps({k: {"terms": v} for k, v in lists.items()})
     yield "wrapped.json", json.dumps({"meta": {"run": "a"}, "n": 3, "data": records})
     yield "rows.tsv", "id\tterm\n" + "".join(f"{k}\t{t}\n" for k, v in lists.items() for t in v or [""])
     yield "cells.csv", "id,terms\n" + "".join(f"{k},{' ; '.join(v)}\n" for k, v in lists.items())

@@ -187,7 +187,7 @@ def test_mbt_has_the_scores_of_scikit_learn(tmp_path):
             r"b.out, line 2: found 'is\\tV', expected word, tag and predicted tag",
         ),
         ("emissie/N is/V <utt>\n", "tagged file .-T, not -t"),
-        (format_tagged() + format_tagged(), r"b.out: 4 sentences, but .*a.out has 2"),
+        (format_tagged() + format_tagged(), r"b.out, line 8: sentence 3 has 3 tokens, but 0 in .*a.out"),
         (format_tagged().replace("<utt>\n", "", 1), r"b.out, line 1: sentence 1 has 5 tokens, but 3 in .*a.out"),
     ],
 )

@@ -108,15 +108,10 @@ def _read_file(options: Options, path: Path) -> FileTable:
     target = int(text) - 1
     columns: dict[str, list[str]] = {"word": [], "target": [], "category": [], "marks": []}
     lines: list[int] = []
-    width = blank = 0
+    width = 0
     for number, line in enumerate_lines(path):
         cells = line.rstrip("\r\n").split("\t")
-        if cells == [""]:
-            blank = blank or number
-            continue
-        if blank:  # empty lines are allowed only at the end
-            raise InputError("is empty, expected word TAB morphs; complete or remove it", file=path, line=blank)
-        if not width and len(cells) > target and _is_header(cells, target):
+        if cells == [""] or (not width and len(cells) > target and _is_header(cells, target)):
             continue
         width = width or len(cells)
         if 1 < width <= target or len(cells) < min(width, target + 1):

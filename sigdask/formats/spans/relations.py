@@ -51,7 +51,8 @@ def read_ann(path: Path) -> tuple[list[Span], list[Relation], Counter[str]]:
     numbers = Counter[str]()
     for number, text in enumerate_lines(path):
         where, line = f"{path}, line {number}", text.strip("\r\n")
-        numbers[LINK_LINES.get(line[:1], "")] += 1
+        if line[:1] in LINK_LINES:
+            numbers[LINK_LINES[line[0]]] += 1
         match = {"T": SPAN_LINE.match, "R": RELATION_LINE.fullmatch}.get(line[:1], lambda _: None)(line.rstrip())
         if match is None and line[:1] in {"T", "R"}:
             form = {"T": "T1<tab>LABEL START END<tab>text", "R": "R1<tab>TYPE Arg1:T1 Arg2:T2"}[line[0]]

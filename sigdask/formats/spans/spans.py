@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,10 +25,11 @@ from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.formats.spans import layouts
-from sigdask.formats.spans.layouts import END_NAMES, START_NAMES, TOOL_KEYS, normalize_name
+from sigdask.formats.spans.layouts import END_NAMES, START_NAMES, TOOL_KEYS, Span, normalize_name
 from sigdask.formats.spans.matching import build_list_counts, count_entity_matches, count_exact_matches, count_labelled
 from sigdask.formats.spans.relations import (
     RELATION_KEYS,
+    Relation,
     RelationSets,
     collect_relations,
     get_relation_name,
@@ -162,13 +163,8 @@ def _describe_links(links: Counter[str], options: Options, *, scores_relations: 
 
 def _read_listing(options: Options, links: Counter[str], role: str, path: Path) -> tuple[FileListing, str]:
     """Read the values that hold spans, without parsing them; and their key, or the column of labels, if any."""
-    if path.is_dir() or _is_annotation_file(path):
-        listing = FileListing(path, {}, {}, has_ids=path.is_dir())
-        for item, file, place in _iter_ann_files(path):
-            spans, _, numbers = read_ann(file)
-            links.update({kind: n for kind, n in numbers.items() if kind})
-            listing.add(item, frozenset(spans), place)
-        return listing, ""
+    if _is_brat(path):
+        return _read_brat(path, links, lambda spans, _: frozenset(spans)), ""
     if not is_json(path):
         return _read_rows(FileListing(path, {}, {}, complete=False), options)
     known = {*layouts.SPAN_KEYS, *layouts.SLOT_KEYS, *options.columns.values(), options.own.get("spans")}
@@ -187,17 +183,18 @@ def _read_listing(options: Options, links: Counter[str], role: str, path: Path) 
     return listings.read_listing(path, records, key or None, "spans", options, get_value), key
 
 
-def _is_annotation_file(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith(SUFFIX)
+def _is_brat(path: Path) -> bool:
+    return path.is_dir() or path.name.removesuffix(".gz").endswith(SUFFIX)
 
 
-def _iter_ann_files(path: Path) -> Iterator[tuple[str, Path, str]]:
-    """Yield the item, file and place of each .ann file of a folder, or of a single one."""
-    if not path.is_dir():
-        yield "1", path, "line 1"
-        return
-    for item, file in listings.iter_folder(path, (SUFFIX,)):
-        yield item, file, f"file {file.name}"
+def _read_brat(path: Path, links: Counter[str], choose: Callable[[list[Span], list[Relation]], Any]) -> FileListing:
+    """Read a folder of .ann files, or a single one; add up its lines that link spans."""
+    listing = FileListing(path, {}, {}, has_ids=path.is_dir())
+    for item, file in listings.iter_folder(path, (SUFFIX,)) if path.is_dir() else [("1", path)]:
+        spans, relations, numbers = read_ann(file)
+        links.update(numbers)
+        listing.add(item, choose(spans, relations), f"file {file.name}")
+    return listing
 
 
 def _read_rows(listing: FileListing, options: Options) -> tuple[FileListing, str]:
@@ -277,13 +274,8 @@ def _list_relations(column: Sequence[frozenset[Any]]) -> list[str]:
 
 def _read_relation_listing(path: Path, role: str, options: Options, events: Counter[str]) -> FileListing:
     """Return the listing of relations: for each document a list of them, or the JSON of relations and entities."""
-    listing = FileListing(path, {}, {}, has_ids=path.is_dir())
-    if path.is_dir() or _is_annotation_file(path):
-        for item, file, place in _iter_ann_files(path):
-            _, relations, numbers = read_ann(file)
-            events.update({kind: n for kind, n in numbers.items() if kind})
-            listing.add(item, relations, place)
-        return listing
+    if _is_brat(path):
+        return _read_brat(path, events, lambda _, relations: relations)
     if not is_json(path):
         raise InputError("has no relations: they are read only from .ann files of brat, and from JSON", file=path)
     own_key = RELATION_KEYS["prediction" if role == "prediction" else "gold"]

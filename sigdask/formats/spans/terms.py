@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
-from sigdask.errors import InputError, MissingColumnError
+from sigdask.errors import InputError
 from sigdask.formats.reading import files, listings
 from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, is_json, read_head
 from sigdask.formats.reading.listings import FileListing
@@ -131,11 +131,10 @@ def _parse_terms(options: Options, value: Any, where: str) -> frozenset[str]:
     terms = split_terms(value, where) if isinstance(value, str) else value or []
     if not isinstance(terms, list):
         raise InputError(f"{where}: found {str(value)[:40]}, expected a list of terms")
-    texts = [term.get("term", term.get("text")) if isinstance(term, dict) else term for term in terms]
-    for term, text in zip(terms, texts, strict=True):
-        if not isinstance(text, str | int | float):
+    for term in terms:
+        if not isinstance(term, str | int | float):
             raise InputError(f"{where}: found {str(term)[:40]} in the list, expected a term")
-    return _clean_terms(texts, options)
+    return _clean_terms(terms, options)
 
 
 def split_terms(text: str, where: str) -> list[Any]:
@@ -183,10 +182,6 @@ def _read_rows(listing: FileListing, requested: str | None, options: Options) ->
 
 def _read_term_lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
     """Read one list of terms per file; each term is an item."""
-    if options.groups:
-        name = options.groups[0]
-        problem = f"flat lists of terms have no column {name!r}; give the terms of each sentence or document"
-        raise MissingColumnError(problem, name)
 
     def read(path: Path) -> frozenset[str]:
         cells = [line.split("\t", 1)[0].strip() for line in files.read_lines(path)]

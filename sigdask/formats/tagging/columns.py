@@ -171,20 +171,26 @@ def _choose_columns(
     path: Path, line: int, width: int, names: Sequence[str], options: Options, *, has_gold: bool, only_gold: bool
 ) -> _Columns:
     """Return which columns to read. By default the last one has the labels, and the one before it gold labels."""
+    lowered = [name.lower() for name in names]
 
     def find(option: str, text: str) -> int:
-        try:
-            return find_column(text, names, width)
-        except ValueError as error:
-            problem = f"found {format_count(width, 'column')}, but {option} {error}"
-            remedy = f"name it: {spell('format', f'conll:{option}=N')}, or give {spell('gold', 'FILE')}"
-            raise InputError(problem, file=path, line=line, remedy=remedy) from None
+        if text.lower() in lowered:
+            return lowered.index(text.lower())
+        index = int(text) - (int(text) > 0) if re.fullmatch(r"-?[1-9]\d{0,5}", text) else width
+        if not -width <= index < width:
+            raise InputError(
+                f"found {format_count(width, 'column')}, but {option} is {text}",
+                file=path,
+                line=line,
+                remedy=f"name it: {spell('format', f'conll:{option}=N')}, or give {spell('gold', 'FILE')}",
+            )
+        return index % width
 
     default = "UPOS" if names is CONLLU_NAMES else _find_ner_name(names) or "-1"
     requested = options.own.get("column") or options.prediction_column
     gold_text = options.own.get("gold-column") or options.gold_column
     if only_gold:
-        same_name = requested if requested is not None and requested.lower() in map(str.lower, names) else default
+        same_name = requested if requested is not None and requested.lower() in lowered else default
         label, gold = find("gold-column", gold_text or same_name), None
     else:
         label = find("column", requested or default)
@@ -194,26 +200,6 @@ def _choose_columns(
         raise InputError(f"column {label + 1} is chosen for gold and for predicted labels; {remedy}", file=path)
     token = find("tokens", options.own.get("tokens") or ("FORM" if names is CONLLU_NAMES else "1"))
     return _Columns(label, gold, None if token in {label, gold} else token)  # a column alone holds no tokens
-
-
-def find_column(text: str, names: Sequence[str], width: int) -> int:
-    """Return the index of a column, given by a name of the header or by its number; -1 is the last.
-
-    Examples
-    --------
-    >>> find_column("ner", ["word", "NER"], 2), find_column("1", [], 2), find_column("-1", [], 2)
-    (1, 0, 1)
-    """
-    lowered = [name.lower() for name in names]
-    if text.lower() in lowered:
-        return lowered.index(text.lower())
-    if not re.fullmatch(r"-?[1-9]\d{0,5}", text):
-        choices = f" or a name: {', '.join(names)}" if names else ""
-        raise ValueError(f"= {text!r}: must be the number of a column: 1, 2, ..., or -1 for the last{choices}")
-    index = int(text) - (int(text) > 0)
-    if not -width <= index < width:
-        raise ValueError(f"is {text}")
-    return index % width
 
 
 def find_gold_column(path: Path, *, is_only_file: bool) -> dict[str, str]:
@@ -266,7 +252,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         return False
     paths = (path,) if gold is None else (path, gold)
     if is_json_file(path):
-        return any(is_json_file(file) and has_tagged_records(file, options) for file in paths)
+        return any(is_json_file(file) and has_tagged_records(file) for file in paths)
     rows, names = read_head_rows(path)
     if names is CONLLU_NAMES:
         has_heads = any(row and row[CONLLU_HEAD].isdecimal() for row in rows)

@@ -19,7 +19,7 @@ from sigdask.formats.tagging import chunks, columns, sentences
 from sigdask.formats.tagging.records import is_json_file, read_tagged_records
 from sigdask.formats.tagging.sentences import Integers, TaggedFile
 from sigdask.interface import spell
-from sigdask.text import format_count, format_list
+from sigdask.text import format_list
 
 
 def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -60,18 +60,15 @@ def _split_by_column(sources: Sequence[Source], options: Options) -> list[tuple[
     if len(numbers) < 2:
         return [(source, options) for source in sources]
     is_unnamed = len(sources) == 1 and sources[0].name is None
-    _, names = columns.read_head_rows(sources[0].path)
-
-    def name(column: str) -> str:
-        has_name = column.isdecimal() and int(column) <= len(names)
-        return names[int(column) - 1] if has_name else f"column {column}" if column.isdecimal() else column
-
+    _, header = columns.read_head_rows(sources[0].path)
+    names = {number: f"column {number}" if number.isdecimal() else number for number in numbers}
+    names |= {str(k): name for k, name in enumerate(header, start=1)}
     return [
         (
-            replace(source, name=name(column) if is_unnamed else f"{source.system}:{column}"),
-            options.with_format_options({"column": column}),
+            replace(source, name=names[number] if is_unnamed else f"{source.system}:{number}"),
+            options.with_format_options({"column": number}),
         )
-        for source, column in product(sources, numbers)
+        for source, number in product(sources, numbers)
     ]
 
 
@@ -137,19 +134,15 @@ def _build_counts(names: list[str], files: list[TaggedFile], first: TaggedFile, 
 
 
 def _check_gold(first: TaggedFile, gold: Integers, gold_chunks: chunks.Chunks, tags: _Tags) -> None:
-    """Raise an error for gold tags that the scheme does not allow, and for a gold standard without a chunk."""
+    """Raise an error for gold tags that the scheme does not allow."""
     lost = chunks.find_lost_tags(tags.prefix[gold], gold_chunks)
     if len(lost):
         raise InputError(
-            f"{first.get_location(lost[0])}: gold tag {tags.names[gold[lost[0]]]!r} breaks the scheme {tags.scheme}, "
+            f"gold tag {tags.names[gold[lost[0]]]!r} breaks the scheme {tags.scheme}, "
             f"and so do {len(lost):,} of {np.count_nonzero(tags.prefix[gold]):,} tags of chunks",
-            remedy=f"name the scheme of the gold standard, or leave out scheme={tags.scheme}",
-        )
-    if not len(gold_chunks):
-        raise InputError(
-            f"the gold standard has 0 chunks: all of its {format_count(len(gold), 'tag')} are O",
             file=first.path,
-            remedy=f"choose its column with {spell('format', 'conll:gold-column=N')}",
+            place=first.get_place(lost[0]),
+            remedy=f"name the scheme of the gold standard, or leave out scheme={tags.scheme}",
         )
 
 
@@ -210,9 +203,11 @@ class _Tags:
             if len(wrong):
                 allowed = chunks.SCHEMES[self.scheme].prefixes.replace("O", "")
                 raise InputError(
-                    f"{file.get_location(wrong[0])}: label {self.names[codes[wrong[0]]]!r}, expected O or one that "
+                    f"label {self.names[codes[wrong[0]]]!r}, expected O or one that "
                     f"begins with {', '.join(f'{letter}-' for letter in allowed)} ({len(wrong):,} of {len(codes):,} "
                     "labels)",
+                    file=file.path,
+                    place=file.get_place(wrong[0]),
                     remedy=f"choose the column ({spell('format', 'conll:column=N')} or conll:gold-column=N), give the "
                     f"gold labels with {spell('gold', 'FILE')}, read it as another "
                     f"({spell('label_map', 'O=LABEL')}), or read plain labels: {spell('format', 'conll:scheme=raw')} "

@@ -25,7 +25,7 @@ def is_json_file(path: Path) -> bool:
     return re.match(r'\s*(\[\s*)?\{\s*"', json_records.read_head(path)) is not None
 
 
-def has_tagged_records(path: Path, options: Options) -> bool:
+def has_tagged_records(path: Path) -> bool:
     """Return whether the first record has a list of tokens and a list of as many tags."""
     try:
         record = next(iter(json_records.read_records(path, _is_record)), None)
@@ -33,10 +33,10 @@ def has_tagged_records(path: Path, options: Options) -> bool:
         return False
     if record is None or not isinstance(record.value, dict):
         return False
-    n_tokens = {len(record.value[key]) for key in TOKEN_KEYS if _is_list(record.value.get(key))}
-    named = {options.gold_column, options.prediction_column} & {*record.value}
-    choices = {*_list_keys(record.value, "gold"), *_list_keys(record.value, "prediction"), *named}
-    return any(_is_list(tags := record.value[str(key)]) and len(tags) in n_tokens for key in choices)
+    sizes = {key: len(part) for key, part in record.value.items() if _is_list(part)}
+    n_tokens = {sizes[key] for key in TOKEN_KEYS if key in sizes}
+    keys = (*_list_keys(record.value, "gold"), *_list_keys(record.value, "prediction"))
+    return any(sizes[key] in n_tokens for key in keys)
 
 
 def read_tagged_records(
@@ -59,7 +59,7 @@ def read_tagged_records(
             keys = [_choose_key(path, record.place, value, role, options) for role in roles]
             ids = json_records.find_id_keys(value, options)
             collector.label_name, collector.gold_name = ([*map(repr, keys), ""])[:2]
-            collector.has_others = True
+            collector.has_others, collector.unit = True, record.place.partition(" ")[0]
         tags, *gold = lists = [value.get(key) or [] for key in keys]
         words = next((value[key] for key in TOKEN_KEYS if _is_list(value.get(key))), None)
         are_lists = all(_is_list(part) and all(isinstance(tag, str) for tag in part) for part in lists)

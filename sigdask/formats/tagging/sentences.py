@@ -46,6 +46,8 @@ class TaggedFile:
         Names of the columns that are read as labels and as gold labels, for notes.
     has_others : bool
         Whether the file has columns that are not read.
+    unit : str
+        Unit of `lines`: lines, or records of JSON.
     """
 
     path: Path
@@ -59,15 +61,21 @@ class TaggedFile:
     label_name: str
     gold_name: str
     has_others: bool
+    unit: str
 
     @property
     def lengths(self) -> Integers:
         """Number of tokens of each sentence, shape (n_sentences,)."""
         return np.diff(self.starts, append=np.int32(len(self.lines)))
 
-    def get_location(self, token: int) -> str:
-        """Return the path and line of a token, for errors."""
-        return f"{self.path}, line {self.lines[token]}"
+    def get_place(self, token: int) -> str:
+        """Return the line or JSON record of a token, for errors."""
+        return f"{self.unit} {self.lines[token]}"
+
+    def get_location(self, sentence: int) -> str:
+        """Return the path and the beginning of a sentence, or the end of the file, for errors."""
+        has_it = sentence < len(self.starts)
+        return f"{self.path}, {self.get_place(self.starts[sentence]) if has_it else 'at its end'}"
 
 
 class SentenceCollector:
@@ -82,7 +90,7 @@ class SentenceCollector:
         self._is_between = True
         self.ids: list[str] = []
         self.label_name = self.gold_name = ""
-        self.has_others = False
+        self.has_others, self.unit = False, "line"
 
     def add_token(self, line: int, label: str, gold: str | None, token: str | None) -> None:
         """Add a token; the first token after a sentence end begins a sentence."""
@@ -119,36 +127,29 @@ class SentenceCollector:
             label_name=self.label_name,
             gold_name=self.gold_name,
             has_others=self.has_others,
+            unit=self.unit,
         )
 
 
 def check_structure(first: TaggedFile, others: Sequence[TaggedFile]) -> None:
     """Raise unless all files have sentences of the same ids and lengths."""
     for other in others:
-        for k, (name, expected) in enumerate(zip_longest(other.ids, first.ids) if other.ids and first.ids else ()):
-            if name != expected:
+        for k, (name, own) in enumerate(zip_longest(other.ids, first.ids) if other.ids and first.ids else ()):
+            if name != own:
                 raise InputError(
-                    f"sentence {k + 1} has the id {name!r}, but {expected!r} in {first.path}",
+                    f"sentence {k + 1} has the id {name!r}, but {own!r} in {first.path}",
                     file=other.path,
                     remedy="give all files the same sentences in the same order",
                 )
-        n = min(len(first.starts), len(other.starts))
-        differs = np.flatnonzero(first.lengths[:n] != other.lengths[:n])
-        if len(differs):
-            k = int(differs[0])
-            n_tokens = format_count(int(other.lengths[k]), "token")
-            raise InputError(
-                f"{other.get_location(other.starts[k])}: sentence {k + 1} has {n_tokens}, but {first.lengths[k]} in "
-                f"{first.get_location(first.starts[k])}; labels are aligned by position: give both files the same "
-                "tokens and sentence ends"
-            )
-        if len(first.starts) != len(other.starts):
-            longer = first if len(first.starts) > n else other
-            raise InputError(
-                f"{len(other.starts)} sentences, but {first.path} has {len(first.starts)} (the first one too many "
-                f"begins on line {longer.lines[longer.starts[n]]} of {longer.path}); labels are aligned by position",
-                file=other.path,
-            )
+        lengths = zip_longest(other.lengths.tolist(), first.lengths.tolist(), fillvalue=0)
+        for k, (length, expected) in enumerate(lengths):
+            if length != expected:
+                numbers = " and ".join(f"{len(file.starts):,}" for file in (other, first))
+                raise InputError(
+                    f"{other.get_location(k)}: sentence {k + 1} has {format_count(length, 'token')}, but {expected} in "
+                    f"{first.get_location(k)} (of {numbers} sentences); labels are aligned by position: give both "
+                    "files the same tokens and sentence ends"
+                )
 
 
 def get_shared_gold(files: Sequence[TaggedFile], labels: Codes) -> Integers:
@@ -160,8 +161,10 @@ def get_shared_gold(files: Sequence[TaggedFile], labels: Codes) -> Integers:
             k = differs[0]
             names = list(labels)
             raise InputError(
-                f"{other.get_location(k)}: gold {names[other.gold[k]]!r}, but {names[first.gold[k]]!r} in "
-                f"{first.get_location(k)}; the files must agree"
+                f"gold {names[other.gold[k]]!r}, but {names[first.gold[k]]!r} in {first.path}, {first.get_place(k)}; "
+                "the files must agree",
+                file=other.path,
+                place=other.get_place(k),
             )
     return first.gold
 
@@ -176,7 +179,7 @@ def describe_altered_tokens(first: TaggedFile, others: Sequence[TaggedFile], tok
             k = differs[0]
             warnings.append(
                 f"{other.path}: {len(differs):,} of {len(other.lines):,} tokens differ from those of "
-                f"{first.path} (first on line {other.lines[k]}: {names[other.tokens[k]]!r} for "
+                f"{first.path} (first on {other.get_place(k)}: {names[other.tokens[k]]!r} for "
                 f"{names[first.tokens[k]]!r}); aligned by position"
             )
     return warnings
