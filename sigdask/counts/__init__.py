@@ -605,12 +605,6 @@ class Counts:
         is_single = isinstance(references, str) or all(isinstance(value, str) for value in references)
         columns = [references] if is_single else [*references]
         labels = ["gold"] if len(columns) == 1 else [f"gold[{k}]" for k in range(len(columns))]
-        n_texts = len(next(iter(texts.values())))
-        if len(columns) == n_texts and {*map(len, columns)}.isdisjoint({n_texts}):
-            raise InputError(
-                f"gold has a list for each of the {n_texts:,} items; expected a list for each reference, as sacrebleu "
-                "takes them: [*zip(*gold)] if all items have the same number of references"
-            )
         gold = [checks.check_texts(column, label) for label, column in zip(labels, columns, strict=True)]
         lengths = {**dict(zip(labels, map(len, gold), strict=True)), **{key: len(own) for key, own in texts.items()}}
         n_items = check_lengths(lengths)
@@ -789,18 +783,11 @@ def _check_replicate(first: Counts, other: Counts, r: int) -> None:
     """Raise if a replicate has other systems or other items than the first one."""
     if other.systems != first.systems:
         names = " and ".join(", ".join(counts.systems) for counts in (first, other))
+        raise InputError(f"replicates 1 and {r} have different systems: {names}")
+    differing = sorted({*(first.ids or ())} ^ {*(other.ids or ())}) if first.ids != other.ids else []
+    if differing or other.n_items != first.n_items:
+        example = f", such as {differing[0]!r}" if differing else ""
         raise InputError(
-            f"replicates 1 and {r} hold different systems: {names}; each replicate needs the same systems, in the "
-            "same order"
-        )
-    if other.n_items != first.n_items:
-        raise InputError(
-            f"replicate {r} of the systems has {format_count(other.n_items, 'item')}, replicate 1 has {first.n_items}; "
-            "replicates are compared item by item"
-        )
-    if first.ids == other.ids:
-        return
-    for item in sorted({*(first.ids or ())} ^ {*(other.ids or ())}):
-        raise InputError(
-            f"item {item!r} is in only one of the replicates 1 and {r}; each replicate needs the same items"
+            f"replicates 1 and {r} have different items{example} ({first.n_items:,} and {other.n_items:,})",
+            remedy="give each replicate the same items",
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,16 +52,10 @@ class LazyOutputs(Sequence[Array]):
     def __len__(self) -> int:
         return self.n
 
-    @overload
-    def __getitem__(self, k: int) -> Array: ...
-    @overload
-    def __getitem__(self, k: slice) -> tuple[Array, ...]: ...
-    def __getitem__(self, k: int | slice) -> Array | tuple[Array, ...]:
-        if isinstance(k, slice):
-            return tuple(self[s] for s in range(*k.indices(self.n)))
-        if not -self.n <= k < self.n:
+    def __getitem__(self, k: Any) -> Any:
+        if not 0 <= k < self.n:
             raise IndexError(k)
-        return self.make(k % self.n).astype(object)
+        return self.make(k).astype(object)
 
 
 class ComputedFields(Mapping[str, Array]):

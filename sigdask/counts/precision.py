@@ -240,8 +240,6 @@ class ScoreMatrix(ComputedFields):
         """Read the scores of one system after another; NaN marks a missing score."""
         if isinstance(scores, ScoreMatrix):
             return scores
-        if isinstance(scores, dict) and (whole := _read_whole_numbers(scores)) is not None:
-            return whole
         lengths: dict[str, int] = {}
         values = np.empty((0, len(scores)), np.int8)
         present: NDArray[np.bool_] | None = None
@@ -274,19 +272,6 @@ class ScoreMatrix(ComputedFields):
         """Return one system's scores, with NaN for items that the system lacks."""
         column = self.numbers[:, system].astype(np.float64, copy=False)
         return column if self.present is None else np.where(self.present[:, system], column, np.nan)
-
-
-def _read_whole_numbers(scores: dict[str, Sequence[float] | Array]) -> ScoreMatrix | None:
-    """Return equally long columns of few whole float64 numbers as a matrix, read at once; None for other columns."""
-    columns = [*scores.values()]
-    sizes = {c.shape if isinstance(c, np.ndarray) and c.dtype == np.float64 and c.ndim == 1 else None for c in columns}
-    if len(sizes) != 1 or None in sizes or sum(map(len, columns)) > CHUNK:
-        return None
-    numbers = np.array(columns)
-    kind = _find_narrowest_type(numbers)
-    if kind is np.float64:  # also if not finite
-        return None
-    return ScoreMatrix(tuple(scores), numbers.astype(kind).T, None, [SystemNumbers(np.empty(0))] * len(columns))
 
 
 def _find_narrowest_type(numbers: NDArray[np.float64]) -> type[np.number[Any]]:

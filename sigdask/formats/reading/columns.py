@@ -163,7 +163,7 @@ def to_numpy(array: pa.ChunkedArray) -> NDArray[Any]:
     from pyarrow import compute, types
 
     if types.is_float16(array.type):
-        array = array.cast("float")
+        return to_numpy(array.cast("float")).astype(np.float16)
     if array.null_count:
         array = compute.fill_null(array, math.nan)
     return np.concatenate([np.from_dlpack(chunk) for chunk in array.chunks] or [np.empty(0)])
