@@ -373,7 +373,7 @@ FORMATS: dict[str, Format] = {
     ),
     "battles": Format(
         ".ratings.battles:read_battles",
-        "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
+        "wins, ties and losses of two models (Arena, evalscope, AlpacaEval annotations); a tie is half a win",
         signature=(FileSignature(check=".ratings.battles:sniff"),),
         gold="none",
         options=("against",),

@@ -1,4 +1,4 @@
-"""Wins, ties and losses: Arena, MT-bench and AlpacaEval layouts; several judgements of a question."""
+"""Wins, ties and losses: Arena, evalscope and AlpacaEval layouts; several judgements of a question."""
 
 import json
 
@@ -77,21 +77,6 @@ def test_several_judgements_of_a_question_are_averaged_or_told_apart_by_their_ju
     assert compare_pairs(by_judge, unit="judge")["x", "y"].n_units == 3
 
 
-@pytest.mark.parametrize(
-    ("g1", "g2", "score"),
-    [("model_1", "model_1", 1), ("model_2", "model_2", 0), ("model_1", "model_2", 0.5), ("tie", "model_1", 0.5),
-     ("tie", "tie", 0.5), ("error", "model_1", None)],
-)  # fmt: skip
-def test_mt_bench_pairs_win_in_both_orders_or_tie(tmp_path, g1, g2, score):
-    def row(question, first, second):
-        return {"question_id": question, "model_1": "x", "model_2": "y", "g1_winner": first, "g2_winner": second}
-
-    counts = read(write_json_lines(tmp_path / "p.jsonl", [row(1, g1, g2), row(2, "model_1", "model_1")]))
-    expected = [1] if score is None else [score, 1]
-    assert counts.field("score[win_rate]")[:, 0].tolist() == expected
-    assert counts.notices == (("1 judgements without a verdict are left out",) if score is None else ())
-
-
 def test_two_games_of_a_question_with_the_models_in_both_orders_are_averaged(tmp_path):
     games = [("model_a", "model_a"), ("model_a", "model_b"), ("tie", "model_b"), ("tie", "tie"), ("error", "model_a")]
     rows = [
@@ -109,7 +94,7 @@ def test_two_games_of_a_question_with_the_models_in_both_orders_are_averaged(tmp
     ("fields", "missing"),
     [
         ({"model_a": "x", "model_b": "y", "choice": "A"}, "winner"),
-        ({"model_1": "x", "model_2": "y", "g1_winner": "tie"}, "g2_winner"),
+        ({"model_a": "x", "model_b": "y", "win_1": "tie"}, "win_2"),
         ({"generator_1": "x", "generator_2": "y"}, "preference"),
         ({"winner": "model_a", "question": "q"}, "model_a and no model_b"),
     ],
@@ -118,10 +103,10 @@ def test_unknown_layouts_name_the_missing_field_and_what_to_write_into_it(tmp_pa
     path = write_json_lines(tmp_path / "b.jsonl", [fields])
     with pytest.raises(InputError, match=f"no {missing}; fields: .*write a column {missing.split()[0]} with"):
         read(path, format="battles")
-    if any(name in fields for name in ("choice", "g1_winner")):  # known as a battle without --format
+    if any(name in fields for name in ("choice", "win_1")):  # known as a battle without --format
         with pytest.raises(InputError, match=f"no {missing}; fields: .*write a column {missing} with"):
             read(path)
-    columns = {"winner": "model_a", "g2_winner": "tie", "preference": 1, "model_a and no model_b": "x"}
+    columns = {"winner": "model_a", "win_2": "tie", "preference": 1, "model_a and no model_b": "x"}
     completed = {**fields, missing.split()[0]: columns[missing], **({"model_b": "y"} if "and" in missing else {})}
     assert read(write_json_lines(path, [completed]), format="battles").systems == ("x", "y")
 

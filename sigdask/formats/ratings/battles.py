@@ -1,7 +1,7 @@
 """Wins, ties and losses: each row is a judgement of two models' answers to one question.
 
 A win counts 1, a tie one half, a loss 0. `LAYOUTS` declares the fields of the files that are read: Chatbot Arena,
-MT-bench, AlpacaEval, evalscope, and tables of two systems and a winner.
+AlpacaEval, evalscope, and tables of two systems and a winner.
 
 Two models are compared only on the questions in which they met. Several judgements of one question (judges, orders) are
 averaged exactly, unless `--unit` or `--by` separates them. `battles:against=MODEL` gives each model's wins over one
@@ -34,15 +34,14 @@ class BattleLayout:
     models : tuple of str
         Fields that name the two models.
     verdicts : tuple of str
-        Fields of the verdict; two are the verdicts of both orders of the models.
-    kind : {"choice", "preference", "agreement"}
-        How verdicts become a score: the mean of choices of a model; a number from 1 to 2; two choices, which are a tie
-        unless they agree.
+        Fields of the verdict, a choice of a model. The mean of two verdicts counts, of both orders of the models.
+    is_preference : bool
+        Whether the verdict is a number from 1 to 2.
     """
 
     models: tuple[str, str]
     verdicts: tuple[str, ...]
-    kind: str = "choice"
+    is_preference: bool = False
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -50,11 +49,10 @@ class BattleLayout:
         return (*self.models, *self.verdicts)
 
 
-ALPACA = BattleLayout(("generator_1", "generator_2"), ("preference",), "preference")
+ALPACA = BattleLayout(("generator_1", "generator_2"), ("preference",), is_preference=True)
 LAYOUTS = (
     BattleLayout(("model_a", "model_b"), ("winner",)),
     BattleLayout(("model_a", "model_b"), ("win_1", "win_2")),  # evalscope, whose two games have both orders
-    BattleLayout(("model_1", "model_2"), ("g1_winner", "g2_winner"), "agreement"),  # MT-bench
     ALPACA,
     BattleLayout(("system_a", "system_b"), ("winner",)),
 )
@@ -67,10 +65,7 @@ ITEMS = ("question_id", "prompt_id", "item_id", "conversation_id", "battle_id", 
          "instruction", "prompt", "question")  # fmt: skip
 """Fields that identify a question; the first one present is used."""
 
-FIRST, SECOND = (
-    frozenset({letter, f"[[{letter}]]", f"model_{letter}", f"system_{letter}", f"model_{number}"})
-    for letter, number in ("a1", "b2")
-)
+FIRST, SECOND = (frozenset({mark, f"[[{mark}]]", f"model_{mark}", f"system_{mark}"}) for mark in "ab")
 TIES = frozenset({"c", "[[c]]", "both", "bothbad", "both_bad", "both bad", "bothbad_vote"})
 """Verdicts in lower case. Those that begin with "tie" are ties as well."""
 
@@ -84,7 +79,7 @@ SHOWN = 5
 
 
 def read_battles(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
-    """Read judgements of pairs of models (Arena, MT-bench, AlpacaEval, tables), and return counts of their scores."""
+    """Read judgements of pairs of models (Arena, AlpacaEval, tables), and return counts of their scores."""
     judgements = Judgements(options)
     for source in sources:
         for where, record in iter_records(source.path):
@@ -248,11 +243,7 @@ def _compute_score(where: str, record: Record, layout: BattleLayout, a: str, b: 
     """Return the first model's score from a record's verdicts, or None if the record has no verdict."""
     scores = [_score_verdict(where, record[name], a, b, layout) for name in layout.verdicts]
     decided = [score for score in scores if score is not None]
-    if len(decided) < len(scores):
-        return None
-    if layout.kind == "agreement":
-        return decided[0] if len({*decided}) == 1 else 0.5
-    return sum(decided) / len(decided)
+    return None if len(decided) < len(scores) else sum(decided) / len(decided)
 
 
 def _score_verdict(where: str, verdict: Any, a: str, b: str, layout: BattleLayout) -> float | None:
@@ -267,10 +258,9 @@ def _score_verdict(where: str, verdict: Any, a: str, b: str, layout: BattleLayou
     if low in FIRST | SECOND:
         return float(low in FIRST)
     value = parse_number(verdict)
-    is_preference = layout.kind == "preference"
-    if value is not None and (value in {1.0, 2.0} or (is_preference and (value == 0 or 1 <= value <= 2))):
+    if value is not None and (value in {1.0, 2.0} or (layout.is_preference and (value == 0 or 1 <= value <= 2))):
         return 0.5 if value == 0 else float(2 - Decimal(repr(value)))
-    expected = "a preference from 1 to 2" if is_preference else "model_a, model_b, tie or a model's name"
+    expected = "a preference from 1 to 2" if layout.is_preference else "model_a, model_b, tie or a model's name"
     raise InputError(
         f"{where}: found the verdict {text[:MAX_ID_LENGTH]!r}, expected {expected}",
         remedy="leave the cell empty if there is no verdict, and the row is left out",

@@ -292,11 +292,9 @@ def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], notes: 
         note = f"agreement is the mean over {format_count(len(sets), 'set')}: {format_list([*sets], 12)}"
         notes.append(ScopeNote(note))
     ids = [f"{system}\t{segment}" for system, segment in zip(columns["system"], columns["segment"], strict=True)]
-    n_systems = [len({*cells.groups["system"]}) for cells in parts]
-    where = "" if not is_many else " in each set" if len({*n_systems}) == 1 else " in the largest set"
-    n_cells = format_count(len(ids), "cell")
-    note = f"{format_count(max(n_systems), 'system')}{where}, {n_cells} (a segment of a system) with human scores"
-    notes += [ScopeNote(note), *_iter_notes(sets)]
+    n_systems = format_count(max(len({*cells.groups["system"]}) for cells in parts), "system")
+    described = f"{format_count(len(ids), 'cell')} (a segment of a system) with human scores"
+    notes += [ScopeNote(f"{n_systems}{' or fewer in each set' * is_many}, {described}"), *_iter_notes(sets)]
     return Counts(
         systems=tuple(names),
         fields={
