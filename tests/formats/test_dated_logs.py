@@ -81,7 +81,7 @@ def test_an_inspect_run_that_failed_tonight_does_not_give_way_to_last_night(tmp_
     for model in ("a", "b"):
         write_inspect_log(tmp_path / f"2024-05-01T02-00-00+00-00_t_{model}.json", "CCC", model)
     write_inspect_log(tmp_path / "2024-05-02T02-00-00+00-00_t_a.json", "C", "a", status="error")
-    with pytest.raises(InputError, match=r"1 item and the one before, .* 3, and its run did not come to its end"):
+    with pytest.raises(InputError, match=r"1 item and the one before, .* 3; run it again"):
         read(tmp_path)
     write_inspect_log(tmp_path / "2024-05-02T03-00-00+00-00_t_a.json", "CCI", "a")  # tried again
     assert compute_means(read(tmp_path), "match")["a"] == pytest.approx(2 / 3)

@@ -337,14 +337,15 @@ def test_inspect_tasks_metadata_and_unfinished_runs(tmp_path):
         for task in ("t1", "t2"):
             samples = [build_inspect_sample(k, "C" if k % 2 else "I", document=f"d{k // 2}") for k in range(4)]
             write_json(tmp_path / model / f"{task}.json", build_inspect_log(task, model, samples))
-        write_json(
-            tmp_path / model / "t0.json", build_inspect_log("t1", model, [build_inspect_sample(0, "C")], status="error")
-        )
+    failed = build_inspect_log("t1", "a", [build_inspect_sample(0, "C")], status="error")
+    write_json(tmp_path / "a" / "t0.json", failed)
+    with pytest.raises(InputError, match="sample '0' of system 'a' is in .* too"):
+        read(tmp_path / "a", tmp_path / "b")
+    (tmp_path / "a" / "t0.json").unlink()
     counts = read(tmp_path / "a", tmp_path / "b", options=Options(groups=("document",)))
     assert counts.n_items == 8
     assert counts.ids[:2] == ("t1:0", "t1:1")
     assert set(counts.groups["document"]) == {"d0", "d1"}
-    assert not any("averaged" in w for w in counts.notices)  # the run that failed is left out
     with pytest.raises(InputError, match="logs of 2 models"):
         read(f"x={tmp_path}", f"y={tmp_path / 'a'}")
     sources = [f"{name}={tmp_path / 'a' / 't1.json'}" for name in ("x", "y")]

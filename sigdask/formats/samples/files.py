@@ -186,14 +186,13 @@ def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[Samp
     groups: dict[tuple[str, str, str], list[SampleFile]] = {}
     for log in logs:
         groups.setdefault((log.system, log.task, log.run.variant), []).append(log)
-    selected: list[SampleFile] = []
+    older: list[SampleFile] = []
     for group in groups.values():
         if any(log.moment for log in group):
-            selected.append(_find_newest(group, options, any_folder=mode == "newest"))
-        else:  # of completed runs, if there are any
-            selected += [log for log in group if log.run.is_whole] or group
-    ordered = [log for log in logs if any(log is other for other in selected)]
-    return ordered, [*_iter_notes(ordered, [log for log in logs if not any(log is other for other in selected)])]
+            newest = _find_newest(group, options, any_folder=mode == "newest")
+            older += [log for log in group if log is not newest]
+    selected = [log for log in logs if not any(log is other for other in older)]
+    return selected, [*_iter_notes(selected, older)]
 
 
 def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bool) -> SampleFile:
@@ -215,15 +214,11 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
         raise InputError(f"{owner} has logs in {len(homes)} folders ({names})", file=last.path, remedy=remedy)
     if last.moment == ordered[-2].moment:
         raise InputError(f"{ordered[-2].path} and {last.path} are of the same {owner} and the same date", remedy=remedy)
-    before = next((log for log in ordered[-2::-1] if log.run.is_whole), ordered[-2])
+    before = ordered[-2]
     n, n_before = (_count_items(log, options) for log in (last, before))
     if n < n_before:  # its run may have been cut off
-        raise InputError(
-            f"the newest log of {owner} has {format_count(n, 'item')} and the one before, {before.path}, {n_before:,}"
-            + ", and its run did not come to its end" * (not last.run.is_whole),
-            file=last.path,
-            remedy=f"run it again, or {remedy}",
-        )
+        found = f"{format_count(n, 'item')} and the one before, {before.path}, {n_before:,}"
+        raise InputError(f"the newest log of {owner} has {found}", file=last.path, remedy=f"run it again, or {remedy}")
     return last
 
 

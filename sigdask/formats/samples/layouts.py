@@ -37,7 +37,6 @@ class Run:
     model: str | None = None
     date: str = ""
     variant: str = ""
-    is_whole: bool = True
     notes: list[str] = field(default_factory=list)
 
 
@@ -171,7 +170,6 @@ def _read_inspect(path: Path) -> Run:
         model=str(run.get("model", "")) or None,
         date=str(run.get("created", "")),
         variant=json.dumps(run.get("task_args") or {}, sort_keys=True),
-        is_whole=status == "success",
         notes=notes,
     )
 

@@ -102,7 +102,10 @@ def _read_table(path: Path, options: Options, notes: list[str]) -> dict[str, Sco
     table = read_table(path, options.ignore, options.decimal)
     human = _find_human(table, options)
     roles = resolve_roles(table, replace(options.with_columns(gold=human), groups=()))
-    system, segment = (_get_column(table, roles.get(role), role) for role in ("system", "item"))
+    system, segment = roles.get("system"), roles.get("item")
+    if system is None or segment is None:
+        ways = [spell("columns", f"{role}=COLUMN") for role in ("system", "item")]
+        raise build_roles_error(table, f"no column of {'systems' if system is None else 'segments'}", ways)
     notes.append(ScopeNote(f"{path.name}: human scores in {human!r}, systems in {system!r}, segments in {segment!r}"))
     subsets = [name for name in roles.list_all("subset") if _normalize(name) in SET_NAMES][:1]
     groups = [name for name in (*options.groups, *roles.list_all("unit", "subset", "run")) if name in table.columns]
@@ -141,13 +144,6 @@ def _find_human(table: FileTable, options: Options) -> str:
     problem = "several columns may hold the human scores" if claims else "no column of human scores"
     names = claims or [name for name in table.columns if _is_human(name)] or ["COLUMN"]
     raise build_roles_error(table, problem, [spell("columns", f"gold={name}") for name in names])
-
-
-def _get_column(table: FileTable, name: str | None, role: str) -> str:
-    if name is None:
-        noun = {"system": "systems", "item": "segments"}[role]
-        raise build_roles_error(table, f"no column of {noun}", [spell("columns", f"{role}=COLUMN")])
-    return name
 
 
 def _list_scored(table: FileTable, others: list[str], options: Options, notes: list[str]) -> list[str]:
