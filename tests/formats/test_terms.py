@@ -121,6 +121,9 @@ def test_case_and_keys_may_be_chosen(tmp_path):
     assert read(*files, gold=tmp_path / "gold.json", format="terms:terms=words").field("tp").sum() == 0
     with pytest.raises(InputError, match="no list of terms; found: id, words, tags"):
         read(*files, gold=tmp_path / "gold.json", format="terms")
+    (tmp_path / "x.csv").write_text("id,concept\n1,Bin\n")
+    rows = f"x={tmp_path}/x.csv", f"y={tmp_path}/x.csv"
+    assert read(*rows, gold=tmp_path / "x.csv", format="terms:terms=concept").field("tp").tolist() == [[1, 1]]
 
 
 ACTER = (

@@ -93,7 +93,9 @@ def select_annotation(value: Any, options: Options, where: str) -> Any:
     InputError
         A task has several annotations.
     """
-    if not isinstance(value, list) or not all(isinstance(part, dict) and "result" in part for part in value):
+    if not isinstance(value, list) or not all(
+        isinstance(part, dict) and isinstance(part.get("result"), list) for part in value
+    ):
         return value  # written by another tool
     counted = [part for part in value if not part.get("was_cancelled")]
     names = [_get_annotator(part) for part in counted]
@@ -106,7 +108,13 @@ def select_annotation(value: Any, options: Options, where: str) -> Any:
         choices = " or ".join(spell("format", f"spans:annotator={name}") for name in dict.fromkeys(names))
         problem = f"{where}: {format_count(len(counted), 'annotation')} of one task"
         raise InputError(problem, remedy=f"choose whose count: {choices}")
-    return [part for part in counted[0]["result"] if "start" in part.get("value", {})]  # no relation, choice or rating
+    return [part for part in counted[0]["result"] if _is_span_result(part)]
+
+
+def _is_span_result(part: Any) -> bool:
+    """Return whether a result of Label Studio is a span, and no relation, choice or rating."""
+    value = part.get("value") if isinstance(part, dict) else None
+    return not isinstance(part, dict) or part.get("type") == "labels" or (isinstance(value, dict) and "start" in value)
 
 
 def _get_annotator(annotation: Mapping[str, Any]) -> str:

@@ -93,8 +93,8 @@ def parse_relations(value: Any, entities: Sequence[Any], where: str) -> list[Rel
     >>> parse_relations([{"head": 0, "tail": [4, 6, "ORG"], "type": "at"}], [[0, 2, "PER"]], "x")
     [('at', ('PER', (0, 2)), ('ORG', (4, 6)))]
     """
-    if not isinstance(value, list | None):
-        raise InputError(f"{where}: found {str(value)[:40]}, expected a list of relations")
+    if not isinstance(value, list | None) or not isinstance(entities, list | tuple):
+        raise InputError(f"{where}: found {str(value)[:40]}, expected a list of relations, and one of entities")
     ids = {str(entity["id"]): entity for entity in entities if isinstance(entity, dict) and "id" in entity}
     by_name = ids or {str(k): entity for k, entity in enumerate(entities)}
     types = {position: kind for kind, position in (parse_span(entity, where) for entity in entities)}

@@ -174,7 +174,8 @@ def _read_listing(options: Options, links: Counter[str], role: str, path: Path) 
     def get_value(record: dict[str, Any], place: str) -> Any:
         if key not in record and TOOL_KEYS.isdisjoint(record):
             raise listings.build_key_error(path, JsonRecord(place, None, record, 0), "spans")
-        links["relations"] += len(record.get("relations") or ())
+        relations = record.get("relations")
+        links["relations"] += len(relations) if isinstance(relations, list) else 0
         value = record.get(key)
         if value is None and key in record and role != "prediction":
             return listings.LeftOut("no annotation (null)")

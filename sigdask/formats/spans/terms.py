@@ -20,16 +20,8 @@ from sigdask.formats.reading.types_of_gold import check_not_empty
 from sigdask.formats.spans.matching import build_list_counts, count_terms
 from sigdask.interface import spell
 
-LIST_NAMES = (
-    "term_list",
-    "terms",
-    "termlist",
-    "predicted_terms",
-    "extracted_terms",
-    "gold_terms",
-    "keyphrases",
-    "keywords",
-)
+LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_terms", "gold_terms",
+              "keyphrases", "keywords")  # fmt: skip
 """Keys and columns of lists of terms. A cell holds a list in JSON or Python syntax, or terms between `;` or `|`."""
 
 TERM_NAMES = ("term", "predicted_term", "keyphrase", "keyword")
@@ -44,7 +36,7 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
     """Read one list of terms per sentence or document, or one flat list per system."""
     assert gold is not None
     paths = [gold, *(source.path for source in sources)]
-    flat = [path for path in paths if _is_flat(path)]
+    flat = [path for path in paths if _is_flat(path, options)]
     if flat and len(flat) < len(paths):
         other = next(path for path in paths if path not in flat)
         problem = f"a list of terms without items, but {other} has lists of items"
@@ -77,9 +69,9 @@ def _is_acter(path: Path) -> bool:
     return bool(lines) and all(ACTER.fullmatch(line.strip()) for line in lines)
 
 
-def _is_flat(path: Path) -> bool:
+def _is_flat(path: Path, options: Options) -> bool:
     """Return whether a file is one list of terms without items: single cells, or ACTER's lines."""
-    if path.is_dir() or is_json(path):
+    if options.columns or "terms" in options.own or path.is_dir() or is_json(path):
         return False
     header = {name.strip().lower() for name in files.parse_header(read_head(path))}
     is_table = len(header) > 1 and not header.isdisjoint(COLUMN_NAMES)
@@ -91,9 +83,8 @@ def _read_listing(options: Options, column: str | None, path: Path) -> FileListi
     listing = FileListing(path, {}, {})
     if path.is_dir():
         for item, file in listings.iter_folder(path):
-            listing.add(
-                item, _clean_terms((line for _, line in files.enumerate_lines(file)), options), f"file {file.name}"
-            )
+            lines = (line for _, line in files.enumerate_lines(file))
+            listing.add(item, _clean_terms(lines, options), f"file {file.name}")
         return listing
     requested = column or options.own.get("terms")
     if not is_json(path):
@@ -128,7 +119,7 @@ def _clean_terms(terms: Iterable[Any], options: Options) -> frozenset[str]:
 
 
 def _parse_terms(options: Options, value: Any, where: str) -> frozenset[str]:
-    terms = split_terms(value, where) if isinstance(value, str) else value or []
+    terms = split_terms(value, where) if isinstance(value, str) else [] if value is None else value
     if not isinstance(terms, list):
         raise InputError(f"{where}: found {str(value)[:40]}, expected a list of terms")
     for term in terms:
@@ -149,7 +140,7 @@ def split_terms(text: str, where: str) -> list[Any]:
         return re.split(r"[;|]", text)
     try:
         return list(ast.literal_eval(text.strip()))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         raise InputError(f"{where}: found {text[:40]!r}, expected a list of terms: ['bin', 'glass']") from None
 
 
