@@ -108,7 +108,7 @@ def read_scores(path: Path, options: Options, messages: list[str]) -> dict[str, 
 
 def is_printed(path: Path) -> bool:
     """Return whether the first lines have three cells, and the first one has a measure by its name and a value."""
-    rows = [cells for _, cells in _split_rows(list(enumerate(read_head(path).lines)), [], "")[:5]]
+    rows = [cells for _, cells in _split_rows(list(enumerate(read_head(path).text.split("\n"))), [], "")[:5]]
     if len(rows) < 2 or any(len(cells) != 3 for cells in rows):
         return False
     has_value = (
