@@ -202,28 +202,6 @@ def find_distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
     return distinct, indices
 
 
-def take_cells(values: NDArray[Any], rows: NDArray[np.integer[Any]], columns: NDArray[np.integer[Any]]) -> NDArray[Any]:
-    """Return the values of some rows and columns, as a view where these are all rows of one column in order.
-
-    Examples
-    --------
-    >>> values = np.array([[1, 2], [3, 4]])
-    >>> take_cells(values, np.array([1, 0]), np.array([0, 1])).tolist()
-    [3, 2]
-    >>> take_cells(values, np.array([0, 1]), np.array([1, 1])).base is values
-    True
-    """
-    return np.asarray(values[index_cells(len(values), rows, columns)])
-
-
-def index_cells(n_rows: int, rows: NDArray[np.integer[Any]], columns: NDArray[np.integer[Any]]) -> tuple[Any, Any]:
-    """Return the index of cells in arrays of `n_rows` rows, with a slice for all rows of one column in order."""
-    is_column = (
-        len(rows) == n_rows > 0 and rows[0] == 0 and (columns == columns[0]).all() and (np.diff(rows) == 1).all()
-    )
-    return (slice(None), columns[0]) if is_column else (rows, columns)
-
-
 def scatter_rows(target: NDArray[Any], rows: Integers, values: NDArray[Any]) -> NDArray[Any]:
     """Return an array with some rows replaced: the values themselves where these are all rows.
 

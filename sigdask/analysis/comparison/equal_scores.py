@@ -18,7 +18,7 @@ import numpy as np
 from sigdask.analysis.comparison.intervals import are_matched
 from sigdask.analysis.comparison.jobs import FamilyComparisons
 from sigdask.analysis.comparison.pairs import Comparisons, build_full_panels
-from sigdask.counts.factors import group_rows, number_rows, take_cells
+from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Adjust, Alternative
@@ -164,7 +164,7 @@ def _find_reasons(comparisons: FamilyComparisons) -> Integers:
     for rows in group_rows(number_rows(panel)):
         shared = panels[panel[rows[0]]]
         if isinstance(shared, Panel) and shared.kind == SUMS:
-            reason[rows] = np.where(take_cells(are_matched(shared), row[rows], column[rows]), IS_BINARY, MADE)
+            reason[rows] = np.where(are_matched(shared)[row[rows], column[rows]], IS_BINARY, MADE)
         elif isinstance(shared, PresencePanel):
             reason[rows] = IS_OF_SETS
         elif isinstance(shared, DecisionPanel):

@@ -12,7 +12,7 @@ from itertools import repeat
 import numpy as np
 
 from sigdask.analysis.comparison.pairs import Comparisons, CountedCells
-from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
+from sigdask.counts.factors import group_rows, number_rows, scatter_rows
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.interface import spell_in
@@ -158,7 +158,7 @@ def list_exact_jobs(
         for in_panel in group_rows(number_rows(comparisons.panel[selected])):
             rows = selected[in_panel]
             sign_counts = comparisons.get_panel(rows[0]).sign_counts
-            counts = take_cells(sign_counts, comparisons.row[rows], comparisons.column[rows])
+            counts = sign_counts[comparisons.row[rows], comparisons.column[rows]]
             group_signs = scatter_rows(group_signs, in_panel, counts)
         panels = _build_panels(comparisons, selected, group_signs, method, seconds)
         if panels is None:

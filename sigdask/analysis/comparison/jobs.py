@@ -20,7 +20,7 @@ from sigdask.analysis.comparison.pairs import (
     list_pairs,
 )
 from sigdask.counts import Counts
-from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
+from sigdask.counts.factors import group_rows, number_rows, scatter_rows
 from sigdask.counts.fields import Integers
 from sigdask.counts.precision import Lattice
 from sigdask.errors import InputError
@@ -274,7 +274,7 @@ def build_input_digests(sets: Sequence[ComparisonJobs], seed: int, version: str)
                 alike.setdefault(key, []).append((start + rows, panel, row))
             else:
                 hashes = panel.hash_contents(column)
-                data = scatter_rows(data, start + rows, take_cells(hashes[:, None], row, np.zeros_like(row)))
+                data = scatter_rows(data, start + rows, hashes[row])
     for (lattices, fields), entries in alike.items():
         hashes = hash_fields(np.concatenate([panel.contents for _, panel, _ in entries]), lattices, fields)
         n_before = np.cumsum([0, *(len(panel.contents) for _, panel, _ in entries)]).tolist()

@@ -14,7 +14,7 @@ from sigdask.analysis.comparison.classical import compute_r12
 from sigdask.analysis.comparison.exact import read_exact_values
 from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.pairs import Comparisons, CountedCells, CountKind, RationalCounts, join_cells
-from sigdask.counts.factors import group_rows, index_cells, number_rows, scatter_rows
+from sigdask.counts.factors import group_rows, number_rows, scatter_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError
 from sigdask.options import Alternative
@@ -315,7 +315,7 @@ def _observe(sets: Sequence[Comparisons], jobs: JointJobs, failed: Failed | None
         for rows in group_rows(number_rows(comparisons.panel)):
             panel, group = comparisons.get_panel(rows[0]), start + rows
             column = comparisons.column[rows]
-            cells = index_cells(len(panel.n_discordant), comparisons.row[rows], column)
+            cells = (comparisons.row[rows], column)
             signs = scatter_rows(signs, group, panel.sign_counts[cells])
             undefined = scatter_rows(undefined, group, panel.zero_division_scores[cells])
             steps = np.array([panel.get_score_step(m) for m in range(panel.n_discordant.shape[1])])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sigdask import metrics as metric_registry
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_names, check_unique
-from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
+from sigdask.counts.factors import group_rows, number_rows, scatter_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import as_fraction
 from sigdask.errors import InputError
@@ -324,7 +324,7 @@ def list_comparisons(spec: ComparisonSettings, unbound: Sequence[KnownMetric], b
     n_discordant: Integers = np.broadcast_to(np.int64(0), len(panel))
     for rows in group_rows(number_rows(panel)):
         differing = panels[int(panel[rows[0]])].n_discordant
-        n_discordant = scatter_rows(n_discordant, rows, take_cells(differing, row[rows], column[rows]))
+        n_discordant = scatter_rows(n_discordant, rows, differing[row[rows], column[rows]])
     enumerated = (n_discordant <= max_units) & (spec.method != "randomization")
     rational = RationalCounts.empty(len(pair))
     has_slack = any(isinstance(p, Panel) and any(lattice.slack for lattice in p.lattices) for p in panels)
