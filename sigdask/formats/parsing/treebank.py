@@ -160,7 +160,7 @@ class _Collector:
         is_part = len(self._heads) < self._range_end
         if not is_part:
             self._add_token(line, cells)
-        if not (cells[HEAD].isdecimal() and len(cells[HEAD]) < WIDTH):
+        if not re.fullmatch(r"\d{1,9}", cells[HEAD]):
             hint = f"are there no parses? Then {spell('format', 'conll')} scores the tags"
             raise self.build_error(line, f"head {cells[HEAD]!r}", f"a number, 0 for the root; {hint}")
         head = int(cells[HEAD])
