@@ -500,8 +500,9 @@ def test_two_lists_of_tags_in_a_record_are_asked_about(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("d1 0 w (1)\nd1 1 v -\n\nd1 0 w (1\nd1 1 v 1)\n", "holds coreference chains or arguments in brackets"),
-        ("the DT (S* (A0*\ndog NN * *)\n\nran VB *) *\n", "holds coreference chains or arguments in brackets"),
+        ("d1 0 w (1)\nd1 1 v -\n\nd1 0 w (1\nd1 1 v 1)\n", "brackets over several lines"),
+        ("the DT (S* (A0*\ndog NN * *)\n\nran VB *) *\n", "brackets over several lines"),
+        ("the\tDT\t\n\nran\tVB\t\n", "holds nothing but '_'"),
         ("id,tags\n1,\"['O', 'B-PER', 'O']\"\n2,\"['O']\"\n", "sequences of tags .* write them as JSON lines"),
     ],
 )

@@ -112,7 +112,7 @@ def read_head_rows(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
     first = next((k for k, cells in enumerate(rows) if cells), None)
     if first is not None and is_header(rows[first]):
         names = tuple(cell.lstrip("# ") for cell in rows.pop(first))
-        return rows, names
+        return rows, CONLLU_NAMES if names == CONLLU_NAMES else names
     tokens = [cells for cells in rows if cells]
     is_conllu = all(len(cells) == len(CONLLU_NAMES) and CONLLU_ID.fullmatch(cells[0]) for cells in tokens)
     return rows, CONLLU_NAMES if tokens and is_conllu else ()

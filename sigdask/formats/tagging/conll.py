@@ -97,12 +97,11 @@ def _are_plain(labels: set[str]) -> bool:
 
 
 def _check_labels(path: Path, labels: set[str]) -> None:
-    """Raise an error for labels that are hidden, or brackets of spans over several lines."""
-    has_brackets = any(len(label) > 1 and label.startswith("(") for label in labels)
-    if has_brackets or labels == {"_"}:
-        problem = "coreference chains or arguments in brackets, which are not scored" if has_brackets else "only '_'"
+    """Raise an error for labels that are hidden, or brackets of coreference (CoNLL-2012) or arguments (CoNLL-2005)."""
+    if labels <= {"_", ""} or any(len(label) > 1 and label.startswith("(") for label in labels):
+        problem = "the column of labels holds nothing but '_', or brackets over several lines, which are not scored"
         remedy = f"choose another column with {spell('format', 'conll:gold-column=N,column=N')}"
-        raise InputError(f"the column of labels holds {problem}", file=path, remedy=remedy)
+        raise InputError(problem, file=path, remedy=remedy)
 
 
 def _build_counts(names: list[str], files: list[TaggedFile], first: TaggedFile, gold: Integers, tags: _Tags) -> Counts:
