@@ -102,13 +102,7 @@ def check_unique(names: Sequence[str], what: str) -> None:
 
 def canonicalize_column(names: Sequence[str]) -> Texts:
     """Return the canonical forms of a column of names or ids, which are compared and sorted instead of them."""
-    column = Texts.from_values(names)
-    try:
-        return column.canonicalize()
-    except UnicodeEncodeError:
-        for name in column:
-            canonicalize(name)
-        raise
+    return Texts.from_values(names).canonicalize()
 
 
 def check_common_items(

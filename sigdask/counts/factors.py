@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.texts import Texts, to_arrow_integers, to_integers
+from sigdask.counts.texts import Texts, to_integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +64,6 @@ class Factor(Sequence[str]):
         rank[order] = np.cumsum(~tied) - 1
         levels = texts[order[~tied]]
         return Factor(levels, rank[to_integers(encoded.indices)].astype(get_code_type(len(levels))))
-
-    def to_arrow(self) -> Any:
-        """Return the column as a dictionary array of Arrow."""
-        import pyarrow as pa
-
-        return pa.DictionaryArray.from_arrays(to_arrow_integers(self.codes), self.levels.array)
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -377,7 +377,7 @@ def _find_common_type(values: Sequence[float] | Array) -> str:
 def check_lengths(lengths: Mapping[str, int]) -> int:
     """Return the number of items; raise if columns have different lengths."""
     if len(set(lengths.values())) > 1:
-        details = ", ".join(f"{name}: {n}" for name, n in lengths.items())
+        details = format_list([f"{name}: {n}" for name, n in lengths.items()], 8)
         raise InputError(
             f"different numbers of items ({details})", remedy="give all systems the same items, in the same order"
         )

@@ -62,7 +62,8 @@ class Texts(Sequence[str]):
             content = joined.encode()
         except UnicodeEncodeError as error:
             text = next(text for text in strings if joined[error.start] in text)
-            raise build_unicode_error(text) from None
+            problem = f"{text!r}: a name or id that cannot be written in UTF-8"
+            raise InputError(problem, remedy="change it") from None
         sizes = list(map(len, strings if len(content) == len(joined) else map(str.encode, strings)))
         return Texts.from_bytes(content, np.cumsum([0, *sizes], dtype=np.int64))
 
@@ -234,11 +235,6 @@ class Texts(Sequence[str]):
             columns = (frames.array.cast(large_binary()), part.array.cast(large_binary()))
             framed = Texts(compute.binary_join_element_wise(*columns, nothing))
             yield framed.content[framed.offsets[0] : framed.offsets[-1]]
-
-
-def build_unicode_error(text: str) -> InputError:
-    """Return the error for a text that UTF-8 cannot hold."""
-    return InputError(f"{text!r}: a name or id that cannot be written in UTF-8; change it")
 
 
 def to_arrow_integers(rows: NDArray[Any]) -> Any:
