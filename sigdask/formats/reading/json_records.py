@@ -116,6 +116,9 @@ DOCUMENT_NAMES = ("document_id", "documentid", "doc_id", "docid", "doc_key", "do
 PART_NAMES = ("section_id", "paragraph_id", "par_id", "sentence_id", "sent_id", "segment_id", "seg_id")
 """Names of the coarser levels of ids, compared without case. The names of the finest level are those of the items."""
 
+PRODIGY_ID = "_input_hash"
+"""Key of the id in records of Prodigy, if they have no other."""
+
 
 @dataclass(frozen=True, slots=True)
 class JsonRecord:
@@ -154,6 +157,8 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
     InputError
         The file is not JSON, or has no list of records.
     """
+    import orjson
+
     if is_json_lines(path):
         cost, checked = 0, 0
         for number, line in files.enumerate_lines(path):
@@ -161,7 +166,11 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
                 cost += _estimate_bytes(line)
                 if cost > checked + CHECKED_BYTES:
                     _check_size(path, checked := cost)
-                yield JsonRecord(f"line {number}", None, parse_line(path, line, number), number)
+                try:
+                    value = orjson.loads(line)
+                except ValueError:  # also of NaN and of numbers that 64 bits cannot hold, which `json` reads
+                    value = _parse_json(path, line.rstrip("\r\n"), number)
+                yield JsonRecord(f"line {number}", None, value, number)
         return
     yield from iter_document(path, load_json(path), is_record)
 
@@ -187,16 +196,6 @@ def _estimate_bytes(text: str) -> int:
 def _check_size(path: Path, n_bytes: int) -> None:
     """Raise an error for records that need ten times the memory of what may be unpacked."""
     check_unpacked_size(path, n_bytes // 10, path.stat().st_size)
-
-
-def parse_line(path: Path, line: str, number: int) -> Any:
-    """Return the value of a line of JSON lines."""
-    import orjson
-
-    try:
-        return orjson.loads(line)
-    except ValueError:  # also of NaN and of numbers that 64 bits cannot hold, which `json` reads
-        return _parse_json(path, line.rstrip("\r\n"), number)
 
 
 def load_json(path: Path, build: Callable[[Path, list[tuple[str, Any]]], Any] = _build_unique_object) -> Any:
@@ -256,7 +255,7 @@ def _iter_rows(path: Path) -> Iterator[JsonRecord]:
     if is_json_lines(path):
         return read_records(path, lambda _: True)
     document = load_json(path)
-    if isinstance(document, dict) and document:
+    if isinstance(document, dict) and document and not isinstance(document.get(RECORDS), list):
         document = _list_rows(path, document)
     return iter_document(path, document, lambda _: False)
 
@@ -321,7 +320,8 @@ def find_id_keys(record: Mapping[str, Any], options: Options) -> tuple[str, ...]
         return tuple(options.id_column.split("+"))
     lowered = {name.strip().lower(): name for name in reversed(list(record))}
     coarse = (DOCUMENT_NAMES, *((name,) for name in PART_NAMES))
-    levels = (*coarse, [name for name in ROLES["item"] if not any(name in level for level in coarse)])
+    finest = [name for name in (*ROLES["item"], PRODIGY_ID) if not any(name in level for level in coarse)]
+    levels = (*coarse, finest)
     names = (next((lowered[name] for name in level if name in lowered), None) for level in levels)
     return tuple(name for name in names if name is not None)
 
