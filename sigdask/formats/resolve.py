@@ -29,7 +29,7 @@ TABLE = "table"
 
 CASEFOLDED_METRICS = frozenset(map(str.casefold, metrics.METRICS))
 
-LINE_FORMATS = {"segments": "translations", "speech": "transcripts", "labels": "labels", "numbers": "numbers"}
+LINE_FORMATS = {"segments": "translations", "speech:ids=none": "transcripts", "labels": "labels", "numbers": "numbers"}
 """Formats of lists of one value per line beside a gold file, with what the lines then are."""
 
 
@@ -133,8 +133,7 @@ def _resolve_lists(sources: Sequence[Source], gold: Path, options: Options, by_m
     raise InputError(
         "files of one value per line may be labels, numbers or texts; a metric decides",
         file=gold,
-        remedy=f"give {spell('metrics', 'BLEU')}, {spell('metrics', 'WER')} or {spell('metrics', 'accuracy')}, or say "
-        f"{', or '.join(ways)}",
+        remedy=f"give {spell('metrics', 'BLEU')} or {spell('metrics', 'accuracy')}, or say {', or '.join(ways)}",
     )
 
 

@@ -218,7 +218,7 @@ def test_every_remedy_of_an_error_about_lists_reads_them(tmp_path):
         (tmp_path / name).write_text("1\n0\n1\n")
     command = ["read", str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), "--gold", str(tmp_path / "gold.txt")]
     with use_interface("command line"):
-        remedies = re.findall(r"(--metric|--format) (\w+)", CliRunner().invoke(commands, command).exception.remedy)
+        remedies = re.findall(r"(--metric|--format) ([\w:=]+)", CliRunner().invoke(commands, command).exception.remedy)
     assert len(remedies) > 4
     for option in remedies:
         assert CliRunner().invoke(commands, [*command, *option]).exit_code == 0, option

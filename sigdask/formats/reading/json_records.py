@@ -276,7 +276,8 @@ def _list_rows(path: Path, document: Mapping[str, Any]) -> list[dict[str, Any]]:
             raise InputError(file=path, found=f"lists of different lengths ({numbers})", expected="one value per item")
         return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
     inner = {key for record in document.values() if isinstance(record, dict) for key in record}
-    are_numbers = all(isinstance(r, dict) and all(map(_is_number, r.values())) for r in document.values())
+    values = [value for row in document.values() for value in (row.values() if isinstance(row, dict) else [""])]
+    are_numbers = all(isinstance(value, int | float | None) for value in values)
     if any(map(name_role, document)) or (are_numbers and not any(map(name_role, inner))):
         raise InputError(
             file=path,
@@ -285,10 +286,6 @@ def _list_rows(path: Path, document: Mapping[str, Any]) -> list[dict[str, Any]]:
             remedy='write one on each line, such as {"id": "item 1", "score": 0.5}',
         )
     return [{"id": key, **(row if isinstance(row, dict) else {"value": row})} for key, row in document.items()]
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or isinstance(value, int | float)
 
 
 def is_json_lines(path: Path) -> bool:
