@@ -77,16 +77,27 @@ def test_several_judgements_of_a_question_are_averaged_or_told_apart_by_their_ju
     assert compare_pairs(by_judge, unit="judge")["x", "y"].n_units == 3
 
 
-def test_two_games_of_a_question_with_the_models_in_both_orders_are_averaged(tmp_path):
-    games = [("model_a", "model_a"), ("model_a", "model_b"), ("tie", "model_b"), ("tie", "tie"), ("error", "model_a")]
+@pytest.mark.parametrize(
+    ("fields", "scores"),
+    [
+        ("model_a model_b win_1 win_2", [1, 0.5, 0.25, 0.5]),
+        (
+            "model_1 model_2 g1_winner g2_winner",
+            [1, 0.5, 0.5, 0.5],
+        ),  # show_result.py of MT-bench: a tie unless they agree
+    ],
+)
+def test_two_games_of_a_question_have_the_models_in_both_orders(tmp_path, fields, scores):
+    a, b, *games_of = fields.split()
+    games = [(a, a), (a, b), ("tie", b), ("tie", "tie"), ("error", a)]
     rows = [
-        {"model_a": "x", "model_b": "y", "win_1": first, "win_2": second, "question_id": k, "tstamp": 1.5 * k}
-        for k, (first, second) in enumerate(games)
+        {a: "x", b: "y", **dict(zip(games_of, verdicts, strict=True)), "question_id": k, "tstamp": 1.5 * k}
+        for k, verdicts in enumerate(games)
     ]
     path = write_json_lines(tmp_path / "review.jsonl", rows)
     assert detect([parse_source(str(path))]) == "battles"
     counts = read(path)
-    assert counts.field("score[win_rate]")[:, 0].tolist() == [1, 0.5, 0.25, 0.5]
+    assert counts.field("score[win_rate]")[:, 0].tolist() == scores
     assert counts.notices == ("1 judgements without a verdict are left out",)
 
 

@@ -86,6 +86,15 @@ def test_a_folder_of_reports_of_swe_bench_is_a_system(tmp_path):
     assert counts.field("score[resolved]").tolist() == [[1, 0], [0, 0]]
 
 
+def test_errors_in_a_report_of_a_run_of_swe_bench_are_counted_as_not_resolved(tmp_path):
+    for name, resolved in {"x": ["i0", "i2"], "y": ["i1"]}.items():
+        report = {"total_instances": 4, "submitted_ids": ["i0", "i1", "i2"], "resolved_ids": resolved}
+        write(tmp_path / f"{name}.json", {**report, "unresolved_ids": [], "error_ids": ["i1"] if name == "x" else []})
+    counts = read(tmp_path / "x.json", tmp_path / "y.json")
+    assert counts.field("score[resolved]").tolist() == [[1, 0], [0, 1], [1, 0]]
+    assert any("1 instances with an error" in notice for notice in counts.notices)
+
+
 def test_tables_of_r_with_a_header_one_name_short_are_refused(tmp_path):
     (tmp_path / "tabs.txt").write_text("x\ty\n1\t0.25\t0.5\n2\t0.5\t0.75\n")
     (tmp_path / "blanks.txt").write_text('"x" "y"\n"1" 0.25 0.5\n"2" 0.5 0.75\n')

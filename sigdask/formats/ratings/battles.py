@@ -37,11 +37,14 @@ class BattleLayout:
         Fields of the verdict, a choice of a model. The mean of two verdicts counts, of both orders of the models.
     is_preference : bool
         Whether the verdict is a number from 1 to 2.
+    must_agree : bool
+        Whether verdicts that differ are a tie, as in `show_result.py` of MT-bench, instead of their mean.
     """
 
     models: tuple[str, str]
     verdicts: tuple[str, ...]
     is_preference: bool = False
+    must_agree: bool = False
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -53,6 +56,7 @@ ALPACA = BattleLayout(("generator_1", "generator_2"), ("preference",), is_prefer
 LAYOUTS = (
     BattleLayout(("model_a", "model_b"), ("winner",)),
     BattleLayout(("model_a", "model_b"), ("win_1", "win_2")),  # evalscope, whose two games have both orders
+    BattleLayout(("model_1", "model_2"), ("g1_winner", "g2_winner"), must_agree=True),  # MT-bench
     ALPACA,
     BattleLayout(("system_a", "system_b"), ("winner",)),
 )
@@ -65,7 +69,10 @@ ITEMS = ("question_id", "prompt_id", "item_id", "conversation_id", "battle_id", 
          "instruction", "prompt", "question")  # fmt: skip
 """Fields that identify a question; the first one present is used."""
 
-FIRST, SECOND = (frozenset({mark, f"[[{mark}]]", f"model_{mark}", f"system_{mark}"}) for mark in "ab")
+FIRST, SECOND = (
+    frozenset({mark, f"[[{mark}]]", f"model_{mark}", f"system_{mark}", f"model_{number}"})
+    for mark, number in (("a", 1), ("b", 2))
+)
 TIES = frozenset({"c", "[[c]]", "both", "bothbad", "both_bad", "both bad", "bothbad_vote"})
 """Verdicts in lower case. Those that begin with "tie" are ties as well."""
 
@@ -243,7 +250,9 @@ def _compute_score(where: str, record: Record, layout: BattleLayout, a: str, b: 
     """Return the first model's score from a record's verdicts, or None if the record has no verdict."""
     scores = [_score_verdict(where, record[name], a, b, layout) for name in layout.verdicts]
     decided = [score for score in scores if score is not None]
-    return None if len(decided) < len(scores) else sum(decided) / len(decided)
+    if len(decided) < len(scores):
+        return None
+    return 0.5 if layout.must_agree and len({*decided}) > 1 else sum(decided) / len(decided)
 
 
 def _score_verdict(where: str, verdict: Any, a: str, b: str, layout: BattleLayout) -> float | None:

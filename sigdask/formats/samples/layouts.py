@@ -230,6 +230,15 @@ def _read_swe_instances(path: Path) -> Run:
     return Run(iterate)
 
 
+def _read_swe_run(path: Path) -> Run:
+    """Read the report of a run of SWE-bench. As in its leaderboard, errors and empty patches are not resolved."""
+    report = _load_object(path)
+    resolved, errors = {*report["resolved_ids"]}, len(report.get("error_ids") or [])
+    rows = [{"instance_id": name, "resolved": name in resolved} for name in report["submitted_ids"]]
+    notes = [f"{path}: {errors:,} instances with an error count as not resolved"] * bool(errors)
+    return Run(partial(_get_records, path, rows, "submitted instance"), notes=notes)
+
+
 ERRORS: Mapping[str, tuple[Any, ...]] = {"error": (), "skipped": (True,), "cancelled": (True,)}
 
 INSPECT = LogLayout(
@@ -250,6 +259,7 @@ LAYOUTS = (
     LogLayout(
         "SWE-bench", ("*.patch_exists", "*.resolved"), _read_swe_instances, ("instance_id",), metrics=("resolved",),
     ),
+    LogLayout("SWE-bench", ("submitted_ids", "resolved_ids"), _read_swe_run, ("instance_id",), metrics=("resolved",)),
     LogLayout("HumanEval", ("task_id", "passed"), _read_records, ("task_id",), metrics=("passed",), sample="*"),
 )  # fmt: skip
 """Tools whose logs are recognised."""

@@ -70,9 +70,12 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 
 def _find_shape(gold: Path) -> str:
-    """Return "trn" if all lines of the reference end in ids. The first words of other lines may be ids or not."""
-    if all(map(TRN.fullmatch, _drop_comments(read_text_lines(gold)))):
+    """Return "trn" if all lines end in ids, and "none" if first words are repeated. Other first words may be ids."""
+    lines = _drop_comments(read_text_lines(gold))
+    if all(map(TRN.fullmatch, lines)):
         return "trn"
+    if len({line.split()[0] for line in lines}) < len(lines):
+        return "none"
     raise InputError(
         "its lines do not end in (id), and their first words may be ids",
         file=gold,
