@@ -41,6 +41,7 @@ def test_adjusted_p_values_are_those_of_p_adjust():
         assert P_VALUE_ADJUSTMENTS[method](p) == pytest.approx(want, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_exact_p_values_are_those_of_coins_blocked_test():
     rng = build_rng(5)
     data = [rng.integers(0, 10, (2, n)) for n in (4, 8, 12, 16, 20)]
@@ -155,6 +156,7 @@ def run_boot(values, statistic, file):
     )
 
 
+@pytest.mark.slow
 def test_intervals_of_real_topic_means_are_those_of_boot(shared_data, tmp_path):
     scores = read(shared_data / "matrix_trec_urbano" / "adhoc8_ap.csv").field("score")[:, [124, 125]]
     *ends, error = run_boot(scores, "(s[1] - s[2]) / nrow(d)", tmp_path / "d")

@@ -51,6 +51,7 @@ def test_no_expression_takes_long_over_what_its_own_pieces_make():
         try_pattern(pattern)
 
 
+@pytest.mark.slow
 def test_hostile_files_are_told_soon(tmp_path):
     for k, text in enumerate(
         ["<!---->" * 28, "<refset>" + "<seg>" * 8000, '["' + '\\"' * 30_000, "{" * 60_000, "a,b { " * 9_000]

@@ -72,6 +72,7 @@ def test_predictions_with_weights(seed, metric):
     assert r.p_value == enumerate_p(convert_to_fractions(tp), convert_to_fractions(predicted), score)
 
 
+@pytest.mark.slow
 def test_the_unit_of_weights_that_all_systems_share_changes_no_p():
     scores = np.random.default_rng(3).integers(0, 3, (6, 3)).astype(float)
     p_values = [

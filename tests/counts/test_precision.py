@@ -167,6 +167,7 @@ def test_a_number_that_float64_does_not_hold_is_refused(value, what):
         compare([1, 2, 3], [1, value, 3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e300, 1e200, 1e154])
 @pytest.mark.parametrize("adjust", ["none", "max-t", "tukey", "holm"])
 def test_the_largest_scores_print_no_nan(size, adjust):

@@ -300,6 +300,7 @@ def test_soft_accuracy_after_swaps_is_that_of_the_formula(unit):
             assert trials[p, :, t] == pytest.approx(expected, abs=0.004)  # signs whose difference is within rounding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["meta-pearson:group=item", "meta-kendall:group=item", "meta-acc-eq:group=item"])
 def test_counts_are_the_same_in_any_partition_and_on_any_scale_for_any_selection_of_pairs(metric):
     counts = make_data()

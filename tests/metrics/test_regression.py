@@ -158,6 +158,7 @@ def test_p_of_few_items_is_that_of_all_arrangements_on_any_scale_in_each_subset(
             assert {r.subset["value"]: (r.method, r.p_value) for r in results} == expected
 
 
+@pytest.mark.slow
 def test_the_scale_of_a_system_changes_no_p_of_the_command(tmp_path):
     gold, a, b = _draw_columns("AUC", 60, digits=2)
     found = []

@@ -143,6 +143,7 @@ def test_thousands_of_comparisons_are_all_in_the_tables():
     assert len(rows) == 1770
 
 
+@pytest.mark.slow
 def test_pdflatex_takes_the_tables_whatever_names_are_and_prints_the_numbers_of_the_json(tmp_path):
     results = compare_random(HOSTILE_NAMES, adjust="none", interval="bootstrap", resamples=50, trials=99)
     tables = [results.to_latex(), results.to_latex(layout="pairs", label="tab:pairs", caption=r"A \emph{caption}.")]

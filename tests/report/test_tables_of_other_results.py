@@ -94,6 +94,7 @@ def test_a_ranking_shows_itself_in_a_notebook():
     assert all(f">{ranked.system}<" in ranking._repr_html_() for ranked in ranking.systems)
 
 
+@pytest.mark.slow
 def test_pdflatex_takes_them(tmp_path):
     found = (evaluate_rankings(HOSTILE_NAMES[:6]), compute_power(), compute_independence())
     assert "undefined" not in compile_paper(tmp_path, [results.to_latex() for results in found])

@@ -63,6 +63,7 @@ def test_ties_are_broken_as_they_are_asked_to_be(folder):
     assert "random order" in in_random_order["ties"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(RSCRIPT is None, reason="R is not installed (apt-get install r-base-core)")
 def test_intervals_and_pointwise_tests_are_those_of_r(found):
     tables = np.array([
