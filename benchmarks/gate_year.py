@@ -1,4 +1,4 @@
-"""Simulate a year of nightly gates by several rules: `python -m benchmarks.gate_year` writes the table of docs/error-rates/nights.md.
+"""Simulate a year of nightly gates by several rules: `python -m benchmarks.gate_year` writes the table of benchmarks/results-error-rates.md.
 
 A candidate and the baseline differ on one item in ten, half of them wins. After `QUIET` nights the candidate loses some
 points more. Each night is judged by the exact two-sided test of 0/1 scores, as `sigdask run` does it, with one comparison.
@@ -33,7 +33,7 @@ from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, Evidence, NotWorse
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results-gate-year.json"
 TWO_TESTS = ROOT / "benchmarks" / "results-gate-two-tests.json"
-PAGE = ROOT / "docs" / "error-rates" / "nights.md"
+PAGE = ROOT / "benchmarks" / "results-error-rates.md"
 BEGIN, END = (f"<!-- made by python -m benchmarks.gate_year: {edge} -->" for edge in ("begin", "end"))
 
 NIGHTS, QUIET, N_YEARS = 365, 100, 2000

@@ -1,4 +1,4 @@
-"""Write the table of docs/error-rates/families.md on real matrices of scores, which lie in ../shared/data."""
+"""Write the table of benchmarks/results-error-rates.md on real matrices of scores, which lie in ../shared/data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).parent
-PAGE = HERE / "error-rates" / "families.md"
+PAGE = HERE.parent / "benchmarks" / "results-error-rates.md"
 DATA = HERE.parent.parent / "shared" / "data"
 ALPHA, TRIALS, TRIALS_OF_HOLM = 0.05, 2**17, 2**20
 

@@ -1,4 +1,4 @@
-"""Save and load measured error rates, and write them as tables of docs/error-rates/."""
+"""Save and load measured error rates, and write them as tables of benchmarks/results-error-rates.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.calibration.measuring import MeasuredRate
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results-calibration.json"
-FOLDER = ROOT / "docs" / "error-rates"
+PAGE = ROOT / "benchmarks" / "results-error-rates.md"
 BEGIN, END = (f"<!-- made by python -m benchmarks.calibration: {edge} -->" for edge in ("begin", "end"))
 
 TITLES = {
@@ -98,16 +98,16 @@ TITLES = {
 SHOWN_NAMES = {"foretold power": "predicted power"}
 """Titles of tables whose name, which determines their random numbers, is another."""
 
-PAGES = {
-    "pairs": ("pairs", "exact", "checks", "real", "dependence", "scale", "subsets", "recipes"),
-    "equal-scores": ("equal scores", "true differences"),
-    "classical": ("classical",),
-    "intervals": ("intervals", "intervals of rankings", "simultaneous intervals"),
-    "families": ("families", "discoveries", "across sets", "power of families"),
-    "gates": ("margins", "gates"),
-    "others": ("power", "foretold power", "rankings", "labellings"),
-}
-"""The tables of each page."""
+BLOCKS = (
+    ("pairs", "exact", "checks", "real", "dependence", "scale", "subsets", "recipes"),
+    ("classical",),
+    ("equal scores", "true differences"),
+    ("intervals", "intervals of rankings", "simultaneous intervals"),
+    ("families", "discoveries", "across sets", "power of families"),
+    ("margins", "gates"),
+    ("power", "foretold power", "rankings", "labellings"),
+)
+"""The tables between each pair of markers of the page."""
 
 
 def save_results(rates: Iterable[MeasuredRate], path: Path = RESULTS) -> None:
@@ -123,13 +123,12 @@ def load_results(path: Path = RESULTS) -> list[MeasuredRate]:
     return [MeasuredRate(**row) for row in json.loads(path.read_text())]
 
 
-def write_tables(rates: Sequence[MeasuredRate], folder: Path = FOLDER) -> None:
-    """Write the tables between the markers of their pages."""
-    for name, tables in PAGES.items():
-        page = folder / f"{name}.md"
-        before, _, rest = page.read_text().partition(BEGIN)
-        _, _, after = rest.partition(END)
-        page.write_text("\n".join([before + BEGIN, *format_tables(rates, tables), END]) + after)
+def write_tables(rates: Sequence[MeasuredRate], page: Path = PAGE) -> None:
+    """Write the tables between the markers of the page."""
+    parts = page.read_text().split(BEGIN)
+    for k, tables in enumerate(BLOCKS, 1):
+        parts[k] = "\n".join(["", *format_tables(rates, tables), END]) + parts[k].partition(END)[2]
+    page.write_text(BEGIN.join(parts))
 
 
 def format_tables(rates: Sequence[MeasuredRate], tables: Collection[str] = TITLES) -> Iterator[str]:
@@ -148,7 +147,7 @@ def _format_table(name: str, rates: Sequence[MeasuredRate]) -> Iterator[str]:
     shown_rows = [row for row in dict.fromkeys(m.row for m in rates) if _has_share(m for m in rates if m.row == row)]
     yield ""
     title = SHOWN_NAMES.get(name, name)
-    yield f"## {title[0].upper()}{title[1:]}"
+    yield f"### {title[0].upper()}{title[1:]}"
     yield ""
     yield f"{meaning}{_describe_sizes(rates)}{_describe_errors(rates)}"
     if len(shown_rows) < len({m.row for m in rates}):

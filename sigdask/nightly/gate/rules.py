@@ -21,7 +21,7 @@ POWER = 0.8
 """Power at the smallest detectable difference."""
 
 FALSE_ALARMS_PER_YEAR = 4.0
-"""Default number of false alarms a year. The simulation behind it is in docs/error-rates/nights.md."""
+"""Default number of false alarms a year. The simulation behind it is in benchmarks/results-error-rates.md."""
 
 ComparisonKey = tuple[str, str | None, str, str, str]
 """Test set, value of the subset, A, B, metric."""

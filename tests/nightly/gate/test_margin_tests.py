@@ -215,7 +215,7 @@ def test_means_of_few_units_that_differ_or_skewed_differences_are_doubted():
 
 
 def test_the_documents_sizes_are_those_of_all_pairs_of_wins_and_losses():
-    page = (ROOT / "docs" / "error-rates" / "gates.md").read_text()
+    page = (ROOT / "benchmarks" / "results-error-rates.md").read_text()
     for wins, text in ((0.0, "wins 0 %"), (0.01, "wins 1 %")):
         [row] = [line for line in page.splitlines() if line.startswith(f"| 300 items, worse by 0.01, {text} ")]
         passing = [
