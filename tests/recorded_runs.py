@@ -33,7 +33,7 @@ LABELS = _format_table("item,gold,a,b", np.array([*"xyz"])[(_draw(3, 24, 3) * 3)
 NUMBERS = _format_table("item,gold,a,b", (_draw(4, 24, 1) + _draw(5, 24, 3) * [0, 0.3, 0.9]).round(2).T)
 SAMPLES = {
     f"{system}.jsonl": "".join(
-        f'{{"item": "t{k}", "trial": {t}, "passed": {int(x < rate)}}}\n'
+        f'{{"item": "t{k}", "epoch": {t}, "passed": {int(x < rate)}}}\n'
         for k, row in enumerate(_draw(seed, 12, 3))
         for t, x in enumerate(row)
     )
