@@ -1,6 +1,6 @@
 """Write the tables of the pages on formats: roles and formats as they are declared, and scores of real data.
 
-    python docs/make_formats.py            # writes the tables of docs/formats.md and docs/formats/official-scores.md
+    python docs/make_formats.py            # writes the tables of docs/formats.md and benchmarks/results-official-scores.md
     python docs/make_formats.py NAME...    # makes the rows of these sets alone again
     python docs/make_formats.py --tables   # writes those of docs/formats.md alone
 
@@ -22,7 +22,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 DATA = HERE.parent.parent / "shared" / "data"
-PAGE = HERE / "formats" / "official-scores.md"
+PAGE = HERE.parent / "benchmarks" / "results-official-scores.md"
 TABLES_PAGE = HERE / "formats.md"
 BEGIN, END = "<!-- made by docs/make_formats.py: begin -->", "<!-- made by docs/make_formats.py: end -->"
 QUICK_OPTIONS = ("--trials", "64", "--no-second-run")
