@@ -1,6 +1,6 @@
 """Write the tables of the pages on formats: roles and formats as they are declared, and scores of real data.
 
-    python docs/make_formats.py            # writes the tables of docs/formats.md and benchmarks/results-official-scores.md
+    python docs/make_formats.py            # writes the tables of docs/formats.md and of official scores
     python docs/make_formats.py NAME...    # makes the rows of these sets alone again
     python docs/make_formats.py --tables   # writes those of docs/formats.md alone
 
