@@ -22,8 +22,6 @@ PLAN_PACKAGES = ("sqlalchemy", "greenlet", "pydantic", "pydantic_core")
 NETWORK_PACKAGES = ("dask", "distributed", "tornado", "msgpack", "cryptography", "cffi", "fsspec", "zict", "psutil")
 METRIC_OPTIONS = [part for metric in ("recall", "f1", "precision") for part in ("--metric", metric)]
 ROUNDS = 7
-PAGE = HERE.parent / "docs" / "install.md"
-BEGIN, END = "<!-- weight: made by python -m benchmarks.install -->", "<!-- weight: end -->"
 
 
 def main() -> None:
@@ -32,7 +30,6 @@ def main() -> None:
     (HERE / "results-install.json").write_text(json.dumps(results, indent=1) + "\n")
     page_text = render_page(results)
     (HERE / "results-install.md").write_text(page_text)
-    PAGE.write_text(update_page(PAGE.read_text(), page_text))
     print(page_text)
 
 
@@ -146,13 +143,6 @@ def render_page(results: dict) -> str:
         f"| a file that is not there | {s['file']:.2f} |", "",
     ]  # fmt: skip
     return "\n".join(lines)
-
-
-def update_page(page: str, report: str) -> str:
-    """Return the installation page with new tables between its markers."""
-    before, rest = page.split(BEGIN)
-    tables = report.partition("`.")[2].partition("\n\n")[2]
-    return f"{before}{BEGIN}\n{tables.strip()}\n{END}{rest.partition(END)[2]}"
 
 
 def _sum_sizes(core: dict[str, int], names: tuple[str, ...]) -> int:
