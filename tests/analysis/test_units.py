@@ -96,7 +96,7 @@ def test_leave_one_out_of_bleu_and_chrf_is_sacrebleu_without_the_segment(tmp_pat
     references, a, b = make_texts(np.random.default_rng(2), 30)
     for name, lines in (("ref", references), ("a", a), ("b", b)):
         (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
-    counts = sigdask.read(tmp_path / "a.txt", tmp_path / "b.txt", gold=tmp_path / "ref.txt")
+    counts = sigdask.read(tmp_path / "a.txt", tmp_path / "b.txt", gold=tmp_path / "ref.txt", format="segments")
     results = compare_all(counts, metrics=["BLEU", "chrF"], **OPTIONS)
     for metric, score in (("BLEU", sacrebleu.corpus_bleu), ("chrF", sacrebleu.corpus_chrf)):
         table = results.unit_table("a", "b", metric=metric)

@@ -173,7 +173,7 @@ def test_multeval_has_its_official_scores(multeval):
     gold = folder / "refs.test2010.lc.tok.en.0"
     files = [f"{name}={folder}/hyps.lc.tok.en.{name}.opt{k}" for name in ("baseline", "sys1") for k in range(3)]
     metrics = ["BLEU:tokenize=none"]
-    counts = read(*files, gold=gold)
+    counts = read(*files, gold=gold, format="segments")
     assert (counts.n_items, len(counts.replicates)) == (2489, 3)
     expected = {n: [official["scores"][f"hyps.lc.tok.en.{n}.opt{k}"] for k in range(3)] for n in ("baseline", "sys1")}
     [together] = compare_all(counts, metrics=metrics, trials=4096)

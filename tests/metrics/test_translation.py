@@ -105,7 +105,7 @@ def test_every_system_of_wmt24_has_its_official_scores(shared_data, key):
     official = json.loads((folder / "reference_scores.json").read_text())["scores"]
     gold, *others = [folder / f"en-de.{name}.txt" for name in ("refA", "refB") if key in {name, "multi_ref"}]
     files = [folder / "systems" / f"{name}.txt" for name in official]
-    counts = read(*files, gold=gold, options=Options(references=tuple(others)))
+    counts = read(*files, gold=gold, format="segments", options=Options(references=tuple(others)))
     for metric, column in (("BLEU", "BLEU"), ("chrF", "chrF2")):
         assert compute_scores(counts, metric) == [official[system][key][column] for system in counts.systems]
 
@@ -119,7 +119,9 @@ def test_ted_has_its_official_scores_and_two_conclusions(shared_data):
         "detok.": (("BLEU", "BLEU_detok_13a"), ("chrF", "chrF2_detok")),
     }
     for kind, metrics in keys.items():
-        counts = read(*(f"{n}={folder / n}.{kind}eng" for n in official), gold=folder / f"ted.ref.{kind}eng")
+        counts = read(
+            *(f"{n}={folder / n}.{kind}eng" for n in official), gold=folder / f"ted.ref.{kind}eng", format="segments"
+        )
         assert counts.n_items == 2445
         for name, key in metrics:
             assert compute_scores(counts, name) == [official[system][key] for system in official]
@@ -147,7 +149,9 @@ def test_p_agrees_with_sacrebleus_own_paired_test(shared_data, folder, gold, sys
 
     files = [shared_data / folder / (f"hyps.lc.tok.en.{n}" if folder == "mt_multeval" else n) for n in systems]
     metrics = ["BLEU:tokenize=none", "chrF"]
-    counts = read(*(f"{n}={f}" for n, f in zip(systems, files, strict=True)), gold=shared_data / folder / gold)
+    counts = read(
+        *(f"{n}={f}" for n, f in zip(systems, files, strict=True)), gold=shared_data / folder / gold, format="segments"
+    )
     results = compare_all(counts, metrics=metrics, pairs=[(n, systems[0]) for n in systems[1:]], trials=2**15)
     named_outputs = [(n, outputs.tolist()) for n, outputs in zip(systems, counts.outputs.systems, strict=True)]
     references = [[text for (text,) in counts.outputs.gold]]
