@@ -6,7 +6,7 @@ import sys
 import pytest
 from conftest import ROOT, YEH
 
-HEAVY = ("dask", "distributed", "pandas", "pyarrow", "scipy.stats", "sacrebleu")
+HEAVY = ("dask", "distributed", "pandas", "scipy.stats", "sacrebleu")
 COMPARISON = f"""
 from contextlib import suppress
 from sigdask.cli import main
@@ -20,8 +20,8 @@ with suppress(SystemExit):
 @pytest.mark.parametrize(
     ("code", "absent"),
     [
-        ("import sigdask", ("numpy", "numba", "scipy", *HEAVY)),
-        ("import sigdask.cli.compare", ("numba", "scipy.special", "scipy.fft", "scipy.sparse", *HEAVY)),
+        ("import sigdask", ("numpy", "numba", "scipy", "pyarrow", *HEAVY)),
+        ("import sigdask.cli.compare", ("numba", "scipy.special", "scipy.fft", "scipy.sparse", "pyarrow", *HEAVY)),
         ("from sigdask.api import compare; compare([1, 2], [0, 0])", (*HEAVY, "rich")),
         (COMPARISON, ("scipy.sparse", "pydantic", "sqlalchemy", *HEAVY)),
     ],
