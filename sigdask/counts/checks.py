@@ -67,9 +67,9 @@ def list_values(values: Any, name: str) -> Any:
         return list(values)
     n_dimensions = getattr(values, "ndim", 1)
     if isinstance(values, Mapping | set | frozenset | str | Path) or n_dimensions != 1:
-        found = f"a {type(values).__name__}" if n_dimensions == 1 else f"{n_dimensions} dimensions"
+        found = f"a {type(values).__name__}" if n_dimensions == 1 else f"an array of {n_dimensions} dimensions"
         raise InputError(
-            f"{name}: {found}, which has no order of items; expected one number per item, or one label",
+            f"{name}: found {found}, expected a sequence of one number or label per item",
             remedy="give a list or one column. Files are read by sigdask.compare_all(sigdask.read(FILE, FILE)), data "
             "frames by sigdask.compare_all(frame)",
         )
@@ -78,7 +78,7 @@ def list_values(values: Any, name: str) -> Any:
 
 def check_indices(columns: Mapping[str, Any]) -> None:
     """Raise if two series of pandas have the same labels in different places, since items are matched by position."""
-    indices = {name: column.index for name, column in columns.items() if hasattr(column, "reset_index")}
+    indices = {n: column.index for n, column in columns.items() if hasattr(getattr(column, "index", None), "equals")}
     first, *others = indices or [""]
     for name in others:
         own, expected = indices[name], indices[first]
@@ -192,9 +192,9 @@ def check_foreign_labels(gold: Factor, predictions: Mapping[str, Factor], *, are
         n_outside, n_given = int(is_outside.sum()), len(column) - int(column.equals_text("").sum())
         if not n_outside:
             continue
-        label = column[int(np.argmax(is_outside))]
+        label, expected = (labels[int(np.argmax(is_outside))] for labels in (column, gold))
         if n_outside == n_given:
-            maps = spell_map(gold[0], label)
+            maps = spell_map(expected, label)
             remedy = f"leave it out ({spell('ignore', name)} for a column), or replace its labels: {maps}"
             raise InputError(
                 f"{name}: 0 of its {n_given:,} labels occur in the gold standard (it has {label!r}; gold has "

@@ -186,7 +186,7 @@ def _iter_input_warnings(name: str, sources: Sequence[Source], gold: Path | None
             yield f"{flag} has no effect: format {name} has no such columns or labels; leave it out"
     paths = [*(source.path for source in sources), *([] if gold is None else [gold])]
     if options.ignore and name in TABLE_FORMATS and not any(source.parts for source in sources):
-        tables = [read_table(path, options.ignore, options.decimal) for path in paths if not path.is_dir()]
+        tables = [read_table(path, options.ignore) for path in paths if not path.is_dir()]
         yield from describe_unknown_columns(options.ignore, [name for t in tables for name in (*t.columns, *t.nested)])
     if options.sheet and not any(path.is_dir() or zipfile.is_zipfile(path) for path in paths):
         yield f"sheet={options.sheet}: not used, as no file is an Excel workbook; leave it out"

@@ -16,14 +16,15 @@ from sigdask.counts.candidates import UNKNOWN, Candidates
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.columns import MISSING
-from sigdask.formats.reading.converted import choose_sheet
 from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines
 from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.options import Options, parse_format
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
+from sigdask.formats.registry import SHARED_OPTIONS
 from sigdask.formats.roles import Roles, build_roles_error, check_roles, resolve_roles
 from sigdask.interface import spell
 from sigdask.io import as_path
+from sigdask.io.compression import use_options
 from sigdask.text import format_list, suggest_name
 
 TRUTHS = dict.fromkeys(("1", "true", "t", "yes", "y", "+", "tp", "1.0"), 1)
@@ -37,7 +38,8 @@ UCS_ENDINGS = (".ds", ".ds.gz")
 ROLES = ("gold", "item")
 """Roles of columns that a user can name."""
 
-OPTIONS = {"auto": ("sheet", "decimal"), "table": ("sheet", "decimal"), "ucs": ()}
+TABLE_OPTIONS = tuple(option.partition("=")[0] for option in SHARED_OPTIONS)
+OPTIONS = {"auto": TABLE_OPTIONS, "table": TABLE_OPTIONS, "ucs": ()}
 """Formats and their options."""
 
 
@@ -257,10 +259,10 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
     """
     file, choices = as_path(path), columns or CandidateColumns()
     layout, settings = parse_format(choices.format)
-    with choose_sheet(settings.get("sheet")):
+    with use_options(settings):
         is_ucs = layout == "ucs" or file.name.endswith(UCS_ENDINGS) or read_head(file).startswith("##")
         is_ucs &= layout != "table"
-        table = read_ucs(file) if is_ucs else read_table(file, choices.ignore, settings.get("decimal"))
+        table = read_ucs(file) if is_ucs else read_table(file, choices.ignore)
         _check_names(table, choices)
         roles = _find_ucs_roles(table, choices) if is_ucs else _find_roles(table, choices)
         return build_candidates(table, roles, choices, name)

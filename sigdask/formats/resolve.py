@@ -107,7 +107,8 @@ def find_metric_format(name: str) -> str | None:
 def is_list(path: Path) -> bool:
     """Return whether a file holds lines of text, rather than columns or JSON: no column is named, nor tabs align."""
     head = files.read_head(path)
-    if path.suffix.lower() in {".csv", ".tsv"} or head.is_arrow or not (lines := head.filled_lines):
+    is_named = path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+    if is_named or head.is_arrow or not (lines := head.filled_lines):
         return False
     if lines[0].lstrip()[:1] in "{[" and head.is_json:
         return False
@@ -159,7 +160,7 @@ def _resolve_table(sources: Sequence[Source], gold: Path | None, options: Option
         return "numbers" if numbers and not {*options.metrics} & {*table.columns} else "labels"
     if "system" in roles:
         return "long"
-    if "prediction" in roles and len(roles.columns["prediction"]) + len(roles.unknown) > 0 and "score" not in roles:
+    if "prediction" in roles and "score" not in roles:
         ways = [spell("gold", "FILE"), *(spell("columns", f"gold={column}") for column in roles.unknown)]
         raise build_roles_error(table, "has predictions, but no gold standard", ways)
     if "score" in roles or len(sources) > 1 or roles.unknown or "systems" in options.own:
@@ -176,7 +177,7 @@ def _read_table(path: Path, options: Options) -> FileTable:
     if is_list(path):
         _check_reference(path, options)
     try:
-        return read_table(path, options.ignore, options.decimal)
+        return read_table(path, options.ignore)
     except RefusedFileError:
         raise
     except InputError as error:
@@ -200,7 +201,7 @@ def describe_reading(sources: Sequence[Source], gold: Path | None, options: Opti
     if path.is_dir() or sources[0].parts or (gold is None and is_list(path)):
         return ""
     try:
-        table = read_table(path, options.ignore, options.decimal)
+        table = read_table(path, options.ignore)
         roles = resolve_roles(table, options, None if gold is None else "system")
         return _describe_roles(table, roles, options, has_scores=gold is None, are_files=len(sources) > 1)
     except InputError:  # of another kind than a table

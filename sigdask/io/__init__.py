@@ -283,6 +283,8 @@ def match_pattern(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]
         return pattern, [(name, Path(name)) for name in sorted(glob.iglob(wild, recursive=True))]  # noqa: PTH207
     folder = RemotePath.from_url(wild)
     while has_wildcards(folder._url):  # noqa: SLF001
+        if folder.parent == folder:
+            raise InputError(f"{redact(wild)}: has a placeholder in the name of a host or bucket", remedy="name it")
         folder = folder.parent
     fs, fs_path = _open_filesystem(wild)
     entries = _request(lambda: fs.glob(fs_path, detail=True), redact(wild))

@@ -60,6 +60,11 @@ def get_option(name: str) -> str | None:
     return _own_options.get().get(name)
 
 
+def spell_option(option: str) -> str:
+    """Return an option of the format in use, such as `--format wide:quotes=text`."""
+    return spell("format", f"{get_option('format') or 'auto'}:{option}")
+
+
 def check_unpacked_size(path: Path, n_bytes: int, stored: int, needed: int | None = None) -> None:
     """Raise if the decoded content of a file is larger than the limit.
 
@@ -83,11 +88,10 @@ def check_unpacked_size(path: Path, n_bytes: int, stored: int, needed: int | Non
     limit = max(FREE_BYTES, MAX_RATIO * stored) if requested is None else parse_size(requested)
     if n_bytes > limit:
         size = max(needed or 0, n_bytes)
-        choice = f"{get_option('format') or 'auto'}:max-size={-(-size // 10**9)}GB"
         raise InputError(
             f"{stored:,} bytes unpack to more than {limit:,}, which is unusual for data",
             file=path,
-            remedy=f"if it is intended, add {spell('format', choice)}",
+            remedy=f"if it is intended, add {spell_option(f'max-size={-(-size // 10**9)}GB')}",
         )
 
 

@@ -72,7 +72,7 @@ def test_labels_and_texts_of_workbooks_are_read(tmp_path):
 def test_several_sheets_with_data_are_an_error(tmp_path):
     path = write_workbook(tmp_path / "scores.xlsx", ROWS, LABELS)
     for sheet in ({}, {"sheet": "Sheet2"}):
-        with pytest.raises(RefusedFileError, match=r"Sheet, Sheet1; choose one with format='table:sheet=NAME'"):
+        with pytest.raises(RefusedFileError, match=r"Sheet, Sheet1; choose one with format='auto:sheet=NAME'"):
             read(path, options=Options(own=sheet))
 
 

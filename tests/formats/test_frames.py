@@ -252,8 +252,8 @@ def test_values_without_a_length_are_read_once(make):
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        (dict(enumerate(ROW)), "no order of items"),
-        (set(ROW), "no order of items"),
+        (dict(enumerate(ROW)), "expected a sequence"),
+        (set(ROW), "expected a sequence"),
         (np.array(1.0), "0 dimensions"),
         (ROW[:, None], "2 dimensions"),
         (ROW + 1j, "values of type complex128"),

@@ -84,9 +84,9 @@ def test_a_malformed_table_is_an_error_with_its_line(tmp_path, kind):
 
 def test_quotation_marks_are_text_where_the_user_says_so(tmp_path):
     (path := tmp_path / "t.tsv").write_text('item\ta\tb\n5" disk\t1\t0\n"x\t0\t1\n')
-    with pytest.raises(InputError, match="table:quotes=text"):
+    with pytest.raises(InputError, match="auto:quotes=text"):
         read(path)
-    assert list(read(path, format="table:quotes=text").ids) == ['5" disk', '"x']
+    assert list(read(path, format="auto:quotes=text").ids) == ['5" disk', '"x']
 
 
 @pytest.mark.parametrize("cell", ["", "NA", "NaN", "null", " "])

@@ -5,8 +5,10 @@ import random
 import re
 import shlex
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from pyarrow import csv, parquet
 
 from sigdask.cli import commands
 from sigdask.errors import InputError
@@ -237,6 +239,22 @@ def test_an_unknown_option_of_a_format_or_a_value_that_it_lacks_is_an_error(tmp_
     path = write(tmp_path / "wide.csv", {"id": IDS, "a": SCORES["x"], "b": SCORES["y"]})
     result = CliRunner().invoke(commands, ["read", str(path), "--format", f"wide:{option}"])
     assert isinstance(result.exception, InputError)
+
+
+def test_files_with_scores_by_different_metrics_are_not_compared(tmp_path):
+    bleu = write(tmp_path / "a.csv", {"id": IDS, "bleu": SCORES["x"]})
+    with pytest.raises(InputError, match="bleu"):
+        read(bleu, write(tmp_path / "b.csv", {"id": IDS, "ter": SCORES["y"]}))
+    counts = read(bleu, write(tmp_path / "c.csv", {"id": IDS, "bleu": SCORES["y"]}))
+    assert get_scores(counts, "score[bleu]") == {"a": SCORES["x"], "c": SCORES["y"]}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_labels_are_stripped_in_every_kind_of_file(tmp_path, ending):
+    table = pa.table({"gold": ["a ", "b"], "x": ["a", "b"], "y": ["b", "b"]})
+    path = tmp_path / f"t.{ending}"
+    parquet.write_table(table, path) if ending == "parquet" else csv.write_csv(table, path)
+    assert read(path).labels == ("a", "b")
 
 
 def test_no_name_has_two_roles():

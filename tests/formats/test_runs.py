@@ -89,7 +89,7 @@ def test_runs_of_parts_are_replicates_of_joined_runs(tmp_path):
         files.append(f"{system}={path}")
     counts = read(*files)
     assert (len(counts.replicates), counts.of_one.n_items) == (2, 12)
-    with pytest.raises(InputError, match="unlike numbers of runs"):
+    with pytest.raises(InputError, match="different numbers of files"):
         read(*files[:-1])
 
 

@@ -139,7 +139,7 @@ def _read_columns(path: Path, options: Options) -> FileTable:
     head = files.read_head(path)
     line = next(iter(head.lines), "")
     if head.is_arrow or head.is_json or not _is_loose(line):
-        return read_table(path, options.ignore, options.decimal)
+        return read_table(path, options.ignore)
     header = _split_header(line)
     files.check_filled(path, header)
     files.check_header(path, header)

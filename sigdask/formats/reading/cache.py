@@ -30,7 +30,7 @@ def cache_result(function: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         if (results := _results.get()) is None:
             return function(*args, **kwargs)
-        if (key := (function, *args)) not in results:
+        if (key := (function, *args, *kwargs.items())) not in results:
             results[key] = function(*args, **kwargs)
         return cast("T", results[key])
 

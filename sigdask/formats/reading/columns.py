@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sigdask.counts.texts import Texts
 from sigdask.formats.reading.files import format_cell
 from sigdask.interface import spell
+from sigdask.io.compression import spell_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -241,7 +242,7 @@ def _build_text_error(index: int, cell: str) -> NotANumberError:
     remedy = "Correct it, or leave the cell empty if it is missing. If these are outputs of a system, give "
     remedy += spell("gold", "FILE")
     if NUMBER.fullmatch(cell.replace(",", ".", 1)):
-        remedy = f"If commas are decimal separators, say {spell('format', 'table:decimal=,')}"
+        remedy = f"If commas are decimal separators, say {spell_option('decimal=,')}"
     return NotANumberError(index, cell, remedy)
 
 

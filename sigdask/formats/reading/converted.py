@@ -13,15 +13,14 @@ import re
 import struct
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import InputError, RefusedFileError, explain_missing
 from sigdask.formats.reading.cache import cache_result
-from sigdask.interface import spell
-from sigdask.io.compression import check_unpacked_size, get_option, use_options
+from sigdask.io.compression import check_unpacked_size, get_option, spell_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,11 +41,6 @@ CELL_BYTES = 64
 
 XML_RATIO = 4
 """Memory and time that the text of a workbook takes, compared with other text."""
-
-
-def choose_sheet(name: str | None) -> AbstractContextManager[None]:
-    """Read this sheet of workbooks within the body, if a name is given."""
-    return use_options({} if name is None else {"sheet": name})
 
 
 def convert_file(path: Path, start: bytes) -> bytes | None:
@@ -224,7 +218,7 @@ def _convert_workbook(path: Path, sheet_name: str | None) -> bytes | None:
     if len(sheets) != 1:
         names = ", ".join(sheets or (sheet.title for sheet in shown))
         problem = f"{len(sheets)} sheets hold data, out of {names}"
-        raise RefusedFileError(problem, file=path, remedy=f"choose one with {spell('format', 'table:sheet=NAME')}")
+        raise RefusedFileError(problem, file=path, remedy=f"choose one with {spell_option('sheet=NAME')}")
     if max(map(len, rows)) == 1:
         return "".join(f"{' '.join(row[0].split())}\n" for row in rows).encode()
     csv.writer(output := io.StringIO(), lineterminator="\n").writerows(rows)

@@ -25,7 +25,7 @@ from sigdask.errors import DirectoryError, InputError, RefusedFileError
 from sigdask.formats.reading.cache import cache_result
 from sigdask.formats.reading.converted import ARROW_STARTS, PARQUET, ZIP, convert_file
 from sigdask.interface import spell
-from sigdask.io.compression import check_unpacked_size, get_option, open_unpacked, set_variable
+from sigdask.io.compression import check_unpacked_size, get_option, open_unpacked, set_variable, spell_option
 from sigdask.io.text_files import build_encoding_error
 
 GZIP, BOM = b"\x1f\x8b", codecs.BOM_UTF8
@@ -57,7 +57,7 @@ HEAD_LINES = 100
 ReportProgress = Callable[[Path, int], None]
 """Called with a file and the position up to which it is read."""
 
-_report_progress: ContextVar[ReportProgress | None] = ContextVar("tell", default=None)
+_report_progress: ContextVar[ReportProgress | None] = ContextVar("report of progress", default=None)
 
 MAX_SHOWN_LENGTH = 1000
 BLOCK = 512
@@ -400,14 +400,12 @@ def check_quotes(path: Path, content: bytes, delimiter: str) -> None:
 
 
 def _build_quote_error(path: Path, content: bytes, position: int) -> InputError:
-    name = get_option("format") or "table"
-    choice = f"{'table' if name == 'auto' else name}:quotes=text"
     return InputError(
         "a quotation mark does not enclose a whole cell",
         file=path,
         line=1 + content.count(b"\n", 0, position),
         remedy='put the cell in quotation marks and double the mark: "a ""word"" b". If all marks are part of the '
-        f"texts, add {spell('format', choice)}",
+        f"texts, add {spell_option('quotes=text')}",
     )
 
 

@@ -222,11 +222,11 @@ def get_object(path: Path, record: JsonRecord) -> dict[str, Any]:
     return record.value
 
 
-def read_columns(path: Path) -> tuple[dict[str, list[Any]], list[int]]:
+def read_columns(path: Path, notes: list[str]) -> tuple[dict[str, list[Any]], list[int]]:
     """Return the columns of the records of a JSON file, and the line or number of each record.
 
     The keys of the first record are the columns. A key that a later record lacks gives an empty cell. An object of id
-    to record, or to a single value, also has the column "id".
+    to record, or to a single value, also has the column "id". What is left out is added to `notes`.
 
     Raises
     ------
@@ -235,7 +235,7 @@ def read_columns(path: Path) -> tuple[dict[str, list[Any]], list[int]]:
     """
     columns: dict[str, list[Any]] = {}
     numbers = []
-    for record in _iter_rows(path):
+    for record in _iter_rows(path, notes):
         row = get_object(path, record)
         columns = columns or {key: [] for key in row}
         for key in (key for key in row if key not in columns):
@@ -251,16 +251,16 @@ def read_columns(path: Path) -> tuple[dict[str, list[Any]], list[int]]:
     return columns, numbers
 
 
-def _iter_rows(path: Path) -> Iterator[JsonRecord]:
+def _iter_rows(path: Path, notes: list[str]) -> Iterator[JsonRecord]:
     if is_json_lines(path):
         return read_records(path, lambda _: True)
     document = load_json(path)
     if isinstance(document, dict) and document and not isinstance(document.get(RECORDS), list):
-        document = _list_rows(path, document)
+        document = _list_rows(path, document, notes)
     return iter_document(path, document, lambda _: False)
 
 
-def _list_rows(path: Path, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _list_rows(path: Path, document: Mapping[str, Any], notes: list[str]) -> list[dict[str, Any]]:
     """Return the rows of an object of equally long lists, or of an object by id.
 
     Raises
@@ -274,6 +274,8 @@ def _list_rows(path: Path, document: Mapping[str, Any]) -> list[dict[str, Any]]:
         if len({*sizes.values()}) > 1:
             numbers = ", ".join(f"{n:,} in {name!r}" for name, n in sizes.items())
             raise InputError(file=path, found=f"lists of different lengths ({numbers})", expected="one value per item")
+        if single := [name for name in document if name not in lists]:
+            notes.append(f"left out, as they are not one value per item: {format_list(single)}")
         return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
     inner = {key for record in document.values() if isinstance(record, dict) for key in record}
     values = [value for row in document.values() for value in (row.values() if isinstance(row, dict) else [""])]

@@ -141,7 +141,7 @@ class Options:
 
     @property
     def decimal(self) -> str | None:
-        """Decimal separator of scores, "." or ",". None detects it if it is unambiguous."""
+        """Decimal separator of scores, "." or ",". None is a point."""
         return self.own.get("decimal")
 
     @property

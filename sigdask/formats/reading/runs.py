@@ -141,7 +141,7 @@ def _read_named_files(
 
 
 def _list_table_items(source: Source, options: Options) -> Items:
-    table = read_table(source.path, options.ignore, options.decimal)
+    table = read_table(source.path, options.ignore)
     name = table.find_id_column(options)
     return frozenset(range(table.n_rows) if name is None else table.get_column(name))
 
@@ -177,8 +177,8 @@ def _match_files(name: str, files: Sequence[Source], items: Mapping[Source, Item
             )
     if len({*map(len, parts.values())}) > 1:
         raise InputError(
-            f"{name!r}: {', '.join(str(source.path) for source in files)} are parts of unlike numbers of runs",
-            remedy="give the files of all parts of each run",
+            f"{name!r}: the parts of its runs have different numbers of files",
+            remedy=f"give the files of all parts of each run ({', '.join(str(source.path) for source in files)})",
         )
     return [list(run) for run in zip(*parts.values(), strict=True)]
 
@@ -210,17 +210,18 @@ def _read_run(read: ReadFiles, run: SystemFiles, options: Options, format_: str)
 
 
 def _join_tables(files: Sequence[Source], options: Options) -> FileTable:
-    first, *others = tables = [read_table(source.path, options.ignore, options.decimal) for source in files]
+    first, *others = tables = [read_table(source.path, options.ignore) for source in files]
     for table in others:
         if {*table.columns} ^ {*first.columns}:
             expected = f"the columns of {first.path}: {', '.join(first.columns)}"
             raise InputError(file=table.path, found=", ".join(table.columns), expected=expected)
+    nested = [name for name in first.nested if all(name in table.nested for table in others)]
     return replace(
         first,
         path=Path(" + ".join(str(table.path) for table in tables)),  # for errors
         columns={name: [cell for table in tables for cell in table.columns[name]] for name in first.columns},
         lines=[line for table in tables for line in table.lines],
-        nested={name: [cell for table in tables for cell in table.nested[name]] for name in first.nested},
+        nested={name: [cell for table in tables for cell in table.nested[name]] for name in nested},
     )
 
 
@@ -287,7 +288,7 @@ def _find_repeats(files: Sequence[Source], options: Options, part: FileKind | No
     """Return the tables whose rows repeat items, by path."""
     run_names = {*ROLES["run"], options.columns.get("run")}
     own = replace(options, groups=tuple(name for name in options.groups if name not in run_names))
-    tables = {source.path: read_table(source.path, options.ignore, options.decimal) for source in files}
+    tables = {source.path: read_table(source.path, options.ignore) for source in files}
     numbered = {
         path: number_samples(table, options, resolve_roles(table, own, part))
         for path, table in tables.items()
@@ -393,19 +394,19 @@ def _read_samples(
     else:
         counts = replace(counts, runs=None)
     if not is_uniform:
-        owners = files if len(files) == counts.n_systems else [*files] * counts.n_systems
-        numbers = np.column_stack([
-            _count_samples(tables.get(source.path), system, counts)
-            for source, system in zip(owners, counts.systems, strict=True)
-        ])  # fmt: skip
+        sizes_by_system = {name: own for table in tables.values() for name, own in table.sizes.items() if name}
+        if not sizes_by_system and len(files) == counts.n_systems:
+            files_sizes = [tables[source.path].sizes[""] if source.path in tables else None for source in files]
+        else:
+            files_sizes = [sizes_by_system.get(name, first.sizes.get("", {})) for name in counts.systems]
+        numbers = np.column_stack([_count_samples(own, counts) for own in files_sizes])
         counts = replace(counts, fields={**counts.fields, "samples": numbers})
         notes += describe_imbalance(dict(zip(counts.systems, numbers.mean(axis=0).tolist(), strict=True)))
     return replace(counts, warnings=(*notes, *counts.warnings))
 
 
-def _count_samples(table: SampledTable | None, system: str, counts: Counts) -> list[int]:
-    """Return the number of samples of each item of a system, -1 if it is not known."""
-    if table is None:
+def _count_samples(sizes: Mapping[str, int] | None, counts: Counts) -> list[int]:
+    """Return the number of samples of each item of a system: 1 without repeated items, -1 if it is not known."""
+    if sizes is None:
         return [1] * counts.n_items
-    sizes = table.sizes.get(system, table.sizes.get("", {}))
     return [sizes.get(item, 0) if sizes else -1 for item in counts.ids or ()]

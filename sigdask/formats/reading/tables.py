@@ -22,6 +22,7 @@ from sigdask.formats.reading.columns import (
     build_strings,
     build_truths,
     convert_numbers,
+    strip,
     to_numbers,
     to_texts,
 )
@@ -30,7 +31,7 @@ from sigdask.formats.reading.declared import get_provided, read_declared
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import UNNAMED, name_role, resolve_roles
 from sigdask.interface import spell
-from sigdask.io.compression import get_option
+from sigdask.io.compression import get_option, spell_option
 from sigdask.text import format_list, suggest_name
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ class FileTable:
         names = _check_header(path, table.schema.names, ignore)
         if not table.num_rows:
             raise InputError("has no rows, expected one row per item", file=path)
-        columns = dict(zip(names, table.columns, strict=True))
+        stripped = (strip(c) if types.is_string(c.type) else c for c in table.columns)
+        columns = dict(zip(names, stripped, strict=True))
         nested = {name: c.to_pylist() for name, c in columns.items() if types.is_nested(c.type)}
         nested = {name: cells for name, cells in nested.items() if any(isinstance(cell, dict | list) for cell in cells)}
         texts = {name: build_strings(map(files.format_cell, cells)) for name, cells in nested.items()}
@@ -209,17 +211,17 @@ def describe_unknown_columns(ignored: Collection[str], known: Collection[str]) -
     ]
 
 
-def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> FileTable:
+def read_table(path: Path, ignore: Collection[str] = ()) -> FileTable:
     """Return the table in a file."""
     if (provided := get_provided(path)) is not None:
         return cast("FileTable", provided)
     if (declared := read_declared(path)) is not None:
         return FileTable.from_arrow(path, declared, ignore)
-    return _read_table_file(path, frozenset(ignore), decimal)
+    return _read_table_file(path, frozenset(ignore))
 
 
 @cache_result
-def _read_table_file(path: Path, ignore: Collection[str], decimal: str | None) -> FileTable:
+def _read_table_file(path: Path, ignore: Collection[str]) -> FileTable:
     """Read a table of any kind: delimited text, JSON, Parquet, Arrow or a workbook.
 
     A file of one column is a list; its first line names the column if it is the name of a role.
@@ -230,8 +232,6 @@ def _read_table_file(path: Path, ignore: Collection[str], decimal: str | None) -
         The file.
     ignore : collection of str
         Columns that will be left out: they may occur twice.
-    decimal : {",", "."}, or None
-        Decimal separator, if specified. A decimal comma cannot separate columns.
 
     Raises
     ------
@@ -242,6 +242,7 @@ def _read_table_file(path: Path, ignore: Collection[str], decimal: str | None) -
         return FileTable.from_arrow(path, read_arrow_table(path), ignore)
     if json_records.is_json(path):
         return _read_json(path)
+    decimal = get_option("decimal")  # a decimal comma cannot separate columns
     text = delimited.DelimitedText.from_file(path, decimal)
     if text.delimiter is None:
         return replace(_read_list(path, text), decimal=decimal)
@@ -275,14 +276,15 @@ def _read_list(path: Path, text: delimited.DelimitedText) -> FileTable:
         return FileTable(path, {"": column}, lines, header=False)
     if stated is None and name in (cells := to_texts(column)):
         line = 2 + cells.tolist().index(name)
-        choices = " or ".join(spell("format", f"table:header={choice}") for choice in ("yes", "no"))
+        choices = " or ".join(spell_option(f"header={choice}") for choice in ("yes", "no"))
         problem = f"the first line, {name!r}, may be the name of the column, but occurs again"
         raise InputError(problem, file=path, line=line, remedy=f"say whether it is: {choices}")
     return FileTable(path, {name: column}, lines)
 
 
 def _read_json(path: Path) -> FileTable:
-    columns, lines = json_records.read_columns(path)
+    notes: list[str] = []
+    columns, lines = json_records.read_columns(path, notes)
     names = _check_header(path, [name.strip() for name in columns])
     nested, arrays = {}, {}
     for name, cells in zip(names, columns.values(), strict=True):
@@ -292,7 +294,7 @@ def _read_json(path: Path) -> FileTable:
             arrays[name] = build_truths(cells)
         else:
             arrays[name] = build_strings(files.format_cell(cell).strip() for cell in cells)
-    return FileTable(path, arrays, lines, nested=nested)
+    return FileTable(path, arrays, lines, nested=nested, notes=notes)
 
 
 def build_table(path: Path, rows: list[files.Row]) -> FileTable:

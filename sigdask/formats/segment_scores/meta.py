@@ -99,7 +99,7 @@ def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) ->
 
 def _read_table(path: Path, options: Options, notes: list[str]) -> dict[str, ScoredCells]:
     """Return the sets of a table: the values of a column of language pairs, or one without a name."""
-    table = read_table(path, options.ignore, options.decimal)
+    table = read_table(path, options.ignore)
     human = _find_human(table, options)
     roles = resolve_roles(table, replace(options.with_columns(gold=human), groups=()))
     system, segment = roles.get("system"), roles.get("item")

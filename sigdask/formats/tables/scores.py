@@ -157,7 +157,7 @@ def list_scores(table: FileTable, roles: Roles, options: Options) -> tuple[str, 
 
 def open_table(source: Source, options: Options, shape: str) -> ScoreTable:
     """Read a table of scores in one of the shapes "wide", "long" and "files" (a file is one system)."""
-    table = read_table(source.path, options.ignore, options.decimal)
+    table = read_table(source.path, options.ignore)
     if [*table.columns] == [""]:
         return ScoreTable(table, Roles(), None, ("",), {})
     roles = resolve_roles(table, options)
@@ -295,8 +295,8 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
 def _read_files(sources: Sequence[Source], options: Options) -> Counts:
     """Read a file of scores for each system; without items, all must have equally many rows."""
     tables = [open_table(source, options, "files") for source in sources]
-    n_scores = max(len(table.scores) for table in tables)
-    if n_scores == 1 and len({table.scores for table in tables}) > 1:  # columns that are named after systems
+    are_names = all(len(table.scores) == 1 and table.scores[0] in table.roles.unknown for table in tables)
+    if are_names and len({table.scores for table in tables}) > 1:  # columns that are named after systems
         renamed = [replace(t.table, columns={**t.table.columns, "score": t.table.columns[t.scores[0]]}) for t in tables]
         tables = [replace(t, table=own, scores=("score",)) for t, own in zip(tables, renamed, strict=True)]
     notes: list[str] = []

@@ -73,8 +73,6 @@ SCHEMES: dict[str, ChunkScheme] = {
 tags.
 """
 
-UNPREFIXED = ("IO", "raw")
-
 
 def is_chunk_tag(label: str) -> bool:
     """Return whether a label is O, or a letter of a scheme with or without a type, as in B-PER."""
