@@ -274,6 +274,7 @@ def test_what_does_not_fit_is_an_error_that_names_the_place(tmp_path, a, message
         ("conll:scheme=IOB3", "scheme = 'IOB3'"),
         ("conll:schema=IOB1", "did you mean 'scheme'"),
         ("conll:column=0", "found 2 columns, but column is 0"),
+        ("conll:column=2+", r"column=2\+ has an empty part"),
         ("conll:column=3", "line 1: found 2 columns, but column is 3"),
         ("conll:gold-column=-3", "gold.txt, line 1: found 2 columns, but gold-column is -3"),
         ("conll:scheme=IOE2", "gold.txt, line 1: label 'B-ORG', expected O or one that begins with I-, E-"),
@@ -510,3 +511,12 @@ def test_what_no_metric_scores_is_refused_by_its_name(tmp_path, text, message):
     paths = write_files(tmp_path, text, text, text)
     with pytest.raises(InputError, match=message):
         read(*paths[:2], gold=paths[2])
+
+
+def test_a_system_without_chunks_does_not_make_another_one_the_gold_standard(tmp_path):
+    (path := tmp_path / "all.txt").write_text("a B-PER B-PER O\nb O O O\n\nc B-LOC B-LOC O\n")
+    with pytest.raises(InputError, match="3 columns hold tags") as refusal:
+        read(path)
+    (reading,) = re.findall(r"'(conll:[^']+)'", refusal.value.remedy)
+    assert read(path, format=reading).field("gold").sum() == 2
+    assert read(path, format=reading).systems == ("column 3", "column 4")

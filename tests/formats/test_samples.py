@@ -241,6 +241,10 @@ def test_numbers_of_a_log_that_may_be_scores_are_refused_with_both_ways(tmp_path
         ('{"doc_id": 0, "acc": 1}\n[1]\n', "bad.jsonl, line 2: found .* expected a JSON object"),
         ('{"doc_id": 0, "acc": NaN}\n', "bad.jsonl, line 1: acc is 'nan', expected a finite number"),
         ('{"doc_id": "", "acc": 1}\n', "bad.jsonl, line 1: no doc_id"),
+        (
+            '{"doc_id": 0, "metrics": ["bleu"], "acc": 1}',
+            r"bad.jsonl, line 1: its list `metrics` \(bleu\) names no field",
+        ),
         ('[{"doc_id": 0, "acc": 1}, 3]', "bad.jsonl, record 2: found 3"),
         ('[{"doc_id": 0,\n', "bad.jsonl, line 2: invalid JSON"),
         ('{"doc_id": 0, "acc": 1}\n{"doc_id": 1,\n{"doc_id": 2, "acc": 1}\n', "bad.jsonl, line 2: invalid JSON"),
@@ -258,7 +262,7 @@ def test_files_of_one_name_are_named_by_their_folders_and_empty_folders_are_erro
         write_samples(tmp_path / folder / "out.jsonl", [build_sample(0, acc=1)])
     assert read(tmp_path / "x" / "out.jsonl", tmp_path / "y" / "out.jsonl").systems == ("x", "y")
     (tmp_path / "none").mkdir()
-    with pytest.raises(InputError, match="none: no logs in this folder"):
+    with pytest.raises(InputError, match="none: no logs in this folder; .*HELM, SWE-bench, HumanEval"):
         read(tmp_path / "none", tmp_path / "x", format="samples")
     with pytest.raises(InputError, match="takes no gold file"):
         read(tmp_path / "x", gold=tmp_path / "x", format="samples")
@@ -389,3 +393,26 @@ def test_what_was_asked_right_and_answered_is_read_again_for_those_who_look(tmp_
     }  # fmt: skip
     (tmp_path / "y" / "samples_one_2026-05-04T01-30-00.000000.jsonl").unlink()
     assert [*counts.telling.find_texts({"one:1", "two:3"}, {"y"})] == [("y", "two:3")]
+
+
+@pytest.mark.parametrize(
+    ("target", "response", "answer"),
+    [
+        ("1", [["-10.0", "False"], ["-9.0", "True"]], "y"),  # texts, as the harness writes them
+        ("1", [[None, False], [-1.0, True]], None),
+        ("1" * 5000, [[], [-1.0, True]], None),
+    ],
+)
+def test_texts_of_odd_samples_are_no_error(tmp_path, target, response, answer):
+    row = {"doc_id": 0, "doc": {"choices": ["x", "y"]}, "target": target, "filtered_resps": response, "acc": 1.0}
+    write_samples(tmp_path / "a.jsonl", [row])
+    (texts,) = read(f"a={tmp_path}/a.jsonl", f"b={tmp_path}/a.jsonl").telling.find_texts({"0"}, {"a"}).values()
+    assert texts == ItemTexts("x / y", "y" if target == "1" else target, answer)
+
+
+@pytest.mark.parametrize(("reducer", "told"), [(5, "5"), (True, "True"), ("max", "max"), ("mean", None), (None, None)])
+def test_an_inspect_reducer_that_is_no_list_is_read(tmp_path, reducer, told):
+    log = build_inspect_log("t", "m", [build_inspect_sample(1, "C")], epochs_reducer=reducer)
+    notices = read(f"a={write_json(tmp_path / 'a.json', log)}", f"b={tmp_path / 'a.json'}").notices
+    assert any(f"its epochs are reduced by {told};" in notice for notice in notices) == (told is not None)
+    assert any("reduced by" in notice for notice in notices) == (told is not None)

@@ -122,3 +122,20 @@ def test_what_is_no_answer_is_an_error_that_names_it(tmp_path, text, message):
     (tmp_path / "bad.json").write_text('{"data": [{"title": "A", "paragraphs": [{"qas": [{"id": "a"}]}]}]}')
     with pytest.raises(InputError, match="bad.json, record 1, paragraph 1: found .* expected a question with `id`"):
         read(tmp_path / "y", gold=tmp_path / "bad.json", format="squad")
+
+
+@pytest.mark.parametrize(
+    ("article", "message"),
+    [
+        ({"title": "U", "paragraphs": 5}, "record 2: found .*the list `paragraphs`"),
+        ({"title": "U", "paragraphs": {"a": 1}}, "record 2: found .*the list `paragraphs`"),
+        ({"title": "U", "paragraphs": [{"qas": None}]}, "record 2, paragraph 1: found .*the list `qas`"),
+        ({"title": "U", "paragraphs": [7]}, "record 2, paragraph 1: found 7, .*the list `qas`"),
+    ],
+)
+def test_an_article_without_its_lists_is_an_error_that_names_it(tmp_path, article, message):
+    good = {"title": "T", "paragraphs": [{"qas": [{"id": "a", "answers": [{"text": "b"}]}]}]}
+    (tmp_path / "gold.json").write_text(json.dumps({"data": [good, article]}))
+    (tmp_path / "x").write_text('{"a": "b"}')
+    with pytest.raises(InputError, match=f"gold.json, {message}"):
+        read(tmp_path / "x", gold=tmp_path / "gold.json", format="squad")

@@ -355,3 +355,13 @@ def test_references_beside_hypotheses_are_read_as_programs_write_them(tmp_path, 
     write_files(tmp_path, {"y": y.replace("hello", "hallo").replace("HELLO", "HALLO")})
     with pytest.raises(InputError, match="has the reference"):
         read(*paths)
+
+
+def test_gaps_of_sclite_are_of_any_length_and_long_alignments_go_on(tmp_path):
+    start = "id: (u-1)\nScores: (#C #S #D #I) 1 1 0 0\n"
+    lines = "REF:  the * cat\nHYP:  the A cat\nEval:     I\n\n>> REF:  sat DOWN\n>> HYP:  sat **\n>> Eval:     D\n\n"
+    counts = read(*write_files(tmp_path, {"x": start + lines, "y": start + lines.replace("DOWN", "down")}))
+    assert counts.outputs.gold.tolist() == [("the cat sat down",)]
+    assert [column.tolist() for column in counts.outputs.systems] == [["the a cat sat"]] * 2
+    x, y = write_files(tmp_path, dict.fromkeys("xy", "u-1 ref  a * ***\nu-1 hyp  a * b\n"))
+    assert read(x, y).outputs.gold.tolist() == [("a *",)]  # Kaldi writes three

@@ -8,7 +8,7 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import detect, parse_source, read
+from sigdask.formats import Options, detect, parse_source, read
 
 MODELS = ("acme_a", "acme_b")
 
@@ -57,6 +57,8 @@ def test_logs_of_helm_are_detected_and_scored(tmp_path, n_samples):
     if n_samples > 1:
         (result,) = compare_all(counts, metrics=["pass@3[exact_match]"], trials=500)
         assert result.score_a == pytest.approx(mean(any(samples) for samples in outcomes["acme_a"]))
+    chosen = read(*paths, options=Options(columns={"score": "num_references"}))
+    assert chosen.suggested == ("num_references",)
     document = json.loads(paths[0].read_text())
     with pytest.raises(InputError, match=r"per_instance_stats.json, instance 2: found '7', expected an object"):
         read(write(paths[0], [document[0], 7]), paths[1])
@@ -89,10 +91,24 @@ def test_a_folder_of_reports_of_swe_bench_is_a_system(tmp_path):
 def test_errors_in_a_report_of_a_run_of_swe_bench_are_counted_as_not_resolved(tmp_path):
     for name, resolved in {"x": ["i0", "i2"], "y": ["i1"]}.items():
         report = {"total_instances": 4, "submitted_ids": ["i0", "i1", "i2"], "resolved_ids": resolved}
-        write(tmp_path / f"{name}.json", {**report, "unresolved_ids": [], "error_ids": ["i1"] if name == "x" else []})
+        report |= {"unresolved_ids": [], "incomplete_ids": ["i3"], "error_ids": ["i1"] if name == "x" else None}
+        write(tmp_path / f"{name}.json", report)
     counts = read(tmp_path / "x.json", tmp_path / "y.json")
-    assert counts.field("score[resolved]").tolist() == [[1, 0], [0, 1], [1, 0]]
-    assert any("1 instances with an error" in notice for notice in counts.notices)
+    assert counts.field("score[resolved]").tolist() == [[1, 0], [0, 1], [1, 0], [0, 0]]
+    expected = "1 instance with an error and 1 instance without a submission count as not resolved"
+    assert any(expected in notice for notice in counts.notices)
+
+
+@pytest.mark.parametrize("key", ["submitted_ids", "resolved_ids", "incomplete_ids", "error_ids"])
+@pytest.mark.parametrize("ids", [5, "i0", [["i0"]], {"i0": 1}])
+def test_ids_in_a_report_of_a_run_of_swe_bench_are_lists_of_texts(tmp_path, key, ids):
+    report = {"submitted_ids": ["i0", "i1"], "resolved_ids": ["i0"]}
+    good, bad = write(tmp_path / "x.json", report), write(tmp_path / "bad.json", {**report, key: ids})
+    with pytest.raises(InputError, match=rf"bad.json, {key}: found .*expected a list of ids"):
+        read(good, bad, format="samples")
+    write(bad, {**report, "resolved_ids": ["i7"]})
+    with pytest.raises(InputError, match=r"bad.json: resolved_ids has 'i7', which is not among submitted_ids"):
+        read(good, bad)
 
 
 def test_tables_of_r_with_a_header_one_name_short_are_refused(tmp_path):

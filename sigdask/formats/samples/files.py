@@ -81,7 +81,7 @@ def _open_source(source: Source, *, is_alone: bool) -> list[SampleFile]:
     path, is_file = source.path, _is_file(source)
     files = list_source_files(source)
     if not files:
-        tools = ", ".join(layout.tool for layout in LAYOUTS)
+        tools = ", ".join(dict.fromkeys(layout.tool for layout in LAYOUTS))
         raise InputError("no logs in this folder", file=path, remedy=f"expected logs of {tools}, or .jsonl files")
     logs = [_open_file(file, path.parent if is_file else path, in_folder=not is_file) for file in files]
     name = source.name or source.apart or (get_stem(path) if is_file else path.resolve().name)

@@ -23,6 +23,7 @@ from typing import Any
 from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import Record, is_json, iter_records, load_json, read_keys
 from sigdask.io.compression import check_unpacked_size
+from sigdask.text import format_count
 
 Places = Iterator[tuple[str, Record]]
 """Records with the places where they stand, for errors."""
@@ -162,7 +163,8 @@ def _read_inspect(path: Path) -> Run:
     if status != "success":
         notes.append(f"{path}: the run has status {status!r}; its samples may be incomplete")
     reducers = run["config"].get("epochs_reducer") if isinstance(run.get("config"), dict) else None
-    if reducers and reducers != ["mean"]:
+    reducers = reducers if isinstance(reducers, list) else [reducers]
+    if any(reducer and reducer != "mean" for reducer in reducers):
         notes.append(f"{path}: its epochs are reduced by {', '.join(map(str, reducers))}; here they are averaged")
     return Run(
         lambda: ((where, _flatten_inspect(record)) for where, record in records()),
@@ -214,7 +216,7 @@ def _read_helm(path: Path) -> Run:
         for where, record in _get_records(path, load_json(path), "instance"):
             stats = [stat for _, stat in _get_records(path, record.get("stats") or [], "statistic")]
             means = {str(_check_object(stat.get("name"), where).get("name")): stat.get("mean") for stat in stats}
-            yield where, {**record, "scores": {name: means[name] for name in means if name in HELM_SCORES}}
+            yield where, {**means, **record}
 
     return Run(iterate, task=HELM_MODEL.sub("", folder) if model else "", model=model[1] if model else None)
 
@@ -231,12 +233,30 @@ def _read_swe_instances(path: Path) -> Run:
 
 
 def _read_swe_run(path: Path) -> Run:
-    """Read the report of a run of SWE-bench. As in its leaderboard, errors and empty patches are not resolved."""
+    """Read the report of a run of SWE-bench.
+
+    As in its leaderboard, errors, empty patches and instances that were not submitted are not resolved.
+    """
     report = _load_object(path)
-    resolved, errors = {*report["resolved_ids"]}, len(report.get("error_ids") or [])
-    rows = [{"instance_id": name, "resolved": name in resolved} for name in report["submitted_ids"]]
-    notes = [f"{path}: {errors:,} instances with an error count as not resolved"] * bool(errors)
-    return Run(partial(_get_records, path, rows, "submitted instance"), notes=notes)
+    names = ("submitted_ids", "resolved_ids", "incomplete_ids", "error_ids")
+    submitted, resolved, incomplete, errors = (dict.fromkeys(_get_ids(path, report, name)) for name in names)
+    if strange := [name for name in resolved if name not in submitted]:
+        raise InputError(f"resolved_ids has {strange[0]!r}, which is not among submitted_ids", file=path)
+    rows = [{"instance_id": name, "resolved": name in resolved} for name in submitted | incomplete]
+    lost = {"with an error": len(errors), "without a submission": len(incomplete)}
+    found = " and ".join(f"{format_count(n, 'instance')} {kind}" for kind, n in lost.items() if n)
+    notes = [f"{path}: {found} count as not resolved"] * bool(found)
+    return Run(partial(_get_records, path, rows, "instance"), notes=notes)
+
+
+def _get_ids(path: Path, report: Record, name: str) -> list[str]:
+    """Return a list of ids; those of errors and of instances that were not submitted may be absent or null."""
+    ids = report.get(name)
+    if ids is None and name in {"error_ids", "incomplete_ids"}:
+        return []
+    if not isinstance(ids, list) or not all(isinstance(part, str) for part in ids):
+        raise InputError(file=path, place=name, found=str(ids)[:40], expected="a list of ids, which are texts")
+    return ids
 
 
 ERRORS: Mapping[str, tuple[Any, ...]] = {"error": (), "skipped": (True,), "cancelled": (True,)}
@@ -253,7 +273,7 @@ LAYOUTS = (
     ),
     INSPECT,
     LogLayout(
-        "HELM", ("instance_id", "stats.name"), _read_helm, ("instance_id",),
+        "HELM", ("instance_id", "stats.name"), _read_helm, ("instance_id",), metrics=HELM_SCORES,
         sample="train_trial_index", left_out={"perturbation": ()},
     ),
     LogLayout(

@@ -160,11 +160,7 @@ def read_scores(where: str, record: Record, layout: LogLayout, options: Options)
     for holder in (record.get("scores"), record.get("metrics")):
         fields |= holder if isinstance(holder, dict) else {}
     if layout.is_flat and not fields:
-        listed = record.get("metrics")
-        if isinstance(listed, list) and listed:
-            fields = {name: record[name] for name in map(str, listed) if name in record}
-        else:
-            fields = _find_metrics(where, record, layout, options)
+        fields = _find_metrics(where, record, layout, options)
     if options.score_column is not None:
         for name in split_columns(options.score_column, fields):
             fields.setdefault(name, record.get(name, find_field(record, name)))
@@ -184,7 +180,17 @@ def read_scores(where: str, record: Record, layout: LogLayout, options: Options)
 
 
 def _find_metrics(where: str, record: Record, layout: LogLayout, options: Options) -> dict[str, Any]:
-    """Return the fields named after metrics; other numbers are refused unless the user chose or ignored them."""
+    """Return the fields that the list `metrics` names or, without a list, those named after metrics.
+
+    Other numbers are refused unless the user chose or ignored them.
+    """
+    listed = record.get("metrics")
+    if isinstance(listed, list) and listed:
+        named = {name: record[name] for name in map(str, listed) if name in record}
+        if not named and options.score_column is None and options.missing not in {"pairwise", "zero"}:
+            problem = f"its list `metrics` ({format_list([*map(str, listed)], SHOWN)}) names no field"
+            raise InputError(f"{where}: {problem}", remedy=f"name a field with {spell('columns', 'score=COLUMN')}")
+        return named
     known = {*layout.item, *TASK_NAMES, "target", layout.sample, *layout.left_out, *options.ignore}
     values = {name: value for name, value in record.items() if name not in known and _is_score(value)}
     metrics = {name: value for name, value in values.items() if "score" in name_role(name)}

@@ -5,6 +5,7 @@ They are not kept while logs are read, because logs are large and scores do not 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 
 from sigdask.counts.texts import NO_TEXTS, ItemTexts
 from sigdask.errors import SigdaskError
-from sigdask.formats.reading.json_records import Record
+from sigdask.formats.reading.json_records import Record, parse_number
 from sigdask.formats.reading.options import Options
 from sigdask.formats.samples.sample import SampleFile
 
@@ -75,13 +76,15 @@ def build_texts(record: Record) -> ItemTexts:
     question = _extract_text(_find_field(fields, QUESTION_KEYS)) or " / ".join(map(str, choices)) or None
     target = _find_field(record, GOLD_KEYS)
     gold = _extract_text(_find_field(fields, GOLD_KEYS) if target is None else target)
-    if gold is not None and gold.isdecimal() and int(gold) < len(choices):
+    if gold is not None and re.fullmatch(r"\d{1,18}", gold) and int(gold) < len(choices):
         gold = str(choices[int(gold)])
     response = _find_field(record, ANSWER_KEYS)
     answer = _extract_text(response)
     if choices and isinstance(response, list) and all(isinstance(part, list) for part in response):
-        best = max(range(len(response)), key=lambda k: response[k][:1])
-        answer = str(choices[best]) if len(response) == len(choices) else None
+        scores = [parse_number(part[0]) if part else None for part in response]
+        numbers = [score for score in scores if score is not None]
+        is_scored = len(numbers) == len(response) == len(choices)
+        answer = str(choices[numbers.index(max(numbers))]) if is_scored else None
     return NO_TEXTS if (question, gold, answer) == (None, None, None) else ItemTexts(question, gold, answer)
 
 

@@ -221,7 +221,7 @@ def find_gold_column(path: Path, *, is_only_file: bool) -> dict[str, str]:
     if named is not None and named < len(names):
         return {"gold-column": str(named), "column": "+".join(map(str, range(named + 1, len(names) + 1)))}
     columns = list(enumerate(zip(*filter(None, rows), strict=False), start=1))
-    tagged = [*takewhile(lambda column: _are_tags({*column[1]}), reversed(columns))][::-1]
+    tagged = [*takewhile(lambda column: all(map(is_chunk_tag, column[1])), reversed(columns))][::-1]
     if len(tagged) <= 2:
         return {}
     types = {number: {tag.partition("-")[2] for tag in cells} - {""} for number, cells in tagged}
@@ -229,8 +229,8 @@ def find_gold_column(path: Path, *, is_only_file: bool) -> dict[str, str]:
     readings = [
         spell("format", f"conll:gold-column={gold},column={'+'.join(map(str, numbers[k:]))}")
         for k, gold in enumerate(numbers[: -2 if is_only_file else -1], start=1)
-        # a column without a type of the gold column would be refused
-        if all(types[gold] & types[column] for column in numbers[k:])
+        # a column of other types than those of the gold column would be refused
+        if types[gold] and all(not types[column] or types[gold] & types[column] for column in numbers[k:])
     ]
     examples = ", ".join(f"column {number} ({min(found, default='O')})" for number, found in types.items())
     raise InputError(

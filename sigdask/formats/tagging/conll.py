@@ -59,6 +59,10 @@ def _split_by_column(sources: Sequence[Source], options: Options) -> list[tuple[
     numbers = options.own.get("column", "").split("+")
     if len(numbers) < 2:
         return [(source, options) for source in sources]
+    if "" in numbers:
+        raise InputError(
+            f"column={options.own['column']} has an empty part", remedy=f"write {spell('format', 'conll:column=N+N')}"
+        )
     is_unnamed = len(sources) == 1 and sources[0].name is None
     _, header = columns.read_head_rows(sources[0].path)
     names = {number: f"column {number}" if number.isdecimal() else number for number in numbers}

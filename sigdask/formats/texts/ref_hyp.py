@@ -22,12 +22,14 @@ LINE = re.compile(
 )
 """Pattern of a line of icefall (id, tab, ref=) and of Kaldi (id, blanks, ref)."""
 
-SCLITE = re.compile(r"id: +\((?P<id>.+)\)|(?P<kind>REF|HYP):(?P<text>.*)")
+SCLITE = re.compile(r"id: +\((?P<id>.+)\)|(?P<more>>> *)?(?P<kind>REF|HYP):(?P<text>.*)")
+"""Pattern of a line of sclite, which continues long alignments after `>>`."""
+
 SCLITE_START = re.compile(r"(?m)^id: +\(.+\)\r?\n(?:(?:Labels|File|Channel):.*\r?\n)*Scores: +\(#C #S #D #I\)")
 """Pattern of the first utterance of sclite, in the first 64 kB of a file."""
 
-GAP = re.compile(r"\*{3,}")
-"""Pattern of a word that stands for a gap."""
+GAPS = {LINE: re.compile(r"\*{3}"), SCLITE: re.compile(r"\*+")}
+"""Pattern of a word that stands for a gap. In sclite it is as long as the word beside it."""
 
 Transcripts = dict[str, dict[str, str]]
 """Texts by kind ("ref", "hyp") and utterance."""
@@ -85,13 +87,15 @@ def _read_file(path: Path, notes: list[str]) -> Transcripts:
         utterance = match["id"] or utterance
         if (kind := (match["kind"] or "").lower()) not in texts:
             continue
-        if utterance in texts[kind]:
+        is_continued = pattern is SCLITE and bool(match["more"])
+        if utterance in texts[kind] and not is_continued:
             raise build_repeated_id_error(f"{path}, line {number}", utterance, f"with another {kind}")
         try:
-            words = _join_words(match["text"].strip())
+            words = _join_words(match["text"].strip(), GAPS[pattern])
         except (ValueError, SyntaxError, TypeError):
             raise InputError(file=path, line=number, found=match["text"][:60], expected="a list of words") from None
-        texts[kind][utterance] = words.lower() if pattern is SCLITE else words
+        words = words.lower() if pattern is SCLITE else words
+        texts[kind][utterance] = f"{texts[kind].get(utterance, '')} {words}".strip() if is_continued else words
     if missing := texts["ref"].keys() ^ texts["hyp"].keys():
         raise InputError(f"utterance {min(missing)!r} has no reference or no hypothesis", file=path)
     if pattern is SCLITE:
@@ -99,8 +103,8 @@ def _read_file(path: Path, notes: list[str]) -> Transcripts:
     return texts
 
 
-def _join_words(text: str) -> str:
-    """Return the words of a Python list, as icefall writes, or of a text."""
+def _join_words(text: str, gap: re.Pattern[str]) -> str:
+    """Return the words of a Python list, as icefall writes, or of a text without gaps."""
     if text.startswith("["):
         return " ".join(ast.literal_eval(text))
-    return " ".join(word for word in text.split() if not GAP.fullmatch(word))
+    return " ".join(word for word in text.split() if not gap.fullmatch(word))

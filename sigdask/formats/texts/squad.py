@@ -137,10 +137,19 @@ def _iter_questions(path: Path) -> Iterator[tuple[str, Any, dict[str, str]]]:
             context = f"{title}/{format_cell(value.get('context'))}"
             paragraph = contexts.setdefault(context, f"{title}/{len(contexts) + 1}")
             yield record.place, record.value, {"title": title, "paragraph": paragraph}
-        for k, part in enumerate(value.get("paragraphs") or (), start=1):
-            for qa in part.get("qas", ()) if isinstance(part, dict) else ():
+            continue
+        for k, part in enumerate(_check_list(path, record.place, value, "paragraphs"), start=1):
+            place = f"{record.place}, paragraph {k}"
+            for qa in _check_list(path, place, part, "qas"):
                 own_title = title or record.place
-                yield f"{record.place}, paragraph {k}", qa, {"title": own_title, "paragraph": f"{own_title}/{k}"}
+                yield place, qa, {"title": own_title, "paragraph": f"{own_title}/{k}"}
+
+
+def _check_list(path: Path, place: str, record: Any, key: str) -> list[Any]:
+    values = record.get(key) if isinstance(record, dict) else None
+    if not isinstance(values, list):
+        raise InputError(file=path, place=place, found=str(record)[:60], expected=f"an object with the list `{key}`")
+    return values
 
 
 def _get_texts(answers: Any) -> list[str] | None:
