@@ -180,7 +180,7 @@ def test_any_model_can_be_the_one_to_beat(tmp_path):
         ("model_a,model_b,winner\nx,y,model_a\nx,y\n", "bad.csv, line 3: found 2 fields"),
         ("model_a,model_b,winner\nx,y,nobody\n", "'nobody', expected model_a.*; leave the cell empty"),
         ("model_a,model_b,winner\nx,x,tie\n", "bad.csv, line 2: model_a is 'x' and model_b 'x', expected two different"),
-        ("model_a,model_b,winner\nx,y,error\n", "none of 1 judgements has a winner or a tie"),
+        ("model_a,model_b,winner\nx,y,error\n", "bad.csv: none of 1 judgements has a winner or a tie"),
         ("model_a,model_a,winner\nx,y,tie\n", "bad.csv, line 1: column 'model_a' occurs twice in the header"),
         ("item,a,b\n1,x,y\n", "bad.csv, line 2: expected two models and a winner"),
         ("generator_1,generator_2,preference\nx,y,3\n", "line 2: found the verdict '3', expected a preference from 1 to 2"),

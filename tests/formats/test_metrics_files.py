@@ -78,11 +78,32 @@ def test_comets_json_holds_a_system_a_file_of_translations(tmp_path):
     np.testing.assert_array_equal(without_names.field("score[COMET]"), counts.field("score[COMET]"))
     document["out/y.txt"][1]["src"] = "another"
     (tmp_path / "bad.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match="segment 2 of system 'y' has another source than in 'x'"):
+    with pytest.raises(InputError, match="bad.json: segment 2 of system 'y' has another source than in 'x'"):
         read(tmp_path / "bad.json")
     (tmp_path / "bad.json").write_text('{"a": [{"src": "s", "mt": "m", "COMET": "x"}]}')
     with pytest.raises(InputError, match="bad.json, 'a', segment 1: found .*, expected an object with a number COMET"):
         read(tmp_path / "bad.json", tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}", "bad.json: has no segments"),
+        ('{"a": [], "b": [{"COMET": 1}]}', "bad.json: 'a' has no segments"),
+        (
+            '{"a": [{"mt": "m", "COMET": true}]}',
+            "bad.json, 'a', segment 1: found .*expected an object with a number COMET",
+        ),
+        ('{"a": [{"mt": "m", "COMET": "1_0"}]}', "expected an object with a number COMET"),
+        ('{"a": [{"src": "other", "mt": "m", "COMET": 1}]}', "bad.json: segment 1 of system 'bad' has another source"),
+        ('{"a": [{"COMET": 1}, {"COMET": 1}]}', "bad.json: system 'bad' has 2 segments, and 'x' 1"),
+    ],
+)
+def test_damaged_files_of_comet_are_errors_that_name_the_file(tmp_path, text, message):
+    (tmp_path / "x.json").write_text(json.dumps({"x": build_comet_records([0.5])}))
+    (tmp_path / "bad.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "x.json", tmp_path / "bad.json", format="metrics")
 
 
 def write_meta(path, *names):

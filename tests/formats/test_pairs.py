@@ -123,6 +123,8 @@ def test_columns_separators_headers_and_bare_predictions(tmp_path):
     assert bare.field("tp").tolist() == [[2, 0], [0, 0]]
     with pytest.raises(InputError, match="column = '1': must be a number of 2 or more"):
         read_tables(tmp_path, gold, gold, gold, format="pairs:column=1")
+    with pytest.raises(InputError, match="must be a number of 2 or more"):
+        read_tables(tmp_path, gold, gold, gold, format=f"pairs:column={'1' * 5000}")
 
 
 def test_quotes_and_empty_predictions_are_texts(tmp_path):

@@ -102,6 +102,7 @@ def test_json_names_arguments_by_index_id_or_offsets(tmp_path):
         ("R1~at Arg1:T1 Arg2:T8", r"d.ann, line 4: a relation names T8, but the file has no line T8"),
         ("R1~at Arg1:T1", r"line 4: found .*, expected R1<tab>TYPE Arg1:T1 Arg2:T2"),
         ("T1~ORG 7 10~IBM", "line 4: the id T1 occurs twice"),
+        (f"T7~ORG 7 {'1' * 5000}~IBM", "line 4: found .*, expected T1<tab>LABEL START END"),
     ],
 )
 def test_wrong_lines_are_errors_that_name_the_line(tmp_path, line, message):
@@ -126,6 +127,17 @@ def test_wrong_json_is_an_error_that_names_the_line(tmp_path, relation, message)
         (tmp_path / name).write_text(json.dumps({"id": 1, "spans": [[0, 3, "PER"]], "relations": relations}) + "\n")
     with pytest.raises(InputError, match=message):
         _read([tmp_path / "a", tmp_path / "b"], tmp_path / "gold")
+
+
+def test_a_symmetric_type_must_be_one_of_the_relations(tmp_path):
+    text = SPANS + "R1\tat Arg1:T1 Arg2:T2\n"
+    systems, gold = _write_brat(tmp_path, gold=text, a=text, b=text)
+    with pytest.raises(
+        InputError, match="gold: symmetric: no relation is a 'NOPE'; choose among the types of relations: at"
+    ):
+        _read(systems, gold, own={"symmetric": "NOPE"})
+    counts = _read(systems, gold, own={"symmetric": "at+NOPE"})
+    assert any("no relation is a 'NOPE'" in notice for notice in counts.notices)
 
 
 def test_metrics_without_relations_and_wrong_options_say_so(tmp_path):

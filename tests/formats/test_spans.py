@@ -338,3 +338,13 @@ def test_rows_with_an_unknown_column_of_labels_are_refused(tmp_path):
     with pytest.raises(InputError, match="which column has the labels"):
         read(*files, gold=tmp_path / "gold")
     assert read(*files, gold=tmp_path / "gold", format="spans:spans=kind").labels == ("LOC",)
+
+
+def test_a_span_with_two_labels_says_what_helps_and_a_huge_offset_is_none(tmp_path):
+    for span, message in (
+        ({"start": 0, "end": 4, "type": "LOC", "category": "x"}, "may be the label; remove one of these fields"),
+        (["1" * 5000, 4, "LOC"], "expected an offset"),
+    ):
+        gold, systems = write_records(tmp_path, gold=[{"id": 1, "spans": [span]}], x=[{"id": 1, "spans": []}])
+        with pytest.raises(InputError, match=message):
+            read(*systems, gold=gold, format="spans")

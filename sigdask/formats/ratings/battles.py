@@ -23,6 +23,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import Record, find_field, iter_records, parse_number, read_keys
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
 from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
+from sigdask.text import format_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,9 @@ def read_battles(sources: Sequence[Source], gold: Path | None, options: Options)
     for source in sources:
         for where, record in iter_records(source.path):
             judgements.add(where, record, source)
+    if not judgements.rows:
+        files = format_list([str(source.path) for source in sources])
+        raise InputError(f"{files}: none of {judgements.undecided:,} judgements has a winner or a tie")
     return judgements.build_counts()
 
 
@@ -159,8 +163,6 @@ class Judgements:
 
     def build_counts(self) -> Counts:
         """Return counts of both models' scores in each pair or, if there is a common opponent, of scores against it."""
-        if not self.rows:
-            raise InputError(f"none of {self.undecided:,} judgements has a winner or a tie")
         notes = [f"{self.undecided:,} judgements without a verdict are left out"] if self.undecided else []
         against = self._find_opponent()
         cells, groups = self._group_scores(against)

@@ -44,11 +44,11 @@ def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options)
     for name, segments in others:
         if len(segments) != len(first):
             problem = f"system {name!r} has {len(segments):,} segments, and {first_name!r} {len(first):,}"
-            raise InputError(problem, remedy="score the same segments of both")
+            raise InputError(problem, file=path_by_system[name], remedy="score the same segments of both")
         for number, (segment, other) in enumerate(zip(segments, first, strict=True), start=1):
             if any(segment.get(key) != other.get(key) for key in ("src", "ref")):
                 problem = f"segment {number} of system {name!r} has another source than in {first_name!r}"
-                raise InputError(problem, remedy="compare files of one test set")
+                raise InputError(problem, file=path_by_system[name], remedy="compare files of one test set")
     scores = np.array([[segment[METRIC] for segment in segments] for segments in systems.values()], np.float64)
     return build_score_counts({METRIC: scores.T}, list(systems), None, groups={}, options=options)
 
@@ -60,12 +60,17 @@ def _read_file(path: Path) -> dict[str, Segments]:
         raise InputError(file=path, found=str(document)[:40], expected="an object with the segments of each file")
     systems: dict[str, Segments] = {}
     for name, segments in document.items():
+        if segments == []:
+            raise InputError(f"{name!r} has no segments", file=path)
         for number, segment in enumerate(segments if isinstance(segments, list) else [segments], start=1):
-            score = parse_number(segment.get(METRIC)) if isinstance(segment, dict) else None
+            value = segment.get(METRIC) if isinstance(segment, dict) else None
+            score = None if isinstance(value, bool) else parse_number(value)
             if score is None or not np.isfinite(score):
                 place, expected = f"{name!r}, segment {number}", f"an object with a number {METRIC}"
                 raise InputError(file=path, place=place, found=str(segment)[:40], expected=expected)
             systems.setdefault(name, []).append({**segment, METRIC: score})
+    if not systems:
+        raise InputError("has no segments", file=path)
     return systems
 
 

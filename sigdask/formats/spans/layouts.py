@@ -6,6 +6,7 @@ not decide.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,7 @@ def parse_span(element: Any, where: str) -> Span:
         fields = {normalize_name(name): part for name, part in (inner if isinstance(inner, dict) else element).items()}
         start, end = (find_field(fields, names) for names in (START_NAMES, END_NAMES))
         names = [name for name, part in fields.items() if part is not None]
-        name = find_label_name(names, where)
+        name = find_label_name(names, where, "remove one of these fields")
         label = "" if name is None else fields[name]
     elif isinstance(element, list) and len(element) >= 2:
         start, end, label = (*element, "")[:3]
@@ -160,12 +161,11 @@ def parse_span(element: Any, where: str) -> Span:
     return "+".join(map(str, label)) if isinstance(label, list) else str(label), (first, last)
 
 
-def find_label_name(names: Sequence[str], where: str) -> str | None:
+def find_label_name(names: Sequence[str], where: str, remedy: str) -> str | None:
     """Return the name of the label among fields of a span, None if there is none; raise an error for several."""
     known = [name for name in names if normalize_name(name) in LABEL_NAMES]
     first = [name for name in known if normalize_name(name) in {"label", "labels"}] or known
     if len(first) > 1:
-        remedy = f"name it: {spell('format', 'spans:spans=COLUMN')}"
         raise InputError(f"{where}: {format_list(first)} may be the label", remedy=remedy)
     return first[0] if first else None
 
@@ -183,7 +183,7 @@ def find_field(fields: Mapping[str, Any], names: frozenset[str]) -> Any:
 def parse_offset(value: Any, where: str) -> int:
     """Return an offset as a number; raise InputError for anything but a whole number of 0 or more."""
     text = str(value).strip().removesuffix(".0")
-    if not text.isdecimal() or isinstance(value, bool):
+    if not re.fullmatch(r"\d{1,18}", text) or isinstance(value, bool):
         raise InputError(f"{where}: found {str(value)[:40]!r}, expected an offset, a whole number of 0 or more")
     return int(text)
 

@@ -8,6 +8,7 @@ level "sentence". Otherwise both separate morphs.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -103,7 +104,7 @@ def _check_gold(gold_rows: FileTable, options: Options) -> None:
 def _read_file(options: Options, path: Path) -> FileTable:
     """Read the words, if there are several columns, and the morphs of each, joined by `|`."""
     text = options.own.get("column") or "2"
-    if not text.isdecimal() or int(text) < 2:
+    if not re.fullmatch(r"\d{1,18}", text) or int(text) < 2:
         raise InputError(f"format pairs: column = {text!r}: must be a number of 2 or more")
     target = int(text) - 1
     columns: dict[str, list[str]] = {"word": [], "target": [], "category": [], "marks": []}

@@ -23,7 +23,7 @@ Relation = tuple[Any, ...]
 RelationSets = dict[str, frozenset[Any]]
 """Distinct relations of a document, by how arguments are matched ("strict", "boundaries")."""
 
-SPAN_LINE = re.compile(r"(T[^\t]*)\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t|$)")
+SPAN_LINE = re.compile(r"(T[^\t]*)\t(\S+) (\d{1,18} \d{1,18}(?:;\d{1,18} \d{1,18})*)(?:\t|$)")
 RELATION_LINE = re.compile(r"R[^\t]*\t(\S+) +(\S+?):(\S+) +(\S+?):(\S+)")
 DEFAULT_ROLES = ("Arg1", "Arg2")
 

@@ -228,21 +228,24 @@ def _find_label_column(path: Path, names: Sequence[str], options: Options) -> st
     """Return the column of labels, None if there is no other column than offsets and texts."""
     if (requested := options.own.get("spans")) in names:
         return requested
-    label = layouts.find_label_name(names, str(path))
+    remedy = f"name it: {spell('format', 'spans:spans=COLUMN')}"
+    label = layouts.find_label_name(names, str(path), remedy)
     known = START_NAMES | END_NAMES | layouts.TEXT_NAMES
     if label is None and any(normalize_name(name) not in known for name in names):
-        remedy = f"name it: {spell('format', 'spans:spans=COLUMN')}. If spans have no labels, leave other columns out"
+        remedy += ". If spans have no labels, leave other columns out"
         raise InputError(f"which column has the labels? Columns: {', '.join(names)}", file=path, remedy=remedy)
     return label
 
 
 def _read_relations(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read the relations of documents, with fields for each way to match their arguments."""
-    symmetric = options.own.get("symmetric", "").split("+")
+    symmetric = options.own["symmetric"].split("+") if "symmetric" in options.own else []
+    types: dict[str, None] = {}
     events = Counter[str]()
 
     def collect(value: Any, where: str) -> RelationSets:
         relations = value if isinstance(value, list) else parse_relations(value[0], value[1], where)
+        types.update((str(kind), None) for kind, *_ in relations)
         return collect_relations(relations, options.label_mapping, symmetric)
 
     def read(role: str, path: Path) -> FileListing:
@@ -250,6 +253,10 @@ def _read_relations(sources: Sequence[Source], gold: Path | None, options: Optio
 
     gold_listing = read("gold" if gold is not None else "both", gold or sources[0].path)
     systems = listings.read_by_system(sources, partial(read, "prediction"))
+    unknown = [kind for kind in symmetric if kind not in types]
+    if unknown and len(unknown) == len(symmetric):
+        remedy = f"choose among the types of relations: {', '.join(types)}"
+        raise InputError(f"symmetric: no relation is a {unknown[0]!r}", file=gold_listing.path, remedy=remedy)
     aligned = listings.align_listings(gold_listing, systems, options, collect_relations((), {}, ()))
     fields: dict[str, Any] = {}
     for match in RELATION_MATCHES:
@@ -263,6 +270,7 @@ def _read_relations(sources: Sequence[Source], gold: Path | None, options: Optio
     )
     names = {name: _list_relations(column) for name, column in strict.systems.items()}
     notes = check_types(gold_listing.path, _list_relations(strict.gold), names, "relations", "types and roles")
+    notes += [f"symmetric: no relation is a {kind!r}" for kind in unknown]
     scope = _describe_links(events, options, scores_relations=True)
     return build_list_counts(
         strict, fields, suggested=("relation-f1",), warnings=(*aligned.warnings, *notes), scope=scope
