@@ -7,6 +7,7 @@ pairwise accuracy" (spa).
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from sigdask.counts import Counts
@@ -50,7 +51,7 @@ def agreement(spec: Spec) -> Metric:
             remedy="add permute=pairs, or use meta-acc-eq, which chooses the threshold in each trial",
         )
     signs = spec.get_number("signs", str(DEFAULT_SIGNS))
-    if not signs.isdecimal() or not 1 <= int(signs) <= 10**6:
+    if not re.fullmatch(r"\d{1,18}", signs) or not 1 <= int(signs) <= 10**6:
         raise InputError(f"metric {spec.name!r}: signs = {signs!r}: expected 1 to 1,000,000 random signs")
     undefined = spec.get_choice("undefined", ("omit", "zero"))
     bound = BoundAgreement(spec.name, statistic, level, group, undefined, swaps_pairs, epsilon, int(signs))

@@ -10,6 +10,7 @@ binning" (ECE).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -55,7 +56,7 @@ def regression(spec: Spec) -> Metric:
     """Return a metric of predicted numbers: a function of sums over items, or one of ranks."""
     spec.check_options(*(["bins"] if spec.base == "ECE" else []))
     bins = spec.get_number("bins", "15")
-    if not bins.isdigit() or not 1 <= int(bins) <= MAX_BINS:
+    if not re.fullmatch(r"\d{1,18}", bins) or not 1 <= int(bins) <= MAX_BINS:
         raise InputError(f"metric {spec.name!r}: bins = {bins} must be a whole number from 1 to {MAX_BINS}")
     return Metric(spec.name, partial(_bind, spec.name, spec.base, int(bins)))
 

@@ -254,6 +254,7 @@ def test_a_run_is_called_after_its_tag_where_its_file_is(tmp_path):
         ("qrels", "", "qrels: is empty"),
         ("x", RUN_X + "1 Q0 b 9 0.5 x\n", "x, line 7: topic '1' has document 'b' already"),
         ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 two x"), "x, line 2: found 'two', expected a number"),
+        ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 1_0 x"), "x, line 2: found '1_0', expected a number"),
         ("x", "# c\n\n" + RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 NaN x"), "x, line 4: found 'NaN'"),
         ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2"), "x, line 2: found 4 columns, expected topic Q0"),
         ("x", QRELS, r"x, line 1: found 4 columns.*judgements with gold"),

@@ -529,3 +529,8 @@ def test_meta_in_python_compares_by_the_metric_of_agreement_that_its_options_des
     [result] = sigdask.meta(path, statistic="kendall", group="item", trials=99)
     assert {result.a, result.b} == {"bleu", "ter"}
     assert (result.metric, result.n_extreme) == (expected.metric, expected.n_extreme)
+
+
+def test_a_huge_number_of_signs_is_refused():
+    with pytest.raises(InputError, match="expected 1 to 1,000,000 random signs"):
+        find_metric(f"meta-spa:signs={'1' * 5000}")

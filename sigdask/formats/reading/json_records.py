@@ -452,7 +452,7 @@ def parse_number(value: Any) -> float | None:
         result = float(value)
     except ValueError:
         return None
-    return result if math.isfinite(result) else None
+    return result if math.isfinite(result) and "_" not in value else None  # Python reads 1_0 as 10
 
 
 SYMBOL = re.compile(r'(?s)"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]:]')  # a string that is cut off ends with the text

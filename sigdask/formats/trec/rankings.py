@@ -276,4 +276,4 @@ def parse_number(text: str) -> float:
         number = float(text)
     except ValueError:
         return math.nan
-    return number if math.isfinite(number) else math.nan
+    return number if math.isfinite(number) and "_" not in text else math.nan  # Python reads 1_0 as 10
