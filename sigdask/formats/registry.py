@@ -18,7 +18,6 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import files
 from sigdask.formats.reading.json_records import read_keys
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.interface import spell
 from sigdask.io.plugins import load_entry_points
 
@@ -260,7 +259,12 @@ FORMATS: dict[str, Format] = {
         ".tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens",
         signature=(FileSignature(check=".tagging.columns:sniff"),),
-        options=(f"scheme={'|'.join(SCHEMES)}", "column", "gold-column", "tokens"),
+        options=(
+            "scheme=conlleval|IOB1|IOB2|BIO|IOE1|IOE2|IOBES|BIOES|BILOU|BMES|IO|raw",
+            "column",
+            "gold-column",
+            "tokens",
+        ),
         roles=("gold", "prediction", "label_map"),
     ),
     "conllu": Format(
