@@ -2,7 +2,7 @@
 
 import pytest
 
-from docs import transcripts
+from docs import make_pictures, transcripts
 
 pytestmark = pytest.mark.slow
 PAGES = transcripts.find_pages()
@@ -18,3 +18,9 @@ def test_a_notebook_runs_and_shows_what_its_cells_give(notebook):
     stored = notebook.read_text("utf-8")
     assert transcripts.renew_notebook(stored) == stored
     assert stored.count('"output_type"') >= 4
+
+
+@pytest.mark.parametrize("page", make_pictures.PAGES, ids=lambda path: path.name)
+def test_a_page_quotes_the_answer_and_describes_the_pictures_of_the_example(page):
+    text = page.read_text("utf-8")
+    assert make_pictures.update_page(text) == text
