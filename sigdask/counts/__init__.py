@@ -30,7 +30,7 @@ from sigdask.counts.fields import (
     list_labels,
     to_object_array,
 )
-from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, convert_scores
+from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, convert_scores, list_notes, read_fields
 from sigdask.counts.texts import ScopeNote, TextLookup, Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.options import READING_OPTIONS, Missing
@@ -176,10 +176,10 @@ class Counts:
         object.__setattr__(self, "groups", {name: Factor.from_values(column) for name, column in self.groups.items()})
         if self.unit != "item":
             self.group(self.unit)
-        if isinstance(self.fields, dict):
-            numbers = ExactNumbers.from_fields(self.fields, self.systems)
-            object.__setattr__(self, "fields", numbers)
-            object.__setattr__(self, "warnings", (*self.warnings, *numbers.notes))
+        if type(self.fields) is dict:
+            fields, notes = read_fields(self.fields)
+            object.__setattr__(self, "fields", fields)
+            object.__setattr__(self, "warnings", (*self.warnings, *notes))
 
     @property
     def n_systems(self) -> int:
@@ -335,10 +335,10 @@ class Counts:
         if missing == "zero":
             present = None
         fields = {"score": matrix.numbers, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}
-        numbers = ExactNumbers.from_columns({"score": matrix.columns}, fields, names)
+        columns = {"score": matrix.columns}
         return Counts(
             systems=names,
-            fields=numbers,
+            fields=ExactNumbers.from_columns(columns, fields),
             present=present,
             outputs=Outputs(LazyOutputs(len(scores), replace(matrix, present=present).get_column)),
             suggested=("mean",),
@@ -347,7 +347,7 @@ class Counts:
                 ids,
                 groups,
                 name,
-                (*warnings, *numbers.notes),
+                (*warnings, *list_notes(columns.values())),
             ),
         )
 

@@ -16,8 +16,8 @@ The step of a pair depends only on its two systems and the number of items.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -26,18 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.checks import list_values
-from sigdask.counts.fields import Array, ComputedFields
+from sigdask.counts.fields import Array, Bools, ComputedFields, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.text import format_list
 
-DIGITS = {"float16": 3, "float32": 6, "float64": 9}
+MAX_DIGITS = 9
+DIGITS = {"float16": 3, "float32": 6, "float64": MAX_DIGITS}
 """Significant digits of decimals that a column may represent. float16 and float32 keep so many exactly (FLT16_DIG,
 FLT_DIG). For float64 the limit is below the digits of any computed number.
 """
 
-FLOAT_NAMES: dict[type[Any], str] = {np.float16: "float16", np.float32: "float32", np.float64: "float64"}
-
-BITS = {"float16": 11, "float32": 24}
+BITS = {"float16": 11, "float32": 24, "float64": 53}
 """Bits of the significand."""
 
 MAX_POWER = 22
@@ -67,7 +66,7 @@ class SystemNumbers:
         Note on changed numbers. Empty if none changed.
     """
 
-    numbers: NDArray[np.float64]
+    numbers: Floats
     rounding: float = 0.0
     note: str = ""
 
@@ -84,44 +83,71 @@ class SystemNumbers:
         >>> SystemNumbers.from_values(np.array([1 / 3], np.float32)).rounding == 2**-26
         True
         """
-        kind = FLOAT_NAMES.get(values.dtype.type, "float64")
+        kind = values.dtype.name if values.dtype.name in BITS else "float64"
         wide = values.astype(np.float64)
-        decimals = _find_decimals(wide, kind)
-        if decimals is wide:
+        finite = np.isfinite(wide)
+        decimals = _find_decimals(wide[finite], kind)
+        if decimals is None and kind == "float64":
             return SystemNumbers(wide)
-        if decimals is not None:
-            changed = np.flatnonzero((decimals != wide) & ~np.isnan(wide))
-            if not len(changed):
-                return SystemNumbers(decimals)
-            example = f"{float(decimals[changed[0]])!r} for {float(wide[changed[0]])!r}"
-            digits = f"decimals of up to {DIGITS[kind]} digits"
-            return SystemNumbers(decimals, note=f"{kind} numbers are read as {digits} ({example})")
-        if kind == "float64":
+        if decimals is None:
+            ulp = math.ldexp(1.0, math.frexp(float(np.abs(wide[finite]).max(initial=0.0)))[1] - BITS[kind])
+            note = f"{kind} numbers are used unrounded (sums that differ by less than {ulp:.2g} a unit count as ties)"
+            return SystemNumbers(wide, ulp / 2, note)
+        changed = np.flatnonzero(decimals != wide[finite])
+        if not len(changed):
             return SystemNumbers(wide)
-        exponent = math.frexp(float(np.abs(wide[np.isfinite(wide)]).max(initial=0.0)))[1]
-        ulp = math.ldexp(1.0, exponent - BITS[kind])
+        example = f"{float(decimals[changed[0]])!r} for {float(wide[finite][changed[0]])!r}"
+        wide[finite] = decimals
         return SystemNumbers(
-            wide,
-            ulp / 2,
-            (f"{kind} numbers are used unrounded; sums that differ by less than {ulp:.2g} a unit count as ties"),
+            wide, note=f"{kind} numbers are read as decimals of up to {DIGITS[kind]} digits ({example})"
         )
 
 
-def _find_decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | None:
-    """Return the short decimals that the numbers represent, or None unless all of them do."""
-    finite = np.isfinite(wide)
-    finite_values = wide if finite.all() else wide[finite]
-    if _are_whole(finite_values, kind) or (kind == "float64" and _have_places_of_first(finite_values)):
-        return wide
-    for block in (slice(0, FIRST), slice(0, None)):  # most other columns show it at once
-        decimals, fits = _find_nearest_decimals(finite_values[block], kind)
+def _find_decimals(numbers: Floats, kind: str) -> Floats | None:
+    """Return the short decimals that finite numbers represent, or None unless all of them do."""
+    if kind == "float64" and _find_places(numbers) is not None:
+        return numbers
+    for part in (numbers[:FIRST], numbers):  # most other columns show it at once
+        decimals, fits = _find_nearest_decimals(part, kind)
         if not fits.all():
             return None
-    if finite_values is wide:
-        return decimals
-    result = wide.copy()
-    result[finite] = decimals
-    return result
+    return decimals
+
+
+def _find_nearest_decimals(numbers: Floats, kind: str) -> tuple[Floats, Bools]:
+    """Return the nearest short decimal of each number, and a mask of the numbers that stand for that decimal.
+
+    Integers, and in float64 numbers of at most nine decimal places, stand for themselves.
+    """
+    fits = np.zeros(len(numbers), np.bool_)
+    for scale in 10.0 ** np.arange(DIGITS[kind] + 1 if kind == "float64" else 1):
+        rest = np.flatnonzero(~fits & (np.abs(numbers) < 2.0 ** BITS[kind] / scale))
+        fits[rest] = np.rint(numbers[rest] * scale) / scale == numbers[rest]
+    decimals, remaining = numbers.copy(), numbers[~fits]
+    places = DIGITS[kind] - 1 - np.floor(np.log10(np.abs(remaining)))
+    is_exact_power = np.abs(places) <= MAX_POWER
+    power = 10.0 ** np.where(is_exact_power, np.abs(places), 0.0)
+    nearest = np.where(places > 0, np.rint(remaining * power) / power, np.rint(remaining / power) * power)
+    if kind == "float64":
+        near = np.abs(nearest - remaining) <= RELATIVE_TOLERANCE * np.abs(remaining)
+    else:
+        near = nearest.astype(kind).astype(np.float64) == remaining
+    decimals[~fits] = nearest
+    fits[~fits] = is_exact_power & near
+    return decimals, fits
+
+
+def _find_places(numbers: Floats, n_summed: int = 1) -> int | None:
+    """Return the decimal places of all numbers, if float64 holds sums of so many exactly; else None."""
+    largest = float(np.abs(numbers).max(initial=0.0))
+    fitting = [places for places in range(MAX_DIGITS + 1) if largest * 10.0**places * n_summed < 2.0**53]
+    return next((places for places in fitting if _are_decimals(numbers, 10.0**places)), None)
+
+
+def _are_decimals(values: Floats, scale: float) -> bool:
+    starts = [0, *range(FIRST, len(values), CHUNK), len(values)]  # the first few show most columns that are not
+    chunks = (values[start:stop] for start, stop in pairwise(starts))
+    return all((np.rint(chunk * scale) / scale == chunk).all() for chunk in chunks)
 
 
 STANDARD_DIGITS = 12
@@ -131,7 +157,7 @@ CONSTANT = 1e-13
 """Range of numbers, relative to the largest, up to which they are constant apart from rounding."""
 
 
-def standardise(values: NDArray[np.float64]) -> SystemNumbers:
+def standardise(values: Floats) -> SystemNumbers:
     """Return numbers with mean 0 and variance 1 in place of others; 0 if these are constant.
 
     Positive factors and offsets of the others only change the rounding. Neither does the order of the items matter.
@@ -151,7 +177,7 @@ def standardise(values: NDArray[np.float64]) -> SystemNumbers:
     return SystemNumbers(np.round(deviations / deviation, STANDARD_DIGITS) + 0.0, rounding)
 
 
-def rank_numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def rank_numbers(values: Floats) -> Floats:
     """Return ranks from 1; equal numbers have the mean of their ranks.
 
     Examples
@@ -161,57 +187,6 @@ def rank_numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     _, codes, sizes = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(sizes) - (sizes - 1) / 2)[codes]
-
-
-def _are_whole(numbers: NDArray[np.float64], kind: str) -> bool:
-    """Return whether all numbers are integers small enough that the type `kind` holds them exactly."""
-    return not len(numbers) or bool(
-        _are_decimals(numbers, 1.0)
-        and np.abs(numbers[[numbers.argmin(), numbers.argmax()]]).max() < 2.0 ** BITS.get(kind, 53)
-    )
-
-
-def _find_nearest_decimals(numbers: NDArray[np.float64], kind: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the nearest short decimal of each number, and a mask of the numbers that stand for that decimal."""
-    decimals, fits = numbers.copy(), _are_exact(numbers, kind)
-    if fits.all():
-        return decimals, fits
-    remaining = numbers[~fits]
-    places = DIGITS[kind] - 1 - np.floor(np.log10(np.abs(remaining)))
-    is_exact_power = np.abs(places) <= MAX_POWER
-    power = 10.0 ** np.where(is_exact_power, np.abs(places), 0.0)
-    nearest = np.where(places > 0, np.rint(remaining * power) / power, np.rint(remaining / power) * power)
-    if kind == "float64":
-        near = np.abs(nearest - remaining) <= RELATIVE_TOLERANCE * np.abs(remaining)
-    else:
-        near = nearest.astype(kind).astype(np.float64) == remaining
-    decimals[~fits] = nearest
-    fits[~fits] = is_exact_power & near
-    return decimals, fits
-
-
-def _are_exact(numbers: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
-    """Return a mask of the numbers that are integers or, for float64, have at most nine decimal places."""
-    largest = 2.0 ** BITS.get(kind, 53)
-    fits = np.zeros(len(numbers), np.bool_)
-    for k in range(0, len(numbers), CHUNK):
-        chunk, chunk_fits = numbers[k : k + CHUNK], fits[k : k + CHUNK]
-        if kind == "float64" and len(chunk) > FIRST and _have_places_of_first(chunk):
-            chunk_fits[:] = True
-            continue
-        for places in range(DIGITS[kind] + 1 if kind == "float64" else 1):
-            candidates = np.flatnonzero(~chunk_fits & (np.abs(chunk) < largest / 10.0**places))
-            if not len(candidates):
-                break
-            chunk_fits[candidates] = np.rint(chunk[candidates] * 10.0**places) / 10.0**places == chunk[candidates]
-    return fits
-
-
-def _have_places_of_first(numbers: NDArray[np.float64]) -> bool:
-    """Return whether all float64 numbers have as few decimal places as the first ones need, as most columns do."""
-    scales, largest = 10.0 ** np.arange(DIGITS["float64"] + 1), np.abs(numbers).max()
-    scale = next((x for x in scales if largest < 2.0**53 / x and _are_decimals(numbers[:FIRST], x)), None)
-    return scale is not None and _are_decimals(numbers, scale)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,7 +207,7 @@ class ScoreMatrix(ComputedFields):
 
     names: tuple[str, ...]
     numbers: Array
-    present: NDArray[np.bool_] | None
+    present: Bools | None
     columns: list[SystemNumbers]
 
     @staticmethod
@@ -241,26 +216,25 @@ class ScoreMatrix(ComputedFields):
         if isinstance(scores, ScoreMatrix):
             return scores
         lengths: dict[str, int] = {}
-        values = np.empty((0, len(scores)), np.int8)
-        present: NDArray[np.bool_] | None = None
-        columns = []
+        values, gaps, columns = np.empty((0, len(scores)), np.int8), dict[int, Bools](), []
         for k, (system, system_scores) in enumerate(scores.items()):
             column = SystemNumbers.from_values(convert_scores(system_scores, system))
-            lengths[system] = len(column.numbers)
-            if not k:
-                values = np.zeros((lengths[system], len(scores)), np.int8, order="F")
-            if lengths[system] != len(values):
-                continue
-            gaps = np.isnan(column.numbers)
-            if gaps.any():
-                present = np.ones(values.shape, np.bool_, order="F") if present is None else present
-                present[:, k] = ~gaps
-            numbers = np.where(gaps, 0.0, column.numbers) if gaps.any() else column.numbers
-            values = values.astype(np.promote_types(values.dtype, _find_narrowest_type(numbers)), order="F", copy=False)
-            values[:, k] = numbers
+            numbers, is_gap = column.numbers, np.isnan(column.numbers)
+            if is_gap.any():
+                gaps[k], numbers = is_gap, np.where(is_gap, 0.0, numbers)
             columns.append(replace(column, numbers=np.empty(0)))  # the matrix has the numbers
+            lengths[system] = len(numbers)
+            if not k:
+                values = np.zeros((len(numbers), len(scores)), np.int8, order="F")
+            if len(numbers) == len(values):
+                kind = np.promote_types(values.dtype, _find_narrowest_type(numbers))
+                values = values.astype(kind, order="F", copy=False)
+                values[:, k] = numbers
         check_lengths(lengths)
-        return ScoreMatrix(tuple(scores), values, present, columns)
+        present = np.ones(values.shape, np.bool_, order="F")
+        for k, is_gap in gaps.items():
+            present[:, k] = ~is_gap
+        return ScoreMatrix(tuple(scores), values, present if gaps else None, columns)
 
     def __getitem__(self, name: str) -> Array:
         return self.get_column(self.names.index(name))
@@ -268,110 +242,83 @@ class ScoreMatrix(ComputedFields):
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 
-    def get_column(self, system: int) -> NDArray[np.float64]:
+    def get_column(self, system: int) -> Floats:
         """Return one system's scores, with NaN for items that the system lacks."""
         column = self.numbers[:, system].astype(np.float64, copy=False)
         return column if self.present is None else np.where(self.present[:, system], column, np.nan)
 
 
-def _find_narrowest_type(numbers: NDArray[np.float64]) -> type[np.number[Any]]:
+def _find_narrowest_type(numbers: Floats) -> np.dtype[Any]:
     """Return the smallest type that holds numbers: an integer type only if float64 holds their sum exactly."""
-    if not _are_decimals(numbers, 1.0):
-        return np.float64
-    if (largest := float(np.abs(numbers).max(initial=0.0))) * len(numbers) >= 2.0**53:
-        return np.float64
-    return next((t for t in (np.int8, np.int16, np.int32) if largest <= np.iinfo(t).max), np.int64)
+    largest = float(np.abs(numbers).max(initial=0.0))
+    is_exact = largest * len(numbers) < 2.0**53 and _are_decimals(numbers, 1.0)
+    return np.min_scalar_type(-1 - int(largest)) if is_exact else np.dtype(np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ExactNumbers(ComputedFields):
-    """Fields by name with real numbers in float64; numbers that stand for short decimals are rounded to them.
+class ExactNumbers(dict[str, Array]):
+    """Fields by name with real numbers in float64; those that stand for short decimals are rounded to them.
 
     Attributes
     ----------
-    fields : mapping of str to array
-        The fields.
     rounding : mapping of str to tuple of float
         For fields of fewer bits than float64: maximum rounding error of each column's numbers.
-    notes : tuple of str
-        Notes on the fields whose numbers were rounded.
     """
 
-    fields: Mapping[str, Array]
-    rounding: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    def __init__(self, fields: Mapping[str, Array], rounding: Mapping[str, tuple[float, ...]]) -> None:
+        super().__init__(fields)
+        self.rounding = {name: errors for name, errors in rounding.items() if any(errors)}
 
     @staticmethod
-    def from_fields(fields: Mapping[str, Array], systems: Sequence[str]) -> ExactNumbers:
-        """Read the numbers of fields of shape (n_items, n_systems) or (n_items, 1)."""
-        columns = {
-            name: [SystemNumbers.from_values(column) for column in values.T]
-            for name, values in fields.items()
-            if values.dtype.kind == "f" and values.ndim == 2
-        }
-        real_fields = {name: np.column_stack([c.numbers for c in numbers]) for name, numbers in columns.items()}
-        return ExactNumbers.from_columns(columns, {**fields, **real_fields}, systems)
-
-    @staticmethod
-    def from_columns(
-        columns: Mapping[str, Sequence[SystemNumbers]], fields: Mapping[str, Array], systems: Sequence[str]
-    ) -> ExactNumbers:
-        """Add rounding errors and notes to fields whose columns were already read."""
-        rounding = {
-            name: tuple(c.rounding for c in numbers)
-            for name, numbers in columns.items()
-            if any(c.rounding for c in numbers)
-        }
-        return ExactNumbers(fields, rounding, tuple(_iter_notes(columns, systems)))
-
-    def __getitem__(self, name: str) -> Array:
-        return self.fields[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.fields)
+    def from_columns(columns: Mapping[str, Sequence[SystemNumbers]], fields: Mapping[str, Array]) -> ExactNumbers:
+        """Add rounding errors to fields whose columns were already read."""
+        return ExactNumbers(fields, {name: tuple(c.rounding for c in own) for name, own in columns.items()})
 
 
-def _iter_notes(columns: Mapping[str, Sequence[SystemNumbers]], systems: Sequence[str]) -> Iterator[str]:
-    """Yield notes on how numbers were read, one per field and way of reading, with the systems concerned."""
-    for name, numbers in columns.items():
-        notes: dict[str, tuple[str, list[str]]] = {}
-        for k, column in enumerate(numbers):
-            if column.note:
-                kind = column.note.partition(" (")[0]
-                notes.setdefault(kind, (column.note, []))[1].append(systems[k] if len(numbers) > 1 else "all systems")
-        for note, names in notes.values():
-            yield f"{format_list(names)}, {name}: {note}"
+def read_fields(fields: Mapping[str, Array]) -> tuple[ExactNumbers, list[str]]:
+    """Read the numbers of fields of shape (n_items, n_systems) or (n_items, 1), with notes on how they were read."""
+    columns = {
+        name: [SystemNumbers.from_values(column) for column in values.T]
+        for name, values in fields.items()
+        if values.dtype.kind == "f" and values.ndim == 2
+    }
+    numbers = {name: np.column_stack([column.numbers for column in own]) for name, own in columns.items()}
+    return ExactNumbers.from_columns(columns, {**fields, **numbers}), list_notes(columns.values())
+
+
+def list_notes(columns: Iterable[Sequence[SystemNumbers]]) -> list[str]:
+    """Return notes on how numbers were read, one for each way."""
+    notes = {column.note.partition(" (")[0]: column.note for own in columns for column in own if column.note}
+    return [*notes.values()]
 
 
 def convert_scores(values: Sequence[float] | Array, system: str) -> Array:
     """Return scores as an array of float64, or of the less precise float type that they have."""
     values = list_values(values, f"scores of {system!r}")
-    if (kind := getattr(values, "dtype", None)) is not None and getattr(kind, "kind", "") in {*"cmM"}:
-        raise InputError(f"scores of {system!r}: found values of type {kind}, expected numbers")
     try:
         numbers = np.asarray(values)
-        if FLOAT_NAMES.get(numbers.dtype.type) not in BITS:
-            numbers = np.asarray(values, dtype=_find_common_type(values) if numbers.ndim == 1 else "float64")
+        if numbers.dtype.kind in "cmM":
+            raise TypeError(f"found values of type {numbers.dtype}, expected numbers")  # noqa: TRY301
+        if numbers.dtype.name not in ("float16", "float32"):
+            numbers = np.asarray(values, _find_common_type(values) if numbers.ndim == 1 else np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"scores of {system!r}: {error}") from None
     if numbers.ndim != 1:
         raise InputError(f"scores of {system!r}: {numbers.ndim} dimensions, expected one number per item")
     if np.isinf(numbers).any():
-        position = int(np.argmax(np.isinf(numbers))) + 1
         raise InputError(
-            f"scores of {system!r}: item {position} is infinite",
+            f"scores of {system!r}: item {int(np.argmax(np.isinf(numbers))) + 1} is infinite",
             remedy="give finite numbers, or NaN where a score is missing",
         )
     return numbers
 
 
-def _find_common_type(values: Sequence[float] | Array) -> str:
+def _find_common_type(values: Sequence[float] | Array) -> Any:
     """Return the less precise float type that all numbers of a list or object array have, else float64."""
     if isinstance(values, np.ndarray) and values.dtype.kind != "O":
-        return "float64"
+        return np.float64
     gaps = (value is None or (isinstance(value, float) and math.isnan(value)) for value in values)
-    kinds = {type(value).__name__ for value, gap in zip(values, gaps, strict=True) if not gap}
-    return kinds.pop() if len(kinds) == 1 and kinds <= BITS.keys() else "float64"
+    types = {type(value) for value, gap in zip(values, gaps, strict=True) if not gap}
+    return types.pop() if len(types) == 1 and types <= {np.float16, np.float32} else np.float64
 
 
 def check_lengths(lengths: Mapping[str, int]) -> int:
@@ -384,7 +331,6 @@ def check_lengths(lengths: Mapping[str, int]) -> int:
     return next(iter(lengths.values()), 0)
 
 
-MAX_DIGITS = 9
 SLACK_STEPS = 2
 """Steps for each discordant unit by which a lattice sum can miss a true tie: half a step of rounding for each of the
 two values, in the trial's difference and in the observed one.
@@ -421,13 +367,26 @@ class Lattice:
         Decimal digits: values are multiples of 10**-digits, exactly. None for a binary lattice.
     exponent : int
         Exponent of a binary lattice, whose step is 2.0**exponent.
+    rounding : int
+        Total rounding error of a unit's two values, in steps, if the numbers were rounded before they were read, such
+        as float32.
+    is_coarse : bool
+        Whether some scores of the two systems differ by less than the step. Such a difference counts as one step in its
+        own direction, so that no unit is lost. Ties are wide: sampled p-values are upper bounds, and exact ones are
+        counted in fractions (`as_fraction`).
     """
 
     digits: int | None = None
     exponent: int = 0
+    rounding: int = 0
+    is_coarse: bool = False
 
     def digest_parts(self) -> tuple[Any, ...]:
         """Return what its digest is made of."""
+        if self.is_coarse:
+            return "coarse lattice", self.exponent, self.rounding
+        if self.rounding:
+            return "rounded lattice", self.exponent, self.rounding
         return "lattice", self.digits, self.exponent
 
     @property
@@ -438,54 +397,19 @@ class Lattice:
     @property
     def slack(self) -> int:
         """Rounding error, in steps, allowed for each unit whose outputs differ; 0 if the integers are exact."""
-        return 0 if self.digits is not None else SLACK_STEPS
+        return 0 if self.digits is not None else SLACK_STEPS + self.rounding
 
-    def to_integers(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def to_integers(self, values: Floats) -> Integers:
         """Return scores as integers, each rounded to the nearest step."""
         if self.digits is not None:
             return np.rint(values * 10.0**self.digits).astype(np.int64)
         return np.rint(np.ldexp(values, -self.exponent)).astype(np.int64)
 
-    def to_scores(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+    def to_scores(self, sums: NDArray[Any]) -> Floats:
         """Return the scores that sums of integers stand for."""
         if self.digits is not None:
             return np.asarray(sums / 10.0**self.digits)
         return np.asarray(np.ldexp(sums.astype(np.float64), self.exponent))
-
-
-@dataclass(frozen=True, slots=True)
-class RoundedLattice(Lattice):
-    """A binary lattice for numbers that were rounded before they were read, such as float32.
-
-    Attributes
-    ----------
-    rounding : int
-        Total rounding error of a unit's two values, in steps.
-    """
-
-    rounding: int = 0
-
-    def digest_parts(self) -> tuple[Any, ...]:
-        """Return what its digest is made of."""
-        return "rounded lattice", self.exponent, self.rounding
-
-    @property
-    def slack(self) -> int:
-        """Rounding error, in steps, allowed for each unit whose outputs differ: by the lattice and in the numbers."""
-        return SLACK_STEPS + self.rounding
-
-
-@dataclass(frozen=True, slots=True)
-class CoarseLattice(RoundedLattice):
-    """A binary lattice for two systems with some scores that differ by less than its step.
-
-    Such a difference counts as one step in its own direction, so that no unit is lost. Ties on this lattice are wide:
-    sampled p-values are upper bounds, and exact ones are counted in fractions (`as_fraction`).
-    """
-
-    def digest_parts(self) -> tuple[Any, ...]:
-        """Return what its digest is made of."""
-        return "coarse lattice", self.exponent, self.rounding
 
 
 INTEGER_LATTICE = Lattice(digits=0)
@@ -501,7 +425,7 @@ class ScoreScale:
     rounding: float = 0.0
 
     @staticmethod
-    def from_scores(values: NDArray[np.float64], rounding: float = 0.0) -> ScoreScale:
+    def from_scores(values: Floats, rounding: float = 0.0) -> ScoreScale:
         """Find digits and size of one system's item scores, each of which may be off by `rounding`.
 
         Examples
@@ -512,8 +436,7 @@ class ScoreScale:
         True
         """
         largest = float(np.abs(values).max(initial=0.0))
-        fitting = [d for d in range(MAX_DIGITS + 1) if largest * 10.0**d * len(values) < 2.0**53]
-        digits = None if rounding else next((d for d in fitting if _are_decimals(values, 10.0**d)), None)
+        digits = None if rounding else _find_places(values, len(values))
         return ScoreScale(digits, math.frexp(largest)[1] if largest else ZERO_EXPONENT, rounding)
 
 
@@ -545,7 +468,7 @@ def choose_lattice(a: ScoreScale, b: ScoreScale, n_items: int, *, digits: int | 
         largest = max(largest, 0)
     exponent = max(largest - bits, ZERO_EXPONENT)
     rounding = math.ceil(math.ldexp(a.rounding + b.rounding, -exponent))
-    return RoundedLattice(exponent=exponent, rounding=rounding) if rounding else Lattice(exponent=exponent)
+    return Lattice(exponent=exponent, rounding=rounding)
 
 
 def as_fraction(value: float) -> tuple[Fraction, Fraction]:
@@ -567,7 +490,7 @@ def as_fraction(value: float) -> tuple[Fraction, Fraction]:
     return Fraction(value), abs(Fraction(value)) * RELATIVE_ROUNDING
 
 
-def compute_lost_signs(a: NDArray[np.float64], b: NDArray[np.float64], lattice: Lattice) -> NDArray[np.int64]:
+def compute_lost_signs(a: Floats, b: Floats, lattice: Lattice) -> Integers:
     """Return the signs of score differences that rounding to the lattice makes 0, and 0 for all other differences.
 
     Differences that may come from rounding alone have no sign.
@@ -586,9 +509,3 @@ def compute_lost_signs(a: NDArray[np.float64], b: NDArray[np.float64], lattice: 
         if abs(exact_a[0] - exact_b[0]) > exact_a[1] + exact_b[1]:
             signs[index] = 1 if exact_a[0] > exact_b[0] else -1
     return signs
-
-
-def _are_decimals(values: NDArray[np.float64], scale: float) -> bool:
-    starts = [0, *range(FIRST, len(values), CHUNK), len(values)]  # the first few show most columns that are not
-    chunks = (values[start:stop] for start, stop in pairwise(starts))
-    return all((np.rint(chunk * scale) / scale == chunk).all() for chunk in chunks)

@@ -70,7 +70,7 @@ def _bind(name: str, base: str, n_bins: int, counts: Counts) -> BoundMetric | Bo
     if base in RANK_METRICS:
         return BoundRanks(name, base)
     if base == "pearson":
-        return _bind_pearson(name, gold, predictions, counts.systems)
+        return _bind_pearson(name, gold, predictions)
     columns: Columns
     form: Form = MEAN
     if base == "ECE":
@@ -87,15 +87,15 @@ def _bind(name: str, base: str, n_bins: int, counts: Counts) -> BoundMetric | Bo
             form = Formula(name, compute_rmse)
         if base == "R2":
             columns["squared-deviation"], form = [SystemNumbers((gold - gold.mean()) ** 2)], R2_FORM
-    return _build_metric(name, columns, form, counts.systems)
+    return _build_metric(name, columns, form)
 
 
-def _build_metric(name: str, columns: Columns, form: Form, systems: Sequence[str]) -> BoundMetric:
+def _build_metric(name: str, columns: Columns, form: Form) -> BoundMetric:
     """Return a metric of the sums of some columns and, except for R2, of the number of items."""
     columns = {f"{name}#{field}": numbers for field, numbers in columns.items()}
     own = {field: np.column_stack([column.numbers for column in numbers]) for field, numbers in columns.items()}
     fields = tuple(columns) if form == R2_FORM else (*columns, "items")
-    numbers = ExactNumbers.from_columns(columns, own, systems)
+    numbers = ExactNumbers.from_columns(columns, own)
     return BoundMetric(name, fields, form, form == R2_FORM or isinstance(form, Correlation), numbers)
 
 
@@ -170,9 +170,7 @@ def _limit_error(numbers: Floats, error: float) -> SystemNumbers:
     return SystemNumbers(numbers, error if numbers.any() else 0.0)
 
 
-def _bind_pearson(
-    name: str, gold: Floats, predictions: Sequence[Floats], systems: Sequence[str], items: Bools | None = None
-) -> BoundMetric:
+def _bind_pearson(name: str, gold: Floats, predictions: Sequence[Floats], items: Bools | None = None) -> BoundMetric:
     """Return Pearson's correlation on some items, by default all.
 
     Gold values and each system's predictions are standardised on these items, because swaps exchange predictions.
@@ -181,8 +179,8 @@ def _bind_pearson(
     y, *x = (_standardise_items(column, used) for column in (gold, *predictions))
     columns: Columns = {"x": x, "xx": [_multiply(c, c) for c in x], "xy": [_multiply(c, y) for c in x], "y": [y],
                "yy": [_multiply(y, y)]}  # fmt: skip
-    restriction = partial(_bind_pearson, name, gold, predictions, systems) if items is None else None
-    return replace(_build_metric(name, columns, Correlation(), systems), restriction=restriction)
+    restriction = partial(_bind_pearson, name, gold, predictions) if items is None else None
+    return replace(_build_metric(name, columns, Correlation()), restriction=restriction)
 
 
 def _standardise_items(column: Floats, items: Bools) -> SystemNumbers:

@@ -195,7 +195,7 @@ def _bind_pass(spec: Spec, counts: Counts) -> BoundMetric:
             f"{spec.name}@above": numbers[places.reshape(n_samples.shape)],
             f"{spec.name}@below": items * np.int64(denominator if is_exact else 1),
         },
-        {} if is_exact else {f"{spec.name}@above": (2.0**-53,) * counts.n_systems},
+        {f"{spec.name}@above": (0.0 if is_exact else 2.0**-53,) * counts.n_systems},
     )
     return BoundMetric(spec.name, tuple(own), MEAN, own=own, held=held)
 

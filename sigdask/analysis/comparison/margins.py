@@ -465,7 +465,7 @@ def shift_scores(
                 "score": np.round(scores, MAX_DIGITS) if decimals else scores,
                 "items": items.astype(np.int64) if (items == np.rint(items)).all() else items,
             },
-            {"score": tuple(rounding.tolist())} if rounding.any() else {},
+            {"score": tuple(rounding.tolist())},
         ),
         present=None if counts.present is None else counts.present[:, columns],
         labels=(),

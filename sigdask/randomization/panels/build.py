@@ -8,7 +8,7 @@ several sets.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from sigdask.counts.factors import group_rows, number_pairs, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import (
     INTEGER_LATTICE,
-    CoarseLattice,
     Lattice,
     ScoreScale,
     choose_lattice,
@@ -113,7 +112,7 @@ class PanelGroups:
         for members in group_rows(numbers):
             first_pair = members[0]
             group_lattices = (
-                _coarsen(lattices[int(codes[first_pair])]) if is_lossy[first_pair] else lattices[int(codes[first_pair])]
+                replace(lattices[int(codes[first_pair])], is_coarse=bool(is_lossy[first_pair]))
                 for (codes, lattices), is_lossy in zip(groupings, lossy, strict=True)
             )
             current = dict(zip(scales, group_lattices, strict=True))
@@ -181,10 +180,6 @@ def _find_lossy_pairs(
             a, b = (values[:, side] for side in pairs[batch].T)
             is_lossy[batch] = compute_lost_signs(a, b, lattice).any(axis=0)
     return is_lossy
-
-
-def _coarsen(lattice: Lattice) -> CoarseLattice:
-    return CoarseLattice(exponent=lattice.exponent, rounding=getattr(lattice, "rounding", 0))
 
 
 def build_joint_panel(
@@ -367,7 +362,7 @@ def _sum_units(
             summed = summed.astype(max(_find_smallest_type(placed), summed.dtype), order="F", copy=False)
             summed[:, :, f] = placed
             continue
-        moves = _compute_moves(field[rows][:, systems], lattices[f]) if isinstance(lattices[f], CoarseLattice) else None
+        moves = _compute_moves(field[rows][:, systems], lattices[f]) if lattices[f].is_coarse else None
         for k, system in enumerate(systems):
             if k and field.shape[1] == 1 and moves is None:  # shared by all systems
                 totals[k, f], contents[k, f], summed[:, k, f] = totals[0, f], contents[0, f], summed[:, 0, f]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Integers
-from sigdask.counts.precision import MAX_DIGITS, Lattice, RoundedLattice
+from sigdask.counts.precision import MAX_DIGITS, Lattice
 from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound, BlackBox
 from sigdask.metrics.forms import Form, Formula, MeanOf
@@ -178,7 +178,7 @@ def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def identify_lattice(lattice: Lattice) -> tuple[Any, ...]:
     """Return what a pair's digest has of a lattice: the same for all decimal lattices, on which scores are exact."""
-    if isinstance(lattice, RoundedLattice):
+    if lattice.rounding or lattice.is_coarse:
         return "rounded", lattice.exponent, lattice.rounding
     return ("decimal", 0) if lattice.digits is not None else ("binary", lattice.exponent)
 

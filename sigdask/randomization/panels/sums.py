@@ -19,7 +19,7 @@ from sigdask.counts import Counts
 from sigdask.counts.checks import canonicalize_column
 from sigdask.counts.factors import Factor, group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
-from sigdask.counts.precision import TIE, CoarseLattice
+from sigdask.counts.precision import TIE
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Correlation, Ratios
@@ -213,7 +213,7 @@ class Panel(ScoredSums):
 
     def is_coarse(self, column: int) -> bool:
         """Return whether some of a metric's item scores differ by less than a step of their lattice."""
-        return any(isinstance(self.lattices[f], CoarseLattice) for f in self.list_compared_fields(column))
+        return any(self.lattices[f].is_coarse for f in self.list_compared_fields(column))
 
     def get_score_step(self, column: int) -> float:
         """Return the step to which a metric's item scores are rounded; 0 if exact, negative if some differ by less."""
