@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sigdask.cli.progress import list_plan_files, show_progress
+from sigdask.cli.progress import show_progress
 from sigdask.cli.streams import output_columns, print_text
 from sigdask.errors import InputError
 from sigdask.nightly import plan as plans
@@ -38,7 +38,7 @@ def _check_plan(plan: str, *, everything: bool) -> None:
     """Validate a plan with its files and data, and print the sizes of its test sets and the readers' notes."""
     loaded = plans.load_plan(plan)
     loaded.report.check_packages()
-    with show_progress() as steps, steps.show_reading(list_plan_files(loaded)):
+    with show_progress() as steps:
         sizes = check_plan_data(loaded, steps.show_extraction)
     shown = sizes if everything else sizes[:MAX_LISTED]
     rows = [

@@ -10,13 +10,12 @@ from sigdask import formats
 from sigdask.api import compare_opened, compare_with_options
 from sigdask.cli import write
 from sigdask.cli.declared.options import ALL_FORMATS
-from sigdask.cli.progress import ProgressSteps, list_source_paths, show_analysis
+from sigdask.cli.progress import ProgressSteps, show_analysis
 from sigdask.cli.streams import LOG, is_json_log, log_note, output_columns, print_text
-from sigdask.errors import DirectoryError, InputError, RefusedFileError
+from sigdask.errors import InputError, RefusedFileError
 from sigdask.execution import clusters
 from sigdask.formats import DETECTED, Source
 from sigdask.formats.grouping import GROUP, GroupFile
-from sigdask.formats.reading.files import NOT_DATA
 from sigdask.io import as_path, is_present
 from sigdask.metrics import METRICS, check_name
 from sigdask.options import ReadingOptions, SelectionOptions, fill_options, select_options
@@ -40,7 +39,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
     write.check_units(options["items_file"])
     write.warn_of_unused_options(options)
     if outputs:
-        read_paths = [*list_source_paths(_list_sources(options)), *map(as_path, filter(None, [options["gold"]]))]
+        read_paths = [*_list_paths(options), *map(as_path, filter(None, [options["gold"]]))]
         write.check_overwriting(outputs, {path.resolve(): "a file that is read" for path in read_paths})
     has_page = any(output.format == "html" for output in outputs)
     with show_analysis(quiet=options["quiet"]) as steps:
@@ -71,7 +70,7 @@ def _read_and_compare(
     has_page: bool,
 ) -> tuple[Results, Sequence[ComparisonDetails], Sequence[Path]]:
     """Read and compare the systems. For a page, also return details of comparisons and the files read."""
-    counts = read_systems(options, steps)
+    counts = read_systems(options)
     counts = counts if prepare is None else prepare(counts)
     spec["progress"] = steps
     try:
@@ -82,8 +81,7 @@ def _read_and_compare(
         for warning in counts.notices:  # otherwise they are logged with the results
             LOG.warning(warning)
         raise
-    sources = list_source_paths(_list_sources(options))
-    return results, details, write.list_local_files(options, sources, counts.files)
+    return results, details, write.list_local_files(options, _list_paths(options), counts.files)
 
 
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {
@@ -96,9 +94,9 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 """Conversions of the texts of reading options to values."""
 
 
-def read_systems(options: dict[str, Any], steps: ProgressSteps, noun: str = "system") -> Counts:
+def read_systems(options: dict[str, Any], noun: str = "system") -> Counts:
     """Read the files that a command's options name, and log how they were read."""
-    counts, format_name = _read_files(options, steps)
+    counts, format_name = _read_files(options)
     times = f" x {len(counts.replicates)} replicates" if counts.replicates and not counts.scope else ""
     noun = "metric" if format_name == "meta" else noun
     log_note(
@@ -122,7 +120,7 @@ def _find_unused_group_file(options: dict[str, Any]) -> str | None:
     return None
 
 
-def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, str]:
+def _read_files(options: dict[str, Any]) -> tuple[Counts, str]:
     given: dict[str, Any] = {**select_options(ReadingOptions, options)}
     converted = {name: convert(given[name]) for name, convert in CONVERSIONS.items() if name in given}
     reading = formats.Options(
@@ -142,7 +140,7 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
     reading = reading.with_format_options(format_options)
     for metric in options["metrics"]:
         check_name(metric, of_data=formats.may_have_metric(metric, options["format_"].partition(":")[0], gold))
-    with formats.cache_files(), steps.show_reading(filter(None, (gold, *list_source_paths(sources)))):
+    with formats.cache_files():
         format_name = formats.detect(sources, gold, reading, requested) if requested in DETECTED else requested
         for metric in options["metrics"]:
             of_data = formats.may_have_metric(metric, format_name, gold)
@@ -156,47 +154,17 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
 
 
 def _list_sources(options: dict[str, Any]) -> list[Source]:
-    """Return the sources that the SYSTEM arguments name; the files of a single folder that no format reads."""
-    sources = [source for text in options["systems"] for source in _find_sources(text, options["format_"])]
-    if len(sources) == 1 and _is_plain_folder(sources[0], options):
-        return [*_iter_folder(sources[0].path, options)]
-    return sources
+    """Return the sources that the SYSTEM arguments name."""
+    return [source for text in options["systems"] for source in _find_sources(text, options["format_"])]
 
 
-def _is_plain_folder(source: Source, options: dict[str, Any]) -> bool:
-    """Return whether a source is a folder that is not one system's, or one test set, in its format."""
-    format_, gold = options["format_"], options["gold"]
-    if source.name is not None or source.parts or not is_present(source.path.is_dir):
-        return False
-    if format_.partition(":")[0] != "auto":
-        return not formats.reads_folders(format_)
-    own_gold = Path(gold) if gold and not is_url(gold) and Path(gold).is_dir() else None
-    try:
-        formats.detect([source], own_gold, formats.Options())
-    except DirectoryError as error:
-        return error.path == source.path
-    except InputError:
-        return False
-    return False
-
-
-def _iter_folder(folder: Path, options: dict[str, Any]) -> Iterator[Source]:
-    """Yield the contents of a folder as systems, without hidden files and files with another role."""
-    others = [options["gold"], options["documents"], options["group_file"], *options["references"]]
-    roles = {Path(text).resolve() for text in others if text and not is_url(text)}
-    paths = [path for path in sorted(folder.iterdir()) if path.name[0] != "." and path.resolve() not in roles]
-    others = [path.name for path in paths if NOT_DATA.search(path.name)]
-    found = [path for path in paths if path.name not in others]
-    if not found:
-        problem = f"has no file of a system ({format_list(others, MAX_NAMES)})" if others else "is an empty folder"
-        raise InputError(f"{problem}", file=folder, remedy="give a folder with a file for each system")
-    if others:
-        log_note(f"{folder}: not taken as systems: {format_list(others, MAX_NAMES)} (name a file to compare it)")
-    yield from map(Source, found)
+def _list_paths(options: dict[str, Any]) -> list[Path]:
+    """Return the files and folders of the systems."""
+    return [path for source in _list_sources(options) for path in source.parts or (source.path,)]
 
 
 MAX_NAMES = 6
-"""Maximum number of systems of a folder that are named."""
+"""Maximum number of systems of a pattern that are named."""
 
 
 def _find_sources(text: str, format_: str) -> Iterator[Source]:

@@ -26,7 +26,7 @@ def independence(**options: Any) -> None:
     clusters.check_cluster(options["cluster"])
     settings = fill_options(IndependenceOptions, select_options(IndependenceOptions, options))
     with show_analysis(quiet=options["quiet"]) as steps:
-        counts, reference = _read_labellings(options, steps)
+        counts, reference = _read_labellings(options)
         settings["progress"] = steps
         results = independence_all(
             counts, metrics=options["metrics"], reference=reference, within=options["within"], **settings
@@ -36,7 +36,7 @@ def independence(**options: Any) -> None:
     write_analysis(outputs, results, lambda width: render(results, width=width))
 
 
-def _read_labellings(options: dict[str, Any], steps: Any) -> tuple[Counts, str]:
+def _read_labellings(options: dict[str, Any]) -> tuple[Counts, str]:
     """Return the labellings to test, and the name of the reference labelling."""
     files, gold = options["files"], options["gold"]
     gold_column = formats.parse_columns(options["columns"]).get("gold")
@@ -50,5 +50,5 @@ def _read_labellings(options: dict[str, Any], steps: Any) -> tuple[Counts, str]:
     if gold is not None and gold_column is None and not files:
         raise InputError("--gold is the only labelling", remedy="name a file to compare with it")
     within = () if options["within"] is None else (options["within"],)
-    counts = read_systems({**options, "systems": files, "gold": gold, "unit": within}, steps, noun="labelling")
+    counts = read_systems({**options, "systems": files, "gold": gold, "unit": within}, noun="labelling")
     return counts, reference

@@ -7,7 +7,7 @@ from typing import Any
 from sigdask import api
 from sigdask.analysis.power import build_question
 from sigdask.cli.compare import read_systems
-from sigdask.cli.progress import ProgressSteps, show_analysis
+from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import LOG
 from sigdask.cli.write import list_outputs, warn_of_unused_options, write_analysis
 from sigdask.errors import InputError
@@ -26,26 +26,9 @@ def power(**options: Any) -> None:
         raise InputError("--difference and --units: give only one of them; sigdask computes the other")
     build_question(fill_options(PowerOptions, selected))
     with show_analysis(quiet=options["quiet"]) as steps:
-        counts = read_systems(options, steps)
+        steps.counting = ("simulating", "samples", "simulating")
+        counts = read_systems(options)
         for warning in counts.notices:
             LOG.warning(warning)
-        results = api.power(counts, **selected | {"progress": _SampleProgress(steps)})
+        results = api.power(counts, **selected | {"progress": steps})
     write_analysis(outputs, results, lambda width: render(results, everything=options["everything"], width=width))
-
-
-class _SampleProgress:
-    """Display of the number of samples drawn, and of the extraction before that.
-
-    Parameters
-    ----------
-    steps : ProgressSteps
-        Progress steps of the command.
-    """
-
-    def __init__(self, steps: ProgressSteps) -> None:
-        self._steps = steps
-        self.show_extraction = steps.show_extraction
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show how many samples are drawn."""
-        self._steps.show_samples(done, total)

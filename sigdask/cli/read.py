@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sigdask.cli.compare import read_systems
-from sigdask.cli.progress import ProgressSteps
 from sigdask.cli.streams import LOG, be_quiet, print_text
 from sigdask.text import format_list, make_printable
 
@@ -23,7 +22,7 @@ MAX_SYSTEMS, MAX_ITEMS, MAX_FIELDS = 20, 3, 4
 def read(**options: Any) -> None:
     """Read files as `compare` does and print how."""
     be_quiet()
-    counts = read_systems({"name": "", **options}, ProgressSteps(None))
+    counts = read_systems({"name": "", **options})
     for line in _describe(counts):
         print_text(make_printable(line), hang=10)
     for warning in counts.notices:

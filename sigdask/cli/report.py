@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sigdask.cli.progress import list_plan_files, show_progress
+from sigdask.cli.progress import show_progress
 from sigdask.cli.status import find_store_and_plan
 from sigdask.cli.streams import log_note, output_columns, print_text
 from sigdask.cli.write import (
@@ -71,7 +71,7 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
 def _open_details(where: str, plan_report: PlanReport, options: Mapping[str, Any]) -> tuple[ComparisonDetails, ...]:
     """Return the details of the comparisons that `--open` names, and of those that a run's page opens."""
     plan = load_plan(where)
-    with show_progress() as steps, steps.show_reading(list_plan_files(plan)):
+    with show_progress():
         return open_recorded(plan, plan_report, options["open_pairs"])
 
 

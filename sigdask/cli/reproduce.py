@@ -39,7 +39,7 @@ def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
     recorded = _read_recorded(what, options["name"])
     expected = _parse_expected_p(options["expect"], recorded)
     with show_analysis(quiet=options["quiet"]) as steps:
-        counts = read_systems({**options, **_reading_options(recorded), "systems": systems}, steps)
+        counts = read_systems({**options, **_reading_options(recorded), "systems": systems})
         execution: dict[str, Any] = {
             **select_options(RunOptions, options),
             "cache": not options["no_cache"],

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sigdask.cli.progress import list_plan_files, show_progress
+from sigdask.cli.progress import show_progress
 from sigdask.cli.report import REPORT_FORMATS, print_report, write_files
 from sigdask.cli.streams import LOG, be_quiet, log_note, print_text
 from sigdask.cli.write import OutputFile, check_overwriting, is_printed, list_outputs
@@ -45,7 +45,7 @@ def run(plan_file: str, **options: Any) -> int:
         raise InputError(f"--set {name}: the plan has no test set of this name{suggest_name(name, names)}")
     if options["quiet"]:
         be_quiet()
-    with show_progress(quiet=options["quiet"]) as steps, steps.show_reading(list_plan_files(plan)):
+    with show_progress(quiet=options["quiet"]) as steps:
         outcome = run_plan(
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=steps, note=log_note, reread=options["reread"],

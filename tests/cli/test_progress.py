@@ -1,78 +1,17 @@
 """Tests of progress: bars on a terminal, lines elsewhere, and the estimate before counting starts."""
 
-import gzip
 import json
 import re
-import threading
 
 import pytest
 from command import call_sigdask
 from conftest import YEH
 from terminals import run_in_terminal
 
-import sigdask
 from sigdask.cli import progress
-from sigdask.cli.progress import ProgressLines, ProgressStep, ProgressSteps
 from sigdask.execution import run
 from sigdask.execution.run import CountingPace
-from sigdask.metrics.extraction.parts import ExtractionProgress
 from sigdask.randomization.slabs import Job
-
-
-class RecordingProgress:
-    """Records the steps that are shown."""
-
-    def __init__(self):
-        self.steps = []
-
-    def show(self, step):
-        self.steps.append(step)
-
-
-@pytest.fixture
-def kept():
-    return RecordingProgress()
-
-
-def test_all_that_takes_long_is_shown_and_what_follows_it(kept):
-    """Extraction, by outputs; counting, by trials; and nothing stays at 100 %."""
-    steps = ProgressSteps(kept)
-    for n_done in (0, 8):
-        steps.show_extraction(ExtractionProgress("TER", n_done, 8, 0.5, 1))
-    for n_done in (0, 5):
-        steps(n_done, 5)
-    assert [(step.doing, step.done, step.total) for step in kept.steps] == [
-        ("extracting TER", 0, 8), ("preparing", 0, 0), ("counting", 0, 5), ("judging", 0, 0),
-    ]  # fmt: skip
-
-
-def test_files_are_counted_as_they_are_read(kept, tmp_path):
-    text = "item,score\n" + "".join(f"{k},{k % 3}\n" for k in range(9))
-    for name in ("a.csv", "b.csv.gz"):
-        (tmp_path / name).write_bytes(text.encode() if name == "a.csv" else gzip.compress(text.encode()))
-    paths = [tmp_path / "a.csv", tmp_path / "b.csv.gz"]
-    with ProgressSteps(kept).show_reading(paths):
-        sigdask.read(*paths)
-    steps = [step for step in kept.steps if step.doing == "reading"]
-    assert len(text) in {step.done for step in steps}
-    assert {step.total for step in steps} == {sum(path.stat().st_size for path in paths)}
-
-
-def test_elsewhere_than_on_a_terminal_a_line_is_written_now_and_then_however_seldom_there_is_news(monkeypatch):
-    texts, third_line = [], threading.Event()
-
-    def note(text):
-        texts.append(text)
-        if len(texts) == 3:
-            third_line.set()
-
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.01)
-    monkeypatch.setattr(progress, "log_note", note)
-    lines = ProgressLines()
-    with lines.started():
-        lines.show(ProgressStep("counting", "trials", 1, 4, 9.0))
-        assert third_line.wait(30)
-    assert texts[2] == "counting: 1 of 4 trials (25%), about 9 s left"
 
 
 @pytest.mark.slow
@@ -89,15 +28,15 @@ def test_a_pipe_gets_lines_of_a_command_and_quiet_none(monkeypatch, tmp_path):
 def test_a_terminal_shows_how_far_a_command_is_from_the_start_and_keeps_nothing_of_it():
     terminal = run_in_terminal("compare", str(YEH), "-m", "recall", "--trials", "3e7", "--cluster", "none", columns=80)
     assert terminal.status == 0
-    assert terminal.written.index("starting") < terminal.written.index("read as responses")
-    assert " of 60M trials" in terminal.written
-    assert "60M" not in terminal.text
+    assert terminal.written.index("reading") < terminal.written.index("read as responses")
+    assert " of 60,000,000 trials" in terminal.written
+    assert "60,000,000" not in terminal.text
 
 
 @pytest.mark.slow
 def test_a_terminal_that_moves_no_cursor_gets_lines(monkeypatch):
     terminal = run_in_terminal("compare", str(YEH), "--trials", "4096", "--cluster", "none", columns=80, TERM="dumb")
-    assert "starting" not in terminal.written
+    assert "reading" not in terminal.written
     assert "\x1b" not in terminal.written
 
 

@@ -12,9 +12,8 @@ import io
 import re
 import stat
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -25,7 +24,7 @@ from sigdask.errors import DirectoryError, InputError, RefusedFileError
 from sigdask.formats.reading.cache import cache_result
 from sigdask.formats.reading.converted import ARROW_STARTS, PARQUET, ZIP, convert_file
 from sigdask.interface import spell
-from sigdask.io.compression import check_unpacked_size, get_option, open_unpacked, set_variable, spell_option
+from sigdask.io.compression import check_unpacked_size, get_option, open_unpacked, spell_option
 from sigdask.io.text_files import build_encoding_error
 
 GZIP, BOM = b"\x1f\x8b", codecs.BOM_UTF8
@@ -53,11 +52,6 @@ HEAD = 1 << 16
 
 HEAD_LINES = 100
 """Lines looked at to recognize a format."""
-
-ReportProgress = Callable[[Path, int], None]
-"""Called with a file and the position up to which it is read."""
-
-_report_progress: ContextVar[ReportProgress | None] = ContextVar("report of progress", default=None)
 
 MAX_SHOWN_LENGTH = 1000
 BLOCK = 512
@@ -120,8 +114,6 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             else:
                 _check_binary(path, start)
                 yield raw
-            if (report := _report_progress.get()) is not None:
-                report(path, path.stat().st_size if raw.closed else raw.tell())
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"damaged gzip file ({error}); download or compress it again", file=path) from error
     except FileNotFoundError:
@@ -181,17 +173,6 @@ def list_files(folder: Path) -> list[Path]:
         )
     visible = (path for path in paths if not any(name.startswith(".") for name in path.relative_to(folder).parts))
     return [path for path in visible if path.is_file()]
-
-
-def report_reading(report: ReportProgress) -> AbstractContextManager[None]:
-    """Report the path and position of each file that is read inside the `with` block."""
-    return set_variable(_report_progress, report)
-
-
-def report_whole(path: Path) -> None:
-    """Report a file as read, where another process reads it."""
-    if (report := _report_progress.get()) is not None:
-        report(path, path.stat().st_size)
 
 
 @dataclass(frozen=True)

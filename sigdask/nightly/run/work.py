@@ -26,7 +26,6 @@ from sigdask.counts.fields import Integers
 from sigdask.execution.clusters import ClusterLike, count_cores
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress
-from sigdask.formats.reading.files import report_whole
 from sigdask.io import addresses
 from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import LayeredCache, get_user_cache
@@ -172,8 +171,6 @@ def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> d
         test_sets = parts[number].test_sets
         prepared = pickle.loads(content)  # noqa: S301  # of this program's own process
         results |= zip((test_set.name for test_set in test_sets), prepared, strict=False)
-        for path in (path for test_set in test_sets for path in test_set.list_files()):
-            report_whole(path)
     return results
 
 
