@@ -86,7 +86,9 @@ def _run_command() -> int:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)  # click gives none where an option lacks its argument
         named = next((f"sigdask {word}" for word in sys.argv[1:] if word in commands.commands), "sigdask")
-        return _log_error(f"{error.format_message()} (see {context.command_path if context else named} --help)", 2)
+        return _log_error(
+            f"{error.format_message().removesuffix('.')} (see {context.command_path if context else named} --help)", 2
+        )
     except Exception as error:  # the last resort: a line instead of a traceback
         if os.environ.get("SIGDASK_DEBUG"):
             raise

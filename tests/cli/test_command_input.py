@@ -133,19 +133,11 @@ def test_a_cluster_that_cannot_be_is_refused_before_a_file_is_read(name, content
         assert message in result.stderr
 
 
-def test_the_files_of_a_folder_are_systems(tmp_path):
+def test_a_folder_of_systems_is_refused_and_the_pattern_of_its_files_named(tmp_path):
     (tmp_path / "runs").mkdir()
-    texts = {"a.txt": "x\ny\nx\n", "b.txt": "x\nx\nx\n", "gold.txt": "x\ny\ny\n"}
-    for name, text in {**texts, ".hidden": "x\n", "LICENSE": "Free.\n", "README.md": "# Runs\n"}.items():
-        (tmp_path / "runs" / name).write_text(text)
-    options = ("--gold", "runs/gold.txt", "-m", "accuracy", "--json", "-")
-    folder = call_sigdask("compare", "runs/", *options, cwd=tmp_path)
-    files = call_sigdask("compare", "runs/a.txt", "runs/b.txt", *options, cwd=tmp_path)
-    assert json.loads(folder.stdout)["results"] == json.loads(files.stdout)["results"]
-    assert "runs: not taken as systems: LICENSE, README.md" in folder.stderr
-    (tmp_path / "empty").mkdir()
-    refused = call_sigdask("compare", "empty", cwd=tmp_path)
-    assert (refused.returncode, "empty: is an empty folder" in refused.stderr) == (2, True)
+    (tmp_path / "runs" / "a.csv").write_text("item,score\na,1\nb,0\n")
+    refused = call_sigdask("compare", "runs", cwd=tmp_path)
+    assert (refused.returncode, "runs/*" in refused.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("options", [("-m", "BLEU"), ()])

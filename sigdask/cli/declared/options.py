@@ -6,7 +6,6 @@ shows.
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -16,10 +15,9 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from sigdask.interface import get_flag
-from sigdask.options import Option, list_options, suggest_choice
+from sigdask.options import Option, list_options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorators = tuple[Callable[[Any], Any], ...]
@@ -39,40 +37,8 @@ def parse_integer(text: str) -> int:
     return int(number)
 
 
-class NumberType(click.types.FloatParamType):
-    """The type of real numbers, with an error that shows how to write one."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number."""
-        try:
-            return float(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a number, such as 0.05", param, ctx)
-
-
 NUMBERS: dict[str, Any] = {"workers": click.IntRange(min=1), "seed": int, "digits": int}
 """Option types whose numbers may not be written as 1e6."""
-
-KINDS: dict[object, Any] = {int: parse_integer, float: NumberType()}
-"""Other option types."""
-
-
-class ExplainedChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no generic types
-    """A choice whose error has a further sentence."""
-
-    def __init__(self, choices: Sequence[str], why: str) -> None:
-        super().__init__(choices)
-        self.why = why
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the choice, or raise the error of click with the sentence."""
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter as error:
-            hint = suggest_choice(str(value), [*map(str, self.choices)]) or self.why
-            if not hint:
-                raise
-            raise click.BadParameter(f"{error.message.removesuffix('.')}{hint}", ctx, param) from None
 
 
 def declare_options(declaration: type, *names: str, more: Mapping[str, str] = MappingProxyType({})) -> Decorators:
@@ -99,11 +65,11 @@ def _build_decorator(option: Option, more: str | None = None) -> Callable[[Any],
     flags = [f"{flag}/--no-{flag[2:]}" if is_on else flag, *filter(None, [option.short])]
     settings: dict[str, Any] = {"metavar": option.metavar or None, "multiple": option.repeats}
     if option.choices:
-        settings["type"] = ExplainedChoice(option.choices, option.why)
+        settings["type"] = click.Choice(option.choices)
     elif option.kind is bool:
         settings["is_flag"] = True
     elif option.kind is not object:
-        settings["type"] = NUMBERS.get(option.name, KINDS.get(option.kind, option.kind))
+        settings["type"] = NUMBERS.get(option.name, parse_integer if option.kind is int else option.kind)
     if option.repeats:
         settings["nargs"] = len(option.metavar.split())
     elif option.default is not None:
@@ -173,11 +139,7 @@ def run_by(address: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def declare(declaration: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(declaration)
         def run(*arguments: Any, **options: Any) -> Any:
-            gc.disable()  # modules and their functions live as long as the process
-            command = resolve_name(address)
-            gc.freeze()
-            gc.enable()
-            return command(*arguments, **options)
+            return resolve_name(address)(*arguments, **options)
 
         return run
 
@@ -188,21 +150,11 @@ FILE_METAVARS = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES|RESULTS")
 """Metavariables of options that take files and folders."""
 
 
-class File(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.3
-    """The type of arguments that name a file or folder. Any text is valid, and shells complete it as a file name."""
-
-    name = "file"
-
-    def shell_complete(self, _context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return an item that lets the shell complete a file name."""
-        return [CompletionItem(incomplete, type="file")]
-
-
 def complete_files(command: click.Command) -> None:
     """Make shells complete file names for those parameters of a command that name files."""
     for param in command.params:
         if param.type is click.STRING and FILE_METAVARS.search(param.metavar or ""):
-            param.type = File()
+            param.type = click.Path()
 
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}

@@ -120,8 +120,8 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise InputError("no such file", file=path) from None
     except IsADirectoryError:
         raise DirectoryError(
-            f"{path}: is a directory, expected a file; name the files in it. If it has the logs of a system, add "
-            f"{spell('format', 'samples')}",
+            f"{path}: is a directory, expected a file; name the files in it, as {path}/*. If it has the logs of a "
+            f"system, add {spell('format', 'samples')}",
             path,
         ) from None
     except OSError as error:
