@@ -54,10 +54,7 @@ def _bind_words(spec: Spec, score: str, counts: Counts) -> BoundMetric:
     unit, column = WORD_METRICS[spec.base]
     correct = f"correct[{unit if unit in {'tokens', 'sentences'} else spec.base}]"
     if correct not in counts.fields:
-        needed = f"parses in CoNLL-U and {spell('gold', 'FILE')} (format conllu)"
-        if spec.base in {"LAS", "UAS"}:
-            needed = f"parses and {spell('gold', 'FILE')} (formats conllu, conllx)"
-        raise build_lacking_error(spec.name, needed, counts)
+        raise build_lacking_error(spec.name, f"parses in CoNLL-U and {spell('gold', 'FILE')} (format conllu)", counts)
     end = "" if spec.label is None else f"[{column}={spec.label}]"
     fields = (correct + end, *(f"{kind}[{unit}]{end}" for kind in ("system", "gold", "aligned")))
     if fields[0] not in counts.fields or (end and not any(counts.field(name).any() for name in fields[1:3])):

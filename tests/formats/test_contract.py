@@ -93,14 +93,6 @@ FILES = {
         "LAS",
         False,
     ),
-    "conllx": (
-        {
-            name: [PARSE.format(*heads) for heads in parses]
-            for name, parses in {"gold": ["012", "011"], "x": ["012", "012"], "y": ["011", "031"]}.items()
-        },
-        "UAS",
-        False,
-    ),
     "trees": (
         {
             "gold": ["(S (NP (DT the) (NN dog)) (VP (VB ran)))\n", "(S (NP (NN it)) (VP (VB ran)))\n"],
@@ -199,10 +191,6 @@ def test_auto_takes_files_for_what_they_are(files):
     write_files(folder, contents)
     systems = [parse_source(str(folder / stem)) for stem in contents if stem != "gold"]
     options = Options(metrics=(metric,) if name == "segments" else ())  # lines are texts because the metric says so
-    if name == "conllx":  # which may be CoNLL-U without comments
-        with pytest.raises(InputError, match="fits the formats conllu, conllx; choose"):
-            detect(systems, folder / "gold", options)
-        return
     assert detect(systems, folder / "gold" if "gold" in contents else None, options) == name
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts
-from sigdask.counts.fields import Bools
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
@@ -37,9 +36,6 @@ NESTED = re.compile(r"\([^()]*\(")
 CUT = re.compile(r"[-=].*", re.DOTALL)
 """Pattern of functional tags and indices at the end of a label."""
 
-QUOTE_WORDS = frozenset("'\"/")
-"""Words that are quotation marks if their label is a QUOTE_LABEL."""
-
 SHOWN = 40
 """Maximum characters shown of a tree."""
 
@@ -52,8 +48,8 @@ class Parameters:
     ----------
     name : str
         The file's name, for notes.
-    labels : dict of str to set of str
-        Labels by key: those that do not count, those whose words the length leaves out, those of quotation marks.
+    deleted : set of str
+        Labels that do not count.
     equal : dict of str to dict of str to str
         Labels and words that count as another one, by key.
     is_labelled : bool
@@ -61,25 +57,21 @@ class Parameters:
     """
 
     name: str
-    labels: dict[str, set[str]]
+    deleted: set[str]
     equal: dict[str, dict[str, str]]
     is_labelled: bool = True
 
     def get_compared_label(self, label: str) -> str | None:
         """Return what is compared of a bracket's label, None if the bracket does not count."""
-        equal, deleted = self.equal["EQ_LABEL"], self.labels["DELETE_LABEL"]
+        equal = self.equal["EQ_LABEL"]
         cut = equal.get(name := CUT.sub("", label), name)
-        is_deleted = name in deleted or any(equal.get(other, other) == cut for other in deleted)
+        is_deleted = name in self.deleted or any(equal.get(other, other) == cut for other in self.deleted)
         return None if is_deleted else cut * self.is_labelled
 
 
 COLLINS = Parameters(
     "COLLINS.prm",
-    {
-        "DELETE_LABEL": {"TOP", "-NONE-", ",", ":", "``", "''", "."},
-        "DELETE_LABEL_FOR_LENGTH": {"-NONE-"},
-        "QUOTE_LABEL": set(),
-    },
+    {"TOP", "-NONE-", ",", ":", "``", "''", "."},
     {"EQ_LABEL": {"PRT": "ADVP"}, "EQ_WORD": {}},
 )
 """The rules of the file that comes with evalb."""
@@ -93,20 +85,20 @@ def read_parameters(path: Path) -> Parameters:
     InputError
         There is an unknown key or an invalid value. The message names file and line.
     """
-    parameters = Parameters(path.name, {key: set() for key in COLLINS.labels}, {key: {} for key in COLLINS.equal})
-    labels, equal = parameters.labels, parameters.equal
+    parameters = Parameters(path.name, set(), {key: {} for key in COLLINS.equal})
+    equal = parameters.equal
     for number, line in enumerate_lines(path):
         match [] if line.startswith("#") else line.split():
-            case [] | ["DEBUG" | "MAX_ERROR" | "CUTOFF_LEN", _, *_]:  # which change no totals
-                pass
-            case [key, label] if key in labels:
-                labels[key].add(label)
+            case [] | ["DEBUG" | "MAX_ERROR" | "CUTOFF_LEN" | "DELETE_LABEL_FOR_LENGTH" | "QUOTE_LABEL", _, *_]:
+                pass  # which are of the lengths of sentences
+            case ["DELETE_LABEL", label]:
+                parameters.deleted.add(label)
             case [key, one, other] if key in equal and not {one, other} & {*equal[key], *equal[key].values()}:
                 equal[key][other] = one
             case ["LABELED", "0" | "1" as value]:
                 parameters.is_labelled = value == "1"
             case _:
-                keys = ", ".join((*labels, *equal, "LABELED"))
+                keys = ", ".join(("DELETE_LABEL", *equal, "LABELED"))
                 expected = f"one of {keys} and its value, where each label or word is equal to one other at most"
                 raise InputError(file=path, line=number, found=f"{line.strip()[:SHOWN]!r}", expected=expected)
     return parameters
@@ -118,76 +110,53 @@ class Tree:
 
     Attributes
     ----------
+    line : int
+        Line on which it begins.
+    text : str
+        The tree as it is written; "" for a sentence without a parse.
     words, tags : list of str
         Words that count, and their parts of speech.
     brackets : Counter of (str, int, int)
         Compared labels and spans of words of the brackets that count.
-    length : int
-        Number of words without those whose labels the length leaves out.
-    quotes : list of bool
-        Whether the label of each quotation mark is deleted.
     """
 
+    line: int
+    text: str
     words: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     brackets: Counter[tuple[str, int, int]] = field(default_factory=Counter)
-    length: int = 0
-    quotes: list[bool] = field(default_factory=list)
 
 
-def parse_tree(text: str, parameters: Parameters, kept_quotes: Sequence[bool] = ()) -> Tree:
-    """Return the scored parts of a tree; quotation marks in `kept_quotes` count, although their labels are deleted.
+def parse_tree(path: Path, line: int, text: str, parameters: Parameters) -> Tree:
+    """Return the scored parts of a tree; raise InputError if brackets do not match, or one holds several words."""
 
-    Raises
-    ------
-    ValueError
-        Brackets do not match, or a bracket holds several words.
-    """
-    tree, labels, equal = Tree(), parameters.labels, parameters.equal
+    def build_error(problem: str) -> InputError:
+        remedy = "leave the line empty where there is no parse"
+        return InputError(f"{problem} ({text[:SHOWN]!r})", file=path, line=line, remedy=remedy)
+
+    tree = Tree(line, text)
     stack: list[tuple[str, int]] = []
     for label, word, end, rest in PIECE.findall(text):
-        if word:
-            is_deleted = label in labels["DELETE_LABEL"]
-            tree.length += label not in labels["DELETE_LABEL_FOR_LENGTH"]
-            if label in labels["QUOTE_LABEL"] and word in QUOTE_WORDS:
-                tree.quotes.append(is_deleted)
-                is_deleted &= not any(kept_quotes[len(tree.quotes) - 1 : len(tree.quotes)])
-            if not is_deleted:
-                tree.words.append(equal["EQ_WORD"].get(word, word))
-                tree.tags.append(equal["EQ_LABEL"].get(label, label))
+        if word and label not in parameters.deleted:
+            tree.words.append(parameters.equal["EQ_WORD"].get(word, word))
+            tree.tags.append(parameters.equal["EQ_LABEL"].get(label, label))
         elif end:
             if not stack:
-                raise ValueError("a bracket is closed that was not opened")
+                raise build_error("a bracket is closed that was not opened")
             name, start = stack.pop()
             if start < len(tree.words) and (compared := parameters.get_compared_label(name)) is not None:
                 tree.brackets[compared, start, len(tree.words)] += 1
         elif rest:
-            raise ValueError(f"found {rest[:SHOWN]!r}, expected a bracket; write a word with its label, as in (NN dog)")
-        else:
+            problem = f"found {rest[:SHOWN]!r}, expected a bracket; write a word with its label, as in (NN dog)"
+            raise build_error(problem)
+        elif not word:
             stack.append((label, len(tree.words)))
     if stack:
-        raise ValueError(f"{format_count(len(stack), 'bracket')} left open")
+        raise build_error(f"{format_count(len(stack), 'bracket')} left open")
     return tree
 
 
-@dataclass(frozen=True, slots=True)
-class TreeText:
-    """The text of a tree, "" for a sentence without a parse, and where it begins."""
-
-    path: Path
-    line: int
-    text: str
-
-    def parse(self, parameters: Parameters, kept_quotes: Sequence[bool] = ()) -> Tree:
-        """Return the tree; raise InputError with its line if it is none."""
-        try:
-            return parse_tree(self.text, parameters, kept_quotes)
-        except ValueError as error:
-            problem, remedy = f"{error} ({self.text[:SHOWN]!r})", "leave the line empty where there is no parse"
-            raise InputError(problem, file=self.path, line=self.line, remedy=remedy) from None
-
-
-def read_file(path: Path) -> list[TreeText]:
+def read_file(path: Path, parameters: Parameters) -> list[Tree]:
     """Read the trees of a file: one a line, where empty lines are sentences without a parse, or over several lines."""
     texts: list[tuple[int, str]] = []
     depth = 0
@@ -195,15 +164,13 @@ def read_file(path: Path) -> list[TreeText]:
         first, before = texts.pop() if depth else (number, "")
         texts.append((first, before + line))
         depth = max(0, depth + line.count("(") - line.count(")"))
-    trees = [TreeText(path, number, text.strip()) for number, text in texts]
+    trees = [parse_tree(path, number, text.strip(), parameters) for number, text in texts]
     filled = [tree for tree in trees if tree.text]
     check_filled(path, filled)
-    if depth:
-        filled[-1].parse(COLLINS)  # which raises
     return filled if any("\n" in tree.text for tree in filled) else trees
 
 
-def match_trees(gold: Sequence[TreeText], system: Sequence[TreeText]) -> list[TreeText]:
+def match_trees(gold_path: Path, gold: Sequence[Tree], path: Path, system: Sequence[Tree]) -> list[Tree]:
     """Return a system's tree for each gold tree, matched by their order, or by lines if some have no parse.
 
     Raises
@@ -218,8 +185,8 @@ def match_trees(gold: Sequence[TreeText], system: Sequence[TreeText]) -> list[Tr
     if len(system) > rows[-1] and {*filled} <= {*rows}:
         return [system[row] for row in rows]
     raise InputError(
-        f"{format_count(len(filled), 'tree')}, but {gold[0].path} has {len(rows):,}",
-        file=system[0].path,
+        f"{format_count(len(filled), 'tree')}, but {gold_path} has {len(rows):,}",
+        file=path,
         remedy="give a tree for each gold tree in its order, and an empty line where there is no parse",
     )
 
@@ -231,40 +198,19 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
     """Read bracketed trees and a gold file of the same sentences."""
     assert gold is not None
     parameters = _find_parameters(options, gold)
-    limit = options.own.get("length", "999999999")
-    if not re.fullmatch(r"[1-9]\d{0,8}", limit):
-        raise InputError(f"format trees: length = {limit!r}: must be a number of words, 1 or more")
-    lines, names = read_file(gold), list_system_names(sources)
-    files = [match_trees(lines, read_file(source.path)) for source in sources]
-    gold_lines = [line for line in lines if line.text]
-    trees = [line.parse(parameters) for line in gold_lines]
-    is_long = np.array([tree.length > int(limit) for tree in trees])
-    counts = np.zeros((len(FIELDS), len(trees), len(files)), np.int32)
-    left_out = np.zeros((len(trees), len(files)), np.bool_)
-    labels: dict[str, list[str]] = {name: [] for name in names}
-    for s, file in enumerate(files):
-        for item, (line, gold_line, tree) in enumerate(zip(file, gold_lines, trees, strict=True)):
-            compared, given = _restore_quotes((gold_line, line), (tree, line.parse(parameters)), parameters)
-            left_out[item, s] = compared.words != given.words
-            if not left_out[item, s]:
-                labels[names[s]] += [label for label, _, _ in given.brackets.elements()]
-                counts[:, item, s] = (
-                    (compared.brackets & given.brackets).total(),
-                    given.brackets.total(),
-                    compared.brackets.total(),
-                    sum(map(str.__eq__, compared.tags, given.tags)),
-                    len(compared.words),
-                )
-    counts[:, is_long] = 0
+    lines, names = read_file(gold, parameters), list_system_names(sources)
+    files = [match_trees(gold, lines, source.path, read_file(source.path, parameters)) for source in sources]
+    trees = [line for line in lines if line.text]
+    counts = np.array([[*map(_count_matches, trees, file)] for file in files], np.int32).T
+    labels = {
+        name: [label for own, tree in zip(file, trees, strict=True) if own.words == tree.words
+               for label, _, _ in own.brackets.elements()]
+        for name, file in zip(names, files, strict=True)
+    }  # fmt: skip
     remedy = f"; {spell('format', 'trees:parameters=FILE.prm')} chooses another file"
     remedy *= "parameters" not in options.own
     notes = [ScopeNote(f"Brackets are scored by the rules of evalb with {parameters.name}{remedy}")]
-    if "length" in options.own:
-        if is_long.all():
-            raise InputError(f"every sentence has more than {limit} words", file=gold, remedy="leave out length=")
-        n = format_count(len(trees), "sentence")
-        notes.append(ScopeNote(f"{np.sum(~is_long):,} of {n} are scored, of at most {limit} words"))
-    notes += _describe_left_out(gold_lines, files, left_out)
+    notes += _describe_left_out(gold, trees, [source.path for source in sources], files)
     known = sorted({label for tree in trees for label, _, _ in tree.brackets})
     remedy = f"make labels equal by a line EQ_LABEL of {spell('format', 'trees:parameters=FILE.prm')}"
     foreign = check_types(gold, known, labels, "brackets", "labels", remedy) if parameters.is_labelled else []
@@ -278,17 +224,12 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
     )
 
 
-def _restore_quotes(
-    lines: tuple[TreeText, TreeText], trees: tuple[Tree, Tree], parameters: Parameters
-) -> Sequence[Tree]:
-    """Return the trees of gold and system; if their lengths differ, with the quotation marks that only one deletes.
-
-    Otherwise, a quotation mark that one side takes for a possessive would make the numbers of words differ.
-    """
-    (gold, system), kept = trees, [a != b for a, b in zip(trees[0].quotes, trees[1].quotes, strict=False)]
-    if len(gold.words) == len(system.words) or len(gold.quotes) != len(system.quotes) or not any(kept):
-        return trees
-    return [line.parse(parameters, kept) for line in lines]
+def _count_matches(gold: Tree, system: Tree) -> tuple[int, ...]:
+    """Return the numbers of a sentence in the order of `FIELDS`: 0 where a tree has other words than gold."""
+    if gold.words != system.words:
+        return (0,) * len(FIELDS)
+    n_right, n_tags = (gold.brackets & system.brackets).total(), sum(map(str.__eq__, gold.tags, system.tags))
+    return n_right, system.brackets.total(), gold.brackets.total(), n_tags, len(gold.words)
 
 
 def _find_parameters(options: Options, gold: Path) -> Parameters:
@@ -301,24 +242,26 @@ def _find_parameters(options: Options, gold: Path) -> Parameters:
 
 
 def _describe_left_out(
-    gold: Sequence[TreeText], files: Sequence[Sequence[TreeText]], left_out: Bools
+    gold_path: Path, gold: Sequence[Tree], paths: Sequence[Path], files: Sequence[Sequence[Tree]]
 ) -> Iterator[ScopeNote]:
     """Yield notes on trees left out; raise if all of a system are."""
-    for file, is_left_out in zip(files, left_out.T, strict=True):
-        row = int(np.argmax(is_left_out))
-        if is_left_out.all():
+    left_out = [[own.words != tree.words for own, tree in zip(file, gold, strict=True)] for file in files]
+    for path, file, is_left_out in zip(paths, files, left_out, strict=True):
+        if not any(is_left_out):
+            continue
+        row = is_left_out.index(True)
+        if all(is_left_out):
             raise InputError(
                 f"no tree has the words of the gold tree; this one is {file[row].text[:SHOWN]!r}, "
-                f"{gold[row].path} has {gold[row].text[:SHOWN]!r} on line {gold[row].line}",
-                file=file[row].path,
+                f"{gold_path} has {gold[row].text[:SHOWN]!r} on line {gold[row].line}",
+                file=path,
                 line=file[row].line,
             )
-        if is_left_out.any():
-            yield ScopeNote(
-                f"{file[row].path}: {is_left_out.sum():,} of {format_count(len(gold), 'sentence')} are left out of its "
-                f"scores, as evalb does: they have no parse, or other words than gold (first on line {file[row].line})"
-            )
-    if (left_out != left_out[:, :1]).any():
+        yield ScopeNote(
+            f"{path}: {sum(is_left_out):,} of {format_count(len(gold), 'sentence')} are left out of its scores, as "
+            f"evalb does: they have no parse, or other words than gold (first on line {file[row].line})"
+        )
+    if any(is_left_out != left_out[0] for is_left_out in left_out):
         yield ScopeNote(
             "Different sentences are left out for different systems, so their scores are not of the same sentences"
         )
