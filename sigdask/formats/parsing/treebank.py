@@ -121,7 +121,7 @@ class Treebank:
     @property
     def sentence_ends(self) -> Integers:
         """Characters of the text up to the end of each sentence."""
-        return self.word_ends[np.append(self.starts[1:], len(self.heads)) - 1]
+        return np.asarray(self.word_ends[np.append(self.starts[1:], len(self.heads)) - 1])
 
 
 def read_treebank(path: Path, codes: Codes) -> Treebank:
