@@ -555,8 +555,8 @@ class FigureKindOptions(TypedDict, total=False):
         str | None,
         Option(
             "Kinds of figures to draw, as their files are named: forest, cd (critical-difference), matrix, "
-            "differences and others.",
-            otherwise="all that fit",
+            "null, differences, precision and recall.",
+            otherwise="all that fit but null and differences",
             metavar="KIND,...",
         ),
     ]

@@ -25,12 +25,13 @@ from sigdask.options import (
     list_options,
     select_options,
 )
-from sigdask.report.analyses import Evaluation, Independences, iter_ranking_pictures
+from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.load import AnyResults, load_results
-from sigdask.report.plots.results import (
+from sigdask.report.plots.files import (
     MAX_FIGURES,
     FigureSpec,
     FigureStyle,
+    iter_ranking_pictures,
     iter_result_pictures,
     parse_formats,
     write_figures,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -33,8 +32,7 @@ from sigdask.options import (
     list_options,
 )
 from sigdask.report import notebook
-from sigdask.report.plots import results as result_figures
-from sigdask.report.plots.results import FigureSpec
+from sigdask.report.plots import details
 from sigdask.report.presentable import convert_results
 from sigdask.report.tables import latex, markdown
 from sigdask.report.tables.comparisons import NO_SCORE, SIGNIFICANT, UNDECIDED, build_p_columns, format_numbers
@@ -154,15 +152,6 @@ def _list_distinct(values: Iterable[Any]) -> list[Any]:
     return [value for value in dict.fromkeys(values) if value is not None]
 
 
-def iter_ranking_pictures(evaluations: Mapping[str, object]) -> Iterator[FigureSpec]:
-    """Yield the pictures that fit evaluations of candidate rankings; skip other objects."""
-    for name, evaluation in evaluations.items():
-        if isinstance(evaluation, RankingEvaluation):
-            scores = ("precision", "recall") if evaluation.precision else ("precision",) if evaluation.sampled else ()
-            for score in scores:
-                yield FigureSpec(score, (name,) if name else (), partial(result_figures.plot_n_best, evaluation, score))
-
-
 class PaperTables:
     """Mixin that writes results as tables for papers, for results with only one layout."""
 
@@ -263,7 +252,7 @@ class Evaluation(PaperTables, RankingEvaluation):
         InputError
             There is nothing to draw, or matplotlib (`sigdask[report]`) is not installed.
         """
-        return result_figures.plot_n_best(self, score)
+        return details.plot_n_best(self, score)
 
 
 def power(

@@ -12,12 +12,12 @@ import numpy as np
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError
 from sigdask.options import FigureStyleOptions, check_options
-from sigdask.report import notebook, plots
+from sigdask.report import notebook
 from sigdask.report.files import write_parquet, write_whole_text
 from sigdask.report.methods.text import Facts, Methods, build_methods
 from sigdask.report.page import render_page
-from sigdask.report.plots import results as result_figures
-from sigdask.report.plots.results import FigureStyle
+from sigdask.report.plots import canvas, details, files, pairs
+from sigdask.report.plots.files import FigureStyle
 from sigdask.report.tables import comparisons, latex, markdown
 from sigdask.report.tables.model import PaperTable
 from sigdask.report.terminal import render_with_warnings
@@ -221,9 +221,9 @@ class Results(ComparisonResults):
         InputError
             The selection is ambiguous, or matplotlib (`sigdask[report]`) is not installed.
         """
-        table = result_figures.select_group(self.table, test_set, subset, metric)
-        with plots.apply_style(build_style(figure_width, font, font_size).canvas):
-            return result_figures.forest(table)
+        table = files.select_group(self.table, test_set, subset, metric)
+        with canvas.apply_style(build_style(figure_width, font, font_size).canvas):
+            return pairs.forest(table)
 
     def plot_matrix(
         self,
@@ -254,9 +254,9 @@ class Results(ComparisonResults):
         InputError
             As in `plot_forest`, or not all pairs were compared.
         """
-        table = result_figures.select_group(self.table, test_set, subset, metric)
-        with plots.apply_style(build_style(figure_width, font, font_size).canvas):
-            return result_figures.matrix(table)
+        table = files.select_group(self.table, test_set, subset, metric)
+        with canvas.apply_style(build_style(figure_width, font, font_size).canvas):
+            return pairs.matrix(table)
 
     def plot_critical_difference(
         self,
@@ -289,9 +289,9 @@ class Results(ComparisonResults):
         InputError
             As in `plot_forest`, or not all pairs were compared.
         """
-        table = result_figures.select_group(self.table, test_set, subset, metric)
-        with plots.apply_style(build_style(figure_width, font, font_size).canvas):
-            return result_figures.critical_difference(table)
+        table = files.select_group(self.table, test_set, subset, metric)
+        with canvas.apply_style(build_style(figure_width, font, font_size).canvas):
+            return pairs.critical_difference(table)
 
     def plot_null(
         self,
@@ -315,8 +315,8 @@ class Results(ComparisonResults):
         matplotlib.figure.Figure
             Differences that count as extreme are shaded.
         """
-        with plots.apply_style(build_style(figure_width, font, font_size).canvas):
-            return result_figures.plot_null(self.table, opened.row, opened.null)
+        with canvas.apply_style(build_style(figure_width, font, font_size).canvas):
+            return details.plot_null(self.table, opened.row, opened.null)
 
     def plot_units(
         self,
@@ -347,34 +347,8 @@ class Results(ComparisonResults):
         """
         if opened.units is None:
             raise InputError("there is nothing to draw: units have no contributions under this metric")
-        with plots.apply_style(build_style(figure_width, font, font_size).canvas):
-            return result_figures.plot_units(self.table, opened.row, opened.units)
-
-    def plot_achieved_significance(
-        self,
-        *,
-        figure_width: str | None = None,
-        font: str | None = None,
-        font_size: float = 8.0,
-    ) -> Figure:
-        """Draw the achieved-significance curves of all metrics: unadjusted p of all pairs, the largest first.
-
-        Parameters
-        ----------
-        figure_width, font, font_size
-            As in `plot_forest`.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
-
-        References
-        ----------
-        Sakai 2006, "Evaluating evaluation metrics based on the bootstrap", SIGIR, figure 1.
-        """
-        with plots.apply_style(build_style(figure_width, font, font_size).canvas):
-            return result_figures.achieved_significance(self.table)
+        with canvas.apply_style(build_style(figure_width, font, font_size).canvas):
+            return details.plot_units(self.table, opened.row, opened.units)
 
     def write_figures(
         self,
@@ -388,7 +362,7 @@ class Results(ComparisonResults):
         font_size: float = 8.0,
         dpi: int = 200,
     ) -> list[Path]:
-        """Draw all figures that fit the results into a folder, as `sigdask show --figures` does.
+        """Draw the figures that fit the results into a folder, as `sigdask show --figures` does.
 
         Parameters
         ----------
@@ -400,7 +374,7 @@ class Results(ComparisonResults):
             Details that `sigdask.api.compare_opened` returns with the results. Their null distributions and the
             contributions of their units are drawn too.
         figure_kinds : str, optional
-            Kinds of figures, such as "forest,cd", by default all that fit.
+            Kinds of figures, such as "forest,null", by default forest, matrix and critical difference.
         figure_width, font, font_size
             As in `plot_forest`.
         dpi : int
@@ -418,13 +392,13 @@ class Results(ComparisonResults):
         UnfinishedError
             A file cannot be written.
         """
-        names = result_figures.parse_formats(formats if isinstance(formats, str) else ",".join(formats), "formats =")
+        names = files.parse_formats(formats if isinstance(formats, str) else ",".join(formats), "formats =")
         pictures = [
-            *result_figures.iter_result_pictures([self]),
-            *result_figures.iter_detail_pictures(self.table, details),
+            *files.iter_result_pictures([self]),
+            *files.iter_detail_pictures(self.table, details),
         ]
         chosen = build_style(figure_width, font, font_size, figure_kinds, dpi)
-        return result_figures.write_figures(Path(folder), pictures, names, chosen)[0]
+        return files.write_figures(Path(folder), pictures, names, chosen)[0]
 
     def paper_tables(
         self, *, layout: str | None = None, digits: int | None = None, percent: bool = True

@@ -12,7 +12,7 @@ from sigdask.cli import commands
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.report import plots
-from sigdask.report.plots.results import FigureSpec, build_file_names, write_figures
+from sigdask.report.plots.files import FigureSpec, build_file_names, write_figures
 
 
 @pytest.fixture(scope="module")
@@ -125,11 +125,6 @@ def test_a_matrix_and_bars_are_of_the_verdicts(results):
     assert [t.get_text() for t in axes.texts][: len(names)] == [f"{s.system}  {s.score:.4f}" for s in ranking.systems]
 
 
-def test_achieved_significance_is_the_curve_of_the_results(results):
-    [axes] = results.plot_achieved_significance().axes
-    assert axes.lines[0].get_ydata().tolist() == results.achieved_significance()
-
-
 @pytest.mark.slow
 def test_of_several_metrics_one_is_to_be_named(counts):
     tags = Counts.from_labels(list("ABAB" * 5), {"x": list("ABBB" * 5), "y": list("AAAB" * 5), "z": list("BBAB" * 5)})
@@ -139,7 +134,6 @@ def test_of_several_metrics_one_is_to_be_named(counts):
     with pytest.raises(InputError, match="no comparison with metric = 'BLEU'"):
         tag_results.plot_forest(metric="BLEU")
     assert tag_results.plot_forest(metric="accuracy").axes[0].get_title(loc="left") == "accuracy"
-    assert len(tag_results.plot_achieved_significance().axes[0].lines) == 3
 
 
 def test_pairs_with_a_baseline_have_no_matrix(counts):
@@ -162,8 +156,8 @@ def test_names_of_files_are_safe_stable_and_different():
 
 
 def test_more_figures_than_are_drawn_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("sigdask.report.plots.results.MAX_FIGURES", 2)
-    figure = plots.achieved_significance({"m": [0.1, 0.2]}, 0.05)
+    monkeypatch.setattr("sigdask.report.plots.files.MAX_FIGURES", 2)
+    figure = plots.null_distribution(np.arange(2), np.ones(1, int), 0.5)
     figures = [FigureSpec("forest", (f"set{k}",), lambda: figure) for k in range(5)]
     paths, n_left = write_figures(tmp_path / "figs", figures, ["svg"])
     assert (len(paths), n_left) == (2, 3)

@@ -34,7 +34,7 @@ from sigdask.options import (
     TableLayoutOptions,
     fill_options,
 )
-from sigdask.report.plots.results import FigureStyle
+from sigdask.report.plots.files import FigureStyle
 from sigdask.results.export import parse_unit_file
 from sigdask.statistics.classical import parse_tests
 

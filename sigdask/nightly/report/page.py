@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import groupby
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,25 +19,13 @@ from numpy.typing import NDArray
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.nightly.report.gate import format_levels, iter_reasons, list_findings
 from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, read_nights
-from sigdask.report import plots
-from sigdask.report.analyses import iter_ranking_pictures
 from sigdask.report.page.frame import PagePart
-from sigdask.report.plots.results import (
-    MAX_FIGURES,
-    FigureSpec,
-    get_subject,
-    iter_detail_pictures,
-    iter_result_pictures,
-)
+from sigdask.report.plots.files import FigureSpec, iter_detail_pictures, iter_ranking_pictures, iter_result_pictures
 from sigdask.report.tables.cells import format_p_cell
-from sigdask.results.ranking import group_rows
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_lower_limit, format_score, format_signed
 from sigdask.text import format_time
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def select_first(report: PlanReport, table: Table, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
@@ -269,45 +256,9 @@ def _draw_line(positions: NDArray[np.float64], heights: NDArray[np.float64], lab
     return SimpleNamespace(stretches=stretches, points=tuple(points))
 
 
-MAX_LINES = 12
-"""Maximum number of comparisons drawn over the nights for each test set, subset and metric."""
-
-
 def plot_report(report: PlanReport, opened_details: Sequence[ComparisonDetails] = ()) -> Iterator[FigureSpec]:
     """Yield the figures that fit a plan's results, then those of the comparisons given in detail."""
     yield from iter_result_pictures(report.results.values())
     if opened_details:
         yield from iter_detail_pictures(join_tables(report), opened_details)
     yield from iter_ranking_pictures(report.evaluations)
-    yield from plot_nights(report)
-
-
-def plot_nights(report: PlanReport) -> Iterator[FigureSpec]:
-    """Yield scores and p over the runs by test set, subset and metric; nothing for a first run."""
-    tables = [results.table for results in report.results.values()]
-    metric_tables = [table.take(rows) for table in tables for rows in group_rows(table)][:MAX_FIGURES]
-    selected = [metric_table.take(select_first(report, metric_table, MAX_LINES)[0]) for metric_table in metric_tables]
-    if not selected:
-        return
-    history = read_nights(report.store, report.run, Table.join(selected))
-    if len(history.runs) > 1:
-        ends = np.cumsum([len(metric_table) for metric_table in selected])
-        for metric_table, stop in zip(selected, ends.tolist(), strict=True):
-            draw = partial(_plot_history, metric_table, history.take(slice(stop - len(metric_table), stop)))
-            yield FigureSpec("nights", get_subject(metric_table), draw)
-
-
-def _plot_history(table: Table, history: Nights) -> Figure:
-    """Plot scores and p of selected comparisons under one metric over the runs."""
-    scores: dict[str, NDArray[np.float64]] = {}
-    for names, values in ((table.a, history.score_a), (table.b, history.score_b)):
-        for name, run_scores in zip(names.to_list(), values, strict=True):
-            earlier = scores.get(name, run_scores)
-            scores[name] = np.where(np.isnan(earlier), run_scores, earlier)
-    pairs = [f"{a} and {b}" for a, b in zip(table.a.to_list(), table.b.to_list(), strict=True)]
-    runs = [str(run.number) for run in history.runs]
-    p = dict(zip(pairs, history.p, strict=True))
-    return plots.nights(
-        runs, scores, p, table.alpha, title=", ".join(get_subject(table)), score=table.metric[0].name,
-        adjusted=not np.isnan(history.p_adjusted).all(),
-    )  # fmt: skip

@@ -24,7 +24,7 @@ from sigdask.report.files import write_parquet, write_parts, write_units, write_
 from sigdask.report.layout import format_table
 from sigdask.report.page import details, format_now, render_page
 from sigdask.report.page.frame import PagePart
-from sigdask.report.plots.results import FigureStyle, write_figures
+from sigdask.report.plots.files import FigureStyle, write_figures
 from sigdask.report.presentable import Results
 from sigdask.report.summary.sentences import describe_p
 from sigdask.report.tables.latex import iter_document_parts as to_latex

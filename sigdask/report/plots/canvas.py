@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -27,23 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+BLUE, ORANGE, GREEN, SKY, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#56B4E9", "#8a939c", "#1c2530"
 
-BLUE, ORANGE, GREEN, PURPLE, SKY, AMBER, GREY, INK = (
-    "#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#B8860B", "#8a939c", "#1c2530"
-)  # fmt: skip
-
-STYLES: tuple[dict[str, Any], ...] = tuple(
-    {"color": color, "linestyle": dash, "marker": mark, "markersize": 3.5, "linewidth": 1.2}
-    for dash, marks in (("-", "osD^vP"), ("--", "s^oDPv"), (":", "D^vosP"), ("-.", "vPs^Do"))
-    for color, mark in zip((BLUE, ORANGE, GREEN, PURPLE, SKY, AMBER), marks, strict=True)
-)
-"""Line styles that differ in colour, dashes and marks."""
-
-MAX_CHARACTERS = 36
-"""Maximum characters of a name in a drawing. Longer names are shortened in the middle."""
-
-MIN_CHARACTERS = 8
-"""Minimum characters of names, however narrow the figure."""
+MAX_CHARACTERS, MIN_CHARACTERS = 36, 8
+"""Maximum characters of a name in a drawing, and their minimum however narrow the figure is."""
 
 WIDTH_OF_CHARACTER = 0.6
 """Approximate width of a character as a share of the font size."""
@@ -53,29 +39,12 @@ FALLBACK_FONTS = (
 )  # fmt: skip
 """Fonts for letters that the first font lacks, if they are installed."""
 
-
-@contextmanager
-def use_style() -> Iterator[None]:
-    """Use the style of this package inside the `with` block, whatever the user's settings are.
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed.
-    """
-    with explain_missing("matplotlib", "report", "a figure"):
-        import matplotlib as mpl
-    with mpl.rc_context(), warnings.catch_warnings(), _silence_font_logs():
-        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box replaces it, but the SVG has the letter
-        warnings.filterwarnings("ignore", "constrained_layout not applied")
-        mpl.rcdefaults()
-        style = mpl.rc_params_from_file(str(files(__package__) / "figures.mplstyle"), use_default_template=False)
-        asked = _STYLE.get()
-        families = [*([asked.font] if asked.font else []), "sans-serif", *_list_fallback_fonts()]
-        sizes = {key: float(style[key]) * asked.font_size / 8 for key in ("axes.titlesize", "legend.fontsize")}
-        fonts = {"font.family": families, "font.size": asked.font_size, **sizes}
-        mpl.rcParams.update({**style, **fonts, "savefig.dpi": asked.dpi})
-        yield
+FORMATS: dict[str, dict[str, str | None]] = {
+    "svg": {"Date": None, "Creator": "sigdask"},
+    "pdf": {"CreationDate": None, "Creator": "sigdask", "Producer": None},
+    "png": {"Software": None},
+}
+"""Formats of figures, and the metadata that each stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +69,41 @@ class CanvasStyle:
     dpi: int = 200
 
 
-MARK_WIDTH = 0.5
-"""Width of a mark in a legend with its space, in inches."""
-
 DEFAULT_STYLE = CanvasStyle()
 _STYLE = ContextVar("_STYLE", default=DEFAULT_STYLE)
 
 
 @contextmanager
 def apply_style(style: CanvasStyle) -> Iterator[None]:
-    """Apply a style to all figures that are drawn or written in the `with` block.
-
-    Parameters
-    ----------
-    style : CanvasStyle
-        Size and type of the figures.
-    """
+    """Apply a style to all figures that are drawn or written in the `with` block."""
     with set_variable(_STYLE, style):
+        yield
+
+
+@contextmanager
+def use_style() -> Iterator[None]:
+    """Use the style of this package inside the `with` block, whatever the user's settings are.
+
+    Raises
+    ------
+    InputError
+        matplotlib is not installed.
+    """
+    with explain_missing("matplotlib", "report", "a figure"):
+        import matplotlib as mpl
+        from matplotlib.font_manager import fontManager
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+    installed, asked = {font.name for font in fontManager.ttflist}, _STYLE.get()
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box replaces it, but the SVG has the letter
+        warnings.filterwarnings("ignore", "constrained_layout not applied")
+        mpl.rcdefaults()
+        style = mpl.rc_params_from_file(str(files(__package__) / "figures.mplstyle"), use_default_template=False)
+        families = [asked.font, "sans-serif", *(name for name in FALLBACK_FONTS if name in installed)]
+        sizes = {key: float(style[key]) * asked.font_size / 8 for key in ("axes.titlesize", "legend.fontsize")}
+        fonts = {"font.family": [*filter(None, families)], "font.size": asked.font_size, **sizes}
+        mpl.rcParams.update({**style, **fonts, "savefig.dpi": asked.dpi})
         yield
 
 
@@ -129,26 +116,9 @@ def build_figure(width: float, height: float) -> Iterator[Figure]:
         yield Figure(figsize=(get_chosen_width() or width, height), layout="constrained")
 
 
-@cache
-def _list_fallback_fonts() -> tuple[str, ...]:
-    from matplotlib.font_manager import fontManager
-
-    installed = {font.name for font in fontManager.ttflist}
-    return tuple(name for name in FALLBACK_FONTS if name in installed)
-
-
-@contextmanager
-def _silence_font_logs() -> Iterator[None]:
-    """Suppress matplotlib's messages on fonts and glyphs while it embeds fonts."""
-    logs = [logging.getLogger(name) for name in ("matplotlib.font_manager", "fontTools", "fontTools.subset")]
-    levels = [log.level for log in logs]
-    for log in logs:
-        log.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        for log, level in zip(logs, levels, strict=True):
-            log.setLevel(level)
+def get_chosen_width() -> float | None:
+    """Return the width in inches that the user chose for figures, or None."""
+    return _STYLE.get().width
 
 
 def shorten_names(names: Sequence[str], max_characters: int = MAX_CHARACTERS) -> list[str]:
@@ -170,11 +140,6 @@ def shorten_names(names: Sequence[str], max_characters: int = MAX_CHARACTERS) ->
     return [short_names[name] for name in names]
 
 
-def get_chosen_width() -> float | None:
-    """Return the width in inches that the user chose for figures, or None."""
-    return _STYLE.get().width
-
-
 def fit_names(names: Sequence[str], share: float, *, max_characters: int = MAX_CHARACTERS) -> list[str]:
     """Return names for display that fit into a share of the width that the user chose."""
     width = get_chosen_width()
@@ -189,37 +154,16 @@ def set_title(axes: Axes, text: str) -> None:
     axes.set_title(make_printable(text, keep="\n"), parse_math=False)
 
 
-def style_rows(axes: Axes) -> None:
-    """Draw a thin line below each row of an axis whose places are rows, instead of ticks."""
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="y", color="#e3e7eb", linewidth=0.5)
-    axes.set_axisbelow(True)
-
-
-def add_legend(
-    parent: Axes | Figure, handles: Sequence[Any], names: Sequence[str] | None = None, **settings: Any
-) -> None:
-    """Add a legend with literal names, by default below the figure.
-
-    Parameters
-    ----------
-    parent : matplotlib.axes.Axes or matplotlib.figure.Figure
-        Axes or figure of the legend.
-    handles : sequence of artists
-        The marks.
-    names : sequence of str, optional
-        Names in the legend. By default the labels.
-    **settings
-        Settings of matplotlib's legend.
-    """
+def add_legend(figure: Figure, handles: Sequence[Any], names: Sequence[str] | None = None, *, n_columns: int) -> None:
+    """Add a legend with literal names below a figure; the names are by default the labels of the handles."""
     if not handles:
         return
-    legend_names = [handle.get_label() for handle in handles] if names is None else names
-    numbers = list(map(str, range(len(legend_names))))  # a label that began with _ would be left out
-    width = get_chosen_width()
-    n_columns = 3 if width is None else max(1, min(3, int(width / (estimate_width(legend_names) + MARK_WIDTH))))
-    added = parent.legend(handles, numbers, **({"loc": "outside lower center", "ncols": n_columns} | settings))
-    for text, name in zip(added.get_texts(), legend_names, strict=True):
+    names = [handle.get_label() for handle in handles] if names is None else names
+    if (width := get_chosen_width()) is not None:
+        n_columns = max(1, min(n_columns, int(width / (estimate_width(names) + 0.5))))  # 0.5 inches for each mark
+    numbers = list(map(str, range(len(names))))  # a label that began with _ would be left out
+    legend = figure.legend(handles, numbers, loc="outside lower center", ncols=n_columns)
+    for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
 
@@ -229,21 +173,13 @@ def estimate_width(texts: Sequence[str], size: float = 8) -> float:
     return max(map(len, texts), default=0) * size * WIDTH_OF_CHARACTER / 72
 
 
-FORMATS: dict[str, dict[str, str | None]] = {
-    "svg": {"Date": None, "Creator": "sigdask"},
-    "pdf": {"CreationDate": None, "Creator": "sigdask", "Producer": None},
-    "png": {"Software": None},
-}
-"""Formats of figures, and the metadata that each stores."""
-
-
 def rendered(figure: Figure, format_: str = "svg", description: str | None = None, dpi: int | None = None) -> bytes:
     """Return the bytes of a figure's file, which are the same whenever the figure is the same.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-        Figure, as the functions of this module return it.
+        Figure, as the methods of results return it.
     format_ : {"svg", "pdf", "png"}
         File format. SVG has text as text, PDF embeds its fonts.
     description : str, optional
@@ -276,7 +212,7 @@ def save(figure: Figure, path: str | Path, dpi: int | None = None) -> None:
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-        Figure, as the functions of this module return it.
+        Figure, as the methods of results return it.
     path : str or Path
         The file. An existing one is replaced.
     dpi : int, optional

@@ -1,133 +1,182 @@
-"""Figures of pairs of systems.
+"""Figures of the comparisons of one test set, subset and metric.
 
-- forest plot: differences with their intervals, one below the other (Lewis and Clarke 2001)
+- forest plot: differences with their intervals, one below the other (Lewis & Clarke 2001)
 - matrix of all pairs: which of the two systems is better, and the p-value
 - critical-difference diagram: bars join systems that are not significantly different (Demšar 2006)
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.fields import Floats
+from sigdask.counts.fields import Floats, Integers
+from sigdask.errors import InputError
 from sigdask.report.plots import canvas
-from sigdask.results.table import CONTESTED
-from sigdask.statistics.ranking_letters import format_letter
-from sigdask.statistics.rounding import format_p
+from sigdask.report.summary.standings import get_group_key
+from sigdask.report.tables.cells import format_groups
+from sigdask.results.ranking import SystemRanking, build_ranking, is_agreement, is_ranked
+from sigdask.results.table import CONTESTED, Table, select_intervals
+from sigdask.statistics.ranking_letters import RankedSystem, format_letter
+from sigdask.statistics.rounding import format_limits, format_p
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VERDICT_MARKS: dict[int, tuple[str, dict[str, Any]]] = {
-    1: ("significantly different", {"marker": "o", "markerfacecolor": canvas.BLUE}),
-    0: ("not significantly different", {"marker": "o", "markerfacecolor": "white"}),
-    -1: ("undecided: more trials would decide", {"marker": "D", "markerfacecolor": "white"}),
-    CONTESTED: ("contested: only one of two tests rejects", {"marker": "s", "markerfacecolor": "white"}),
+MAX_IN_FOREST = 120
+"""Maximum comparisons of a forest plot: those with the best system, or with the smallest p."""
+
+VERDICT_MARKS: dict[int, tuple[str, str, str]] = {
+    1: ("significantly different", "o", canvas.BLUE),
+    0: ("not significantly different", "o", "white"),
+    -1: ("undecided: more trials would decide", "D", "white"),
+    CONTESTED: ("contested: only one of two tests rejects", "s", "white"),
 }
-"""Words and marks of verdicts."""
-
-VERDICT_MARK: dict[str, Any] = {
-    "linestyle": "none", "markeredgecolor": canvas.BLUE, "markersize": 4.5, "markeredgewidth": 1
-}  # fmt: skip
+"""Words of verdicts, with the form and the filling of their marks."""
 
 
-def forest(
-    pairs: Sequence[tuple[str, str]],
-    difference: Floats,
-    low: Floats,
-    high: Floats,
-    outcome: NDArray[np.int8],
-    *,
-    beside: Sequence[str] = (),
-    title: str = "",
-    score: str = "difference",
-    note: str = "",
-) -> Figure:
-    """Draw differences with their intervals, the first at the top, zero as a line.
+def get_subject(table: Table) -> tuple[str, ...]:
+    """Return the test set, subset and metric that a figure of these rows is about, without empty names."""
+    return tuple(name for name in get_group_key(table, 0) if name)
 
-    Parameters
-    ----------
-    pairs : sequence of (str, str)
-        Systems A and B of each difference A - B, n of them.
-    difference, low, high : float64 array, shape (n,)
-        Differences and the ends of their intervals. NaN if there is none, infinite if it is unbounded.
-    outcome : int8 array, shape (n,)
-        Verdicts, as in `Table.outcome`.
-    beside : sequence of str
-        Text to the right of each difference, such as p.
-    title, score, note : str
-        Title of the figure, label of its axis, and text in small letters above the first row.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A filled mark is a significant difference, an open one is not.
+def format_title(table: Table) -> str:
+    """Return the title of a figure of these rows."""
+    return ", ".join(get_subject(table))
+
+
+def describe_score(table: Table) -> str:
+    """Return the metric's name, and whether lower is better."""
+    score = table.metric[0]
+    return score.name if score.higher_is_better else f"{score.name} (lower is better)"
+
+
+def format_p_values(table: Table, *, is_adjusted: bool = True) -> list[str]:
+    """Return the p-value of each row as text: the adjusted one, if there is one and it is requested."""
+    texts = []
+    for k, (p, adjusted) in enumerate(zip(table.p_value.tolist(), table.p_adjusted.tolist(), strict=True)):
+        has_adjusted = not np.isnan(adjusted)
+        is_shown = has_adjusted and is_adjusted
+        kind = "" if not has_adjusted else "adjusted " if is_shown else "unadjusted "
+        if np.isnan(p):
+            texts.append(f"{kind}p in {format_limits(float(table.p_low[k]), float(table.p_high[k]), table.alpha)}")
+            continue
+        is_bound = table.p_adjusted_low[k] == 0 if is_shown else table.p_low[k] == 0 and not table.exact[k]
+        texts.append(f"{kind}p {'≤' if is_bound else '='} {format_p(adjusted if is_shown else p, table.alpha)}")
+    return texts
+
+
+def _get_p(table: Table) -> Floats:
+    return np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)
+
+
+def forest(table: Table) -> Figure:
+    """Draw the differences with their intervals, the largest on top, zero as a line.
 
     References
     ----------
     Lewis & Clarke 2001, "Forest plots: trying to see the wood and the trees", BMJ 322.
     """
-    n = len(pairs)
-    systems, baselines = zip(*pairs, strict=True) if pairs else ((), ())
-    if has_baseline := n > 1 and len({*baselines}) == 1:  # said once, to leave room
-        names = canvas.fit_names(systems, 0.4, max_characters=60)
-    else:
-        a, b = (canvas.fit_names(side, 0.2, max_characters=30) for side in (systems, baselines))
-        names = [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)]
-    if canvas.get_chosen_width() is not None:
-        score = score.replace(", ", ",\n")
-        if beside and all(" = " in text for text in beside):
-            name = beside[0].partition(" = ")[0]  # said once, to leave room
-            beside, score = [text.removeprefix(f"{name} = ") for text in beside], f"{score}\n(right: {name})"
-    if has_baseline:
-        score = f"each system − {canvas.fit_names(baselines[:1], 0.4, max_characters=60)[0]}:\n{score}"
+    shown, best = _select_forest_rows(table)
+    is_turned = np.array([name == best for name in shown.b.to_list()], np.bool_)
+    order = np.argsort(-np.where(is_turned, -shown.difference, shown.difference), kind="stable")
+    shown, is_turned = shown.take(order), is_turned[order]
+    difference, low, high = _turn(shown, is_turned)
+    sides = zip(shown.a.to_list(), shown.b.to_list(), is_turned.tolist(), strict=True)
+    names, score = _label_rows([(b, a) if turned else (a, b) for a, b, turned in sides], _describe_axis(shown))
+    beside = format_p_values(shown)
+    if canvas.get_chosen_width() is not None and all(" = " in text for text in beside):
+        name = beside[0].partition(" = ")[0]  # said once, to leave room
+        beside, score = [text.removeprefix(f"{name} = ") for text in beside], f"{score}\n(right: {name})"
+    chosen = "the smallest p" if best is None else f"the best {'metric' if is_agreement(table) else 'system'}"
+    note = f"\n{len(shown):,} of {len(table):,} comparisons: those with {chosen}" if len(shown) < len(table) else ""
     width = 4.2 + canvas.estimate_width(names) + canvas.estimate_width(beside)
-    with canvas.build_figure(width, 1.4 + 0.19 * max(n, 1)) as figure:
+    with canvas.build_figure(width, 1.4 + 0.19 * len(shown)) as figure:
         axes = figure.add_subplot()
-        rows = np.arange(n)
-        axes.axvline(0, color=canvas.INK, linewidth=0.8)
-        axes.set_xlim(*_compute_limits(difference, low, high))
-        lower, upper = (np.clip(np.nan_to_num(end, nan=0.0), *axes.get_xlim()) for end in (low, high))
-        has_interval = ~np.isnan(low) & ~np.isnan(high)
-        ends = (values[has_interval] for values in (rows, lower, upper))
-        axes.hlines(*ends, color=canvas.BLUE, linewidth=1.1, gid="intervals")
-        marks = []
-        for kind, (label, look) in VERDICT_MARKS.items():
-            if (is_kind := outcome == kind).any():
-                marks += axes.plot(difference[is_kind], rows[is_kind], label=label, **VERDICT_MARK | look)
-        axes.set_yticks(rows, labels=names, parse_math=False)
-        axes.set_ylim(n - 0.4, -0.6)
-        canvas.style_rows(axes)
+        marks = _plot_differences(axes, shown, difference, low, high)
+        axes.set_yticks(range(len(names)), labels=names, parse_math=False)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="y", color="#e3e7eb", linewidth=0.5)
+        axes.set_axisbelow(True)
         axes.set_xlabel(score, parse_math=False)
-        canvas.set_title(axes, f"{title}\n{note}" if note else title)
-        _write_row_texts(axes, beside)
-        canvas.add_legend(figure, marks, ncols=2)
+        canvas.set_title(axes, f"{format_title(table)}{note}")
+        right_axes = axes.twinx()
+        right_axes.set_ylim(axes.get_ylim())
+        right_axes.set_yticks(range(len(beside)), labels=beside, parse_math=False, color=canvas.INK)
+        right_axes.tick_params(axis="y", length=0)
+        right_axes.spines["left"].set_visible(False)
+        canvas.add_legend(figure, marks, n_columns=2)
     return figure
 
 
-def _compute_limits(*values: Floats) -> tuple[float, float]:
-    """Return the ends of an axis that contains zero and all finite values, with a margin."""
-    all_values = np.concatenate([np.zeros(1), *values])
-    finite = all_values[np.isfinite(all_values)]
+def _select_forest_rows(table: Table) -> tuple[Table, str | None]:
+    """Return the rows to draw in a forest plot, and the best system if only its comparisons fit.
+
+    If there are too many, only those of the best system are drawn, or else those with the smallest p.
+    """
+    if len(table) <= MAX_IN_FOREST:
+        return table, None
+    if is_ranked(table):
+        best = build_ranking(table).systems[0].system
+        has_best = [best in pair for pair in zip(table.a.to_list(), table.b.to_list(), strict=True)]
+        if sum(has_best) <= MAX_IN_FOREST:
+            return table.take(np.flatnonzero(has_best)), best
+    single = np.where(np.isnan(table.p_value), table.p_high, table.p_value)
+    return table.take(np.lexsort((single, _get_p(table)))[:MAX_IN_FOREST]), None
+
+
+def _turn(table: Table, is_turned: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+    """Return the differences and the ends of their intervals, of turned rows as B minus A."""
+    intervals, _ = select_intervals(table)
+    nothing = np.full(len(table), np.nan)
+    low, high = (nothing, nothing) if intervals is None else (intervals.low, intervals.high)
+    difference = np.where(is_turned, -table.difference, table.difference)
+    return difference, np.where(is_turned, -high, low), np.where(is_turned, -low, high)
+
+
+def _label_rows(pairs: Sequence[tuple[str, str]], score: str) -> tuple[list[str], str]:
+    """Return the labels of pairs and of the axis; a common baseline is named once, at the axis."""
+    systems, baselines = zip(*pairs, strict=True)
+    if len(pairs) > 1 and len({*baselines}) == 1:
+        [baseline] = canvas.fit_names(baselines[:1], 0.4, max_characters=60)
+        return canvas.fit_names(systems, 0.4, max_characters=60), f"each system − {baseline}:\n{score}"
+    a, b = (canvas.fit_names(side, 0.2, max_characters=30) for side in (systems, baselines))
+    return [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)], score
+
+
+def _describe_axis(table: Table) -> str:
+    intervals, kind = select_intervals(table)
+    text = f"difference of {describe_score(table)}"
+    if intervals is not None and not np.isnan(intervals.low).all():
+        gap = ", " if canvas.get_chosen_width() is None else ",\n"
+        text += f"{gap}{kind}{100 * float(np.nanmax(intervals.confidence)):.4g} % intervals"
+    return text
+
+
+def _plot_differences(axes: Axes, table: Table, difference: Floats, low: Floats, high: Floats) -> list[Any]:
+    """Draw the intervals, to the edge where they have no bound, and the marks; return a mark of each verdict."""
+    rows = np.arange(len(table))
+    values = np.concatenate([np.zeros(1), difference, low, high])
+    finite = values[np.isfinite(values)]
     margin = 0.06 * float(np.ptp(finite)) or 0.01
-    return float(finite.min()) - margin, float(finite.max()) + margin
-
-
-def _write_row_texts(axes: Axes, texts: Sequence[str]) -> None:
-    """Write a text at the right of each row."""
-    if not texts:
-        return
-    right_axes = axes.twinx()
-    right_axes.set_ylim(axes.get_ylim())
-    right_axes.set_yticks(range(len(texts)), labels=texts, parse_math=False, color=canvas.INK)
-    right_axes.tick_params(axis="y", length=0)
-    right_axes.spines["left"].set_visible(False)
+    axes.axvline(0, color=canvas.INK, linewidth=0.8)
+    axes.set_xlim(float(finite.min()) - margin, float(finite.max()) + margin)
+    known = ~np.isnan(low) & ~np.isnan(high)
+    ends = (np.clip(end[known], *axes.get_xlim()) for end in (low, high))
+    axes.hlines(rows[known], *ends, color=canvas.BLUE, linewidth=1.1, gid="intervals")
+    marks = []
+    for code, (label, form, filling) in VERDICT_MARKS.items():
+        if (has_verdict := table.outcome == code).any():
+            marks += axes.plot(
+                difference[has_verdict], rows[has_verdict], form, label=label, markersize=4.5,
+                markerfacecolor=filling, markeredgecolor=canvas.BLUE,
+            )  # fmt: skip
+    return marks
 
 
 SHADES = {
@@ -139,106 +188,70 @@ worse.
 
 ALPHA_SHARES = (1.0, 0.2, 0.02)
 
-MAX_WITH_P = 24
-"""Maximum number of systems for which squares have room for p."""
-
-SIDE_WITH_P = 0.3
-"""Minimum side of a square with p, in inches."""
+MAX_WITH_P, SIDE_WITH_P = 24, 0.3
+"""Maximum number of systems for which squares have room for p, and the smallest side of such a square in inches."""
 
 
-def matrix(
-    names: Sequence[str],
-    p: Floats,
-    better: NDArray[np.int8],
-    found: NDArray[np.bool_],
-    alpha: float,
-    *,
-    title: str = "",
-    adjusted: bool = False,
-) -> Figure:
+def matrix(table: Table) -> Figure:
     """Draw a matrix of all pairs of systems that shows whether the row's or the column's is better, and the p-value.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The n systems, of rows and columns alike, best first.
-    p : float64 array, shape (n, n)
-        p-values. NaN if two systems were not compared, or if only a verdict is known.
-    better : int8 array, shape (n, n)
-        1 if the row's system scores better than the column's, -1 if worse, 0 if equal or not compared.
-    found : bool array, shape (n, n)
-        Whether the difference is significant.
-    alpha : float
-        Level of the verdicts.
-    title : str
-        Title of the figure.
-    adjusted : bool
-        Whether p is adjusted.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A triangle upwards (blue) is significantly better, downwards (orange) significantly worse; the darker, the
-        smaller p.
+    A triangle upwards (blue) is significantly better, downwards (orange) significantly worse; the darker, the smaller
+    p.
     """
+    names = [ranked.system for ranked in _get_ranking(table).systems]
+    p, levels = _compute_matrix(table, names)
     n, short_names = len(names), canvas.fit_names(names, 0.3)
-    side = 0.34 if n <= MAX_WITH_P else 0.18 if n <= 60 else 0.12
-    size = 8 if n <= MAX_WITH_P else 7 if n <= 60 else 5
+    side, size = (0.34, 8) if n <= MAX_WITH_P else (0.18, 7) if n <= 60 else (0.12, 5)
     names_width = canvas.estimate_width(short_names, size)
     if (chosen_width := canvas.get_chosen_width()) is not None:
-        side = min(side, max(chosen_width - names_width - 0.4, 1.0) / max(n, 1))
+        side = min(side, max(chosen_width - names_width - 0.4, 1.0) / n)
     with canvas.build_figure(max(side * n + names_width + 0.4, 5.6), side * n + names_width + 1.2) as figure:
-        axes = figure.add_subplot()
-        levels = compute_levels(p, better, found, alpha)
-        if n:
-            from matplotlib.colors import BoundaryNorm, ListedColormap
+        from matplotlib.colors import BoundaryNorm, ListedColormap
 
-            keys = sorted(SHADES)
-            shades = ListedColormap([SHADES[key] for key in keys])
-            norm = BoundaryNorm([keys[0] - 0.5, *(np.add(keys[1:], keys[:-1]) / 2), keys[-1] + 0.5], len(keys))
-            axes.imshow(levels, cmap=shades, norm=norm, interpolation="nearest", aspect="equal")
+        axes, keys = figure.add_subplot(), sorted(SHADES)
+        norm = BoundaryNorm([keys[0] - 0.5, *(np.add(keys[1:], keys[:-1]) / 2), keys[-1] + 0.5], len(keys))
+        axes.imshow(levels, cmap=ListedColormap([SHADES[key] for key in keys]), norm=norm, interpolation="nearest")
         axes.set_xticks(range(n), labels=short_names, parse_math=False, rotation=90, fontsize=size)
         axes.set_yticks(range(n), labels=short_names, parse_math=False, fontsize=size)
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
         axes.set_xticks(np.arange(n + 1) - 0.5, minor=True)
         axes.set_yticks(np.arange(n + 1) - 0.5, minor=True)
         axes.grid(which="minor", color="white", linewidth=0.5)
-        axes.tick_params(which="minor", length=0)
-        _plot_marks(axes, levels, better, p, alpha, side)
-        canvas.set_title(axes, title)
-        canvas.add_legend(figure, _build_handles("adjusted p" if adjusted else "p", alpha))
+        axes.tick_params(which="both", length=0)
+        axes.spines[:].set_visible(False)
+        _write_squares(axes, levels, p, table.alpha, side)
+        canvas.set_title(axes, format_title(table))
+        is_adjusted = not bool(np.isnan(table.p_adjusted).all())
+        canvas.add_legend(figure, _build_handles("adjusted p" if is_adjusted else "p", table.alpha), n_columns=3)
     return figure
 
 
-def compute_levels(
-    p: Floats, better: NDArray[np.int8], significant: NDArray[np.bool_], alpha: float
-) -> NDArray[np.int8]:
-    """Return the shade of each square of the matrix, as a key of `SHADES`, by who is better and how small p is."""
-    n_levels_below = sum((p <= alpha * share).astype(np.int8) for share in ALPHA_SHARES[1:])
-    level = np.where(significant, 2 + n_levels_below, np.where(np.isnan(p) & (better == 0), 0, 1))
-    return np.asarray(np.where(significant & (better < 0), -level, level), np.int8)
+def _compute_matrix(table: Table, names: Sequence[str]) -> tuple[Floats, NDArray[np.int8]]:
+    """Return p of each pair of systems, and its shade as a key of `SHADES`."""
+    indices = {name: k for k, name in enumerate(names)}
+    a, b = ([indices[name] for name in column.to_list()] for column in (table.a, table.b))
+    p_values, sign = _get_p(table), 1 if table.metric[0].higher_is_better else -1
+    level = 2 + sum((p_values <= table.alpha * share).astype(np.int8) for share in ALPHA_SHARES[1:])
+    gain = np.nan_to_num(np.sign(table.difference) * sign)
+    p, levels = np.full((len(names),) * 2, np.nan), np.zeros((len(names),) * 2, np.int8)
+    for rows, columns, side in ((a, b, gain), (b, a, -gain)):
+        p[rows, columns] = p_values
+        levels[rows, columns] = np.where(table.outcome == 1, np.where(side < 0, -level, level), 1)
+    return p, levels
 
 
-def _plot_marks(
-    axes: Axes, levels: NDArray[np.int8], better: NDArray[np.int8], p: Floats, alpha: float, side: float
-) -> None:
-    """Draw a mark for each significant pair, and write p-values if there is room."""
-    dark = np.abs(levels) == 4
+def _write_squares(axes: Axes, levels: NDArray[np.int8], p: Floats, alpha: float, side: float) -> None:
+    """Draw a triangle for each significant pair, and write p-values if there is room."""
     has_p = side >= SIDE_WITH_P
     area = (72 * side * (0.24 if has_p else 0.5)) ** 2
-    for mark, direction in (("^", 1), ("v", -1)):
-        for is_dark in (False, True):
-            rows, columns = np.nonzero((np.abs(levels) > 1) & (better == direction) & (dark == is_dark))
-            if len(rows):
-                color = "white" if is_dark else canvas.INK
-                axes.scatter(columns, rows - (0.24 if has_p else 0), s=area, c=color, marker=mark, linewidths=0)
-    if has_p:
-        for row, column in np.argwhere(~np.isnan(p)).tolist():
-            axes.text(
-                column, row + 0.16, format_p(float(p[row, column]), alpha), ha="center", va="center", fontsize=5.5,
-                color="white" if dark[row, column] else canvas.INK, parse_math=False,
-            )  # fmt: skip
+    for mark, is_in in (("^", levels > 1), ("v", levels < -1)):
+        for color, is_dark in (("white", abs(levels) == 4), (canvas.INK, abs(levels) != 4)):
+            rows, columns = np.nonzero(is_in & is_dark)
+            axes.scatter(columns, rows - 0.24 * has_p, s=area, c=color, marker=mark, linewidths=0)
+    for row, column in np.argwhere(~np.isnan(p)).tolist() if has_p else ():
+        axes.text(
+            column, row + 0.16, format_p(float(p[row, column]), alpha), ha="center", va="center", fontsize=5.5,
+            color="white" if abs(levels[row, column]) == 4 else canvas.INK, parse_math=False,
+        )  # fmt: skip
 
 
 def _build_handles(p_name: str, alpha: float) -> list[object]:
@@ -251,200 +264,114 @@ def _build_handles(p_name: str, alpha: float) -> list[object]:
     below = [f"{p_name} ≤ {alpha * share:g}" for share in ALPHA_SHARES]
     better = [square(k + 2, f"row better, {text}", "^") for k, text in enumerate(below)]
     worse = [square(-k - 2, f"row worse, {text}", "v") for k, text in enumerate(below)]
-    nothing = [Line2D([], [], linestyle="none", label="")] * 2  # so that each of three columns is of one kind
-    return [*better, *worse, square(1, "not significantly different"), *nothing]
+    return [*better, *worse, square(1, "not significantly different")]
 
-
-MAX_ON_AXIS = 16
-"""Maximum numbers of systems and of bars on one axis. With more, each system has its own line."""
-
-MIN_INCHES = 1.5
-"""Minimum length of the axis between the names, in inches. If the width leaves less, each system has its own line."""
 
 MAX_BARS = 48
-"""Maximum number of bars, those of the best systems."""
+"""Maximum number of bars of a critical-difference diagram, those of the best systems."""
 
-Bars = Sequence[tuple[str, NDArray[np.int64]]]
+GROUPING_TITLES = {"letters": "", "clusters": "clusters", "tied": "= tied with the best", "ranks": "clusters of ranks"}
+"""Title about the bars of a diagram, by the option `grouping`."""
 
 
-def critical_difference(
-    names: Sequence[str],
-    scores: Floats,
-    groups: Sequence[Sequence[int]],
-    *,
-    higher_is_better: bool = True,
-    title: str = "",
-    score: str = "score",
-    group_titles: tuple[str, str] = ("groups that are not significantly different", "not\ndifferent"),
-    rank_ranges: Sequence[tuple[int, int]] | None = None,
-) -> Figure:
-    """Draw systems by their scores (or mean ranks), with a bar for each group that is not significantly different.
+def critical_difference(table: Table) -> Figure:
+    """Draw all systems on an axis of scores, with a bar for each group that is not significantly different.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The systems, best first.
-    scores : float64 array, shape (n_systems,)
-        Score of each system.
-    groups : sequence of sequence of int
-        The largest groups of systems of which no two are significantly different (`find_letter_groups`), as indices of
-        the names. They get letters in this order.
-    higher_is_better : bool
-        Direction of the axis. The best system is on the right, or on top.
-    title, score : str
-        Title of the figure, and label of its axis.
-    group_titles : tuple of str
-        Heading of the bars, in a wide and in a narrow figure with a line for each system.
-    rank_ranges : sequence of (int, int), optional
-        The lowest and highest rank of each system. A figure with a line for each system shows them instead of bars,
-        with lines between the groups.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A dot on a bar is a system of the group: with tests of pairs, a bar may pass over a system that is
-        significantly different from another of its group. A system without a bar differs from all.
+    A dot on a bar is a system of the group: with tests of pairs, a bar may pass over a system that is significantly
+    different from another of its group. A system without a bar differs from all.
 
     References
     ----------
     Demšar 2006, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, figure 1.
     Piepho 2004, "An algorithm for a letter-based representation of all-pairwise comparisons".
     """
-    sorted_groups = [np.sort(np.asarray(members, np.int64)) for members in groups]
-    bars = [(format_letter(k), members) for k, members in enumerate(sorted_groups) if len(members) > 1]
-    drawn_bars = sorted(bars, key=lambda bar: tuple(bar[1]))[:MAX_BARS]
-    full_title = f"{title} (the first {MAX_BARS} of {len(bars):,} groups)" if len(bars) > MAX_BARS else title
-    needed_width = MIN_INCHES + 2 * canvas.estimate_width([f"{name} 0.0000" for name in canvas.shorten_names(names)])
-    is_narrow = needed_width > (canvas.get_chosen_width() or math.inf)
-    fitted_names, values = canvas.fit_names(names, 0.4), np.asarray(scores, np.float64)
-    if is_narrow or max(len(names), len(drawn_bars)) > MAX_ON_AXIS:
-        starts = sorted(int(members[0]) for members in sorted_groups)
-        ranges = None if rank_ranges is None else (rank_ranges, starts)
-        return _plot_in_lines(
-            fitted_names, values, drawn_bars, higher_is_better, full_title, score, group_titles, ranges
-        )
-    return _plot_on_axis(fitted_names, values, drawn_bars, higher_is_better, full_title, score)
-
-
-def _plot_on_axis(
-    names: Sequence[str], scores: Floats, bars: Bars, higher_is_better: bool, title: str, score: str
-) -> Figure:
-    """Draw all systems on one axis, with their names below it on both sides."""
-    n = len(names)
-    distances = np.abs(scores - scores[0]) if n else scores
-    margin = 0.04 * float(np.ptp(scores)) if n else 0.0
-    rows = _assign_rows([(distances[value[0]], distances[value[-1]] + 1.2 * margin) for _, value in bars])
+    ranking = _get_ranking(table)
+    marks = [""] * len(ranking.systems) if ranking.grouping == "letters" else format_groups(ranking)
+    marked = [f"{s.system} {mark}".rstrip() for s, mark in zip(ranking.systems, marks, strict=True)]
+    names = canvas.fit_names(marked, 0.17)  # scores stand beside them
+    scores = np.array([system.score for system in ranking.systems])
+    labels = [f"{name}  {text}" for name, text in zip(names, _format_scores(scores.tolist()), strict=True)]
+    bars = _list_bars(ranking)
+    shown_bars = sorted(bars, key=lambda bar: tuple(bar[1]))[:MAX_BARS]
+    left_out = f"the first {MAX_BARS} of {len(bars):,} groups" if len(bars) > MAX_BARS else ""
+    margin = 0.04 * float(np.ptp(scores)) or 0.5
+    distances = np.abs(scores - scores[0])
+    rows = _assign_rows([(distances[group[0]], distances[group[-1]] + 1.2 * margin) for _, group in shown_bars])
     names_top = 1.0 + 0.75 * (max(rows, default=-1) + 1)  # the first name's line, below all bars
-    n_lines = -(-n // 2)
-    width = 4.4 + 2 * canvas.estimate_width([f"{name} 0.0000" for name in names])
-    with canvas.build_figure(width, 1.0 + 0.17 * (names_top + n_lines)) as figure:
+    height = names_top + -(-len(names) // 2)
+    with canvas.build_figure(4.4 + 2 * canvas.estimate_width(labels), 1.0 + 0.17 * height) as figure:
         axes = figure.add_subplot()
-        low, high = (float(scores.min()) - (margin or 0.5), float(scores.max()) + (margin or 0.5)) if n else (0.0, 1.0)
-        axes.set_xlim(*((low, high) if higher_is_better else (high, low)))
-        axes.set_ylim(names_top + n_lines, 0)
+        ends = float(scores.min()) - margin, float(scores.max()) + margin
+        axes.set_xlim(*(ends if table.metric[0].higher_is_better else ends[::-1]))
+        axes.set_ylim(height, 0)
         axes.xaxis.set_ticks_position("top")
         axes.xaxis.set_label_position("top")
-        axes.set_xlabel(score, parse_math=False)
+        axes.set_xlabel(describe_score(table), parse_math=False)
         axes.spines["top"].set_visible(True)
         axes.spines[["left", "bottom"]].set_visible(False)
         axes.set_yticks([])
-        texts = _format_scores(scores.tolist())
-        for k, (name, value, text) in enumerate(zip(names, scores.tolist(), texts, strict=True)):
-            is_right = k < n_lines
-            height = names_top + 0.5 + (k if is_right else n - 1 - k)
-            _plot_name(axes, f"{name}  {text}", value, height, is_right=is_right)
-        for row, (text, members) in zip(rows, bars, strict=True):
-            positions, y = scores[members], 0.9 + 0.75 * row
-            look: dict[str, Any] = {
-                "color": canvas.SKY,
-                "linewidth": 2.2,
-                "solid_capstyle": "round",
-                "gid": f"group-{text}",
-            }
-            axes.plot([positions[0], positions[-1]], [y, y], **look)
-            axes.plot(positions, np.full(len(positions), y), "o", color=canvas.BLUE, markersize=3.2)
-            axes.annotate(
-                text, (positions[-1], y), (-4, 0), textcoords="offset points", ha="right", va="center", fontsize=6.5
-            )
-        figure.suptitle(title, parse_math=False, fontsize=9)
+        _write_names(axes, labels, scores, names_top)
+        _plot_bars(axes, shown_bars, rows, scores)
+        parts = (*get_subject(table)[:-1], GROUPING_TITLES[ranking.grouping], left_out)
+        figure.suptitle(", ".join(filter(None, parts)), parse_math=False, fontsize=9)
     return figure
+
+
+def _get_ranking(table: Table) -> SystemRanking:
+    if not is_ranked(table):
+        raise InputError(
+            "this figure needs all pairs of three or more systems, compared two-sided: leave out pairs and baseline"
+        )
+    return build_ranking(table)
+
+
+def _list_bars(ranking: SystemRanking) -> list[tuple[str, Integers]]:
+    """Return the groups of two or more systems that are not significantly different, with their letters."""
+    members: dict[str | int, list[int]] = {}
+    for index, system in enumerate(ranking.systems):
+        for group in _list_groups(ranking.grouping, system):
+            members.setdefault(group, []).append(index)
+    groups = (np.array(group, np.int64) for group in members.values())
+    return [(format_letter(k), group) for k, group in enumerate(groups) if len(group) > 1]
+
+
+def _list_groups(grouping: str, system: RankedSystem) -> Sequence[str | int]:
+    if grouping == "letters":
+        return system.letters
+    return ["="] * system.tied_with_best if grouping == "tied" else [system.cluster]
 
 
 def _format_scores(scores: Sequence[float]) -> list[str]:
     """Return scores with as many decimals as four digits of the largest have."""
-    largest = f"{max(map(abs, scores), default=0.0):.4g}"
+    largest = f"{max(map(abs, scores)):.4g}"
     n_decimals = len(largest.partition(".")[2])
     return [f"{score:.4g}" if "e" in largest else f"{score:.{n_decimals}f}" for score in scores]
 
 
-def _plot_name(axes: Axes, text: str, score: float, y: float, *, is_right: bool) -> None:
-    """Draw a line from a score on the axis to the name of its system at the side."""
-    axes.plot([score, score], [0, y], color=canvas.GREY, linewidth=0.5)
-    axes.plot([score], [0], "o", color=canvas.INK, markersize=3, clip_on=False)
-    side = axes.get_xlim()[1 if is_right else 0]
-    axes.plot([score, side], [y, y], color=canvas.GREY, linewidth=0.5)
-    axes.annotate(
-        text, (side, y), (4 if is_right else -4, 0), textcoords="offset points", annotation_clip=False,
-        ha="left" if is_right else "right", va="center", parse_math=False,
-    )  # fmt: skip
+def _write_names(axes: Axes, labels: Sequence[str], scores: Floats, top: float) -> None:
+    """Draw a line from each score on the axis to the name of its system, of the better half at the right."""
+    n, n_right = len(labels), -(-len(labels) // 2)
+    for k, (label, score) in enumerate(zip(labels, scores.tolist(), strict=True)):
+        is_right = k < n_right
+        y = top + 0.5 + (k if is_right else n - 1 - k)
+        side = axes.get_xlim()[1 if is_right else 0]
+        axes.plot([score, score, side], [0, y, y], color=canvas.GREY, linewidth=0.5)
+        axes.plot([score], [0], "o", color=canvas.INK, markersize=3, clip_on=False)
+        axes.annotate(
+            label, (side, y), (4 if is_right else -4, 0), textcoords="offset points", annotation_clip=False,
+            ha="left" if is_right else "right", va="center", parse_math=False,
+        )  # fmt: skip
 
 
-def _plot_in_lines(
-    names: Sequence[str],
-    scores: Floats,
-    bars: Bars,
-    higher_is_better: bool,
-    title: str,
-    score: str,
-    group_titles: tuple[str, str],
-    ranges: tuple[Sequence[tuple[int, int]], Sequence[int]] | None,
-) -> Figure:
-    """Draw one line for each system, best on top, and one column for each group or the ranges of ranks."""
-    n = len(names)
-    columns = _assign_rows([(members[0] - 0.5, members[-1] + 0.5) for _, members in bars] if ranges is None else [])
-    n_columns = max(columns, default=-1) + 1
-    width = max(0.13 * n_columns, 2.6)
-    with canvas.build_figure(3.4 + canvas.estimate_width(names) + width, 1.0 + 0.15 * n) as figure:
-        score_axes, group_axes = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": [3, width]})
-        score_axes.plot(scores, range(n), "o", color=canvas.INK, markersize=3.5)
-        score_axes.set_yticks(range(n), labels=names, parse_math=False, fontsize=7)
-        score_axes.set_ylim(n - 0.4, -1.4)
-        canvas.style_rows(score_axes)
-        if not higher_is_better:
-            score_axes.invert_xaxis()
-        score_axes.set_xlabel(score, parse_math=False)
-        canvas.set_title(score_axes, title)
-        canvas.style_rows(group_axes)
-        if ranges is None:
-            _plot_groups(group_axes, bars, columns)
-            group_axes.set_xlim(-0.7, max(width / 0.13, n_columns) - 0.3)
-            group_axes.set_xticks([])
-        else:
-            _plot_ranges(group_axes, *ranges)
-        is_wide = canvas.get_chosen_width() is None
-        canvas.set_title(group_axes, group_titles[0 if is_wide else 1])
-        group_axes.tick_params(axis="y", labelleft=False)
-        group_axes.spines[:].set_visible(False)
-    return figure
-
-
-def _plot_groups(axes: Any, bars: Bars, columns: Sequence[int]) -> None:
-    for column, (text, members) in zip(columns, bars, strict=True):
-        axes.plot([column, column], [members[0], members[-1]], color=canvas.SKY, linewidth=1.6, gid=f"group-{text}")
-        axes.plot(np.full(len(members), column), members, "o", color=canvas.BLUE, markersize=2.4)
-        axes.annotate(text, (column, members[0]), (0, 3), textcoords="offset points", ha="center", fontsize=5.5)
-
-
-def _plot_ranges(axes: Any, ranges: Sequence[tuple[int, int]], starts: Sequence[int]) -> None:
-    """Draw the range of ranks of each system, and a line above the first system of each group but the best."""
-    low, high = np.asarray(ranges, np.int64).reshape(-1, 2).T
-    axes.hlines(np.arange(len(low)), low - 0.35, high + 0.35, color=canvas.SKY, linewidth=2.2, gid="ranks")
-    for start in starts:
-        if start:
-            axes.axhline(start - 0.5, color=canvas.INK, linewidth=0.6, gid="cluster")
-    axes.set_xlim(0.5, max(len(low), 1) + 0.5)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_xlabel("rank")
+def _plot_bars(axes: Axes, bars: Sequence[tuple[str, Integers]], rows: Sequence[int], scores: Floats) -> None:
+    for row, (letter, group) in zip(rows, bars, strict=True):
+        positions, heights = scores[group], np.full(len(group), 0.9 + 0.75 * row)
+        axes.plot(positions[[0, -1]], heights[[0, -1]], color=canvas.SKY, linewidth=2.2, gid=f"group-{letter}")
+        axes.plot(positions, heights, "o", color=canvas.BLUE, markersize=3.2)
+        axes.annotate(
+            letter, (positions[-1], heights[0]), (-4, 0), textcoords="offset points", ha="right", va="center",
+            fontsize=6.5,
+        )  # fmt: skip
 
 
 def _assign_rows(spans: Sequence[tuple[float, float]]) -> list[int]:

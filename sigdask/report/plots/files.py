@@ -1,0 +1,223 @@
+"""Which figures fit results, and their files in a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
+from sigdask.analysis.details import ComparisonDetails
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.options import FigureStyleOptions
+from sigdask.report.files import open_atomic
+from sigdask.report.plots import canvas, details, pairs
+from sigdask.report.plots.canvas import DEFAULT_STYLE, CanvasStyle
+from sigdask.report.plots.pairs import get_subject
+from sigdask.report.summary.standings import get_group_key
+from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.ranking import build_ranking, group_rows, is_ranked
+from sigdask.results.table import Table
+from sigdask.text import format_list
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DEFAULT_KINDS = ("forest", "critical-difference", "matrix", "precision", "recall")
+"""Kinds of figures that are drawn unless others are requested."""
+
+ALL_KINDS = (*DEFAULT_KINDS, "null", "differences")
+
+SHORT_NAMES = {"cd": "critical-difference"}
+
+INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
+MIN_WIDTH, MAX_WIDTH = 1.5, 40.0
+"""Smallest and largest width of figures, in inches."""
+
+MAX_IN_MATRIX = 200
+"""Maximum systems of a matrix."""
+
+MAX_OPENED = 12
+"""Maximum number of comparisons of which details are drawn."""
+
+MAX_FIGURES = 60
+"""Maximum number of figures in a folder. A message gives the number of those left out."""
+
+MAX_CHARACTERS = 40
+"""Maximum characters of each part of a file's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureStyle:
+    """Which kinds of figures are drawn, and their size and type."""
+
+    kinds: frozenset[str] = frozenset(DEFAULT_KINDS)
+    canvas: CanvasStyle = DEFAULT_STYLE
+
+    @staticmethod
+    def from_options(options: FigureStyleOptions) -> FigureStyle:
+        """Return the style that options describe.
+
+        Raises
+        ------
+        InputError
+            There is no such kind, or a width is invalid.
+        """
+        names = [part.strip().lower() for part in (options.get("figure_kinds") or "").split(",") if part.strip()]
+        kinds = frozenset(SHORT_NAMES.get(name, name) for name in names)
+        if unknown := kinds.difference(ALL_KINDS):
+            raise InputError(f"figure kinds: {min(unknown)!r} is not one of {', '.join((*ALL_KINDS, *SHORT_NAMES))}")
+        width = None
+        if (text := options.get("figure_width")) is not None:
+            match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(in|cm|mm)", text.strip())
+            width = float(match[1]) * INCHES[match[2]] if match else 0.0
+            if not MIN_WIDTH <= width <= MAX_WIDTH:
+                raise InputError(f"figure width {text!r}: expected a width such as 3.3in, 84mm or 8.4cm")
+        style = CanvasStyle(width, options.get("font"), options.get("font_size", 8.0), options.get("dpi", 200))
+        return FigureStyle(kinds or frozenset(DEFAULT_KINDS), style)
+
+
+@dataclass(frozen=True, slots=True)
+class FigureSpec:
+    """A figure that can be drawn on demand.
+
+    Attributes
+    ----------
+    kind : str
+        Kind of figure, in a word.
+    subject : tuple of str
+        Test set, subset and metric, as far as it is of one.
+    draw : callable
+        Returns the figure.
+    """
+
+    kind: str
+    subject: tuple[str, ...]
+    draw: Callable[[], Figure]
+
+
+def iter_result_pictures(all_results: Iterable[ComparisonResults]) -> Iterator[FigureSpec]:
+    """Yield the pictures that fit each test set, subset and metric of comparisons."""
+    groups = (results.table.take(rows) for results in all_results for rows in group_rows(results.table))
+    for table in groups:
+        subject = get_subject(table)
+        yield FigureSpec("forest", subject, partial(pairs.forest, table))
+        if is_ranked(table):
+            yield FigureSpec("critical-difference", subject, partial(pairs.critical_difference, table))
+            if len(build_ranking(table).systems) <= MAX_IN_MATRIX:
+                yield FigureSpec("matrix", subject, partial(pairs.matrix, table))
+
+
+def iter_detail_pictures(table: Table, opened: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:
+    """Yield pictures of the first comparisons that have details: null distributions, and contributions of units."""
+    for comparison in opened[:MAX_OPENED]:
+        row = table.take(slice(comparison.row, comparison.row + 1))
+        subject = (*get_subject(row), row.a[0], row.b[0])
+        yield FigureSpec("null", subject, partial(details.plot_null, table, comparison.row, comparison.null))
+        if comparison.units is not None:
+            draw = partial(details.plot_units, table, comparison.row, comparison.units)
+            yield FigureSpec("differences", subject, draw)
+
+
+def iter_ranking_pictures(evaluations: Mapping[str, object]) -> Iterator[FigureSpec]:
+    """Yield the pictures that fit evaluations of candidate rankings; skip other objects."""
+    for name, evaluation in evaluations.items():
+        if isinstance(evaluation, RankingEvaluation):
+            scores = ("precision", "recall") if evaluation.precision else ("precision",) if evaluation.sampled else ()
+            for score in scores:
+                yield FigureSpec(score, (name,) if name else (), partial(details.plot_n_best, evaluation, score))
+
+
+def select_group(table: Table, test_set: str | None, subset: str | None, metric: str | None) -> Table:
+    """Return the rows of one test set, subset and metric.
+
+    Raises
+    ------
+    InputError
+        There is none, or several: it names them.
+    """
+    requested = {"test_set": test_set, "subset": subset, "metric": metric}
+    groups = {get_group_key(table, int(rows[0])): rows for rows in group_rows(table)}
+    fitting = {
+        key: rows
+        for key, rows in groups.items()
+        if all(value in {None, part} for value, part in zip(requested.values(), key, strict=True))
+    }
+    if len(fitting) == 1:
+        return table.take(next(iter(fitting.values())))
+    if not fitting:
+        criteria = ", ".join(f"{name} = {value!r}" for name, value in requested.items() if value is not None)
+        raise InputError(f"no comparison{f' with {criteria}' if criteria else ''} is in these results")
+    choices = {name: [*dict.fromkeys(key[k] for key in fitting)] for k, name in enumerate(requested)}
+    text = "; ".join(f"{name} is one of {format_list([*map(repr, v)])}" for name, v in choices.items() if len(v) > 1)
+    raise InputError("a figure shows one test set, subset and metric", remedy=f"choose which ({text})")
+
+
+def parse_formats(text: str, option: str = "--figure-format") -> tuple[str, ...]:
+    """Parse the list of figure formats.
+
+    Raises
+    ------
+    InputError
+        One is none.
+    """
+    formats = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
+    if not {*formats} <= {*canvas.FORMATS}:
+        raise InputError(f"{option} {text}: must be one of {', '.join(canvas.FORMATS)}")
+    return formats
+
+
+def write_figures(
+    folder: Path, pictures: Iterable[FigureSpec], formats: Sequence[str], style: FigureStyle | None = None
+) -> tuple[list[Path], int]:
+    """Write pictures into a folder, up to a limit; return their files and the number of pictures beyond the limit.
+
+    Raises
+    ------
+    InputError
+        matplotlib is not installed.
+    UnfinishedError
+        A file cannot be written.
+    """
+    style = style or FigureStyle()
+    fitting = [picture for picture in pictures if picture.kind in style.kinds]
+    selected = fitting[:MAX_FIGURES]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnfinishedError(f"the folder cannot be created ({error.strerror})", file=folder) from None
+    written = []
+    with canvas.apply_style(style.canvas):
+        for name, picture in zip(build_file_names(selected), selected, strict=True):
+            figure = picture.draw()
+            for format_ in formats:
+                written.append(folder / f"{name}.{format_}")
+                with open_atomic(written[-1]) as file:
+                    file.write(canvas.rendered(figure, format_))
+    return written, len(fitting) - len(selected)
+
+
+def build_file_names(selected: Sequence[FigureSpec]) -> list[str]:
+    """Return a file name without ending for each picture: portable, unique and reproducible.
+
+    Characters that file names cannot have become a line. Such a name, and one that differs from another only in case,
+    ends in some digits of its digest.
+    """
+    full_names = ["-".join((picture.kind, *picture.subject)) for picture in selected]
+    names = [
+        "-".join((picture.kind, *(re.sub(r"[^A-Za-z0-9_.+=@-]+", "_", s)[:MAX_CHARACTERS] for s in picture.subject)))
+        for picture in selected
+    ]
+    lowered = [name.lower() for name in names]
+    return [
+        name if name == full_name and lowered.count(name.lower()) == 1 else f"{name}-{_hash_subject(picture)}"
+        for name, full_name, picture in zip(names, full_names, selected, strict=True)
+    ]
+
+
+def _hash_subject(picture: FigureSpec) -> str:
+    return sha256("\0".join((picture.kind, *picture.subject)).encode("utf-8", "surrogatepass")).hexdigest()[:8]
