@@ -30,9 +30,9 @@ def init(where: tuple[str, ...], baseline: str | None, **options: Any) -> None:
         raise InputError(f"-o {plan}: the file exists; --force overwrites it, -o NAME.toml writes another file")
     home = plan.absolute().parent
     reading = Options(missing=options["missing"])
-    gold, documents = (_existing_file(options[name], f"--{name}") for name in ("gold", "documents"))
+    gold, documents = (options[name] and _find_existing(options[name]) for name in ("gold", "documents"))
     hints = Hints(gold, documents, options["format_"], reading)
-    discovered = survey_files([_existing_path(path) for path in where or (".",)], home, hints)
+    discovered = survey_files([_find_existing(path) for path in where or (".",)], home, hints)
     for test_set in discovered.test_sets if baseline is not None else ():
         if baseline not in test_set.counts.systems:
             systems = format_list([*test_set.counts.systems], MAX_SYSTEMS)
@@ -44,13 +44,7 @@ def init(where: tuple[str, ...], baseline: str | None, **options: Any) -> None:
     print_text(make_printable(f"wrote {plan}; next: sigdask check {plan}, then sigdask run {plan}"))
 
 
-def _existing_file(text: str | None, option: str) -> Path | None:
-    if text is not None and not Path(text).is_file():
-        raise InputError(f"{option} {text}: no such file")
-    return None if text is None else Path(text).absolute()
-
-
-def _existing_path(text: str) -> Path:
+def _find_existing(text: str) -> Path:
     if not Path(text).exists():
         raise InputError(f"{text}: no such file or folder")
     return Path(text).absolute()

@@ -57,10 +57,9 @@ def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[s
     yield f"# {_describe_systems(test_set)}."
     yield "[[test_set]]"
     yield f"name = {_format_value(test_set.name)}"
-    if not isinstance(test_set.systems, dict):
-        if not isinstance(test_set.systems, str):
-            yield "# No pattern has these files alone. Add each new system to the list."
-        yield f"systems = {_format_value(test_set.systems)}"
+    if not isinstance(test_set.systems, str):
+        yield "# No pattern has these files alone. Add each new system to the list."
+    yield f"systems = {_format_value(test_set.systems)}"
     yield f"format = {_format_value(test_set.format)}"
     options = test_set.options
     values: dict[str, Any] = {
@@ -83,11 +82,6 @@ def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[s
     if related := RELATED_METRICS.get(metrics[0] if metrics else ""):
         yield f"# `sigdask list metrics` lists others, such as {related}."
     yield f"metrics = {_format_value(metrics)}"
-    if isinstance(test_set.systems, dict):
-        yield ""
-        yield "# Files of several runs of one system are its replicates: NAME = [FILE, FILE]."
-        yield "[test_set.systems]"
-        yield from (f"{_format_value(name)} = {_format_value(path)}" for name, path in test_set.systems.items())
     yield ""
 
 
@@ -123,9 +117,7 @@ def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterat
         yield f"  metrics     {', '.join(test_set.counts.suggested)}"
         if has_tasks(test_set):
             yield '  tasks       each by itself; to compare all items together, leave out the line by = "task"'
-        if isinstance(test_set.systems, dict):
-            yield "  note        each file is a system; if some are runs of one system, write NAME = [FILE, FILE]"
-        elif not isinstance(test_set.systems, str):
+        if not isinstance(test_set.systems, str):
             yield "  note        add each new system to the list: in a folder of their own, a pattern would find them"
     if baseline is None:
         yield 'compared: all systems with each other; or write pairs = { baseline = "NAME" }'

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from sigdask import formats
 from sigdask.errors import InputError
 from sigdask.formats import Source
 from sigdask.formats.samples.files import are_one_system, list_logs
@@ -41,16 +40,11 @@ def resolve_path(text: str, folder: Path) -> Path:
 
 def resolve_existing(text: str, folder: Path, *, folders: bool = False) -> Path:
     """Return the path of an existing file, or of a folder if `folders` is set."""
-    return _check_existing(resolve_path(text, folder), text, folders=folders)
-
-
-def _check_existing(path: Path, text: str, *, folders: bool) -> Path:
-    """Return the path of a text if it is as `resolve_existing` says."""
+    path = resolve_path(text, folder)
     try:
-        is_file = path.is_file()
-        if not is_file and path.is_dir() and not folders:
-            raise _build_error(text, f", which is a folder ({escape_text(path)}), expected a file; {_FOLDER_HINT}")
-        if not is_file and not path.exists():
+        if not folders and path.is_dir():
+            raise _build_error(text, f", which is a folder ({escape_text(path)}), expected a file")
+        if not path.exists():
             raise _build_error(text, f": no such file ({escape_text(path)})")
     except OSError as error:
         raise _build_error(text, f": {error.strerror}") from None
@@ -64,9 +58,6 @@ def resolve_local(text: str, folder: Path) -> Path:
     if is_url(text):
         raise _build_error(text, ", expected a local file")
     return resolve_existing(text, folder)
-
-
-_FOLDER_HINT = f"folders are read with format = {' or '.join(map(format_value, formats.FOLDER_FORMATS))}"
 
 
 def resolve_folder(text: str, folder: Path) -> Path:
@@ -154,9 +145,8 @@ def list_sources(systems: Systems, folder: Path, format_: str = "auto") -> list[
 
 def _find_source(text: str, folder: Path, name: str | None, format_: str) -> Source | InputError:
     try:
-        path = resolve_path(text, folder)
+        path = resolve_existing(text, folder, folders=True)
         is_logs = path.is_dir() and _are_logs([path], format_)
-        _check_existing(path, text, folders=is_logs or formats.reads_folders(format_))
     except InputError as error:
         return error
     except OSError as error:
@@ -198,7 +188,7 @@ def _select_paths(paths: list[Path], format_: str) -> dict[Path, None]:
     if folders and not any(_are_logs([path], format_) for path in files):
         logs = [path for path in folders if _are_logs([path], format_)]
         if logs or not files:
-            return dict.fromkeys(logs or (folders if formats.reads_folders(format_) else []))
+            return dict.fromkeys(logs or folders)
     return dict.fromkeys(files)
 
 

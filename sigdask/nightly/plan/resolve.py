@@ -15,7 +15,7 @@ from sigdask.analysis.candidate_rankings.spec import RankingSpec, convert_cutoff
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.execution.clusters.description import ClusterSpec, parse_description
-from sigdask.formats import Options, Source, reads_folders
+from sigdask.formats import Options, Source
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, Equivalent, NonInferior, NotWorse, Rule
 from sigdask.nightly.plan import keys as tables
@@ -139,11 +139,10 @@ def _build_test_set(entry: tables.TestSetKeys, shared: GivenOptions, location: _
     given = _list_set_options(entry, tables.SET_OPTIONS, location, key)
     options = fill_options(SelectionOptions, {"metrics": (), **shared, "unit": entry.unit, **given})
     columns = (entry.unit, options["by"])
-    folders = reads_folders(entry.format)
     test_set = TestSet(
         name=entry.name,
         sources=_find_sources(entry.systems, entry.format, location, (*key, "systems"), once=True),
-        gold=location.find_path((*key, "gold"), entry.gold, partial(paths.resolve_existing, folders=folders)),
+        gold=location.find_path((*key, "gold"), entry.gold, partial(paths.resolve_existing, folders=True)),
         format=entry.format,
         options=location.attempt(
             (*key, "ignore"),

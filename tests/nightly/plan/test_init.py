@@ -103,19 +103,6 @@ def test_what_cannot_be_told_is_asked_for(tmp_path, lay, said):
     assert not (tmp_path / "night.toml").exists()
 
 
-def test_a_test_set_that_is_not_read_is_for_the_plan_to_describe(tmp_path):
-    for language, first in (("ces", 0), ("mon", 400)):
-        rows = [f"w{first + k}\tw @@{first + k}\n" for k in range(40)]
-        for name, lines in {"gold/{}.gold.tsv": rows, "systems/{}.A.tsv": rows, "systems/{}.B.tsv": rows}.items():
-            path = tmp_path / name.format(language)
-            path.parent.mkdir(exist_ok=True)
-            path.write_text("".join(lines))
-    (tmp_path / "systems/ces.B.tsv").write_text("".join(f"v{k}\tv @@{k}\n" for k in range(40)))
-    output, plan = init_plan(tmp_path)
-    assert [test_set["name"] for test_set in plan["test_set"]] == ["mon"]
-    assert "add a [[test_set]] to the plan" in " ".join(output.split())
-
-
 def test_the_baseline_is_guessed_by_a_word_of_its_name_or_given(tmp_path):
     write_scores(tmp_path, ["domain.txt", "new.txt", "prod-2.txt"])
     output, plan = init_plan(tmp_path)
@@ -147,21 +134,19 @@ def test_logs_of_several_tasks_are_compared_by_task(tmp_path):
     assert 'leave out the line by = "task"' in output
 
 
-@pytest.mark.parametrize("name", ["pred.csv", "samples_arc_2026-01-01T00-00-00.000000.jsonl"])
-def test_models_in_folders_of_organisations_are_systems_with_both_names(tmp_path, name):
-    models = ["meta/llama", "mistral/large", "mistral/small"]
-    for k, model in enumerate(models):
-        (path := tmp_path / model / name).parent.mkdir(parents=True)
-        if name == "pred.csv":
-            path.write_text("id,label\n" + "".join(f"{i},{'ab'[(i * (k + 1)) % 2]}\n" for i in range(20)))
-        else:
-            rows = [{"doc_id": i, "target": "x", "filtered_resps": ["x"], "acc": i % (k + 2) / 4} for i in range(20)]
-            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    if name == "pred.csv":
-        (tmp_path / "gold.csv").write_text("id,label\n" + "".join(f"{i},a\n" for i in range(20)))
-    output, plan = init_plan(tmp_path)
-    assert [*plan["test_set"][0]["systems"]] == models
-    assert "meta/llama, mistral/large, mistral/small (3 files)" in output
+def test_folders_of_teams_are_systems_and_gold_is_a_folder_too(tmp_path):
+    for team, step in (("teamA", 2), ("teamB", 3), ("gold", 1)):
+        for language in ("ces", "mon"):
+            (path := tmp_path / team / f"{language}.csv").parent.mkdir(exist_ok=True)
+            path.write_text("id,label\n" + "".join(f"{i},{'ab'[i * step % 4 % 2]}\n" for i in range(20)))
+    _, plan = init_plan(tmp_path)
+    [test_set] = plan["test_set"]
+    assert (test_set["systems"], test_set["gold"], test_set["format"]) == (["teamA", "teamB"], "gold", "labels")
+    (tmp_path / "teams").mkdir()
+    for team in ("teamA", "teamB"):
+        (tmp_path / team).rename(tmp_path / "teams" / team)
+    _, plan = init_plan(tmp_path, "teams", "--gold", "gold", "--force")
+    assert (plan["test_set"][0]["systems"], plan["test_set"][0]["gold"]) == ("teams/{system}", "gold")
 
 
 @pytest.mark.parametrize("below", ["", "systems"])
