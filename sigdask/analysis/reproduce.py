@@ -164,7 +164,7 @@ def read(path: Path) -> RecordedResults:
 
 def load_document(path: Path) -> Mapping[str, Any]:
     """Return the JSON object in a file."""
-    document = load_json(path, _build_object)
+    document = load_json(path)
     _check_depth(path, document)
     return document if isinstance(document, dict) else {}
 
@@ -200,15 +200,6 @@ def find_other_command(document: Mapping[str, Any]) -> str | None:
     rows = document.get("results")
     has_labellings = isinstance(rows, list) and rows and all(isinstance(row, dict) and "score" in row for row in rows)
     return "independence" if has_labellings else None
-
-
-def _build_object(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; raise if it has a key twice, because programs differ in which value they use."""
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        key = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
-        raise InputError(f"an object has the key {key!r} twice", file=path, remedy="remove one of them")
-    return members
 
 
 def _check_depth(path: Path, document: Any) -> None:

@@ -42,18 +42,10 @@ def test_names_that_are_given_name_the_systems_of_metrics(tmp_path):
 
 def test_the_lists_that_evaluate_returns_of_bertscore_are_a_table(tmp_path):
     for name, f1 in {"x": [0.79, 0.69], "y": [0.5, 1]}.items():
-        lists = {"precision": f1, "recall": [1.0, 1.0], "f1": f1, "hashcode": "roberta-large_L17_no-idf"}
+        lists = {"precision": f1, "recall": [1.0, 1.0], "f1": f1}
         (tmp_path / f"{name}.json").write_text(json.dumps(lists))
     counts = read(tmp_path / "x.json", tmp_path / "y.json")
     assert counts.field("score[f1]").tolist() == [[0.79, 0.5], [0.69, 1]]
-
-
-def test_the_summary_that_evaluate_returns_of_bleu_is_refused_as_one(tmp_path):
-    bleu = {"bleu": 0.3, "precisions": [0.6, 0.4, 0.3, 0.2], "brevity_penalty": 1.0, "length_ratio": 1.1}
-    for name in "xy":
-        (tmp_path / f"{name}.json").write_text(json.dumps(bleu))
-    with pytest.raises(InputError, match="x.json: found an object with bleu"):
-        read(tmp_path / "x.json", tmp_path / "y.json")
 
 
 # comet/cli/score.py, score_command: `data` as it is dumped with --to_json, and the lines that are printed

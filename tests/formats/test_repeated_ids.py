@@ -92,12 +92,24 @@ def test_an_uneven_number_of_samples_is_averaged_where_that_was_said(tmp_path):
     assert (result.score_a, result.score_b) == (2.25, 1.75)
 
 
-@pytest.mark.parametrize("text", ['{"q": "a", "r": "b", "q": "c"}', '{"q": {"p": 1}, "q": {"p": 2}}'])
-def test_a_key_that_stands_twice_in_one_object_is_seen(tmp_path, text):
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"q": "a", "r": "b", "q": "c"}', ""),
+        ('{"q": {"p": 1}, "q": {"p": 2}}', ""),
+        ('{"id": 1, "q": "a"}\n{"id": 2, "q" \t: "x \\":", "q": ":"}\n', ", line 2"),
+    ],
+)
+def test_a_key_that_stands_twice_in_one_object_is_seen(tmp_path, text, place):
     (tmp_path / "x.json").write_text(text)
-    (tmp_path / "gold.json").write_text('{"q": "a", "r": "b"}')
-    with pytest.raises(InputError, match=r"x.json: id 'q' is in the same JSON object already"):
-        read(tmp_path / "x.json", gold=tmp_path / "gold.json", format="labels")
+    with pytest.raises(InputError, match=rf"x.json{place}: key 'q' occurs twice in one JSON object; remove one"):
+        read(tmp_path / "x.json", gold=tmp_path / "x.json", format="labels")
+
+
+def test_whole_numbers_of_many_digits_are_ids_as_written(tmp_path):
+    ids = ["123456789012345678901", "123456789012345678902"]
+    (path := tmp_path / "x.jsonl").write_text("".join(f'{{"id": {item}, "a": 1, "b": 0}}\n' for item in ids))
+    assert read(path).ids == tuple(ids)
 
 
 def test_very_unequal_numbers_of_samples_are_noted(tmp_path):

@@ -12,11 +12,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
@@ -37,12 +36,15 @@ def parse_nested_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, list
     """Return the parsed cells of text columns whose filled cells are all objects or lists in JSON or Python syntax."""
     parsed = {}
     for name, array in ArrowColumns.from_mapping(columns).arrays.items():
-        first_cell = next((cell for cell in iterate(array) if cell), "")
-        if first_cell[:1] in {"{", "["} and _parse_cell(first_cell) is not None:
-            cells = [*iterate(array)]
-            values = [_parse_cell(cell) for cell in cells]
-            if all(value is not None or not cell for cell, value in zip(cells, values, strict=True)):
-                parsed[name] = values
+        if next((cell for cell in iterate(array) if cell), "")[:1] not in {"{", "["}:
+            continue
+        values = []
+        for cell in iterate(array):
+            values.append(_parse_cell(cell))
+            if values[-1] is None and cell:
+                break
+        else:
+            parsed[name] = values
     return parsed
 
 
@@ -120,8 +122,7 @@ PRODIGY_ID = "_input_hash"
 """Key of the id in records of Prodigy, if they have no other."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonRecord:
+class JsonRecord(NamedTuple):
     """One record of a JSON file.
 
     Attributes
@@ -148,7 +149,7 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
     Parameters
     ----------
     path : Path
-        JSON lines, or one JSON document.
+        JSON lines, or one JSON document: a list of records, an object by id, or a record itself.
     is_record : callable
         Whether an object is a record, rather than a container of records.
 
@@ -157,35 +158,42 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
     InputError
         The file is not JSON, or has no list of records.
     """
-    import orjson
-
     if is_json_lines(path):
-        cost, checked = 0, 0
+        n_bytes, stored = 0, path.stat().st_size
         for number, line in files.enumerate_lines(path):
             if line.strip():
-                cost += _estimate_bytes(line)
-                if cost > checked + CHECKED_BYTES:
-                    _check_size(path, checked := cost)
-                try:
-                    value = orjson.loads(line)
-                except ValueError:  # also of NaN and of numbers that 64 bits cannot hold, which `json` reads
-                    value = _parse_json(path, line.rstrip("\r\n"), number)
-                yield JsonRecord(f"line {number}", None, value, number)
+                n_bytes += _estimate_bytes(line)
+                check_unpacked_size(path, n_bytes // SHARE, stored)
+                yield JsonRecord(f"line {number}", None, parse_json(path, line.rstrip("\r\n"), number), number)
         return
-    yield from iter_document(path, load_json(path), is_record)
+    document = load_json(path)
+    if isinstance(document, dict) and document and is_record(document):
+        yield JsonRecord("line 1", None, document, 1)
+        return
+    if isinstance(document, dict) and isinstance(document.get(RECORDS), list):
+        document = document[RECORDS]
+    if document == {} or not isinstance(document, dict | list):
+        raise InputError(
+            file=path, found=f"{str(document)[:40]}", expected="records: a JSON array, or one object per line"
+        )
+    files.check_filled(path, document)
+    if isinstance(document, list):
+        yield from (JsonRecord(f"record {k}", None, value, k) for k, value in enumerate(document, start=1))
+    else:
+        yield from (JsonRecord(f"key {key!r}", key, document[key], k) for k, key in enumerate(document, start=1))
 
 
-def _build_unique_object(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object; raise an error for a repeated key, which `json` would drop silently."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise files.build_repeated_id_error(f"{path}", repr(key), "in the same JSON object")
-    return result
+def load_json(path: Path) -> Any:
+    """Return the JSON value of a file that holds only one."""
+    with files.open_text(path) as text:
+        content = text.read()
+    files.check_filled(path, content.strip())
+    check_unpacked_size(path, _estimate_bytes(content) // SHARE, path.stat().st_size)
+    return parse_json(path, content)
 
 
-CHECKED_BYTES = 1 << 26
-"""Memory of records after which the limit is checked again."""
+SHARE = 10
+"""Memory of values compared with the limit on texts."""
 
 
 def _estimate_bytes(text: str) -> int:
@@ -193,18 +201,59 @@ def _estimate_bytes(text: str) -> int:
     return 2 * len(text) + 500 * text.count("{") + 80 * text.count("[") + 60 * text.count(",")
 
 
-def _check_size(path: Path, n_bytes: int) -> None:
-    """Raise an error for records that need ten times the memory of what may be unpacked."""
-    check_unpacked_size(path, n_bytes // 10, path.stat().st_size)
+UNSURE = re.compile(r'"\s*:|\d{19}')
+"""Ends of keys, and numbers that 64 bits may not hold."""
 
 
-def load_json(path: Path, build: Callable[[Path, list[tuple[str, Any]]], Any] = _build_unique_object) -> Any:
-    """Return the JSON value of a file that holds only one."""
-    with files.open_text(path) as text:
-        content = text.read()
-    files.check_filled(path, content.strip())
-    _check_size(path, _estimate_bytes(content))
-    return _parse_json(path, content, 1, partial(build, path))
+def parse_json(path: object, text: str, line: int | None = None) -> Any:
+    """Return the value of a JSON text.
+
+    Parameters
+    ----------
+    path : object
+        The file, for errors.
+    text : str
+        The text.
+    line : int, optional
+        The line that it is, if it is one of JSON lines.
+
+    Raises
+    ------
+    InputError
+        It is not JSON, or one of its objects has a key twice.
+    """
+    import orjson
+
+    try:
+        value = orjson.loads(text)
+    except ValueError:  # also of NaN and of numbers that 64 bits cannot hold, which `json` reads
+        value = ABSENT
+    if value is not ABSENT and len(UNSURE.findall(text)) == _count_keys(value):
+        return value
+    try:
+        return json.loads(text, object_pairs_hook=partial(_build_object, path, line))
+    except ValueError as error:
+        reason = f"{str(getattr(error, 'msg', error)).removesuffix(' at')} at column {getattr(error, 'colno', 1)}"
+        line = (line or 1) + getattr(error, "lineno", 1) - 1
+        raise InputError(f"invalid JSON ({reason})", file=path, line=line, remedy="correct or complete it") from None
+    except RecursionError:
+        raise InputError("JSON nested too deeply", file=path, line=line or 1) from None
+
+
+def _count_keys(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(map(_count_keys, value.values()))
+    return sum(map(_count_keys, value)) if isinstance(value, list) else 0
+
+
+def _build_object(path: object, line: int | None, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object; raise an error for a repeated key, of which parsers silently take the last value."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        problem = f"key {key!r} occurs twice in one JSON object"
+        raise InputError(problem, file=path, line=line, remedy="remove one")
+    return result
 
 
 def get_object(path: Path, record: JsonRecord) -> dict[str, Any]:
@@ -222,20 +271,36 @@ def get_object(path: Path, record: JsonRecord) -> dict[str, Any]:
     return record.value
 
 
-def read_columns(path: Path, notes: list[str]) -> tuple[dict[str, list[Any]], list[int]]:
+Columns = Mapping[str, list[Any]]
+
+
+def read_columns(path: Path) -> tuple[Columns, Sequence[int]]:
     """Return the columns of the records of a JSON file, and the line or number of each record.
 
     The keys of the first record are the columns. A key that a later record lacks gives an empty cell. An object of id
-    to record, or to a single value, also has the column "id". What is left out is added to `notes`.
+    to record, or to a single value, also has the column "id". An object of equally long lists holds the columns.
 
     Raises
     ------
     InputError
         A record is not an object, or has a key that the first record lacks.
     """
+    records = read_records(path, lambda _: False)
+    first = next(records)
+    if first.key is None:
+        return _join_records(path, chain([first], records))
+    document = {str(record.key): record.value for record in (first, *records)}
+    if any(isinstance(value, list) for value in document.values()):
+        return _get_lists(path, document)
+    _check_rows(path, document)
+    rows = [{"id": key, **(row if isinstance(row, dict) else {"value": row})} for key, row in document.items()]
+    return _join_records(path, (JsonRecord(f"key {row['id']!r}", None, row, k) for k, row in enumerate(rows, start=1)))
+
+
+def _join_records(path: Path, records: Iterator[JsonRecord]) -> tuple[Columns, Sequence[int]]:
     columns: dict[str, list[Any]] = {}
     numbers = []
-    for record in _iter_rows(path, notes):
+    for record in records:
         row = get_object(path, record)
         columns = columns or {key: [] for key in row}
         for key in (key for key in row if key not in columns):
@@ -251,32 +316,23 @@ def read_columns(path: Path, notes: list[str]) -> tuple[dict[str, list[Any]], li
     return columns, numbers
 
 
-def _iter_rows(path: Path, notes: list[str]) -> Iterator[JsonRecord]:
-    if is_json_lines(path):
-        return read_records(path, lambda _: True)
-    document = load_json(path)
-    if isinstance(document, dict) and document and not isinstance(document.get(RECORDS), list):
-        document = _list_rows(path, document, notes)
-    return iter_document(path, document, lambda _: False)
+def _get_lists(path: Path, document: Mapping[str, Any]) -> tuple[Columns, Sequence[int]]:
+    """Return the columns of an object of equally long lists."""
+    sizes = {name: f"{len(cells):,}" if isinstance(cells, list) else "no list" for name, cells in document.items()}
+    if len({*sizes.values()}) > 1:
+        numbers = format_list([f"{n} in {name!r}" for name, n in sizes.items()], SHOWN_KINDS)
+        raise InputError(
+            file=path,
+            found=f"lists of different lengths ({numbers})",
+            expected="one value per item",
+            remedy="remove what is none",
+        )
+    files.check_filled(path, next(iter(document.values())))
+    return document, range(1, 1 + len(next(iter(document.values()))))
 
 
-def _list_rows(path: Path, document: Mapping[str, Any], notes: list[str]) -> list[dict[str, Any]]:
-    """Return the rows of an object of equally long lists, or of an object by id.
-
-    Raises
-    ------
-    InputError
-        The keys may name columns, or the keys inside may be items as well as systems.
-    """
-    lists = {name: cells for name, cells in document.items() if isinstance(cells, list)}
-    if len(lists) == len(document) or any(map(name_role, lists)):
-        sizes = {name: len(cells) for name, cells in lists.items()}
-        if len({*sizes.values()}) > 1:
-            numbers = ", ".join(f"{n:,} in {name!r}" for name, n in sizes.items())
-            raise InputError(file=path, found=f"lists of different lengths ({numbers})", expected="one value per item")
-        if single := [name for name in document if name not in lists]:
-            notes.append(f"left out, as they are not one value per item: {format_list(single)}")
-        return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+def _check_rows(path: Path, document: Mapping[str, Any]) -> None:
+    """Raise an error for an object whose keys may name columns, or whose inner keys may be items or systems."""
     inner = {key for record in document.values() if isinstance(record, dict) for key in record}
     values = [value for row in document.values() for value in (row.values() if isinstance(row, dict) else [""])]
     are_numbers = all(isinstance(value, int | float | None) for value in values)
@@ -287,7 +343,6 @@ def _list_rows(path: Path, document: Mapping[str, Any], notes: list[str]) -> lis
             expected="an object for each item",
             remedy='write one on each line, such as {"id": "item 1", "score": 0.5}',
         )
-    return [{"id": key, **(row if isinstance(row, dict) else {"value": row})} for key, row in document.items()]
 
 
 def is_json_lines(path: Path) -> bool:
@@ -318,11 +373,10 @@ def find_id_keys(record: Mapping[str, Any], options: Options) -> tuple[str, ...]
     if options.id_column is not None:
         return tuple(options.id_column.split("+"))
     lowered = {name.strip().lower(): name for name in reversed(list(record))}
-    coarse = (DOCUMENT_NAMES, *((name,) for name in PART_NAMES))
-    finest = [name for name in (*ROLES["item"], PRODIGY_ID) if not any(name in level for level in coarse)]
-    levels = (*coarse, finest)
-    names = (next((lowered[name] for name in level if name in lowered), None) for level in levels)
-    return tuple(name for name in names if name is not None)
+    coarse = [DOCUMENT_NAMES, *((name,) for name in PART_NAMES)]
+    finest = [name for name in (*ROLES["item"], PRODIGY_ID) if name not in {*DOCUMENT_NAMES, *PART_NAMES}]
+    found = (next((lowered[name] for name in names if name in lowered), None) for names in (*coarse, finest))
+    return tuple(filter(None, found))
 
 
 def get_id_parts(path: Path, location: str, record: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
@@ -337,37 +391,6 @@ def get_id_parts(path: Path, location: str, record: Mapping[str, Any], names: Se
             )
         parts.append(text)
     return tuple(parts)
-
-
-def _parse_json(path: Path, text: str, start: int, hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=hook)
-    except ValueError as error:
-        line = start + getattr(error, "lineno", 1) - 1
-        reason = f"{str(getattr(error, 'msg', error)).removesuffix(' at')} at column {getattr(error, 'colno', 1)}"
-        raise InputError(f"invalid JSON ({reason})", file=path, line=line, remedy="correct or complete it") from None
-    except RecursionError:
-        raise InputError("JSON nested too deeply", file=path, line=start) from None
-
-
-def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[JsonRecord]:
-    """Yield the records of a JSON document; it is a record itself, a list, or an object by id."""
-    if isinstance(document, dict) and document:
-        if is_record(document):
-            yield JsonRecord("line 1", None, document, 1)
-            return
-        document = document[RECORDS] if isinstance(document.get(RECORDS), list) else document
-    if isinstance(document, list):
-        files.check_filled(path, document)
-        for number, value in enumerate(document, start=1):
-            yield JsonRecord(f"record {number}", None, value, number)
-        return
-    if not isinstance(document, dict) or not document:
-        raise InputError(
-            file=path, found=f"{str(document)[:40]}", expected="records: a JSON array, or one object per line"
-        )
-    for number, (key, value) in enumerate(document.items(), start=1):
-        yield JsonRecord(f"key {key!r}", key, value, number)
 
 
 Record = Mapping[str, Any]
@@ -388,34 +411,49 @@ def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
         for record in read_records(path, lambda _: True):
             yield f"{path}, {record.place}", get_object(path, record)
         return
-    number = 0
+    unit, number = "row", 0
     if files.is_parquet(path):
-        rows_of_batches = (batch.to_pylist() for batch in read_arrow_table(path).to_batches(BATCH))
-        for number, row in enumerate(chain.from_iterable(rows_of_batches), start=1):
-            yield f"{path}, row {number}", row
-        if not number:
-            raise InputError("has no rows, expected one row per item", file=path)
-        return
-    rows = files.read_delimited_rows(path)
-    _, header = next(rows)
-    names = [name.strip() for name in header]
-    files.check_header(path, names)
-    for number, cells in rows:
-        yield f"{path}, line {number}", dict(zip(names, cells, strict=True))
+        batches = read_arrow_table(path).to_batches(BATCH)
+        rows: Iterator[tuple[int, Record]] = enumerate(chain.from_iterable(b.to_pylist() for b in batches), start=1)
+    else:
+        unit, lines = "line", files.read_delimited_rows(path)
+        names = [name.strip() for name in next(lines)[1]]
+        files.check_header(path, names)
+        rows = ((line, dict(zip(names, cells, strict=True))) for line, cells in lines)
+    for number, row in rows:
+        yield f"{path}, {unit} {number}", row
     if not number:
         raise InputError("has a header and no rows, expected one row per item", file=path)
 
 
 @cache_result
 def read_keys(path: Path) -> tuple[str, ...]:
-    """Return the columns of a table, or the dotted keys of the first record of other files, for format detection."""
+    """Return the columns of a table, or the dotted keys of the first record of other files, for format detection.
+
+    Lists add nothing to the keys of the objects in them. JSON may be cut off at the end of the file's head.
+    """
     head = files.read_head(path)
     if head.is_arrow:
-        record = next((record for _, record in iter_records(path)), {})
-        return list_key_paths(json.dumps(record, default=str))
-    if head.is_json:
-        return list_key_paths(head.text)
-    return tuple(name.strip() for line in head.filled_lines[:1] for name in files.parse_header(line))
+        return tuple(_iter_key_paths(next((record for _, record in iter_records(path)), {})))
+    if not head.is_json:
+        return tuple(name.strip() for line in head.filled_lines[:1] for name in files.parse_header(line))
+    from pydantic_core import from_json
+
+    try:
+        value = from_json(head.text, allow_partial="trailing-strings")
+    except ValueError:
+        return ()
+    return tuple(dict.fromkeys(_iter_key_paths(value[:1] if isinstance(value, list) else value)))
+
+
+def _iter_key_paths(value: Any, prefix: str = "") -> Iterator[str]:
+    if isinstance(value, list):
+        for part in value:
+            yield from _iter_key_paths(part, prefix)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield prefix + key
+            yield from _iter_key_paths(part, f"{prefix}{key}.")
 
 
 def find_field(record: Record, name: str, *containers: str) -> str | None:
@@ -453,38 +491,3 @@ def parse_number(value: Any) -> float | None:
     except ValueError:
         return None
     return result if math.isfinite(result) and "_" not in value else None  # Python reads 1_0 as 10
-
-
-SYMBOL = re.compile(r'(?s)"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]:]')  # a string that is cut off ends with the text
-
-
-def list_key_paths(head: str) -> tuple[str, ...]:
-    """Return the dotted keys of the first JSON value in the beginning of a file, which may be cut off.
-
-    Lists add nothing to the keys of the objects in them. Of a list of objects, only the first object counts.
-
-    Examples
-    --------
-    >>> sorted(list_key_paths('[{"id": 1, "stats": [{"name": {"split": "te'))
-    ['id', 'stats', 'stats.name', 'stats.name.split']
-    """
-    paths: dict[str, None] = {}
-    prefixes: list[str] = []
-    is_list = head.lstrip().startswith("[")
-    text = key = ""
-    for match in SYMBOL.finditer(head):
-        symbol = match[0]
-        if symbol in "{[":
-            prefixes.append(f"{prefixes[-1] if prefixes else ''}{key}{'.' * bool(key)}")
-            key = ""
-        elif symbol in "}]":
-            prefixes.pop()
-            key = ""
-            if len(prefixes) <= is_list:
-                break
-        elif symbol == ":":
-            key = text
-            paths[prefixes[-1] + key] = None
-        else:
-            text = symbol[1:-1]
-    return tuple(paths)

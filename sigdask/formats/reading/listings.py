@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -84,12 +84,18 @@ class FileListing:
         self.items[item] = value
         self.places[item] = location
 
-    def add_parts(self, names: Sequence[str], parts: Sequence[str], value: Any, location: str) -> None:
-        """Add an item whose id has several parts; the coarser parts become grouping columns."""
+    def add_parts(self, names: Sequence[str], parts: Sequence[str], value: Any, location: str) -> str:
+        """Add an item and return its id, which has several parts; the coarser parts become grouping columns."""
         item = "/".join(parts)
         self.add(item, value, location)
         for k, name in enumerate(names[:-1], start=1):
             self.groups.setdefault(name, {})[item] = "/".join(parts[:k])
+        return item
+
+    def rename(self, ids: Sequence[str]) -> FileListing:
+        """Return the listing with other ids."""
+        items = dict(zip(ids, self.items.values(), strict=True))
+        return replace(self, items=items, places=dict(zip(ids, self.places.values(), strict=True)), groups={})
 
     def convert_values(self, convert: Callable[[Any, str], Any]) -> FileListing:
         """Convert the list of each item in place, and return the listing; `convert` takes the list and its location."""
@@ -160,20 +166,16 @@ def build_set_counts(
     )
 
 
-def find_status(record: Mapping[str, Any], options: Options) -> str | None:
+def find_status(record: Mapping[str, Any]) -> str | None:
     """Return why a record does not count, such as "answer reject"; None if it counts.
 
     Examples
     --------
-    >>> find_status({"answer": "reject"}, Options()), find_status({"answer": "Paris"}, Options())
+    >>> find_status({"answer": "reject"}), find_status({"answer": "Paris"})
     ('answer reject', None)
     """
-    for key, values in STATUS_VALUES.items():
-        if key in record and (text := str(record[key]).lower()) in values:
-            return f"{key} {text}"
-    annotator = options.own.get("annotator")
-    names = [str(record[key]) for key in ANNOTATOR_KEYS if key in record]
-    return "other annotators" if annotator and names and annotator not in names else None
+    marks = ((key, str(record[key]).lower()) for key in STATUS_VALUES if key in record)
+    return next((f"{key} {text}" for key, text in marks if text in STATUS_VALUES[key]), None)
 
 
 def read_listing(
@@ -203,32 +205,30 @@ def read_listing(
     """
     listing = FileListing(path, {}, {})
     ids: tuple[str, ...] | None = None
+    annotator = options.own.get("annotator")
     for number, record in enumerate(records, start=1):
         value = record.value
         if key is None and record.key is not None:
             listing.add(record.key, value, record.place)
             continue
-        if key is None and isinstance(value, list) and all(isinstance(element, list | dict) for element in value):
-            ids = ()
-            listing.add(str(number), value, record.place)  # the list itself
-            continue
         if key is None or not isinstance(value, dict):
             raise build_key_error(path, record, noun)
-        reason = find_status(value, options)
-        if reason == "other annotators":
-            continue  # which may repeat the ids
+        annotators = [str(value[name]) for name in ANNOTATOR_KEYS if name in value]
+        if annotator and annotators and annotator not in annotators:
+            continue  # another annotator's record may repeat the id
+        reason = find_status(value)
         content = get_value(value, record.place) if reason is None else LeftOut(reason)
-        if record.key is not None:
-            listing.add(record.key, content, record.place)
-            continue
-        ids = find_id_keys(value, options) if ids is None else ids
-        parts = get_id_parts(path, record.place, value, ids) or (str(number),)
-        listing.add_parts(ids, parts, content, record.place)
+        if record.key is None:
+            ids = find_id_keys(value, options) if ids is None else ids
+            parts = get_id_parts(path, record.place, value, ids) or (str(number),)
+        else:
+            parts = (record.key,)
+        item = listing.add_parts(ids or (), parts, content, record.place)
         if isinstance(text := value.get("text"), str):
-            listing.texts["/".join(parts)] = text
+            listing.texts[item] = text
         for name in options.groups:
             if name in value:
-                listing.groups.setdefault(name, {})["/".join(parts)] = format_cell(value[name])
+                listing.groups.setdefault(name, {})[item] = format_cell(value[name])
     check_filled(path, listing.items)
     return replace(listing, has_ids=ids is None or len(ids) > 0)
 
@@ -245,8 +245,7 @@ def build_key_error(path: Path, record: JsonRecord, noun: str) -> InputError:
 
 def list_records(path: Path, is_record: Callable[[Mapping[str, Any]], bool]) -> list[JsonRecord]:
     """Return the records of a JSON file; `[text, {"entities": ...}]`, spaCy's training data, becomes an object."""
-    records = read_records(path, is_record)
-    return [replace(record, value=_convert_tuple(record.value)) for record in records]
+    return [record._replace(value=_convert_tuple(record.value)) for record in read_records(path, is_record)]
 
 
 def _convert_tuple(value: Any) -> Any:
@@ -280,45 +279,99 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
     if options.align == "id" and unnamed:
         remedy = f"name their column or key with {spell('columns', 'item=COLUMN')}"
         raise InputError("no ids to align by", file=unnamed[0], remedy=remedy)
-    if unnamed or options.align == "position":
-        return _drop_left_out(gold, systems, _align_by_position(gold, systems))
-    translated = {name: _translate_muc_ids(gold, listing) for name, listing in systems.items()}
-    return _drop_left_out(gold, systems, _align_by_id(gold, translated, options, nothing))
-
-
-def _align_by_id(gold: FileListing, systems: Listings, options: Options, nothing: Any) -> AlignedListings:
-    all_items = dict.fromkeys(gold.items)
+    rename = _match_positions if unnamed or options.align == "position" else _translate_muc_ids
+    systems = {name: rename(gold, listing) for name, listing in systems.items()}
     for listing in systems.values():
-        extra = [item for item in listing.items if item not in gold.items]
-        if extra and (gold.complete or len(extra) == len(listing.items)):
-            raise InputError(
-                f"{describe_items(extra)} not in {gold.path}",
-                file=listing.path,
-                place=listing.places[extra[0]],
-                remedy=f"give both files the same ids, or name their key: {spell('columns', 'item=KEY')}",
-            )
-        all_items.update(dict.fromkeys(extra))
-    ids = list(all_items)
+        _check_known(gold, listing)
+    left_out = {item for item, value in gold.items.items() if isinstance(value, LeftOut)}
+    listings = (gold, *systems.values())
+    every = dict.fromkeys(chain.from_iterable(listing.items for listing in listings))
+    ids = [item for item in every if item not in left_out]
     present = np.array([[item in listing.items for listing in systems.values()] for item in ids])
-    warnings: tuple[str, ...] = ()
+    warnings = _describe_left_out(gold, left_out)
     if all(listing.complete for listing in systems.values()):
         is_listed = np.column_stack([present, [item in gold.items for item in ids]])
         if not options.few_in_common:
             check_common_items(is_listed, (*systems, str(gold.path)), options.missing, ids)
-        counts = np.array([not isinstance(gold.items.get(item), LeftOut) for item in ids])
-        lacking = present[counts]
         if options.missing_policy == "error":
-            kept = [item for item, is_kept in zip(ids, counts, strict=True) if is_kept]
-            check_complete(lacking, tuple(systems), kept, "list", " (takes it as empty)")
-        warnings = tuple(describe_missing(lacking, [*systems], options))
+            check_complete(present, tuple(systems), ids, "list", " (takes it as empty)")
+        warnings += describe_missing(present, [*systems], options)
     return AlignedListings(
-        ids=tuple(ids),
+        ids=tuple(ids) if gold.has_ids else None,
         gold=[gold.items.get(item, nothing) for item in ids],
         systems={name: [listing.items.get(item, nothing) for item in ids] for name, listing in systems.items()},
-        groups=_merge_groups(gold, systems, ids),
+        groups={name: tuple(map(_join_groups(listings, name).get, ids, repeat(""))) for name in gold.groups},
         present=None if options.missing != "pairwise" or present.all() else present,
-        warnings=warnings,
+        warnings=tuple(warnings),
     )
+
+
+def _join_groups(listings: Sequence[FileListing], name: str) -> dict[str, str]:
+    """Return the group of each item that some file has, in one column; gold comes first."""
+    return {item: group for listing in reversed(listings) for item, group in listing.groups.get(name, {}).items()}
+
+
+def _check_known(gold: FileListing, listing: FileListing) -> None:
+    """Raise an error for items that gold lacks, and for records that count in gold alone."""
+    extra = [item for item in listing.items if item not in gold.items]
+    if extra and (gold.complete or len(extra) == len(listing.items)):
+        raise InputError(
+            f"{describe_items(extra)} not in {gold.path}",
+            file=listing.path,
+            place=listing.places[extra[0]],
+            remedy=f"give both files the same ids, or name their key: {spell('columns', 'item=KEY')}",
+        )
+    counted = [value for item, value in listing.items.items() if not isinstance(gold.items.get(item), LeftOut)]
+    if reasons := _describe_reasons(counted):
+        raise InputError(
+            f"records do not count ({reasons}), but {gold.path} has these items",
+            file=listing.path,
+            remedy="give this system's output for every gold item, or remove these items from the gold file",
+        )
+
+
+def _describe_left_out(gold: FileListing, left_out: Collection[str]) -> list[ScopeNote]:
+    """Return a note on the gold records that do not count."""
+    if not left_out:
+        return []
+    reasons = _describe_reasons(gold.items.values())
+    if len(left_out) == len(gold.items):
+        raise InputError(f"no record counts ({reasons})", file=gold.path)
+    numbers = f"{len(left_out):,} of {format_count(len(gold.items), 'record')}"
+    return [ScopeNote(f"{gold.path}: {numbers} are left out of all files: {reasons}")]
+
+
+def _describe_reasons(values: Iterable[Any]) -> str:
+    reasons = Counter(value.reason for value in values if isinstance(value, LeftOut))
+    return ", ".join(f"{number:,} with {reason}" for reason, number in reasons.items())
+
+
+def _match_positions(gold: FileListing, listing: FileListing) -> FileListing:
+    """Return the listing with the gold file's ids by position, if it has as many items, and their texts if any."""
+    if len(listing.items) != len(gold.items):
+        raise InputError(
+            f"{format_count(len(listing.items), 'item')}, but {gold.path} has {len(gold.items)}; items without ids are "
+            "aligned by position, so give one for each gold item",
+            file=listing.path,
+        )
+    for item, gold_item in zip(listing.items, gold.items, strict=True):
+        text, gold_text = listing.texts.get(item), gold.texts.get(gold_item)
+        if None not in {text, gold_text} and text != gold_text:
+            raise InputError(
+                f"the text {text!r} is not {gold_text!r}, that of {gold.path}, {gold.places[gold_item]}",
+                file=listing.path,
+                place=listing.places[item],
+                remedy="bring the files into the same order, or give every record an id",
+            )
+    return listing.rename([*gold.items])
+
+
+def _translate_muc_ids(gold: FileListing, listing: FileListing) -> FileListing:
+    """Return the listing with MUC document numbers replaced by the gold file's ids (30001 becomes TST3-MUC4-0001)."""
+    matches = {item: MUC_ID.fullmatch(item) for item in gold.items}
+    by_number = {"".join(match.groups()).lstrip("0"): item for item, match in matches.items() if match}
+    ids = [by_number.get(item.lstrip("0"), "") for item in listing.items]
+    return listing.rename(ids) if all(ids) and len(by_number) == len(gold.items) else listing
 
 
 def iter_folder(path: Path, suffixes: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
@@ -329,85 +382,3 @@ def iter_folder(path: Path, suffixes: Sequence[str] = ()) -> Iterator[tuple[str,
         raise InputError(f"no files ending in {' or '.join(suffixes)} in this folder", file=path)
     for file in files:
         yield (file.relative_to(path).parent / get_stem(file)).as_posix(), file
-
-
-def _align_by_position(gold: FileListing, systems: Listings) -> AlignedListings:
-    ids = list(gold.items)
-    for listing in systems.values():
-        if len(listing.items) != len(ids):
-            raise InputError(
-                f"{format_count(len(listing.items), 'item')}, but {gold.path} has {len(ids)}; items without ids are "
-                "aligned by position, so give one for each gold item",
-                file=listing.path,
-            )
-        for item, gold_item in zip(listing.items, ids, strict=True):
-            text, gold_text = listing.texts.get(item), gold.texts.get(gold_item)
-            if None not in {text, gold_text} and text != gold_text:
-                raise InputError(
-                    f"the text {text!r} is not {gold_text!r}, that of {gold.path}, {gold.places[gold_item]}",
-                    file=listing.path,
-                    place=listing.places[item],
-                    remedy="bring the files into the same order, or give every record an id",
-                )
-    return AlignedListings(
-        ids=tuple(ids) if gold.has_ids else None,
-        gold=list(gold.items.values()),
-        systems={name: list(listing.items.values()) for name, listing in systems.items()},
-        groups=_merge_groups(gold, {}, ids),
-        present=None,
-        warnings=(),
-    )
-
-
-def _drop_left_out(gold: FileListing, systems: Listings, aligned: AlignedListings) -> AlignedListings:
-    """Return the aligned lists without the items whose gold record does not count, and a note on their number."""
-    is_kept = [not isinstance(value, LeftOut) for value in aligned.gold]
-    columns = {name: [*compress(column, is_kept)] for name, column in aligned.systems.items()}
-    for name, column in columns.items():
-        if reasons := _describe_reasons(column):
-            raise InputError(
-                f"records do not count ({reasons}), but {gold.path} has these items",
-                file=systems[name].path,
-                remedy="give this system's output for every gold item, or remove these items from the gold file",
-            )
-    if all(is_kept):
-        return aligned
-    reasons = _describe_reasons(aligned.gold)
-    if not any(is_kept):
-        raise InputError(f"no record counts ({reasons})", file=gold.path)
-    number = len(is_kept) - sum(is_kept)
-    note = f"{gold.path}: {number:,} of {format_count(len(is_kept), 'record')} are left out of all files: {reasons}"
-    return replace(
-        aligned,
-        ids=None if aligned.ids is None else tuple(compress(aligned.ids, is_kept)),
-        gold=[*compress(aligned.gold, is_kept)],
-        systems=columns,
-        groups={name: tuple(compress(values, is_kept)) for name, values in aligned.groups.items()},
-        present=None if aligned.present is None else aligned.present[is_kept],
-        warnings=(ScopeNote(note), *aligned.warnings),
-    )
-
-
-def _describe_reasons(values: Sequence[Any]) -> str:
-    reasons = Counter(value.reason for value in values if isinstance(value, LeftOut))
-    return ", ".join(f"{number:,} with {reason}" for reason, number in reasons.items())
-
-
-def _translate_muc_ids(gold: FileListing, listing: FileListing) -> FileListing:
-    """Return the listing with MUC document numbers replaced by the gold file's ids (30001 becomes TST3-MUC4-0001)."""
-    matches = {item: MUC_ID.fullmatch(item) for item in gold.items}
-    by_number = {"".join(match.groups()).lstrip("0"): item for item, match in matches.items() if match}
-    ids = {item: by_number.get(item.lstrip("0"), "") for item in listing.items}
-    if len(by_number) < len(gold.items) or not all(ids.values()):
-        return listing
-    items = {ids[item]: value for item, value in listing.items.items()}
-    return replace(listing, items=items, places={ids[item]: place for item, place in listing.places.items()})
-
-
-def _merge_groups(gold: FileListing, systems: Listings, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    groups = {}
-    for name, gold_values in gold.groups.items():
-        group_by_id = {key: v for listing in systems.values() for key, v in listing.groups.get(name, {}).items()}
-        group_by_id |= gold_values
-        groups[name] = tuple(group_by_id.get(item, "") for item in ids)
-    return groups

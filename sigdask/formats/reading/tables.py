@@ -283,8 +283,7 @@ def _read_list(path: Path, text: delimited.DelimitedText) -> FileTable:
 
 
 def _read_json(path: Path) -> FileTable:
-    notes: list[str] = []
-    columns, lines = json_records.read_columns(path, notes)
+    columns, lines = json_records.read_columns(path)
     names = _check_header(path, [name.strip() for name in columns])
     nested, arrays = {}, {}
     for name, cells in zip(names, columns.values(), strict=True):
@@ -294,7 +293,7 @@ def _read_json(path: Path) -> FileTable:
             arrays[name] = build_truths(cells)
         else:
             arrays[name] = build_strings(files.format_cell(cell).strip() for cell in cells)
-    return FileTable(path, arrays, lines, nested=nested, notes=notes)
+    return FileTable(path, arrays, lines, nested=nested)
 
 
 def build_table(path: Path, rows: list[files.Row]) -> FileTable:
