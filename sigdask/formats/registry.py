@@ -321,7 +321,6 @@ FORMATS: dict[str, Format] = {
         "logs of samples: lm-evaluation-harness, Inspect, HELM, SWE-bench, HumanEval",
         signature=(FileSignature(check=".samples.samples:sniff"),),
         gold="none",
-        options=("repeats=mean", "logs=newest|all"),
         roles=("item", "score", "ignore"),
         traits=("folders", "metrics"),
     ),

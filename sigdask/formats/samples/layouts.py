@@ -1,7 +1,7 @@
 """Layouts of logs of samples: how each tool's files are recognised, and where their records say what.
 
-`LAYOUTS` declares each tool once. A file has a layout if its first JSON value has all of the layout's keys. The readers
-below only bring the records of a tool into flat form. `sample.build_sample` reads all of them alike.
+`LAYOUTS` declares each tool once. A file has a layout if its first JSON value has all of the layout's keys.
+`sample.SampleFile` reads the records of all tools alike.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.json_records import Record, is_json, iter_records, load_json, read_keys
+from sigdask.formats.reading.json_records import Record, get_object, is_json, iter_records, load_json, read_keys
+from sigdask.formats.reading.json_records import read_records as read_json
 from sigdask.io.compression import check_unpacked_size
 from sigdask.text import format_count
 
@@ -29,21 +30,21 @@ Places = Iterator[tuple[str, Record]]
 """Records with the places where they stand, for errors."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Run:
     """The records of a log, with what it says about the run."""
 
     records: Callable[[], Places]
     task: str = ""
-    model: str | None = None
+    model: str = ""
     date: str = ""
     variant: str = ""
-    notes: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class LogLayout:
-    """How a tool writes its logs. Scores by metric are in the object `scores` or `metrics` of a record.
+    """How a tool writes its logs.
 
     Attributes
     ----------
@@ -51,18 +52,18 @@ class LogLayout:
         Name of the tool.
     keys : tuple of str
         Dotted keys of the first record or document: `a|b` is one of two, `*` any text.
-    read : callable
-        Function of a path that returns the run in the file.
     item : tuple of str
         Fields of the item's id, of which the first present is taken.
-    metrics : tuple of str
-        Fields that are scores themselves.
+    read : callable
+        Function of a path that returns the run in the file.
+    flatten : callable
+        Function of a record that returns its fields in flat form.
+    scores : tuple of str
+        Fields that are scores, or objects of scores by metric.
     is_flat : bool
         Whether other fields are scores too: those that the list `metrics` names, or those named after metrics.
-    sample : str
-        Field that numbers the samples of an item. `*` is any records of one id, however many.
-    left_out : mapping of str to tuple
-        Fields of records that are left out, with the values that say so; () stands for any value.
+    may_repeat : bool
+        Whether items may have different numbers of samples.
     input : tuple of str
         Fields that hold the input or its hash, of which the first present is taken.
     within : tuple of str
@@ -71,12 +72,12 @@ class LogLayout:
 
     tool: str
     keys: tuple[str, ...]
-    read: Callable[[Path], Run]
     item: tuple[str, ...]
-    metrics: tuple[str, ...] = ()
+    read: Callable[[Path], Run]
+    flatten: Callable[[Any], Record] = dict
+    scores: tuple[str, ...] = ("scores", "metrics")
     is_flat: bool = False
-    sample: str = ""
-    left_out: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    may_repeat: bool = False
     input: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
 
@@ -93,31 +94,14 @@ def find_layout(path: Path) -> LogLayout | None:
     return next((layout for layout in LAYOUTS if layout.fits(paths)), None)
 
 
-def _check_object(value: Any, where: str) -> Record:
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: found {str(value)[:40]!r}, expected an object")
-    return value
-
-
-def _load_object(path: Path) -> Record:
-    return _check_object(load_json(path), str(path))
-
-
-def _get_records(path: Path, values: Any, place: str) -> Places:
-    """Yield the objects of a list."""
-    for number, value in enumerate(values if isinstance(values, list) else [values], start=1):
-        where = f"{path}, {place} {number}"
-        yield where, _check_object(value, where)
-
-
 def _read_records(path: Path) -> Run:
-    """Read a file of records that already are in flat form."""
+    """Read a file of records."""
     return Run(partial(iter_records, path))
 
 
 ARCHIVE = ".eval"
 ZIP_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, KeyError),
     *(OSError, EOFError, ValueError, RuntimeError, OverflowError),
 )
 """Errors of `zipfile` for an unreadable zip: encrypted, truncated or with an unknown compression."""
@@ -136,11 +120,16 @@ def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"damaged .eval log ({error}); expected a zip as Inspect writes it", file=path) from None
 
 
-def _iter_members(path: Path, names: list[str]) -> Places:
+def _iter_members(path: Path, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
     with _open_archive(path) as archive:
         check_unpacked_size(path, sum(archive.getinfo(name).file_size for name in names), path.stat().st_size)
         for name in names:
-            yield f"{path}, {name}", _check_object(json.loads(archive.read(name)), f"{path}, {name}")
+            yield f"{path}, {name}", json.loads(archive.read(name))
+
+
+def _iter_samples(path: Path, log: Record) -> Iterator[tuple[str, Any]]:
+    for number, sample in enumerate(log.get("samples") or (), start=1):
+        yield f"{path}, sample {number}", sample
 
 
 def _read_inspect(path: Path) -> Run:
@@ -149,30 +138,28 @@ def _read_inspect(path: Path) -> Run:
     if path.suffix == ARCHIVE:
         with _open_archive(path) as archive:
             names = sorted({*archive.namelist()})
-        name = next((name for name in ("header.json", "_journal/start.json") if name in names), "header.json")
-        header: Any = next(_iter_members(path, [name]))[1] if name in names else {}
-        members = [name for name in names if name.startswith("samples/") and name.endswith(".json")]
-        records = partial(_iter_members, path, members)
+        ((_, header),) = _iter_members(path, ["header.json" if "header.json" in names else "_journal/start.json"])
+        records = partial(_iter_members, path, [name for name in names if re.fullmatch(r"samples/.*\.json", name)])
     else:
-        header = _load_object(path)
-        records = partial(_get_records, path, header.get("samples") or [], "sample")
-    run = header.get("eval")
+        header = load_json(path)
+        records = partial(_iter_samples, path, header)
+    run = header.get("eval") if isinstance(header, dict) else None
     if not isinstance(run, dict):
         raise InputError("has no key 'eval', so it is no log of Inspect", file=path)
-    status, notes = str(header.get("status", "started")), []
-    if status != "success":
+    notes = []
+    if (status := header.get("status", "started")) != "success":
         notes.append(f"{path}: the run has status {status!r}; its samples may be incomplete")
-    reducers = run["config"].get("epochs_reducer") if isinstance(run.get("config"), dict) else None
-    reducers = reducers if isinstance(reducers, list) else [reducers]
-    if any(reducer and reducer != "mean" for reducer in reducers):
-        notes.append(f"{path}: its epochs are reduced by {', '.join(map(str, reducers))}; here they are averaged")
+    config = run.get("config")
+    reducer = config.get("epochs_reducer") if isinstance(config, dict) else None
+    if reducer not in (None, "mean", ["mean"]):
+        notes.append(f"{path}: its epochs are reduced by {reducer}; here they are averaged")
     return Run(
-        lambda: ((where, _flatten_inspect(record)) for where, record in records()),
+        records,
         task=str(run.get("task", "")),
-        model=str(run.get("model", "")) or None,
+        model=str(run.get("model", "")),
         date=str(run.get("created", "")),
         variant=json.dumps(run.get("task_args") or {}, sort_keys=True),
-        notes=notes,
+        notes=tuple(notes),
     )
 
 
@@ -180,16 +167,14 @@ GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 """Scores of Inspect's letters and words (correct, partial, incorrect, no answer)."""
 
 
-def _flatten_inspect(record: Record) -> Record:
+def _flatten_inspect(sample: Any) -> Record:
     """Return a sample with the value of each scorer, and with the texts of its messages as input."""
-    scores = record.get("scores")
-    scores = scores if isinstance(scores, dict) else {}
-    values = {name: _grade(score.get("value") if isinstance(score, dict) else score) for name, score in scores.items()}
-    messages = record.get("input")
-    if isinstance(messages, list):  # ids of messages differ in every run
-        messages = [message.get("content") if isinstance(message, dict) else None for message in messages]
-        messages = [content if isinstance(content, str) else None for content in messages]
-    return {**record, "scores": values, "asked": messages}
+    scores = {name: _grade(score["value"]) for name, score in (sample.get("scores") or {}).items()}
+    asked = sample.get("input")
+    if isinstance(asked, list):  # ids of messages differ in every run
+        contents = [message.get("content") for message in asked]
+        asked = [content if isinstance(content, str) else None for content in contents]
+    return {**sample, "scores": scores, "asked": asked}
 
 
 def _grade(value: Any) -> Any:
@@ -211,23 +196,20 @@ def _read_helm(path: Path) -> Run:
     """Read per_instance_stats.json; its folder names scenario and model."""
     folder = path.resolve().parent.name
     model = HELM_MODEL.search(folder)
+    return Run(partial(iter_records, path), HELM_MODEL.sub("", folder), model[1]) if model else _read_records(path)
 
-    def iterate() -> Places:
-        for where, record in _get_records(path, load_json(path), "instance"):
-            stats = [stat for _, stat in _get_records(path, record.get("stats") or [], "statistic")]
-            means = {str(_check_object(stat.get("name"), where).get("name")): stat.get("mean") for stat in stats}
-            yield where, {**means, **record}
 
-    return Run(iterate, task=HELM_MODEL.sub("", folder) if model else "", model=model[1] if model else None)
+def _flatten_helm(instance: Any) -> Record:
+    """Return an instance with the mean of each statistic."""
+    return {**{stat["name"]["name"]: stat.get("mean") for stat in instance["stats"]}, **instance}
 
 
 def _read_swe_instances(path: Path) -> Run:
     """Read report.json of SWE-bench: an object for each instance."""
 
     def iterate() -> Places:
-        for instance, report in _load_object(path).items():
-            where = f"{path}, instance {instance!r}"
-            yield where, {"instance_id": instance, **_check_object(report, where)}
+        for record in read_json(path, lambda _: False):
+            yield f"{path}, {record.place}", {"instance_id": record.key, **get_object(path, record)}
 
     return Run(iterate)
 
@@ -237,57 +219,50 @@ def _read_swe_run(path: Path) -> Run:
 
     As in its leaderboard, errors, empty patches and instances that were not submitted are not resolved.
     """
-    report = _load_object(path)
-    names = ("submitted_ids", "resolved_ids", "incomplete_ids", "error_ids")
-    submitted, resolved, incomplete, errors = (dict.fromkeys(_get_ids(path, report, name)) for name in names)
-    if strange := [name for name in resolved if name not in submitted]:
-        raise InputError(f"resolved_ids has {strange[0]!r}, which is not among submitted_ids", file=path)
-    rows = [{"instance_id": name, "resolved": name in resolved} for name in submitted | incomplete]
-    lost = {"with an error": len(errors), "without a submission": len(incomplete)}
-    found = " and ".join(f"{format_count(n, 'instance')} {kind}" for kind, n in lost.items() if n)
-    notes = [f"{path}: {found} count as not resolved"] * bool(found)
-    return Run(partial(_get_records, path, rows, "instance"), notes=notes)
+    rows: list[Record] = []
+    notes = []
+    for where, report in iter_records(path):
+        lists: list[Any] = [report.get("submitted_ids"), report.get("resolved_ids")]
+        lists += [report.get(name) or [] for name in ("incomplete_ids", "error_ids")]
+        if not all(isinstance(ids, list) and all(isinstance(part, str) for part in ids) for ids in lists):
+            raise InputError(f"{where}: submitted_ids, resolved_ids, incomplete_ids and error_ids are lists of texts")
+        submitted, resolved, incomplete, errors = (dict.fromkeys(ids) for ids in lists)
+        if strange := [name for name in resolved if name not in submitted]:
+            raise InputError(f"{where}: resolved_ids has {strange[0]!r}, which is not among submitted_ids")
+        rows += [{"instance_id": name, "resolved": name in resolved} for name in submitted | incomplete]
+        if errors or incomplete:
+            lost = f"{format_count(len(errors), 'instance')} with an error and {len(incomplete):,} without a submission"
+            notes.append(f"{path}: {lost} count as not resolved")
+    return Run(lambda: ((f"{path}, instance {row['instance_id']!r}", row) for row in rows), notes=tuple(notes))
 
-
-def _get_ids(path: Path, report: Record, name: str) -> list[str]:
-    """Return a list of ids; those of errors and of instances that were not submitted may be absent or null."""
-    ids = report.get(name)
-    if ids is None and name in {"error_ids", "incomplete_ids"}:
-        return []
-    if not isinstance(ids, list) or not all(isinstance(part, str) for part in ids):
-        raise InputError(file=path, place=name, found=str(ids)[:40], expected="a list of ids, which are texts")
-    return ids
-
-
-ERRORS: Mapping[str, tuple[Any, ...]] = {"error": (), "skipped": (True,), "cancelled": (True,)}
 
 INSPECT = LogLayout(
-    "Inspect", ("status", "eval"), _read_inspect, ("id",),
-    sample="epoch", left_out={"error": ()}, input=("asked",), within=("metadata",),
+    "Inspect", ("status", "eval"), ("id",), _read_inspect, _flatten_inspect,
+    scores=("scores",), may_repeat=True, input=("asked",), within=("metadata",),
 )  # fmt: skip
 
 LAYOUTS = (
     LogLayout(
-        "lm-evaluation-harness", ("doc_id", "resps|filtered_resps|doc_hash|prompt_hash|target_hash"), _read_records,
-        ("doc_id",), is_flat=True, left_out=ERRORS, input=("doc_hash", "doc"), within=("doc", "metadata"),
+        "lm-evaluation-harness", ("doc_id", "resps|filtered_resps|doc_hash|prompt_hash|target_hash"), ("doc_id",),
+        _read_records, is_flat=True, input=("doc_hash", "doc"), within=("doc", "metadata"),
     ),
     INSPECT,
     LogLayout(
-        "HELM", ("instance_id", "stats.name"), _read_helm, ("instance_id",), metrics=HELM_SCORES,
-        sample="train_trial_index", left_out={"perturbation": ()},
+        "HELM", ("instance_id", "stats.name"), ("instance_id",), _read_helm, _flatten_helm,
+        scores=HELM_SCORES, may_repeat=True,
     ),
     LogLayout(
-        "SWE-bench", ("*.patch_exists", "*.resolved"), _read_swe_instances, ("instance_id",), metrics=("resolved",),
+        "SWE-bench", ("*.patch_exists", "*.resolved"), ("instance_id",), _read_swe_instances, scores=("resolved",),
     ),
-    LogLayout("SWE-bench", ("submitted_ids", "resolved_ids"), _read_swe_run, ("instance_id",), metrics=("resolved",)),
-    LogLayout("HumanEval", ("task_id", "passed"), _read_records, ("task_id",), metrics=("passed",), sample="*"),
+    LogLayout("SWE-bench", ("submitted_ids", "resolved_ids"), ("instance_id",), _read_swe_run, scores=("resolved",)),
+    LogLayout(
+        "HumanEval", ("task_id", "passed"), ("task_id",), _read_records, scores=("passed",), may_repeat=True,
+    ),
 )  # fmt: skip
 """Tools whose logs are recognised."""
 
 PLAIN = LogLayout(
-    "records", (), _read_records,
-    ("doc_id", "sample_id", "item_id", "example_id", "question_id", "task_id", "id", "item"),
-    is_flat=True, sample="epoch", left_out={**ERRORS, "status": ("error", "skipped", "cancelled")},
-    input=("doc_hash", "doc"), within=("doc", "metadata"),
+    "records", (), ("doc_id", "sample_id", "item_id", "example_id", "question_id", "task_id", "id", "item"),
+    _read_records, is_flat=True, input=("doc_hash", "doc"), within=("doc", "metadata"),
 )  # fmt: skip
 """Records that only `--format samples` reads."""
