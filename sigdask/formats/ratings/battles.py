@@ -22,7 +22,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import Record, find_field, iter_records, parse_number, read_keys
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
-from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
+from sigdask.formats.reading.replicates import Cells, Key, add_value, build_averaged_counts, count_repeated
 from sigdask.text import format_list
 
 
@@ -176,7 +176,7 @@ class Judgements:
         options = self.options if against is not None else replace(self.options, missing="pairwise", few_in_common=True)
         columns = {name: [group[k] for group in groups.values()] for k, name in enumerate(self.options.groups)}
         return build_averaged_counts(
-            {METRIC_NAME: ScoreColumn(cells)},
+            {METRIC_NAME: cells},
             list(cells),
             _format_ids(groups, int(against is None)),
             groups=columns,

@@ -31,7 +31,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import files, replicates
 from sigdask.formats.reading.json_records import read_keys
 from sigdask.formats.reading.options import Options, Source, list_row_systems
-from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value
+from sigdask.formats.reading.replicates import Cells, Key, add_value
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.roles import build_roles_error, name_role
 from sigdask.interface import spell
@@ -227,7 +227,7 @@ class Ratings:
             note = f"{n_ratings:,} ratings of {format_count(n_repeated, 'output')} rated more than once are averaged"
             notes.append(ScopeNote(note))
         groups = {name: [self.items[item][k] for item in items.values()] for k, name in enumerate(self.groups)}
-        scores, systems = {self.column: ScoreColumn(self.cells)}, [*self.cells]
+        scores, systems = {self.column: self.cells}, [*self.cells]
         return replicates.build_averaged_counts(
             scores, systems, items, groups=groups, options=self.options, warnings=notes
         )

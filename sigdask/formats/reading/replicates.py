@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -31,22 +31,6 @@ Cells = dict[str, dict[Key, float | list[float]]]
 
 MAX_WEIGHT = 5040
 """Largest common multiple of the numbers of values. Items beyond it contribute their rounded means."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreColumn:
-    """The values of one kind of score, by system and item.
-
-    Attributes
-    ----------
-    cells : Cells
-        Values of each system and item.
-    sizes : mapping of key to int
-        Weight of an item if it is not 1. Its value is then a sum of so many parts.
-    """
-
-    cells: Cells = field(default_factory=dict)
-    sizes: dict[Key, int] = field(default_factory=dict)
 
 
 def add_value(cells: Cells, system: str, item: Key, value: float) -> None:
@@ -85,7 +69,7 @@ def count_repeated(cells: Cells) -> tuple[int, int]:
 
 
 def build_averaged_counts(
-    columns: Mapping[str, ScoreColumn],
+    columns: Mapping[str, Cells],
     systems: Sequence[str],
     items: Mapping[Key, str],
     *,
@@ -97,7 +81,7 @@ def build_averaged_counts(
 
     Parameters
     ----------
-    columns : mapping of str to ScoreColumn
+    columns : mapping of str to Cells
         The column "" is the field `score`, NAME is `score[NAME]`.
     systems : sequence of str
         Names, in order.
@@ -114,13 +98,13 @@ def build_averaged_counts(
     InputError
         A value is missing, unless `options.missing` allows it.
     """
-    cells = [values for column in columns.values() for values in column.cells.values()]
+    cells = [values for column in columns.values() for values in column.values()]
     weight = math.lcm(*{len(value) for values in cells for value in values.values() if isinstance(value, list)})
     weight = weight if weight <= MAX_WEIGHT else 1
     n_samples = {
         system: float(np.mean([len(v) if isinstance(v, list) else 1 for v in values.values()] or [0]))
         for column in columns.values()
-        for system, values in column.cells.items()
+        for system, values in column.items()
     }
 
     def scale_mean(value: float | list[float]) -> float:
@@ -134,7 +118,7 @@ def build_averaged_counts(
 
     counts = build_score_counts(
         {
-            name: np.column_stack([scale_column(column.cells.get(system, {})) for system in systems])
+            name: np.column_stack([scale_column(column.get(system, {})) for system in systems])
             for name, column in columns.items()
         },
         systems,
@@ -142,19 +126,14 @@ def build_averaged_counts(
         groups=groups,
         options=options,
         weight=weight,
-        sizes={
-            name: np.array([column.sizes.get(item, 1) for item in items], np.int64)
-            for name, column in columns.items()
-            if column.sizes
-        },
         warnings=(*warnings, *describe_imbalance(n_samples)),
     )
     numbers = {
         f"samples[{name}]" if name else "samples": np.column_stack(
-            [[_count_values(column.cells.get(system, {}).get(item)) for item in items] for system in systems]
+            [[_count_values(column.get(system, {}).get(item)) for item in items] for system in systems]
         )
         for name, column in columns.items()
-        if not column.sizes and _are_repeated_outcomes(column)
+        if _are_repeated_outcomes(column)
     }
     return replace(counts, fields={**counts.fields, **numbers}) if numbers else counts
 
@@ -163,9 +142,9 @@ def _count_values(value: float | list[float] | None) -> int:
     return len(value) if isinstance(value, list) else int(value is not None)
 
 
-def _are_repeated_outcomes(column: ScoreColumn) -> bool:
+def _are_repeated_outcomes(column: Cells) -> bool:
     """Return whether some items have several values, and all values are 0 or 1: samples that are wrong or right."""
-    values = [value for cells in column.cells.values() for value in cells.values()]
+    values = [value for cells in column.values() for value in cells.values()]
     numbers = {number for value in values for number in (value if isinstance(value, list) else [value])}
     return any(isinstance(value, list) for value in values) and numbers <= {0.0, 1.0}
 
@@ -178,7 +157,6 @@ def build_score_counts(
     groups: Mapping[str, Sequence[str]],
     options: Options,
     weight: int = 1,
-    sizes: Mapping[str, Array] | None = None,
     warnings: Sequence[str] = (),
 ) -> Counts:
     """Return counts from matrices of scores, one for each score column.
@@ -195,8 +173,6 @@ def build_score_counts(
         As in `build_averaged_counts`.
     weight : int
         Weight of an item in scores.
-    sizes : mapping of str to array, shape (n_items,), optional
-        Weights of the items in a column, if not 1.
 
     Raises
     ------
@@ -218,10 +194,8 @@ def build_score_counts(
         fields[field_name] = np.nan_to_num(matrix, nan=0.0)
         held[field_name] = is_present if missing == "pairwise" else np.repeat(has_score, len(systems), axis=1)
         present |= held[field_name]
-        item_values = (sizes or {}).get(name)
-        if item_values is not None or not has_score.all():
-            n_parts = np.ones(n_items, np.int64) if item_values is None else item_values
-            fields[f"items[{name}]"] = np.asarray(weight * n_parts[:, None] * has_score)
+        if not has_score.all():
+            fields[f"items[{name}]"] = np.asarray(weight * has_score.astype(np.int64))
     fields["items"] = np.full((n_items, 1), weight, np.int64)
     is_known = np.logical_and.reduce([~np.isnan(m) | np.isnan(m).all(1, keepdims=True) for m in matrices.values()])
     warnings = (*warnings, *describe_missing(is_known, systems, options))

@@ -26,7 +26,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import find_field
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.replicates import Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
+from sigdask.formats.reading.replicates import Cells, Key, add_value, build_averaged_counts, count_repeated
 from sigdask.formats.roles import split_columns
 from sigdask.formats.samples.files import list_source_files, open_logs, select_logs
 from sigdask.formats.samples.layouts import find_layout
@@ -67,7 +67,7 @@ class GatheredSamples:
 
     options: Options
     notes: list[str]
-    columns: dict[tuple[str, str], ScoreColumn] = field(default_factory=dict)
+    columns: dict[tuple[str, str], Cells] = field(default_factory=dict)
     systems: dict[str, None] = field(default_factory=dict)
     groups: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     inputs: dict[tuple[str, str], dict[str, str | int | None]] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class GatheredSamples:
                 remedy=f"give files of one task, or name a unique field with {spell('columns', 'item=COLUMN')}",
             )
         for metric, value in sample.scores.items():
-            add_value(self.columns.setdefault((metric, sample.filter), ScoreColumn()).cells, system, key, value)
+            add_value(self.columns.setdefault((metric, sample.filter), {}), system, key, value)
 
     def _list_group_names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(("task", *self.options.groups)))
@@ -131,7 +131,7 @@ class GatheredSamples:
         """Return the counts of all samples that at least one system has a score for."""
         columns = self._name_columns()
         self._check_columns(columns)
-        scored: set[Key] = set().union(*(cells for column in columns.values() for cells in column.cells.values()))
+        scored: set[Key] = set().union(*(cells for column in columns.values() for cells in column.values()))
         keys = [key for key in self.groups if key in scored]
         has_one_task = len({task for task, _ in keys}) == 1
         ids: dict[Key, str] = {key: key[1] if has_one_task else ":".join(key) for key in keys}
@@ -141,7 +141,7 @@ class GatheredSamples:
             columns, list(self.systems), ids, groups=groups, options=self.options, warnings=notes
         )
 
-    def _name_columns(self) -> dict[str, ScoreColumn]:
+    def _name_columns(self) -> dict[str, Cells]:
         """Return the score columns by metric or, for a metric with several filters, by metric and filter."""
         n_filters = Counter(metric for metric, _ in self.columns)
         columns = {m if n_filters[m] == 1 else f"{m},{filter_}": own for (m, filter_), own in self.columns.items()}
@@ -152,16 +152,16 @@ class GatheredSamples:
             raise InputError(f"no metric {absent[0]!r} in these samples; metrics: {', '.join(columns) or 'none'}")
         return {name: columns[name] for name in names}
 
-    def _check_columns(self, columns: Mapping[str, ScoreColumn]) -> None:
+    def _check_columns(self, columns: Mapping[str, Cells]) -> None:
         """Raise for a metric that only some systems have, or for unlike numbers of samples that are not numbered."""
         for name, column in columns.items():
-            lacking = [system for system in self.systems if system not in column.cells]
+            lacking = [system for system in self.systems if system not in column]
             if lacking and self.options.missing != "pairwise":
                 raise InputError(
-                    f"system {lacking[0]!r} has no score {name!r}, which system {next(iter(column.cells))!r} has",
+                    f"system {lacking[0]!r} has no score {name!r}, which system {next(iter(column))!r} has",
                     remedy=f"give its samples, {spell('missing', 'pairwise')} or {spell('ignore', name)}",
                 )
-            for system, cells in column.cells.items():
+            for system, cells in column.items():
                 sizes: dict[Any, int] = {key: len(own) if isinstance(own, list) else 1 for key, own in cells.items()}
                 fewest, most = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
                 log = self.logs[system, most]
@@ -169,15 +169,15 @@ class GatheredSamples:
                     problem = f"sample {most[1]!r} has {sizes[most]} scores {name!r}, but {fewest[1]!r} {sizes[fewest]}"
                     raise InputError(problem, file=log.path, remedy="give each sample once or equally often")
 
-    def _iter_notes(self, columns: Mapping[str, ScoreColumn], n_items: int) -> Iterator[str]:
+    def _iter_notes(self, columns: Mapping[str, Cells], n_items: int) -> Iterator[str]:
         if n_absent := len(self.groups) - n_items:
             yield f"{n_absent:,} of {len(self.groups):,} samples have no score in any system and are left out"
         for name, column in columns.items():
-            n_values, n_repeated = count_repeated(column.cells)
+            n_values, n_repeated = count_repeated(column)
             if n_values:
                 samples = f"{format_count(n_repeated, 'sample')} taken more than once"
                 yield ScopeNote(f"{name}: {n_values:,} values of {samples} are averaged")
-            if (n_scored := len(set().union(*column.cells.values()))) < n_items:
+            if (n_scored := len(set().union(*column.values()))) < n_items:
                 yield f"{name} is on {n_scored:,} of {n_items:,} samples"
 
 
