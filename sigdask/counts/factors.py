@@ -42,28 +42,12 @@ class Factor(Sequence[str]):
         """Encode a column as levels and codes."""
         if isinstance(values, Factor):
             return values
-        return Factor.from_arrow(Texts.from_values(values).array)
-
-    @staticmethod
-    def from_arrow(values: Any) -> Factor:
-        """Encode texts of Arrow, whether they are a dictionary or not; a null is an empty text."""
-        import pyarrow as pa
-
-        if not pa.types.is_dictionary(values.type):
-            return Factor._from_dictionary(Texts.from_arrow(values).array.dictionary_encode())
-        if values.null_count:
-            return Factor.from_arrow(values.cast(pa.large_string()))
-        encoded = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-        return Factor._from_dictionary(encoded)[:]  # without texts that no cell has
-
-    @staticmethod
-    def _from_dictionary(encoded: Any) -> Factor:
-        texts = Texts.from_arrow(encoded.dictionary)
-        order, tied = texts.sorted
-        rank = np.empty(len(texts), np.int64)
-        rank[order] = np.cumsum(~tied) - 1
-        levels = texts[order[~tied]]
-        return Factor(levels, rank[to_integers(encoded.indices)].astype(get_code_type(len(levels))))
+        encoded = Texts.from_values(values).array.dictionary_encode()
+        texts = Texts(encoded.dictionary)
+        order, _ = texts.sorted
+        rank = np.empty(len(texts), np.min_scalar_type(-1 - len(texts)))
+        rank[order] = np.arange(len(texts))
+        return Factor(texts[order], rank[to_integers(encoded.indices)])
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -75,28 +59,17 @@ class Factor(Sequence[str]):
     def __getitem__(self, which: Any) -> str | Factor:
         if not isinstance(which, slice | np.ndarray):
             return self.levels[int(self.codes[which])]
-        kept: NDArray[Any] = self.codes[which]
         used: NDArray[Any]
-        used, codes = np.unique(kept, return_inverse=True)
-        if len(used) == len(self.levels):
-            return Factor(self.levels, codes.astype(self.codes.dtype))
-        return Factor(self.levels[used], codes.astype(get_code_type(len(used))))
+        used, codes = np.unique(self.codes[which], return_inverse=True)
+        return Factor(self.levels[used], codes.astype(np.min_scalar_type(-1 - len(used))))
 
     def __iter__(self) -> Iterator[str]:
         return map(self.levels.tolist().__getitem__, self.codes.tolist())
 
-    def __contains__(self, text: object) -> bool:
-        return text in self.levels
-
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Factor):
-            return self.levels == other.levels and bool(np.array_equal(self.codes, other.codes))
-        return isinstance(other, tuple | list) and len(self) == len(other) and all(map(str.__eq__, self, other))
+        return isinstance(other, Factor | tuple | list) and [*self] == [*other]
 
     __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"Factor({len(self):,} cells, {len(self.levels):,} levels: {self.levels!r})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         cells: NDArray[Any] = np.array(self.levels.tolist(), dtype or object)[self.codes]
@@ -126,11 +99,6 @@ class Factor(Sequence[str]):
         return Factor(levels.levels, levels.codes[self.codes])
 
 
-def get_code_type(n: int) -> type[np.signedinteger[Any]]:
-    """Return the smallest integer type that holds the codes of `n` levels."""
-    return next((t for t in (np.int8, np.int16, np.int32) if n <= np.iinfo(t).max), np.int64)
-
-
 Integers = NDArray[np.int64]
 
 
@@ -144,16 +112,12 @@ def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integ
     """
     numbers = np.zeros(len(columns[0]), np.int64)
     for column in columns:
-        if len(column) and (column != column[0]).any():
-            _, codes = find_distinct(column)
-            numbers = find_distinct(numbers * (int(codes.max()) + 1) + codes)[1] if numbers.any() else codes
-    if not len(numbers) or not numbers.any():
-        return numbers
-    rank = np.empty(int(numbers.max()) + 1, np.int64)
-    first_rows = rank.copy()
+        if (column != column[:1]).any():
+            codes = find_distinct(column)[1]
+            numbers = find_distinct(numbers * (codes.max() + 1) + codes)[1]
+    first_rows = np.zeros(numbers.max(initial=0) + 1, np.int64)
     first_rows[numbers[::-1]] = np.arange(len(numbers))[::-1]  # of several values, the last one is assigned
-    rank[np.argsort(first_rows)] = np.arange(len(first_rows))
-    return rank[numbers]
+    return np.argsort(np.argsort(first_rows))[numbers]
 
 
 def group_rows(numbers: NDArray[np.integer[Any]]) -> list[Integers]:

@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -54,6 +53,8 @@ class Texts(Sequence[str]):
         InputError
             A text contains half of a surrogate pair, which UTF-8 cannot hold.
         """
+        import pyarrow as pa
+
         if isinstance(values, Texts):
             return values
         strings = [value if isinstance(value, str) else str(value) for value in values]
@@ -62,18 +63,11 @@ class Texts(Sequence[str]):
             content = joined.encode()
         except UnicodeEncodeError as error:
             text = next(text for text in strings if joined[error.start] in text)
-            problem = f"{text!r}: a name or id that cannot be written in UTF-8"
-            raise InputError(problem, remedy="change it") from None
-        sizes = list(map(len, strings if len(content) == len(joined) else map(str.encode, strings)))
-        return Texts.from_bytes(content, np.cumsum([0, *sizes], dtype=np.int64))
-
-    @staticmethod
-    def from_bytes(content: Any, offsets: NDArray[np.int64]) -> Texts:
-        """Build a column from the UTF-8 bytes of all texts, and the n + 1 offsets at which they begin and end."""
-        import pyarrow as pa
-
+            raise InputError(f"{text!r}: a text that cannot be written in UTF-8", remedy="change it") from None
+        sizes = map(len, strings if len(content) == len(joined) else map(str.encode, strings))
+        offsets = np.cumsum([0, *sizes], dtype=np.int64)
         buffers = pa.py_buffer(offsets), pa.py_buffer(content)
-        return Texts(pa.LargeStringArray.from_buffers(len(offsets) - 1, *buffers))
+        return Texts(pa.LargeStringArray.from_buffers(len(strings), *buffers))
 
     @staticmethod
     def from_arrow(values: Any) -> Texts:
@@ -82,9 +76,8 @@ class Texts(Sequence[str]):
 
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
-        if values.type != pa.large_string():
-            values = values.cast(pa.large_string())
-        return Texts(values.fill_null("") if values.null_count else values)
+        texts = values.cast(pa.large_string())
+        return Texts(texts.fill_null("") if texts.null_count else texts)  # which would import pandas
 
     def __len__(self) -> int:
         return len(self.array)
@@ -94,18 +87,19 @@ class Texts(Sequence[str]):
     @overload
     def __getitem__(self, which: slice | NDArray[Any]) -> Texts: ...
     def __getitem__(self, which: Any) -> str | Texts:
+        import pyarrow as pa
+
         if not isinstance(which, slice | np.ndarray):
             text: str = self.array[int(which)].as_py()
             return text
-        if isinstance(which, slice) and (which.step or 1) == 1:
-            return Texts(self.array[which])
-        return Texts(self.array.take(to_arrow_integers(np.arange(len(self))[which])))
+        rows = np.arange(len(self))[which]
+        return Texts(self.array.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])))
 
     def __iter__(self) -> Iterator[str]:
-        return chain.from_iterable(part.tolist() for part in self._iter_parts())
+        return (text for part in self._iter_parts() for text in part.tolist())
 
     def _iter_parts(self) -> Iterator[Texts]:
-        return (self[first : first + BLOCK] for first in range(0, len(self), BLOCK))
+        return (Texts(self.array[first : first + BLOCK]) for first in range(0, len(self), BLOCK))
 
     def __contains__(self, text: object) -> bool:
         return isinstance(text, str) and bool(self.equals_text(text).any())
@@ -113,13 +107,9 @@ class Texts(Sequence[str]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Texts):
             return bool(self.array.equals(other.array))
-        return isinstance(other, tuple | list) and len(self) == len(other) and all(map(str.__eq__, self, other))
+        return isinstance(other, tuple | list) and self.tolist() == [*other]
 
     __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        suffix = f", … {len(self):,} in all" if len(self) > 3 else ""
-        return f"Texts({', '.join(map(repr, self[:3]))}{suffix})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.tolist(), dtype or object)
@@ -137,128 +127,87 @@ class Texts(Sequence[str]):
 
     @property
     def content(self) -> NDArray[np.uint8]:
-        """Bytes of the texts, and possibly of others before and behind them."""
-        return np.frombuffer(self.array.buffers()[2] or b"", np.uint8)
+        """Bytes of the texts."""
+        return np.frombuffer(self.array.buffers()[2] or b"", np.uint8)[self.offsets[0] : self.offsets[-1]]
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Length of each text in bytes."""
         return np.diff(self.offsets)
 
-    @cached_property
-    def is_ascii(self) -> bool:
-        """Whether all characters are ASCII."""
-        offsets = self.offsets
-        return all(
-            self.content[offsets[k] : offsets[min(k + BLOCK, len(self))]].tobytes().isascii()
-            for k in range(0, len(self), BLOCK)
-        )
-
     def equals_text(self, text: str) -> NDArray[np.bool_]:
         """Return a mask of the texts that equal a given one."""
-        return _compare("equal", self.array, Texts.from_values([text]).array[0])
+        return _compare(self.array, Texts.from_values([text]).array[0])
 
     def equals_column(self, other: Texts) -> NDArray[np.bool_]:
         """Return a mask of the rows in which another column of the same length has the same text."""
-        return _compare("equal", self.array, other.array)
+        return _compare(self.array, other.array)
 
     @cached_property
     def sorted(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """The order that sorts the texts by their bytes, and a mask of positions in it that repeat the text before."""
-        n = len(self)
-        code_type = np.int32 if n < 2**31 else np.int64
-        tied = np.zeros(n, np.bool_)
-        if _compare("less_equal", self.array[:-1], self.array[1:]).all():
-            tied[1:] = self[1:].equals_column(self[:-1])
-            return np.arange(n, dtype=code_type), tied
-        order, places = self._sort()
-        alike = self[order[places]]
-        tied[places[1:]] = alike[1:].equals_column(alike[:-1])
-        return order.astype(code_type), tied
+        """The stable order that sorts the texts by their bytes, and a mask of places that repeat the text before.
 
-    def _sort(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the stable order, and the places in it of texts that the first eight bytes do not tell apart.
-
-        These are the bytes after the common prefix. They nearly always decide, and numpy sorts integers several times
-        faster than Arrow sorts texts.
+        The eight bytes after the common prefix nearly always decide, and numpy sorts integers several times faster than
+        Arrow sorts texts.
         """
         from pyarrow import compute
 
-        ends = compute.min_max(self.array).as_py()
-        first, last = (end.encode() for end in ends.values())
-        n_shared = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-        words = self._get_words(n_shared)
+        words = self._get_words()
         order = np.argsort(words)
-        words = words[order]
-        is_open = np.zeros(len(self), np.bool_)
-        is_open[1:] = words[1:] == words[:-1]
-        is_open[:-1] |= is_open[1:]
-        places = np.flatnonzero(is_open)
+        is_same = np.diff(words[order], prepend=0) == 0
+        is_same[:1] = False
+        places = np.flatnonzero(is_same | np.append(is_same[1:], False))
         rows = np.sort(order[places])
         order[places] = rows[to_integers(compute.array_sort_indices(self[rows].array))]
-        return order, places
+        alike = self[order[places]]
+        tied = np.zeros(len(self), np.bool_)
+        tied[places[1:]] = alike[1:].equals_column(alike[:-1])
+        return order, tied
 
-    def _get_words(self, start: int) -> NDArray[np.uint64]:
-        """Return eight bytes of each text from `start` on as numbers that sort like them; short ones end with zeros."""
-        first, last = self.offsets[[0, -1]].tolist()
-        padded = np.append(self.content[first:last], np.zeros(WORD, np.uint8))
-        windows: NDArray[Any] = np.ndarray((last - first + 1,), ">u8", padded, strides=(1,))
-        words = np.empty(len(self), np.uint64)
-        for k in range(0, len(self), BLOCK):
-            offsets = self.offsets[k : k + BLOCK + 1] - first
-            n_missing = np.clip(WORD + start - np.diff(offsets), 0, WORD).astype(np.uint64)
-            half = n_missing << np.uint64(2)  # a shift by 64 bits does nothing, so shift twice
-            words[k : k + BLOCK] = windows[offsets[:-1] + start].astype(np.uint64) >> half >> half << half << half
-        return words
+    def _get_words(self) -> NDArray[np.uint64]:
+        """Return the eight bytes of each text after the common prefix as numbers that sort like them."""
+        from pyarrow import compute
 
-    @cached_property
+        first, last = ((end or "").encode() for end in compute.min_max(self.array).as_py().values())
+        n_shared = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+        padded = np.append(self.content, np.zeros(WORD, np.uint8))
+        windows: NDArray[Any] = np.ndarray((len(padded) - WORD + 1,), ">u8", padded, strides=(1,))
+        n_missing = np.clip(WORD + n_shared - self.sizes, 0, WORD).astype(np.uint64)
+        half = n_missing << np.uint64(2)  # zeros behind the end; a shift by 64 bits does nothing, so shift twice
+        words = windows[self.offsets[:-1] - self.offsets[0] + n_shared].astype(np.uint64)
+        return np.asarray(words >> half >> half << half << half)
+
+    @property
     def are_unique(self) -> bool:
         """Whether no text occurs twice."""
         return not self.sorted[1].any()
 
     def canonicalize(self) -> Texts:
         """Return the texts in Unicode's form NFC, in which ids are compared; self if they are in that form already."""
-        if self.is_ascii:
+        if unicodedata.is_normalized("NFC", self.content.tobytes().decode()):  # then each part of it is as well
             return self
-        strings = self.tolist()
-        if unicodedata.is_normalized("NFC", "\n".join(strings)):  # no character composes with the end of a line
-            return self
-        return Texts.from_values(unicodedata.normalize("NFC", text) for text in strings)
+        return Texts.from_values(unicodedata.normalize("NFC", text) for text in self)
 
-    def iter_framed(self) -> Iterator[Any]:
+    def iter_framed(self) -> Iterator[bytes]:
         """Yield the texts as blocks of bytes, with the size of each text before it (64 bits, little-endian)."""
-        from pyarrow import compute, large_binary
-
-        nothing = Texts.from_values([""]).array.cast(large_binary())[0]
         for part in self._iter_parts():
-            frames = Texts.from_bytes(part.sizes.astype("<i8").tobytes(), 8 * np.arange(len(part) + 1))
-            columns = (frames.array.cast(large_binary()), part.array.cast(large_binary()))
-            framed = Texts(compute.binary_join_element_wise(*columns, nothing))
-            yield framed.content[framed.offsets[0] : framed.offsets[-1]]
-
-
-def to_arrow_integers(rows: NDArray[Any]) -> Any:
-    """Return integers as an array of Arrow."""
-    import pyarrow as pa
-
-    content = np.ascontiguousarray(rows, np.int64)
-    return pa.Array.from_buffers(pa.int64(), len(content), [None, pa.py_buffer(content)])
+            starts = part.offsets[:-1] - part.offsets[0]
+            yield np.insert(part.content, np.repeat(starts, WORD), part.sizes.astype("<i8").view(np.uint8)).tobytes()
 
 
 def to_integers(values: Any) -> NDArray[np.int64]:
     """Return integers of Arrow, none of which is null."""
     import pyarrow as pa
 
-    return np.frombuffer(values.cast(pa.int64()).buffers()[1], np.int64)[values.offset : values.offset + len(values)]
+    return np.asarray(np.from_dlpack(values.cast(pa.int64())), np.int64)
 
 
-def _compare(name: str, *columns: Any) -> NDArray[np.bool_]:
-    """Return the truth values of a comparison of Arrow."""
+def _compare(array: Any, other: Any) -> NDArray[np.bool_]:
+    """Return in which rows an array equals another one or a scalar."""
     import pyarrow as pa
     from pyarrow import compute
 
-    result = compute.call_function(name, columns).cast(pa.uint8())
-    return np.frombuffer(result.buffers()[1], np.bool_)[result.offset : result.offset + len(result)]
+    return np.from_dlpack(compute.equal(array, other).cast(pa.uint8())).astype(np.bool_)
 
 
 def join_columns(columns: Sequence[Texts]) -> Texts:
@@ -274,17 +223,17 @@ def join_columns(columns: Sequence[Texts]) -> Texts:
     return Texts(pa.concat_arrays([column.array for column in columns]))
 
 
-def find_positions(column: Texts, texts: Texts) -> NDArray[np.intp]:
-    """Return the position of each text in a column that holds the same texts in another order, all of them unique.
+def find_positions(column: Texts, texts: Texts) -> NDArray[np.int64]:
+    """Return the position of each text in a column that holds them all.
 
     Examples
     --------
     >>> find_positions(Texts.from_values(["a", "b", "c"]), Texts.from_values(["c", "a", "b"])).tolist()
     [2, 0, 1]
     """
-    order = np.empty(len(texts), np.intp)
-    order[texts.sorted[0]] = column.sorted[0]
-    return order
+    from pyarrow import compute
+
+    return to_integers(compute.index_in(texts.array, value_set=column.array))
 
 
 class ScopeNote(str):

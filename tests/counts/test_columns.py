@@ -81,7 +81,7 @@ def test_long_columns_are_sorted_stably_by_their_bytes(prefix, n_kinds):
 def test_columns_are_arrow_arrays_and_come_from_them():
     values = ["b", None, "ä", "b"]
     for array in (pa.array(values), pa.chunked_array([values[:1], values[1:]]), pa.array(values).dictionary_encode()):
-        texts, factor = Texts.from_arrow(array), factors.Factor.from_arrow(array)
+        texts, factor = Texts.from_arrow(array), factors.Factor.from_values(Texts.from_arrow(array))
         assert list(texts) == list(factor) == ["b", "", "ä", "b"]
         assert (factor.levels.tolist(), factor.codes.tolist()) == (["", "b", "ä"], [1, 0, 2, 1])
         assert texts.array.to_pylist() == ["b", "", "ä", "b"]
