@@ -9,7 +9,7 @@ def test_modules_of_the_current_folder_are_found_and_local_workers_are_told_of_i
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lonely_module.py").write_text("number = 7\n")
     assert addresses.load_object("lonely_module:number", "metric") == 7
-    assert addresses.list_folders()[-1] == str(tmp_path)
+    assert (*addresses.FOLDERS,)[-1] == str(tmp_path)
 
 
 def test_what_stands_on_the_path_is_found_before(tmp_path, monkeypatch):

@@ -19,7 +19,6 @@ from sigdask.cli.declared.options import FORMAT_BY_ENDING, format_endings
 from sigdask.cli.streams import LOG, WORDS, data_stream, log_note, output_columns, print_text
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.interface import spell
-from sigdask.io import describe_url_error
 from sigdask.options import NOTED_OPTIONS, list_all_options
 from sigdask.report import files
 from sigdask.report.files import write_parts
@@ -131,8 +130,8 @@ def check_overwriting(outputs: Iterable[OutputFile], uses: Mapping[Path, str]) -
 
 def check_writable(text: str, option: str) -> None:
     """Raise if a file cannot be written."""
-    if problem := describe_url_error(text, "what is written"):
-        raise InputError(f"{option} {problem}")
+    if is_url(text):
+        raise InputError(f"{option} {redact(text)}: is a URL, but what is written must be a file on this machine")
     path = Path(text)
     try:
         is_writable = not path.is_dir() and os.access(path.parent, os.W_OK)

@@ -238,9 +238,7 @@ def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
     if code:
         import cloudpickle
 
-        return bytes(
-            cloudpickle.dumps((settings.get_own_versions(), addresses.list_folders(), cloudpickle.dumps(panel)))
-        )
+        return bytes(cloudpickle.dumps((settings.get_own_versions(), (*addresses.FOLDERS,), cloudpickle.dumps(panel))))
     for name, function in iter_functions(panel):
         if not can_send_by_name(function):
             raise InputError(

@@ -19,7 +19,7 @@ from sigdask.formats.reading import files
 from sigdask.formats.reading.json_records import read_keys
 from sigdask.formats.reading.options import Options, Source
 from sigdask.interface import spell
-from sigdask.io.plugins import load_entry_points
+from sigdask.io.addresses import load_entry_points
 
 Gold = Literal["none", "optional", "required"]
 
@@ -156,7 +156,7 @@ def _has_lines(path: Path, pattern: str) -> bool:
     return bool(lines) and all(re.fullmatch(pattern, line) for line in lines)
 
 
-SHARED_OPTIONS = ("sheet", "decimal=.|,", "max-size", "quotes=marks|text", "header=yes|no")
+SHARED_OPTIONS = ("sheet", "decimal=.|,", "size=limited|any", "quotes=marks|text", "header=yes|no")
 """Options of all formats."""
 
 NUMBER_METRICS = ("mae", "mse", "rmse", "r2", "pearson", "spearman", "kendall", "auc", "average-precision", "brier",

@@ -10,57 +10,38 @@ import glob
 import os
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from fnmatch import fnmatchcase
-from pathlib import Path, PosixPath, PurePosixPath
-from typing import Any, Self, TypeVar
+from pathlib import Path, PosixPath, PurePath, PurePosixPath
+from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
-from sigdask.errors import InputError, build_extra_error
+from sigdask.errors import InputError
 from sigdask.text import has_password, is_url, redact, split_query
 
-EXTRAS = {
-    "s3": ("s3fs", "s3"), "gs": ("gcsfs", "gcs"), "abfs": ("adlfs", "azure"), "http": ("aiohttp", "http"),
-    "https": ("aiohttp", "http"), "sftp": ("paramiko", "sftp"),
-}  # fmt: skip
-"""Package that each kind of URL needs, and the extra that installs it."""
-
-OBJECT_STORES = frozenset({"s3", "gs", "abfs"})
-"""Kinds of URLs without a user name."""
-
 CREDENTIALS_HINT = "set your credentials in the environment or in fsspec's configuration"
-
-T = TypeVar("T")
 
 
 class MissingError(InputError):
     """Error for a URL that has neither a file nor a folder."""
 
 
-def _request(work: Callable[[], T], url: str) -> T:
-    """Return the result of work that contacts a server; no error of a library is chained, since it may tell secrets."""
+def _request(work: Callable[[], Any], url: str) -> Any:
+    """Return the result of work that contacts a server; no error of a library is chained, since it may tell secrets.
+
+    File systems of web servers raise FileNotFoundError for whatever the server answers; the cause tells what that is.
+    """
     try:
         return work()
     except Exception as error:  # noqa: BLE001  # whatever a file system raises
-        failure = _build_read_error(error, url)
-    raise failure
-
-
-def _build_read_error(error: Exception, url: str) -> InputError:
-    """Return the error to raise when a URL could not be read."""
-    chain: list[BaseException] = [error]
-    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and cause not in chain:
-        chain.append(cause)
-    names = " ".join(type(cause).__name__ for cause in chain)
-    status = next((code for cause in chain if isinstance(code := getattr(cause, "status", None), int)), None)
-    if status in {401, 403, 407} or isinstance(error, PermissionError) or "NoCredentials" in names:
-        return InputError(f"access was denied; {CREDENTIALS_HINT}", file=url)
-    if status is not None and status not in {404, 410}:
-        return InputError(f"the server answers with error {status}", file=url)
-    if "Connect" in names or "Payload" in names or not isinstance(error, FileNotFoundError):
-        return InputError(f"the server cannot be reached, or ended the connection ({names})", file=url)
-    return MissingError("no such file", file=url)
+        cause = error.__cause__ or error.__context__ or error
+        status, kinds = getattr(cause, "status", None), (type(error).__name__, type(cause).__name__)
+        is_missing = isinstance(error, FileNotFoundError) and status in {None, 404, 410}
+    if status in {401, 403, 407} or not {"PermissionError", "NoCredentialsError"}.isdisjoint(kinds):
+        raise InputError(f"access was denied; {CREDENTIALS_HINT}", file=url)
+    if is_missing and "Connect" not in kinds[1]:
+        raise MissingError("no such file", file=url)
+    raise InputError(f"the server cannot be reached, or answers with an error ({status or kinds[1]})", file=url)
 
 
 class RemotePath(PosixPath):
@@ -87,9 +68,6 @@ class RemotePath(PosixPath):
     def __str__(self) -> str:
         return redact(self._url)
 
-    def __repr__(self) -> str:
-        return f"Remote({str(self)!r})"
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RemotePath) and self._url == other._url
 
@@ -98,12 +76,6 @@ class RemotePath(PosixPath):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RemotePath.from_url, (str(self),)
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
 
     def __truediv__(self, name: str | os.PathLike[str]) -> RemotePath:
         head, *chain = self._url.split("::")
@@ -133,16 +105,13 @@ class RemotePath(PosixPath):
         """Folders that contain the file or folder, innermost first."""
         return () if self.parent == self else (self.parent, *self.parent.parents)
 
-    def relative_to(self, *other: str | os.PathLike[str]) -> Path:  # type: ignore[override]  # no longer remote
+    def relative_to(self, folder: PurePath) -> Path:  # type: ignore[override]  # no longer remote
         """Return the path relative to a folder."""
-        folders = (PurePosixPath(*path.parts) if isinstance(path, RemotePath) else path for path in other)
-        return Path(PurePosixPath(*self.parts).relative_to(*folders))
+        return Path(PurePosixPath(*self.parts).relative_to(PurePosixPath(*folder.parts)))
 
     def resolve(self, strict: bool = False) -> Self:  # noqa: ARG002
         """Return the path itself, because a URL is absolute."""
         return self
-
-    absolute = expanduser = resolve
 
     def exists(self, **_: Any) -> bool:
         """Return whether the URL is a file or folder."""
@@ -160,33 +129,26 @@ class RemotePath(PosixPath):
 
     def iterdir(self) -> Iterator[RemotePath]:  # type: ignore[override]
         """Yield the files and folders in this folder."""
-        entries = _request(lambda: self._fs.ls(self._fs_path, detail=True), str(self))
-        yield from self._build_paths(entries)
-
-    def glob(self, pattern: str) -> Iterator[RemotePath]:  # type: ignore[override]
-        """Yield the paths in the folder itself that match a pattern; none if it cannot be listed."""
-        with suppress(InputError):
-            yield from [path for path in self.iterdir() if fnmatchcase(path.name, pattern)]
+        return self.glob("*")
 
     def rglob(self, pattern: str) -> Iterator[RemotePath]:  # type: ignore[override]
-        """Yield the files in the folder and below that match a pattern; no folders."""
-        entries = _request(lambda: self._fs.find(self._fs_path, detail=True), str(self))
-        yield from (path for path in self._build_paths(entries.values()) if fnmatchcase(path.name, pattern))
+        """Yield the files and folders in the folder and below that match a pattern."""
+        return self.glob(f"**/{pattern}")
 
-    def _build_paths(self, infos: Sequence[Mapping[str, Any]]) -> Iterator[RemotePath]:
-        folder = f"{split_query(self._fs_path)[0].rstrip('/')}/"
-        for info in infos:
-            if info["name"].rstrip("/") != folder.rstrip("/"):
-                path = self / info["name"].removeprefix(folder)
+    def glob(self, pattern: str) -> Iterator[RemotePath]:  # type: ignore[override]
+        """Yield the files and folders that match a pattern relative to this folder, sorted."""
+        folder = split_query(self._fs_path)[0].rstrip("/")
+        entries = _request(lambda: self._fs.glob(f"{folder}/{pattern}", detail=True), str(self))
+        for name, info in sorted(entries.items()):
+            if name.rstrip("/") != folder:
+                path = self / name.removeprefix(f"{folder}/")
                 path._info = info  # noqa: SLF001
                 yield path
 
     def _get_info(self) -> Mapping[str, Any]:
         """Return the file system's information on this path, such as its type, requested only once."""
         if self._info is None:
-            info = _request(lambda: self._fs.info(self._fs_path), str(self))
-            is_listing = split_query(self._url)[0].endswith("/")  # of a web server
-            self._info = {**info, "type": "directory"} if is_listing else info
+            self._info = _request(lambda: self._fs.info(self._fs_path), str(self))
         return self._info
 
 
@@ -206,18 +168,17 @@ def _open_filesystem(url: str) -> tuple[Any, str]:
     import fsspec
 
     scheme = url.partition("://")[0].rpartition("::")[2].lower()
-    if has_password(url) and scheme in OBJECT_STORES:
+    if has_password(url) and scheme in {"s3", "gs", "abfs"}:
         raise InputError(f"{redact(url)}: {scheme}:// URLs take no password; {CREDENTIALS_HINT}")
     try:
+        urlsplit(url)
         fs, fs_path = fsspec.core.url_to_fs(url)
         fs.invalidate_cache()
     except Exception as error:  # noqa: BLE001  # whatever a file system raises
-        failure = InputError(f"fsspec cannot open {scheme}:// URLs here ({type(error).__name__})", file=redact(url))
-        if isinstance(error, ImportError) and scheme in EXTRAS:
-            failure = build_extra_error(*EXTRAS[scheme], f"{redact(url)}: reading {scheme}:// URLs")
+        reason = str(error) if isinstance(error, ImportError) else type(error).__name__  # the former names the package
     else:
         return fs, fs_path
-    raise failure
+    raise InputError(f"fsspec cannot open {scheme}:// URLs here ({reason})", file=redact(url))
 
 
 def _format_path(fs_path: str) -> str:
@@ -252,14 +213,9 @@ def as_path(text: str | Path) -> Path:
     >>> as_path("runs/bert.tsv").name, as_path("memory://runs/bert.tsv").name, str(as_path("memory://runs/bert.tsv"))
     ('bert.tsv', 'bert.tsv', 'memory://runs/bert.tsv')
     """
-    if isinstance(text, RemotePath) or not is_url(str(text)):
-        return Path(text) if isinstance(text, str) else text
-    try:
-        if str(text).startswith("file://"):
-            return Path(unquote(urlsplit(str(text)).path))
-        return RemotePath.from_url(str(text))
-    except ValueError as error:
-        raise InputError(f"{redact(str(text))}: not a URL ({error})") from None
+    if isinstance(text, Path):
+        return text
+    return RemotePath.from_url(text) if is_url(text) else Path(text)
 
 
 def match_pattern(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]:
@@ -281,38 +237,18 @@ def match_pattern(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]
     """
     if not is_url(pattern):
         return pattern, [(name, Path(name)) for name in sorted(glob.iglob(wild, recursive=True))]  # noqa: PTH207
-    folder = RemotePath.from_url(wild)
-    while has_wildcards(folder._url):  # noqa: SLF001
-        if folder.parent == folder:
-            raise InputError(f"{redact(wild)}: has a placeholder in the name of a host or bucket", remedy="name it")
-        folder = folder.parent
-    fs, fs_path = _open_filesystem(wild)
-    entries = _request(lambda: fs.glob(fs_path, detail=True), redact(wild))
-    visible = [info for name, info in sorted(entries.items()) if "/." in fs_path or "/." not in name]
-    paths = folder._build_paths(visible)  # noqa: SLF001
-    return str(fs._strip_protocol(pattern)), [(p._fs_path, p) for p in paths]  # noqa: SLF001
+    target = RemotePath.from_url(wild)
+    folder = next((path for path in target.parents if not has_wildcards(path._url)), None)  # noqa: SLF001
+    if folder is None:
+        raise InputError(f"{redact(wild)}: has a placeholder in the name of a host or bucket", remedy="name it")
+    rest = target._fs_path.removeprefix(f"{folder._fs_path.rstrip('/')}/")  # noqa: SLF001
+    names = {path._fs_path: path for path in folder.glob(rest)}  # noqa: SLF001
+    visible: list[tuple[str, Path]] = [(name, path) for name, path in names.items() if "/." in rest or "/." not in name]
+    return str(target._fs._strip_protocol(pattern)), visible  # noqa: SLF001
 
 
 def is_present(look: Callable[[], bool]) -> bool:
     """Return whether a file or folder exists, by calling `Path.is_file` or `is_dir`; False if access is denied."""
-    try:
+    with suppress(OSError):
         return look()
-    except OSError:
-        return False
-
-
-def find_common_folder(paths: Sequence[Path]) -> Path:
-    """Return the folder that contains all paths, or the path itself if there is only one."""
-    folders = (paths[0], *paths[0].parents)
-    return next((own for own in folders if all(own in (path, *path.parents) for path in paths)), folders[-1])
-
-
-def describe_url_error(text: str, what: str) -> str | None:
-    """Return an error text if a text that must name a local file is a URL, else None.
-
-    Examples
-    --------
-    >>> describe_url_error("s3://key:word@bucket/plan.toml", "a plan")
-    's3://***@bucket/plan.toml: is a URL, but a plan must be a file on this machine'
-    """
-    return f"{redact(text)}: is a URL, but {what} must be a file on this machine" if is_url(text) else None
+    return False

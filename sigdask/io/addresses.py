@@ -1,11 +1,13 @@
-"""Python objects that users name as `module:attribute`, such as their own metrics; imported only when used."""
+"""Python objects of other code: those that users name as `module:attribute`, and entry points of packages."""
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 import sys
 import sysconfig
 import traceback
+from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +22,8 @@ def check_address(address: str, what: str) -> None:
     >>> check_address("mine.scores:best", "metric")
     """
     module, _, attribute = address.partition(":")
-    if module.endswith(".py"):
-        raise InputError(
-            f"{what} {address!r}: expected a module, not a file",
-            remedy=f"write {Path(module).stem}:{attribute}. sigdask looks for modules on Python's path, in the "
-            "current folder, and in the folder of the plan",
-        )
-    if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
-        raise InputError(f"{what} {address!r}: expected MODULE:ATTRIBUTE, such as my_{what}s:name")
+    if module.endswith(".py") or not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
+        raise InputError(f"{what} {address!r}: expected MODULE:ATTRIBUTE (no file), such as my_{what}s:name")
 
 
 FOLDERS: list[str] = []
@@ -42,41 +38,30 @@ def add_folder(folder: Path | str) -> None:
             folders.append(path)
 
 
-def list_folders() -> tuple[str, ...]:
-    """Return the folders that were added to this process's search for modules."""
-    return tuple(FOLDERS)
-
-
 def load_object(address: str, what: str) -> Any:
     """Import and return the object that `module:attribute` names.
 
     Modules are searched on the path and in the current folder.
     """
     check_address(address, what)
-    module_name, _, attribute = address.partition(":")
     add_folder(Path.cwd())
     try:
-        target: Any = importlib.import_module(module_name)
+        return pkgutil.resolve_name(address)
     except Exception as error:  # noqa: BLE001  # a user's module may raise anything
-        reason = describe_failure(error)
-        if isinstance(error, ModuleNotFoundError) and error.name in {module_name, module_name.partition(".")[0]}:
-            reason = f"no module of this name on Python's path or in {', '.join(FOLDERS)}"
-        raise InputError(f"{what} {address!r}: cannot import {module_name!r} ({reason})") from None
-    for part in attribute.split("."):
-        target = getattr(target, part, None)
-    if target is None:
-        raise InputError(f"{what} {address!r}: {module_name!r} has no {what} or function {attribute!r}")
-    return target
+        problem = f"{what} {address!r}: cannot import it ({describe_failure(error)})"
+        remedy = f"modules are searched for on Python's path and in {', '.join(FOLDERS)}"
+        raise InputError(problem, remedy=remedy) from None
 
 
-def describe_failure(error: BaseException, function: Any = None) -> str:
-    """Return an error of a user's code as text, with the last line that ran, or the function's first line."""
+def load_entry_points(group: str) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the object of each entry point of a group, sorted by name."""
+    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
+        yield entry.name, load_object(entry.value, f"entry point {entry.name} of {group}:")
+
+
+def describe_failure(error: BaseException) -> str:
+    """Return an error of a user's code as text, with the last line of that code that ran."""
     others = (str(Path(__file__).parents[1]), "<frozen", *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(others)]
-    code: Any = getattr(function, "__code__", None)
-    text = f"{type(error).__name__}: {error}".removesuffix(": ")
-    if isinstance(error, SyntaxError) or (not frames and code is None):  # the first names file and line itself
-        return text
-    file, line = (frames[-1].filename, frames[-1].lineno) if frames else (code.co_filename, code.co_firstlineno)
-    path = Path(file)
-    return f"{text} ({path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}, line {line})"
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}".removesuffix(": ") + place

@@ -24,14 +24,14 @@ class LazyKernel:
     """
 
     def __init__(self, function: Any, compile_function: Callable[[Any], Any]) -> None:
-        self._compile, self._compiled = compile_function, None
+        self._function, self._compile, self._compiled = function, compile_function, None
         update_wrapper(self, function)
 
     def build(self) -> Any:
         """Return the compiled function, and replace the kernels that it calls by compiled ones."""
         with _COMPILING:
             if self._compiled is None:
-                function = self.__wrapped__
+                function = self._function
                 for name in function.__code__.co_names:
                     if isinstance(value := function.__globals__.get(name), LazyKernel):
                         function.__globals__[name] = value.build()
@@ -41,10 +41,6 @@ class LazyKernel:
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
         return (self._compiled or self.build())(*arguments)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the compiled function."""
-        return getattr(self.build(), name)
 
 
 _COMPILING = threading.RLock()
@@ -62,14 +58,3 @@ def cached_njit(**options: Any) -> Callable[[Any], LazyKernel]:
             return numba.njit(nogil=True, **options)(function)
 
     return partial(LazyKernel, compile_function=compile_function)
-
-
-def inlined_njit(function: Any) -> LazyKernel:
-    """Compile a function into each of its callers."""
-
-    def compile_function(function: Any) -> Any:
-        import numba
-
-        return numba.njit(inline="always")(function)
-
-    return LazyKernel(function, compile_function)

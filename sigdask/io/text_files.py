@@ -1,4 +1,4 @@
-"""Text files that people write: plans, cluster descriptions, templates. Small, UTF-8, no pipes."""
+"""Text files that people write: plans, cluster descriptions, lists of names. Small, UTF-8, no pipes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-
-MAX_BYTES = 16 * 2**20
-"""Maximum size of a file written by hand."""
+from sigdask.io import as_path
 
 
 def read_text(path: Path, expected: str) -> str:
@@ -28,36 +26,21 @@ def read_text(path: Path, expected: str) -> str:
         The file is missing, or cannot be read as text.
     """
     try:
-        if path.is_dir():
-            raise InputError(f"is a folder, expected {expected}", file=path)
-        if path.exists() and not path.is_file():
-            raise InputError(f"not a file, expected {expected}", file=path)
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
+        if not path.is_file():
+            raise InputError(f"no such file, or not a file; expected {expected}", file=path)
+        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise build_encoding_error(error.object, path) from None
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read ({getattr(error, 'strerror', None) or error})", file=path) from None
-    if len(raw) > MAX_BYTES:
-        raise InputError(f"has more than {MAX_BYTES >> 20} MB, so it is not {expected}", file=path)
-    try:
-        return raw.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        raise build_encoding_error(raw, path) from None
 
 
 def build_encoding_error(raw: bytes, path: Path) -> InputError:
-    """Return the error for bytes that are not UTF-8, with the first line and byte that show it."""
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return InputError("is UTF-16, not UTF-8", file=path, remedy="convert the file with iconv -f utf-16 -t utf-8")
-    remedy = "is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
-    try:
-        raw.decode()
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        byte = f"byte 0x{raw[error.start]:02x} at offset {error.start}"
-        return InputError(f"{byte} {remedy}", file=path, line=line)
-    return InputError(f"{remedy}", file=path)
+    """Return the error for bytes that are not UTF-8, with the first line that shows it."""
+    encoding = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin1"
+    line = 1 + raw.decode(errors="replace").partition("\N{REPLACEMENT CHARACTER}")[0].count("\n")
+    remedy = f"convert the file, for example with iconv -f {encoding} -t utf-8"
+    return InputError("is not UTF-8", file=path, line=line, remedy=remedy)
 
 
 def parse_toml(text: str, path: Path, remedy: str = "") -> dict[str, Any]:
@@ -81,3 +64,29 @@ def parse_toml(text: str, path: Path, remedy: str = "") -> dict[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"not TOML: {error}", file=path, remedy=remedy) from None
+
+
+def split_names(text: str, mark: str = "+") -> tuple[str, ...]:
+    """Return the names that an option's value lists: `A+B`, or one on each line of FILE for `@FILE`.
+
+    Examples
+    --------
+    >>> split_names("A+B")
+    ('A', 'B')
+    """
+    return tuple(text.split(mark)) if not text.startswith("@") else read_names(text[1:])
+
+
+def read_names(file: str) -> tuple[str, ...]:
+    """Return the lines of a file of names. Empty lines are left out.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or has no names.
+    """
+    expected = "one name on each line. Names that begin with @ are written in such a file, too"
+    names = tuple(line for line in read_text(as_path(file), expected).splitlines() if line.strip())
+    if not names:
+        raise InputError("has no names, expected one on each line", file=file)
+    return names

@@ -13,7 +13,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.interface import spell_in
 from sigdask.io import addresses
-from sigdask.io.plugins import load_entry_points
+from sigdask.io.addresses import load_entry_points
 from sigdask.metrics import agreement, labels, parsing, regression, replicates, retrieval, texts
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec, list_score_columns
 from sigdask.metrics.user import black_box, load_metric, metric

@@ -107,7 +107,7 @@ class Formula:
                 scores = self.compute_values(sums)
         except Exception as error:
             raise InputError(
-                f"metric {self.name} failed: {addresses.describe_failure(error, self.function)}; it was called with "
+                f"metric {self.name} failed: {addresses.describe_failure(error)}; it was called with "
                 f"{format_count(sums.shape[-1], 'array')} of sums of shape {sums.shape[:-1]}"
             ) from error
         if scores.shape != sums.shape[:-1]:

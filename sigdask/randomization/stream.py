@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from sigdask.counts.checks import canonicalize, canonicalize_column
 from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError
-from sigdask.io.caches import cached_njit, inlined_njit
+from sigdask.io.caches import cached_njit
 
 SCHEME = 1
 SWAP, RELABEL, PERMUTE, BOOTSTRAP, SAMPLE, RESAMPLE = range(6)
@@ -238,7 +238,7 @@ def philox(k0, k1, c1, c2, first, words):  # type: ignore[no-untyped-def]  # noq
         words[3, t] = x3
 
 
-@inlined_njit
+@cached_njit(inline="always")
 def call_philox(k0, k1, trial, c1, c2, c3):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Return the four words of Philox4x32-10 at the counter (trial, c1, c2, c3)."""
     x0 = np.uint32(trial)

@@ -47,7 +47,7 @@ BAD_INPUT = [
     (["ragged.csv"], "ragged.csv, line 2: found 2 fields, expected 3"),
     (["twice.csv"], "twice.csv, line 3: id 'a' is repeated"),
     (["one.csv"], "two systems or more, found only 'x'"),
-    (["latin.csv"], "latin.csv, line 2: byte 0xe9"),
+    (["latin.csv"], "latin.csv, line 2: is not UTF-8"),
     (["none.csv"], "none.csv: no such file"),
     (["p.csv", "short.csv", "--gold", "gold.csv"], "short.csv: lacks 1 id ('b')"),
     (["p.csv", "--gold", "gold.csv"], "two systems or more, found only 'p'"),

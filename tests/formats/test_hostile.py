@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import re
 import zipfile
 
 import pyarrow as pa
@@ -93,7 +92,7 @@ DECODED = {
 @pytest.mark.slow
 def test_a_small_file_that_is_large_when_decoded_is_refused_and_the_error_names_the_option(kind, tmp_path):
     path = DECODED[kind](tmp_path)
-    with limit_cpu(), pytest.raises(InputError, match=r"auto:max-size=\d+GB"):
+    with limit_cpu(), pytest.raises(InputError, match=r"auto:size=any"):
         read(path)
 
 
@@ -101,9 +100,9 @@ def test_a_small_file_that_is_large_when_decoded_is_refused_and_the_error_names_
 def test_the_option_in_the_error_reads_a_larger_input(tmp_path):
     rows = "item,a,b\n" + "".join(f"{k},1,{k % 2}\n" for k in range(1000)) + "\n" * (105 << 20)
     (path := tmp_path / "t.csv.gz").write_bytes(gzip.compress(rows.encode(), 1))
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=r"format='auto:size=any'"):
         read(path)
-    assert read(path, format=re.search(r"format='(.*)'", str(error.value))[1]).n_items == 1000
+    assert read(path, format="auto:size=any").n_items == 1000
 
 
 def test_a_gzip_file_of_very_many_members_is_refused_and_one_of_some_is_read(tmp_path):
@@ -205,7 +204,7 @@ def test_parquet_that_repeats_one_value_without_end_is_a_bomb(tmp_path, nested):
 
 
 def test_a_cluster_file_is_no_pipe(tmp_path):
-    with limit_cpu(), pytest.raises(InputError, match=r"cluster file .*: not a file"):
+    with limit_cpu(), pytest.raises(InputError, match=r"cluster file .*: no such file, or not a file"):
         describe_file(make_fifo(tmp_path / "a.toml"))
 
 
@@ -213,7 +212,7 @@ def test_what_a_fuzzer_found_is_refused_or_read(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(InputError, match=r"loop: (cannot be read|no such file)"):
         read(tmp_path / "loop", format="samples")
-    with pytest.raises(InputError, match="not a URL"):
+    with pytest.raises(InputError, match="cannot open http"):
         as_path("http://[")
     with pytest.raises(InputError, match="HOST:PORT"), connect("tcp://["):
         pass

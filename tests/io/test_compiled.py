@@ -14,7 +14,7 @@ from sigdask.io.caches import cached_njit
 def twice(x):
     return 2 * x
 
-print(twice(21), sum(twice.stats.cache_hits.values()))
+print(twice(21), sum(twice.build().stats.cache_hits.values()))
 """
 
 

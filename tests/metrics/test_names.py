@@ -31,9 +31,9 @@ LABELS = Counts.from_labels(list("AABB"), {"x": list("AAAB"), "y": list("BABB")}
         ("macro-f:beta=123456789", "too many digits"),
         ("f1:zero_division=3", "must be 0 or 1"),
         ("accuracy[A]", r"takes no \[label\]"),
-        ("no_such_module:f", r"cannot import 'no_such_module' \(no module of this name on Python's path or in "),
-        ("folder/mine.py:best", "expected a module, not a file; write mine:best"),
-        ("sigdask:nothing", "no metric or function"),
+        ("no_such_module:f", r"cannot import it .*No module named 'no_such_module'.* on Python's path and in "),
+        ("folder/mine.py:best", "expected MODULE:ATTRIBUTE .no file., such as my_metrics:name"),
+        ("sigdask:nothing", "has no attribute 'nothing'"),
         ("", "expected NAME"),
     ],
 )
@@ -101,7 +101,6 @@ def test_a_black_box_that_fails_or_returns_nan_is_the_users_error():
     line = fails.__code__.co_firstlineno + 1
     for function, place in (
         (fails, rf"TypeError: .*test_names.py, line {line}\)"),
-        (lambda outputs: 1.0, r"test_names.py, line \d+\)"),
         (lambda outputs, gold: "high", "'high'"),
         (lambda outputs, gold: float("nan"), "nan"),
     ):

@@ -52,4 +52,4 @@ def read_declared(path: Path) -> Any:
     except InputError as error:
         raise error if str(path) in str(error) else InputError(str(error), file=path) from None
     except Exception as error:  # noqa: BLE001  # another package's function may raise anything
-        raise InputError(describe_failure(error, reader), file=path) from None
+        raise InputError(describe_failure(error), file=path) from None

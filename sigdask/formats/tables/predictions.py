@@ -23,7 +23,7 @@ from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.roles import UNNAMED, FileKind, Roles, build_roles_error, name_role, resolve_roles
 from sigdask.interface import spell
-from sigdask.io.names import split_names
+from sigdask.io.text_files import split_names
 from sigdask.text import format_list
 
 Prepare = Callable[[FileTable, Sequence[str]], FileTable]

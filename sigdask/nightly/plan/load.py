@@ -9,13 +9,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from sigdask.errors import InputError
 from sigdask.interface import use_interface
-from sigdask.io import describe_url_error
 from sigdask.io.text_files import parse_toml, read_text
 from sigdask.nightly.plan.errors import Complaint, build_error, describe_validation
 from sigdask.nightly.plan.keys import MAX_ENTRIES, PlanKeys
 from sigdask.nightly.plan.model import Plan
 from sigdask.nightly.plan.resolve import find_store, resolve_plan
-from sigdask.text import as_json
+from sigdask.text import as_json, is_url, redact
 
 EXPECTED = "a plan file (TOML)"
 
@@ -118,8 +117,8 @@ def _read_plan(path: Path | str) -> tuple[Path, dict[str, Any]]:
 
 
 def _check_local(path: Path | str) -> Path:
-    if problem := describe_url_error(str(path), "a plan"):
-        raise InputError(problem)
+    if is_url(str(path)):
+        raise InputError(f"{redact(str(path))}: is a URL, but a plan must be a file on this machine")
     return Path(path)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from sigdask.errors import InputError
 from sigdask.formats import Source
 from sigdask.formats.samples.files import are_one_system, list_logs
-from sigdask.io import as_path, find_common_folder, has_wildcards, is_present, match_pattern
+from sigdask.io import as_path, has_wildcards, is_present, match_pattern
 from sigdask.nightly.plan.errors import escape_text, format_value
 from sigdask.text import is_url, redact
 
@@ -208,9 +208,15 @@ def _group_sources(pattern: str, names: Mapping[Path, str | None], format_: str)
         elif _are_logs(paths, format_):
             parts = tuple(file for path in paths for file in (list_logs(path) if path.is_dir() else [path]))
             homes = [path if path.is_dir() else path.parent for path in paths]
-            yield Source(find_common_folder(homes), name, parts=parts)
+            yield Source(_find_common_folder(homes), name, parts=parts)
         else:
             yield from (Source(path, name) for path in paths)
+
+
+def _find_common_folder(paths: list[Path]) -> Path:
+    """Return the folder that contains all paths, or the path itself if there is only one."""
+    folders = (paths[0], *paths[0].parents)
+    return next((own for own in folders if all(own in (path, *path.parents) for path in paths)), folders[-1])
 
 
 def _are_logs(paths: list[Path], format_: str) -> bool:

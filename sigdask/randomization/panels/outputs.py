@@ -134,7 +134,7 @@ class OutputsPanel(ComparedPanel):
         try:
             value: Any = self.metric.function(outputs, gold)
         except Exception as error:
-            failure = addresses.describe_failure(error, self.metric.function)
+            failure = addresses.describe_failure(error)
             arguments = f"{_describe_items(outputs)} and {_describe_items(gold)}"
             raise InputError(
                 f"metric {name!r} failed: {failure}; it was called as f(outputs, gold) with {arguments}"

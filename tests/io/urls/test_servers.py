@@ -52,8 +52,8 @@ def test_a_password_and_a_signature_in_a_url_reach_the_server_alone(server):
         ("none.csv", "no such file"),
         ("403/a.csv", "access was denied; set your credentials in the environment"),
         ("401/a.csv", "access was denied"),
-        ("500/a.csv", "the server answers with error 500"),
-        ("503/a.csv", "the server answers with error 503"),
+        ("500/a.csv", "the server cannot be reached, or answers with an error (50"),
+        ("503/a.csv", "the server cannot be reached, or answers with an error (50"),
     ],
 )
 def test_what_a_server_refuses_is_told_by_its_url(server, path, said):
