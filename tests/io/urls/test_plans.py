@@ -68,20 +68,14 @@ def test_a_plan_records_the_digest_of_what_it_read_at_a_url_and_counts_again_wha
 
 def test_what_is_wrong_with_urls_of_a_plan_is_told_with_its_line(night):
     text = (
-        f'{TEST_SET}systems = ["memory://night/runs/none.csv", "memory://night/none/*.csv", "memory://night/runs", '
+        f'{TEST_SET}systems = ["memory://night/runs/none.csv", "memory://night/none/*.csv", '
         '"s3://key:5ecret@bucket/x", "nfs://h/x"]\ngold = "memory://night/gold"\n[report]\njson = "s3://b/out.json"\n'
     )
     (night / "bad.toml").write_text(text)
     with pytest.raises(InputError) as raised:
         load_plan(night / "bad.toml")
     _, *lines = str(raised.value).splitlines()
-    places = (
-        "night/runs/none.csv",
-        "night/none/*.csv",
-        "night/runs",
-        "s3://***@bucket/x",
-        "nfs://",
-    )
+    places = ("night/runs/none.csv", "night/none/*.csv", "s3://***@bucket/x", "nfs://")
     assert all(place in line for place, line in zip(places, lines, strict=False))
     assert "5ecret" not in str(raised.value)
 
