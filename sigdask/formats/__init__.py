@@ -68,9 +68,8 @@ def read(
         Gold-standard file.
     format : str
         A name in `FORMATS`, or "auto" (see `detect`). Options of a format follow its name, such as
-        "conll:scheme=IOBES". Every format has the option replicates=together (items may have different numbers of
-        samples) or replicates=paired (the files of all systems share seeds, in their order). Name your own reader as
-        MODULE:FUNCTION.
+        "conll:scheme=IOBES". Every format has the option replicates=paired (the files of all systems share seeds, in
+        their order). Name your own reader as MODULE:FUNCTION.
     options : Options
         Options of reading, such as columns, alignment and missing scores: `sigdask.formats.reading.options.Options`.
 
@@ -152,8 +151,6 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     if "table" in FORMATS[name].traits:
         return _read_declared_tables(sources, gold, name, options)
     reader: Reader = FORMATS[name].load()
-    choice = options.own.get("replicates") and options.get_choice("replicates", runs.CHOICES)
-    options = replace(options, own={key: value for key, value in options.own.items() if key != "replicates"})
     FORMATS[name].check(name, gold, options)
     table_groups = list_group_files(options)
 
@@ -162,7 +159,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         with _suggest_group_file(reader_options):
             return add_file_groups(reader(run_sources, gold, reader_options), table_groups, run_options)
 
-    counts = runs.read_runs(read_files, sources, options, format_=name, replicates=choice, has_gold=gold is not None)
+    counts = runs.read_runs(read_files, sources, options, format_=name, has_gold=gold is not None)
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options))
     roles = describe_reading(sources, gold, options) if name in TABLE_FORMATS else ""
     return replace(counts, name=options.name, format=name, warnings=warnings, roles=roles)

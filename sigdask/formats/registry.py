@@ -117,7 +117,7 @@ class Format:
     @property
     def choices(self) -> dict[str, tuple[str, ...]]:
         """The values that each option takes; an empty tuple stands for any."""
-        declared = (option.partition("=") for option in (*self.options, *SHARED_OPTIONS))
+        declared = (option.partition("=") for option in (*self.options, *SHARED_OPTIONS, "replicates=paired"))
         return {key: tuple(filter(None, values.split("|"))) for key, _, values in declared}
 
     def load(self) -> Any:

@@ -155,7 +155,7 @@ def test_replicates_that_do_not_fit_are_errors(tmp_path):
     for other, examples in ((b, "1 of 3 items are in both .*'i' is, 'j' is not"), (c, "1 of 2 items are in both")):
         with pytest.raises(InputError, match=examples):
             read(f"x={a}", f"x={other}", f"y={a}", f"y={other}")
-    with pytest.raises(InputError, match=r"replicates = 'all': must be one of together, paired"):
+    with pytest.raises(InputError, match=r"replicates = 'all': must be one of paired"):
         read(f"x={a}", f"y={a}", format="wide:replicates=all")
 
 

@@ -1,17 +1,15 @@
 """Several values of an item of one system: in several files of one name, or in rows of a table that repeat an item.
 
 Files of one name are runs if they have the same items, and parts of one run if they share none. Rows that repeat an
-item are runs if a column names them, else samples.
+item are runs if a column names them, else samples. Each run or sample is read by itself.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -21,16 +19,11 @@ from sigdask.counts.fields import Integers
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.declared import provide_tables
-from sigdask.formats.reading.files import read_content
 from sigdask.formats.reading.options import Options, Source, distinguish_names
-from sigdask.formats.reading.replicates import describe_imbalance
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.roles import ROLES, FileKind, Roles, build_roles_error, resolve_roles
 from sigdask.interface import spell
 from sigdask.text import format_count
-
-CHOICES = ("together", "paired")
-"""Values of the option `replicates`. "paired": the runs of all systems share their seeds, in the order of the files."""
 
 TABLE_FORMATS = ("labels", "numbers", "responses", "wide", "long")
 """Formats whose files are tables."""
@@ -38,24 +31,18 @@ TABLE_FORMATS = ("labels", "numbers", "responses", "wide", "long")
 SHARED_ROLES = ("gold", "unit", "subset", "text")
 """Roles of columns that have one value in all rows of an item."""
 
-MAX_SAMPLES = 5040
-"""Largest least common multiple of the numbers of samples."""
-
 Items = frozenset[str | int]
 ReadFiles = Callable[[Sequence[Source], Options], Counts]
 """Reads files, one of each system, by the format's reader."""
+
+Run = tuple[Sequence[Source], Mapping[Path, FileTable]]
+"""The file of each system, and the tables that are read in place of some files."""
 
 SystemFiles = Mapping[str, Sequence[Source]]
 
 
 def read_runs(
-    read: ReadFiles,
-    sources: Sequence[Source],
-    options: Options,
-    *,
-    format_: str,
-    replicates: str | None = None,
-    has_gold: bool = False,
+    read: ReadFiles, sources: Sequence[Source], options: Options, *, format_: str, has_gold: bool = False
 ) -> Counts:
     """Read all files of all systems. A name that was given several times is one system.
 
@@ -66,11 +53,10 @@ def read_runs(
     sources : sequence of Source
         The files.
     options : Options
-        How to read.
+        How to read. With the format's option `replicates=paired`, the runs of all systems share their seeds, in the
+        order of the files.
     format_ : str
         Name of the format.
-    replicates : {"together", "paired"}, optional
-        Value of the format's option of this name.
     has_gold : bool
         Whether there is a gold-standard file.
 
@@ -80,20 +66,12 @@ def read_runs(
         Files of one name share some items and not others, or systems have different numbers of runs.
     """
     systems = group_by_name(distinguish_names(sources))
-    if any(len(files) > 1 for files in systems.values()):
-        return _read_named_files(read, systems, options, format_, is_paired=replicates == "paired")
-    files = [source for files in systems.values() for source in files]
-    is_table = format_ in TABLE_FORMATS and options.align != "position" and options.own.get("list") != "yes"
-    tables = _find_repeats(files, options, "system" if has_gold else None) if is_table else {}
-    if not tables:
+    files = [source for own in systems.values() for source in own]
+    if len(files) > len(systems):
+        return _read_named_files(read, systems, options, format_)
+    if format_ not in TABLE_FORMATS or options.align == "position":
         return read(files, options)
-    if replicates is None:
-        for table in tables.values():
-            table.check_even(format_)
-    columns = {"run", *(table.run_column for table in tables.values())}
-    return _read_samples(
-        read, files, replace(options, groups=tuple(name for name in options.groups if name not in columns)), tables
-    )
+    return _read_samples(read, files, options, "system" if has_gold else None)
 
 
 def group_by_name(sources: Sequence[Source]) -> dict[str, list[Source]]:
@@ -117,9 +95,17 @@ def group_by_name(sources: Sequence[Source]) -> dict[str, list[Source]]:
     return systems
 
 
-def _read_named_files(
-    read: ReadFiles, systems: SystemFiles, options: Options, format_: str, *, is_paired: bool
-) -> Counts:
+def _read_each(read: ReadFiles, runs: Iterable[Run], options: Options, groups: Sequence[str | None]) -> Counts:
+    """Read each run or sample by itself. Groups that name the runs are none of the items."""
+    options = replace(options, groups=tuple(name for name in options.groups if name not in groups))
+    replicates = []
+    for files, tables in runs:
+        with provide_tables(tables):
+            replicates.append(read(files, options))
+    return Counts.of_replicates(replicates)
+
+
+def _read_named_files(read: ReadFiles, systems: SystemFiles, options: Options, format_: str) -> Counts:
     """Read systems of which some have several files: runs of the same items, or parts of a run."""
     if format_ in TABLE_FORMATS:
         items = {source: _list_table_items(source, options) for files in systems.values() for source in files}
@@ -132,12 +118,19 @@ def _read_named_files(
             f"system {longest!r} has {len(matched[longest])} runs, but {shortest!r} has {len(matched[shortest])}",
             remedy="give each system equally many files (NAME=FILE NAME=FILE), or give each file its own name",
         )
-    n_runs = len(matched[longest])
-    if n_runs > 1:  # `run` names the runs, and no column
-        options = replace(options, groups=tuple(name for name in options.groups if name != "run"))
-    runs = [{name: files[k] for name, files in matched.items()} for k in range(n_runs)]
-    counts = Counts.of_replicates([_read_run(read, run, options, format_) for run in runs])
-    return replace(counts, runs=replace(counts.runs, is_shared=is_paired)) if counts.runs else counts
+    runs, notes = [], dict[str, None]()
+    for run in zip(*matched.values(), strict=True):
+        tables: dict[Path, FileTable] = {}
+        files = [parts[0] if len(parts) == 1 else _join_parts(parts, tables, options, format_) for parts in run]
+        runs.append((files, tables))
+        notes |= {
+            f"{parts[0].name}: {len(parts)} files are parts of one run, and were joined": None
+            for parts in run
+            if len(parts) > 1
+        }
+    counts = _read_each(read, runs, options, ["run"] if len(runs) > 1 else [])
+    named = replace(counts.runs, is_shared=options.own.get("replicates") == "paired") if counts.runs else None
+    return replace(counts, runs=named, scope=(*map(ScopeNote, notes), *counts.scope))
 
 
 def _list_table_items(source: Source, options: Options) -> Items:
@@ -183,140 +176,123 @@ def _match_files(name: str, files: Sequence[Source], items: Mapping[Source, Item
     return [list(run) for run in zip(*parts.values(), strict=True)]
 
 
-def _read_run(read: ReadFiles, run: SystemFiles, options: Options, format_: str) -> Counts:
-    """Read one run of each system. The parts of a run are joined row by row."""
-    files = {name: sources[0] for name, sources in run.items()}
-    parts = {name: sources for name, sources in run.items() if len(sources) > 1}
-    if not parts:
-        return read([*files.values()], options)
-    if format_ not in {*TABLE_FORMATS, "trec"}:
+def _join_parts(parts: Sequence[Source], tables: dict[Path, FileTable], options: Options, format_: str) -> Source:
+    """Return the parts of a run as one source, whose table is added to `tables`."""
+    if format_ == "trec":
+        return replace(parts[0], parts=tuple(source.path for source in parts))
+    if format_ not in TABLE_FORMATS:
         raise InputError(
-            f"files of {next(iter(parts))!r} have different items",
+            f"files of {parts[0].name!r} have different items",
             remedy="write the parts of a run into one file. Runs of a system need the same items",
         )
-    notes = [
-        ScopeNote(f"{name}: {len(own)} files are parts of one run, and were joined") for name, own in parts.items()
-    ]
-    with TemporaryDirectory() as folder:
-        if format_ == "trec":
-            for k, (name, sources) in enumerate(parts.items()):
-                path = Path(folder) / f"{k}.run"
-                path.write_bytes(b"".join(read_content(source.path).rstrip() + b"\n" for source in sources))
-                files[name] = Source(path, name)
-        tables = {own[0].path: _join_tables(own, options) for own in parts.values() if format_ != "trec"}
-        with provide_tables(tables):
-            counts = read([*files.values()], options)
-    return replace(counts, scope=(*notes, *counts.scope))
-
-
-def _join_tables(files: Sequence[Source], options: Options) -> FileTable:
-    first, *others = tables = [read_table(source.path, options.ignore) for source in files]
+    first, *others = opened = [read_table(source.path, options.ignore) for source in parts]
     for table in others:
         if {*table.columns} ^ {*first.columns}:
             expected = f"the columns of {first.path}: {', '.join(first.columns)}"
             raise InputError(file=table.path, found=", ".join(table.columns), expected=expected)
     nested = [name for name in first.nested if all(name in table.nested for table in others)]
-    return replace(
+    path = Path(" + ".join(str(table.path) for table in opened))  # for errors
+    tables[path] = replace(
         first,
-        path=Path(" + ".join(str(table.path) for table in tables)),  # for errors
-        columns={name: [cell for table in tables for cell in table.columns[name]] for name in first.columns},
-        lines=[line for table in tables for line in table.lines],
-        nested={name: [cell for table in tables for cell in table.nested[name]] for name in nested},
+        path=path,
+        columns={name: [cell for table in opened for cell in table.columns[name]] for name in first.columns},
+        lines=[line for table in opened for line in table.lines],
+        nested={name: [cell for table in opened for cell in table.nested[name]] for name in nested},
     )
+    return replace(parts[0], path=path)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SampledTable:
-    """A table with several rows of an item.
+class Samples:
+    """A table with several rows of each item.
 
     Attributes
     ----------
-    table : FileTable
-        The table without the column of runs.
-    item : str
-        The column of items.
-    numbers : int64 array, shape (n_rows,)
-        The number of each row among the rows of its item.
-    n_samples : int64 array, shape (n_rows,)
-        How many rows each row's item has.
-    sizes : mapping of str to (mapping of str to int)
-        The number of rows of each system's items; the system is "" without a column of systems.
-    run_column : str or None
-        The column of runs. None if rows are samples.
-    runs : frozenset of tuple of str
+    tables : list of FileTable
+        One row of each item, in each of them.
+    note : str
+        How many there are.
+    column : str
+        The column of runs, "" if rows are samples.
+    names : frozenset of tuple of str
         Names of the runs of each system.
     """
 
-    table: FileTable
-    item: str
-    numbers: Integers
-    n_samples: Integers
-    sizes: Mapping[str, Mapping[str, int]]
-    run_column: str | None = None
-    runs: frozenset[tuple[str, ...]] = frozenset()
-
-    def select_sample(self, k: int) -> FileTable:
-        """Return the table with sample k of each item; an item with fewer samples repeats them in turn."""
-        return self.table.select_rows(self.numbers == k % self.n_samples)
-
-    def describe(self) -> str:
-        """Return a note on the replicates of the items."""
-        least, most = int(self.n_samples.min()), int(self.n_samples.max())
-        n_samples = f"{self.table.path}: {least:,}{f' to {most:,}' if most > least else ''}"
-        if self.run_column is not None:
-            return f"{n_samples} runs of each system (column {self.run_column!r})"
-        n_items = format_count(len({item for sizes in self.sizes.values() for item in sizes}), "item")
-        return f"{n_samples} replicates of each of {n_items} ({len(self.numbers):,} rows), averaged as one unit"
-
-    def check_even(self, format_: str) -> None:
-        """Raise an error if items of a system have unlike numbers of samples, or if there is only one item."""
-        n_items = max(map(len, self.sizes.values()))
-        if n_items > 1 and all(len({*sizes.values()}) == 1 for sizes in self.sizes.values()):
-            return
-        row = int(np.argmax(self.numbers > 0))
-        raise InputError(
-            f"id {self.table.get_column(self.item)[row]!r} is repeated, and not all ids are repeated equally often",
-            file=self.table.path,
-            line=self.table.lines[row],
-            remedy=f"if another column belongs to the id, {spell('columns', f'item={self.item}+COLUMN')}. If rows are "
-            f"samples of one item, {spell('format', f'{format_}:replicates=together')} averages them. If each row is "
-            f"an item, {spell('align', 'position')}",
-        )
+    tables: list[FileTable]
+    note: str
+    column: str = ""
+    names: frozenset[tuple[str, ...]] = frozenset()
 
 
-def _find_repeats(files: Sequence[Source], options: Options, part: FileKind | None) -> dict[Path, SampledTable]:
-    """Return the tables whose rows repeat items, by path."""
-    run_names = {*ROLES["run"], options.columns.get("run")}
-    own = replace(options, groups=tuple(name for name in options.groups if name not in run_names))
+def _read_samples(read: ReadFiles, files: Sequence[Source], options: Options, part: FileKind | None) -> Counts:
+    """Read tables, once for each sample of their items if rows repeat them."""
     tables = {source.path: read_table(source.path, options.ignore) for source in files}
-    numbered = {
-        path: number_samples(table, options, resolve_roles(table, own, part))
-        for path, table in tables.items()
-        if table.header
-    }
-    return {path: table for path, table in numbered.items() if table is not None}
+    found = {path: split_samples(table, options, part) for path, table in tables.items() if table.header}
+    samples = {path: own for path, own in found.items() if own is not None}
+    if not samples:
+        return read(files, options)
+    first, sizes = next(iter(samples.values())), {path: len(own.tables) for path, own in samples.items()}
+    for path in tables:
+        if sizes.get(path, 1) != len(first.tables):
+            problem = f"has {sizes.get(path, 1)} rows of each item, but {next(iter(samples))} has {len(first.tables)}"
+            raise InputError(problem, file=path, remedy="give all files equally many, or one row with their mean")
+    runs = [(files, {path: own.tables[k] for path, own in samples.items()}) for k in range(len(first.tables))]
+    counts = _read_each(read, runs, options, ["run", *(own.column for own in samples.values())])
+    names = frozenset[tuple[str, ...]]().union(*(own.names for own in samples.values()))
+    named = None
+    if all(own.column for own in samples.values()):
+        shared = min(names) if len(names) == 1 else tuple(map(str, range(1, len(runs) + 1)))
+        named = Runs(first.column, shared, len(names) == 1)
+    more = f"; {len(samples) - 1:,} more files repeat ids too" if len(samples) > 1 else ""
+    return replace(counts, runs=named, warnings=(ScopeNote(first.note + more), *counts.warnings))
 
 
-def number_samples(table: FileTable, options: Options, roles: Roles) -> SampledTable | None:
+def split_samples(table: FileTable, options: Options, part: FileKind | None = None) -> Samples | None:
     """Return a table whose rows repeat items as one of samples, or None if each row is an item.
 
     Raises
     ------
     InputError
-        Rows of one item differ in a column that samples share, or the column of runs lacks some of them.
+        Rows of one item differ in a column that samples share, items have different numbers of rows, or the column of
+        runs lacks some of them.
     """
+    run_names = {*ROLES["run"], options.columns.get("run")}
+    groups = tuple(name for name in options.groups if name not in run_names)
+    roles = resolve_roles(table, replace(options, groups=groups), part)
     item = options.id_column or roles.get("item")
     if item is None or not (cells := Texts.from_values(table.get_column(item))).sizes.all() or cells.are_unique:
         return None  # an empty id is refused where ids are checked
     items = Factor.from_values(cells)
-    systems = _join_columns([table.get_column(name) for name in roles.list_all("system", "metric")], len(items))
+    columns = [table.get_column(name) for name in roles.list_all("system", "metric")]
+    systems = Factor.from_values(map("/".join, zip(*columns, strict=True)) if columns else [""] * len(items))
     codes = systems.codes.astype(np.int64) * len(items.levels) + items.codes
     _, first_rows, cell, n_rows = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
     if len(n_rows) == len(items):
         return None
     runs = _find_runs(table, [name for name in roles.list_all("run") if name != item], systems, cell, options)
-    shared = {*roles.list_all(*SHARED_ROLES), *options.groups} - {item, runs and runs[0]}
-    varying = [name for name in table.columns if name in shared and _varies(table, name, first_rows[cell])]
+    left_out = {*_list_varying(table, roles, item, first_rows[cell], options), runs and runs[0]}
+    numbers = np.empty(len(cell), np.int64)
+    order = np.lexsort((np.zeros(len(cell)) if runs is None else runs[1].codes, cell))
+    numbers[order] = np.arange(len(cell)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
+    if len(items.levels) == 1 or len({*n_rows.tolist()}) > 1:
+        raise _build_uneven_error(table, roles, item, int(np.argmax(numbers > 0)))
+    table = replace(table, columns={name: table.columns[name] for name in table.columns if name not in left_out})
+    n = int(n_rows[0])
+    tables = [table.select_rows(numbers == k) for k in range(n)]
+    if runs is None:
+        n_items = format_count(len(items.levels), "item")
+        note = f"{table.path}: {n:,} replicates of each of {n_items} ({len(cell):,} rows), averaged as one unit"
+        return Samples(tables, note)
+    codes_by_system = (np.unique(runs[1].codes[systems.codes == code]) for code in range(len(systems.levels)))
+    names = frozenset(tuple(runs[1].levels[own].tolist()) for own in codes_by_system)
+    return Samples(tables, f"{table.path}: {n:,} runs of each system (column {runs[0]!r})", runs[0], names)
+
+
+def _list_varying(table: FileTable, roles: Roles, item: str, first_rows: Integers, options: Options) -> list[str]:
+    """Return the columns of inputs and units in which rows of one item differ; raise unless the user named the item."""
+    shared = {*roles.list_all(*SHARED_ROLES), *options.groups} - {item, *roles.list_all("run")}
+    factors = {name: Factor.from_values(table.columns[name]) for name in table.columns if name in shared}
+    varying = [name for name, own in factors.items() if (own.codes != own.codes[first_rows]).any()]
     accepted = {*roles.list_all("unit", "subset", "text")} - {*options.groups} if options.id_column else set()
     if refused := [name for name in varying if name not in accepted]:
         ways = [
@@ -325,30 +301,7 @@ def number_samples(table: FileTable, options: Options, roles: Roles) -> SampledT
             f"{spell('align', 'position')} (if each row is an item)",
         ]
         raise build_roles_error(table, f"rows of one {item!r} differ in {refused[0]!r}", ways)
-    left_out = {*varying, runs and runs[0]}
-    table = replace(table, columns={name: table.columns[name] for name in table.columns if name not in left_out})
-    numbers = np.empty(len(cell), np.int64)
-    order = np.lexsort((np.zeros(len(cell)) if runs is None else runs[1].codes, cell))
-    numbers[order] = np.arange(len(cell)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
-    sizes: dict[str, dict[str, int]] = {}
-    for system, name, n in zip(systems[first_rows], items[first_rows], n_rows.tolist(), strict=True):
-        sizes.setdefault(system, {})[name] = n
-    if runs is None:
-        return SampledTable(table, item, numbers, n_rows[cell], sizes)
-    codes_by_system = (np.unique(runs[1].codes[systems.codes == code]) for code in range(len(systems.levels)))
-    names = frozenset(tuple(runs[1].levels[own].tolist()) for own in codes_by_system)
-    return SampledTable(table, item, numbers, n_rows[cell], sizes, runs[0], names)
-
-
-def _join_columns(columns: Sequence[Sequence[str]], n_rows: int) -> Factor:
-    """Return the cells of columns joined row by row, empty without columns."""
-    return Factor.from_values(map("/".join, zip(*columns, strict=True)) if columns else [""] * n_rows)
-
-
-def _varies(table: FileTable, name: str, first_rows: Integers) -> bool:
-    """Return whether a column differs between a row and the first row of its item."""
-    codes = Factor.from_values(table.columns[name]).codes
-    return bool((codes != codes[first_rows]).any())
+    return varying
 
 
 def _find_runs(
@@ -370,43 +323,16 @@ def _find_runs(
     return None
 
 
-def _read_samples(
-    read: ReadFiles, files: Sequence[Source], options: Options, tables: Mapping[Path, SampledTable]
-) -> Counts:
-    """Read the files once for each sample of their items."""
-    n_samples = math.lcm(*{int(n) for table in tables.values() for n in np.unique(table.n_samples)})
-    if n_samples > MAX_SAMPLES:
-        remedy = "average the scores of each item, or give all items equally many samples"
-        raise InputError("items have many different numbers of samples", file=next(iter(tables)), remedy=remedy)
-    replicates = []
-    for k in range(n_samples):
-        with provide_tables({path: table.select_sample(k) for path, table in tables.items()}):
-            replicates.append(read(files, options))
-    counts, first = Counts.of_replicates(replicates), next(iter(tables.values()))
-    more = f"; {len(tables) - 1:,} more files repeat ids too" if len(tables) > 1 else ""
-    notes = [ScopeNote(first.describe() + more)]
-    sizes = {n for table in tables.values() for n in np.unique(table.n_samples).tolist()}
-    is_uniform = len(sizes) == 1 and len(tables) == len(files)
-    runs = frozenset[tuple[str, ...]]().union(*(table.runs for table in tables.values()))
-    if is_uniform and all(table.runs for table in tables.values()):
-        names = min(runs) if len(runs) == 1 else tuple(map(str, range(1, n_samples + 1)))
-        counts = replace(counts, runs=Runs(str(first.run_column), names, len(runs) == 1))
-    else:
-        counts = replace(counts, runs=None)
-    if not is_uniform:
-        sizes_by_system = {name: own for table in tables.values() for name, own in table.sizes.items() if name}
-        if not sizes_by_system and len(files) == counts.n_systems:
-            files_sizes = [tables[source.path].sizes[""] if source.path in tables else None for source in files]
-        else:
-            files_sizes = [sizes_by_system.get(name, first.sizes.get("", {})) for name in counts.systems]
-        numbers = np.column_stack([_count_samples(own, counts) for own in files_sizes])
-        counts = replace(counts, fields={**counts.fields, "samples": numbers})
-        notes += describe_imbalance(dict(zip(counts.systems, numbers.mean(axis=0).tolist(), strict=True)))
-    return replace(counts, warnings=(*notes, *counts.warnings))
-
-
-def _count_samples(sizes: Mapping[str, int] | None, counts: Counts) -> list[int]:
-    """Return the number of samples of each item of a system: 1 without repeated items, -1 if it is not known."""
-    if sizes is None:
-        return [1] * counts.n_items
-    return [sizes.get(item, 0) if sizes else -1 for item in counts.ids or ()]
+def _build_uneven_error(table: FileTable, roles: Roles, item: str, row: int) -> InputError:
+    """Return the error for items with different numbers of rows, or for a single item."""
+    columns = ",".join(f"{role}={roles.get(role)}" for role in ("system", "score") if role in roles)
+    average = "give each item equally many"
+    if "score" in roles and "metric" not in roles and "gold" not in roles:
+        average = f"{spell('columns', f'item={item},{columns}')} {spell('format', 'ratings:raters=mean')} averages them"
+    return InputError(
+        f"id {table.get_column(item)[row]!r} is repeated, and not all ids are repeated equally often",
+        file=table.path,
+        line=table.lines[row],
+        remedy=f"if another column belongs to the id, {spell('columns', f'item={item}+COLUMN')}. If rows are samples "
+        f"of one item, {average}. If each row is an item, {spell('align', 'position')}",
+    )

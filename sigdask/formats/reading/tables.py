@@ -238,6 +238,9 @@ def _read_table_file(path: Path, ignore: Collection[str]) -> FileTable:
     InputError
         The file is not a valid table. The message names file and line.
     """
+    if get_option("list") == "yes":
+        cells = files.read_lines(path)
+        return FileTable(path, {"": cells}, range(1, len(cells) + 1), header=False)
     if files.is_parquet(path):
         return FileTable.from_arrow(path, read_arrow_table(path), ignore)
     if json_records.is_json(path):

@@ -17,7 +17,7 @@ from sigdask.counts.fields import Bools
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, find_item_column, get_ids, reorder_column
-from sigdask.formats.reading.files import find_delimiter, is_parquet, parse_header, read_head_lines, read_lines
+from sigdask.formats.reading.files import is_parquet, parse_header, read_head_lines
 from sigdask.formats.reading.json_records import is_json
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable, read_table
@@ -130,12 +130,9 @@ def _read_file(path: Path, options: Options) -> FileTable:
     InputError
         The first line may be a value with a comma or a header, since none of its parts is the name of a role.
     """
-    if options.own.get("list") == "yes":
-        lines = read_lines(path)
-        return FileTable(path, {"": lines}, range(1, len(lines) + 1), header=False)
-    is_text = path.exists() and not (is_parquet(path) or is_json(path))  # a data frame has no file
-    head = next(iter(read_head_lines(path)), "") if is_text else ""
-    names = parse_header(head) if find_delimiter(head) else []
+    is_text = options.own.get("list") != "yes" and path.exists() and not (is_parquet(path) or is_json(path))
+    head = next(iter(read_head_lines(path)), "") if is_text else ""  # a data frame has no file
+    names = parse_header(head)
     if len(names) > 1 and not options.columns and not any(map(name_role, names)):
         ways = ",".join(f"{role}={name}" for role, name in zip(("item", "prediction"), names, strict=False))
         raise InputError(

@@ -78,7 +78,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
     """Read runs; items are the topics of the judgements."""
     judgements = read_qrels(gold)
     topics = list(judgements)
-    runs = [read_run(source.path, judgements, options.own.get("order")) for source in sources]
+    runs = [read_run(source, judgements, options.own.get("order")) for source in sources]
     names = [choose_system_name(source, run.tag) for source, run in zip(sources, runs, strict=True)]
     check_names(sources, names)
     notes = _describe_runs([source.path for source in sources], runs, gold, judgements)
@@ -192,13 +192,13 @@ def read_qrels(path: Path) -> Judgements:
     return judgements
 
 
-def read_run(path: Path, judgements: Mapping[str, Mapping[str, int]], order: str | None = None) -> TrecRun:
+def read_run(source: Source, judgements: Mapping[str, Mapping[str, int]], order: str | None = None) -> TrecRun:
     """Read one run.
 
     Parameters
     ----------
-    path : Path
-        The file.
+    source : Source
+        The file, or its parts.
     judgements : mapping
         Judgements by topic. Only topics with judgements are kept.
     order : {"score", "rank"}, optional
@@ -211,7 +211,8 @@ def read_run(path: Path, judgements: Mapping[str, Mapping[str, int]], order: str
     """
     entries: dict[str, tuple[dict[str, None], array[float], array[float]]] = {}
     words: list[str] = []
-    for number, words in iter_rows(path, RUN_WIDTH, RUN_COLUMNS):
+    parts = source.parts or (source.path,)
+    for path, (number, words) in ((part, row) for part in parts for row in iter_rows(part, RUN_WIDTH, RUN_COLUMNS)):
         is_short = len(words) == SHORT_WIDTH
         if is_short and order is None:
             ways = " or ".join(spell("format", f"trec:order={name}") for name in ("score", "rank"))
@@ -230,7 +231,7 @@ def read_run(path: Path, judgements: Mapping[str, Mapping[str, int]], order: str
     for topic, (_, _, ranks) in judged.items():
         if order == "rank" and not _are_distinct(ranks):
             remedy = f"choose {spell('format', 'trec:order=score')}"
-            raise InputError(f"ranks of topic {topic!r} are equal, or no numbers", file=path, remedy=remedy)
+            raise InputError(f"ranks of topic {topic!r} are equal, or no numbers", file=source.path, remedy=remedy)
     rankings = {topic: _sort_documents(*entry, by_rank=order == "rank") for topic, entry in judged.items()}
     difference = 0.0
     if order is None and all(_are_distinct(ranks) for _, _, ranks in judged.values()):
@@ -241,7 +242,7 @@ def read_run(path: Path, judgements: Mapping[str, Mapping[str, int]], order: str
             raise InputError(
                 f"scores and ranks order its documents differently: by score, AP is {means[0]:.4f}, and by rank "
                 f"{means[1]:.4f}",
-                file=path,
+                file=source.path,
                 remedy=f"choose {spell('format', 'trec:order=score')}, as in trec_eval (ties go by document id), or "
                 f"{spell('format', 'trec:order=rank')}",
             )
