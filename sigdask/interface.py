@@ -7,7 +7,7 @@ The same code reads files and computes for all three. Where a message names an o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from shlex import quote
@@ -105,26 +105,30 @@ def spell(name: str, value: Any = None) -> str:
     return f"{key}{equals}{_quote(str(value), mark)}"
 
 
-def spell_map(new: str, old: str) -> str:
-    """Return the option that replaces one label by another, as the running front end writes it.
+def spell_map(names: Mapping[str, str]) -> str:
+    """Return the option that replaces labels by others, as the running front end writes it.
 
     Examples
     --------
-    >>> spell_map("PER", "per")
-    "label_map={'PER': ['per']}"
+    >>> spell_map({"per": "PER", "Per": "PER"})
+    "label_map={'PER': ['per', 'Per']}"
     >>> with use_interface("command line"):
-    ...     spell_map("PER", "per"), spell_map("Cause(e1,e2)", "cause")
-    ('--map PER=per', "--map @FILE with the line 'Cause(e1,e2)<tab>cause'")
+    ...     spell_map({"per": "PER", "loc": "LOC"}), spell_map({"cause": "Cause(e1,e2)"})
+    ('--map PER=per --map LOC=loc', "--map @FILE with the line 'Cause(e1,e2)<tab>cause'")
     """
+    entries: dict[str, list[str]] = {}
+    for old, new in names.items():
+        entries.setdefault(new, []).append(old)
     interface = get_interface()
-    if interface == "command line":
-        has_marks = any(mark in new + old for mark in ",=\t") or new.startswith("@")
-        if has_marks:
-            return f"{spell('label_map', '@FILE')} with the line '{new}<tab>{old}'"
-        return spell("label_map", f"{new}={old}")
     if interface == "plan":
-        return f'map = {{"{new}" = ["{old}"]}}'
-    return f"label_map={{{new!r}: [{old!r}]}}"
+        lists = (f'"{new}" = [{", ".join(_quote(old, chr(34)) for old in olds)}]' for new, olds in entries.items())
+        return f"map = {{{', '.join(lists)}}}"
+    if interface == "python":
+        return f"label_map={entries}"
+    if any(mark in label for label in (*names, *entries) for mark in ",=\t") or any(new[0] == "@" for new in entries):
+        lines = [f"'{'<tab>'.join((new, *olds))}'" for new, olds in entries.items()]
+        return f"{spell('label_map', '@FILE')} with the line{'s' * (len(lines) > 1)} {', '.join(lines)}"
+    return " ".join(spell("label_map", f"{new}={','.join(olds)}") for new, olds in entries.items())
 
 
 def spell_in(text: str) -> str:

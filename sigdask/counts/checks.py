@@ -192,10 +192,10 @@ def check_foreign_labels(gold: Factor, predictions: Mapping[str, Factor], *, are
         n_outside, n_given = int(is_outside.sum()), len(column) - int(column.equals_text("").sum())
         if not n_outside:
             continue
-        label, expected = (labels[int(np.argmax(is_outside))] for labels in (column, gold))
+        label = column[int(np.argmax(is_outside))]
         if n_outside == n_given:
-            maps = spell_map(expected, label)
-            remedy = f"leave it out ({spell('ignore', name)} for a column), or replace its labels: {maps}"
+            remedy = f"leave it out ({spell('ignore', name)} for a column), or "
+            remedy += suggest_map(gold_labels, set(column.levels))
             raise InputError(
                 f"{name}: 0 of its {n_given:,} labels occur in the gold standard (it has {label!r}; gold has "
                 f"{format_list(sorted(gold_labels), 8)})",
@@ -203,6 +203,29 @@ def check_foreign_labels(gold: Factor, predictions: Mapping[str, Factor], *, are
             )
         foreign.append(f"{name} {n_outside:,} of {n_given:,} (such as {label!r})")
     return [f"labels that gold never has, so they are never correct: {format_list(foreign)}"] if foreign else []
+
+
+def suggest_map(gold_labels: Collection[str], labels: Collection[str]) -> str:
+    """Return how to replace labels by those of gold: a map of all that are equal as numbers or but for case, if any.
+
+    Examples
+    --------
+    >>> suggest_map(["1", "0"], ["1.0", "0.0"]), suggest_map(["PER"], ["A"])
+    ("replace its labels: label_map={'0': ['0.0'], '1': ['1.0']}", 'correct its labels')
+    """
+    gold_by_key: dict[float | str, list[str]] = {}
+    for label in gold_labels:
+        gold_by_key.setdefault(_normalize(label), []).append(label)
+    equal = {label: gold_by_key.get(_normalize(label), []) for label in sorted(labels) if label}
+    names = {label: others[0] for label, others in equal.items() if len(others) == 1}
+    return f"replace its labels: {spell_map(names)}" if names else "correct its labels"
+
+
+def _normalize(label: str) -> float | str:
+    try:
+        return float(label)
+    except ValueError:
+        return label.casefold()
 
 
 def describe_foreign_types(known: Collection[str], used: Mapping[str, Sequence[str]], noun: str = "types") -> list[str]:

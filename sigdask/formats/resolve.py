@@ -217,7 +217,11 @@ def _describe_roles(table: FileTable, roles: Roles, options: Options, *, has_sco
     parts += [f"{role} {' + '.join(columns)}" for role, columns in named if columns]
     left_out = ["an unnamed index" if roles.index and name == UNNAMED else name for name in roles.left_out]
     scores = roles.columns.get("score", ())
-    if has_scores and "gold" not in roles and ("system" in roles or are_files):
+    if "gold" in roles or not has_scores:  # of labels or numbers
+        left_out += roles.unknown if "prediction" in roles else ()
+        left_out += scores if "prediction" in roles or roles.unknown else ()
+        scores = () if "prediction" in roles or roles.unknown else scores
+    elif has_scores and "gold" not in roles and ("system" in roles or are_files):
         scores = list_scores(table, roles, options)
         left_out += [name for name in roles.unknown if name not in scores]
     if scores:

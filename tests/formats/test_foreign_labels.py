@@ -1,6 +1,7 @@
 """Labels that gold does not have: a system without any other is refused, in files and in memory."""
 
 import re
+import shlex
 
 import pytest
 
@@ -16,21 +17,35 @@ def test_lists_of_other_labels_are_refused():
         compare([*OPTIONS] * 5, ["0", "1", "2", "0"] * 5, gold=["0", "1", "2", "3"] * 5)
 
 
-@pytest.mark.parametrize("labels", [("PER", "LOC"), ("Cause-Effect(e1,e2)", "a=b"), ("x y", "it's")])
-def test_the_remedy_replaces_labels_of_any_characters(tmp_path, labels):
-    rows = [(labels[k % 2], labels[k % 2].swapcase() + "!", labels[k % 3 % 2]) for k in range(8)]
+@pytest.mark.parametrize(
+    ("labels", "others"),
+    [
+        (("PER", "LOC"), ("per", "loc")),
+        (("1", "0"), ("1.0", "0.0")),
+        (("Cause-Effect(e1,e2)", "a=b"), ("cause-effect(E1,e2)", "A=B")),
+        (("x y", "it's"), ("X y", "It's")),
+    ],
+)
+def test_the_remedy_replaces_all_labels_that_are_equal_as_numbers_or_but_for_case(tmp_path, labels, others):
+    rows = [(labels[k % 2], others[k % 2], labels[k % 3 % 2]) for k in range(8)]
     (tmp_path / "t.csv").write_text("gold,svm,bert\n" + "".join('"{}","{}","{}"\n'.format(*row) for row in rows))
     with use_interface("command line"), pytest.raises(InputError, match="svm: 0 of its 8 labels") as refusal:
         read(tmp_path / "t.csv")
     assert "--ignore svm" in refusal.value.remedy
     remedy = refusal.value.remedy.partition("labels: ")[2]
-    if match := re.fullmatch(r"--map @FILE with the line '(.*)'", remedy):
-        (tmp_path / "map").write_text(match[1].replace("<tab>", "\t") + "\n")
+    if match := re.fullmatch(r"--map @FILE with the lines '(.*)', '(.*)'", remedy):
+        (tmp_path / "map").write_text("\n".join(match.groups()).replace("<tab>", "\t") + "\n")
         maps = parse_maps([f"@{tmp_path / 'map'}"])
     else:
-        maps = parse_maps([remedy.removeprefix("--map ").strip("'").replace("'\"'\"'", "'")])
+        maps = parse_maps([word for word in shlex.split(remedy) if word != "--map"])
     counts = read(tmp_path / "t.csv", options=Options(label_map=maps))
-    assert counts.field("correct")[:, 0].tolist() == [1, 0] * 4
+    assert counts.field("correct")[:, 0].tolist() == [1] * 8
+
+
+def test_no_map_of_labels_of_other_kinds_is_proposed(tmp_path):
+    (tmp_path / "t.csv").write_text("gold,svm,bert\nA,x,A\nB,y,A\n")
+    with pytest.raises(InputError, match="or correct its labels"):
+        read(tmp_path / "t.csv")
 
 
 def test_some_labels_that_gold_lacks_are_a_warning(tmp_path):

@@ -114,3 +114,10 @@ def test_whole_numbers_of_many_digits_are_ids_as_written(tmp_path):
     ids = ["123456789012345678901", "123456789012345678902"]
     (path := tmp_path / "x.jsonl").write_text("".join(f'{{"id": {item}, "a": 1, "b": 0}}\n' for item in ids))
     assert read(path).ids == tuple(ids)
+
+
+def test_very_unequal_numbers_of_samples_are_noted(tmp_path):
+    rows = [f"{item},x,{k % 2}\n" for item in "abc" for k in range(20)] + [f"{item},y,1\n" for item in "abc"]
+    (tmp_path / "t.csv").write_text("id,system,score\n" + "".join(rows))
+    counts = read(tmp_path / "t.csv", format="ratings:raters=mean")
+    assert "x has 20 samples per item and y 1: p can be too small" in " ".join(counts.scope)

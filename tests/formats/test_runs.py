@@ -100,3 +100,12 @@ def test_files_with_some_common_items_are_refused_with_both_ways(tmp_path):
         read(*(f"{name[0]}={tmp_path / name}" for name in ("x1", "x2", "y1", "y2")))
     assert "same items" in error.value.remedy
     assert "one file" in error.value.remedy
+
+
+def test_lists_of_one_name_are_runs(tmp_path):
+    labels = {"gold": "a, b\nc\n", "x1": "a, b\nc\n", "x2": "a, b\nd, e\n", "y1": "c\nc\n", "y2": "a, b\nc\n"}
+    for name, text in labels.items():
+        (tmp_path / name).write_text(text)
+    files = [f"{name[0]}={tmp_path / name}" for name in labels if name != "gold"]
+    counts = read(*files, gold=tmp_path / "gold", format="labels:list=yes")
+    assert [run.field("correct").tolist() for run in counts.replicates] == [[[1, 0], [1, 1]], [[1, 1], [0, 1]]]

@@ -13,7 +13,7 @@ from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
-from sigdask.formats.roles import name_role, resolve_roles
+from sigdask.formats.roles import name_role
 from sigdask.interface import spell
 from sigdask.text import describe_items, format_count
 
@@ -61,7 +61,7 @@ def align(
     """
     tables = (first, *others)
     notes = [note for table in tables for note in table.notes]
-    all_ids = [get_ids(table, options) for table in tables]
+    all_ids = [table.get_ids(options) for table in tables]
     without = next((table for table, ids in zip(tables, all_ids, strict=True) if ids is None), None)
     if options.align == "id" and without is not None:
         raise InputError(
@@ -84,17 +84,6 @@ def align(
         orders.append(order)
         notes += note
     return ids, orders, notes
-
-
-def find_item_column(table: FileTable, options: Options) -> str | None:
-    """Return the column of the items: the requested one, or the one whose name has this role."""
-    return options.id_column or resolve_roles(table, options).get("item")
-
-
-def get_ids(table: FileTable, options: Options) -> Texts | None:
-    """Return the checked ids of the rows, or None if there are none, or rows are matched by position."""
-    name = None if options.align == "position" else find_item_column(table, options)
-    return None if name is None else table.get_ids(options.with_columns(item=name))
 
 
 def _check_equal_lengths(first: FileTable, table: FileTable) -> None:

@@ -8,7 +8,7 @@ to `items`. Both are exact, and the ratio of their sums is the mean of the items
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -45,21 +45,17 @@ def add_value(cells: Cells, system: str, item: Key, value: float) -> None:
         values[item] = [previous, value]
 
 
-def describe_imbalance(n_samples: Mapping[str, float]) -> Iterator[ScopeNote]:
-    """Yield a note if one system has many more samples per item than another.
+def _describe_imbalance(n_samples: Mapping[str, float]) -> list[ScopeNote]:
+    """Return a note if one system has many more samples per item than another.
 
     Averages of more samples scatter less. Where few samples are right, the differences are then skewed, and a test at
     0.05 rejects up to 0.14 of equal pairs with 20 against 1 samples (`benchmarks.calibration`, unequal answers).
-
-    Parameters
-    ----------
-    n_samples : mapping of str to float
-        Mean number of samples per item of each system.
     """
     most, least = max(n_samples, key=n_samples.__getitem__), min(n_samples, key=n_samples.__getitem__)
-    if 0 < n_samples[least] * MIN_IMBALANCE <= n_samples[most]:
-        ratio = f"{n_samples[most]:.3g} samples per item and {least} {n_samples[least]:.3g}"
-        yield ScopeNote(f"{most} has {ratio}: p can be too small if few samples are right")
+    if not 0 < n_samples[least] * MIN_IMBALANCE <= n_samples[most]:
+        return []
+    ratio = f"{n_samples[most]:.3g} samples per item and {least} {n_samples[least]:.3g}"
+    return [ScopeNote(f"{most} has {ratio}: p can be too small if few samples are right")]
 
 
 def count_repeated(cells: Cells) -> tuple[int, int]:
@@ -126,7 +122,7 @@ def build_averaged_counts(
         groups=groups,
         options=options,
         weight=weight,
-        warnings=(*warnings, *describe_imbalance(n_samples)),
+        warnings=(*warnings, *_describe_imbalance(n_samples)),
     )
     numbers = {
         f"samples[{name}]" if name else "samples": np.column_stack(

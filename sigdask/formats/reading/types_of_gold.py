@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sigdask.counts.checks import describe_foreign_types
+from sigdask.counts.checks import describe_foreign_types, suggest_map
 from sigdask.errors import InputError
-from sigdask.interface import spell
 from sigdask.text import format_list
 
 
@@ -42,7 +41,7 @@ def check_types(
     noun, types : str
         What the elements are, and what their types are called.
     remedy : str, optional
-        What to do if a system has no type of gold. By default, map its types.
+        What to do if a system has no type of gold. By default, map types that differ in case.
 
     Raises
     ------
@@ -53,10 +52,10 @@ def check_types(
     known = {*gold}
     for name, used in systems.items():
         if known.isdisjoint(used):
-            pair = "=".join(min(names).partition("(")[0] for names in (known, used))  # types without roles
+            way = suggest_map(*({name.partition("(")[0] for name in names} for names in (known, used)))  # without roles
             raise InputError(
                 f"system {name!r}: the {types} of all its {len(used):,} {noun} never occur in gold: it has "
                 f"{format_list(sorted({*used}))}, gold has {format_list(sorted(known))}",
-                remedy=f"{remedy or 'map them with ' + spell('label_map', pair)}, or leave the system out",
+                remedy=f"{remedy or way}, or leave the system out",
             )
     return describe_foreign_types(known, systems, types)

@@ -74,9 +74,9 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
     return replace(counts, present=present) if options.missing == "pairwise" else counts
 
 
-def convert_label_lists(table: FileTable, names: Sequence[str]) -> FileTable:
-    """Return the table with text cells in place of lists of single values in some columns."""
-    lists = {name: table.nested[name] for name in names if name in table.nested and _are_lists(table.nested[name])}
+def convert_label_lists(table: FileTable) -> FileTable:
+    """Return the table with text cells in place of lists of single values."""
+    lists = {name: column for name, column in table.nested.items() if _are_lists(column)}
     if not lists:
         return table
     cells = {

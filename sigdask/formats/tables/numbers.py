@@ -21,7 +21,7 @@ NO_NUMBER = "found no number; write one, or remove the item from every file"
 def read_numbers(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read predicted numbers from one table with a gold column, or from a gold file and one file for each system."""
     options = replace(options, missing=None)
-    predictions = read_predictions(sources, gold, options, lambda table, _: _order_submission(table))
+    predictions = read_predictions(sources, gold, options, _order_submission)
     return Counts.from_numbers(
         predictions.table.get_complete_numbers(predictions.gold, NO_NUMBER),
         {

@@ -6,7 +6,7 @@ gold file and one file for each system.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,20 +14,20 @@ import numpy as np
 
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Bools
-from sigdask.counts.texts import ScopeNote, Texts
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, find_item_column, get_ids, reorder_column
+from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, reorder_column
 from sigdask.formats.reading.files import is_parquet, parse_header, read_head_lines
 from sigdask.formats.reading.json_records import is_json
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable, read_table
-from sigdask.formats.roles import UNNAMED, FileKind, Roles, build_roles_error, name_role, resolve_roles
+from sigdask.formats.roles import FileKind, Roles, build_roles_error, name_role, resolve_roles
 from sigdask.interface import spell
 from sigdask.io.text_files import split_names
 from sigdask.text import format_list
 
-Prepare = Callable[[FileTable, Sequence[str]], FileTable]
-"""Function that converts some columns of a table, such as lists of labels."""
+Prepare = Callable[[FileTable], FileTable]
+"""Function that converts the columns of a table, such as lists of labels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,21 +85,17 @@ class Predictions:
         return None if has.all() else has
 
 
-def read_predictions(
-    sources: Sequence[Source], gold: Path | None, options: Options, prepare: Prepare = lambda table, _: table
-) -> Predictions:
+def read_predictions(sources: Sequence[Source], gold: Path | None, options: Options, prepare: Prepare) -> Predictions:
     """Read gold values and predictions from the columns that have these roles by their names or by the options."""
-    tables = [_read_file(source.path, options) for source in sources]
+    tables = [prepare(_read_file(source.path, options)) for source in sources]
     if gold is not None:
-        gold_table = _read_file(gold, options)
+        gold_table = prepare(_read_file(gold, options))
         options = _add_groups([gold_table, *tables], options)
         column = find_gold_column(gold_table, options, "gold")
-        return join_tables(sources, tables, (prepare(gold_table, [column]), column), options, prepare)
+        return join_tables(sources, tables, (gold_table, column), options)
     options = _add_groups(tables, options)
     if len(tables) > 1:
-        for table in tables:
-            find_gold_column(table, options)
-        return join_tables(sources, tables, None, options, prepare)
+        return join_tables(sources, tables, None, options)
     (table,) = tables
     column = find_gold_column(table, options)
     roles = resolve_roles(table, options)
@@ -107,13 +103,11 @@ def read_predictions(
         if not (roles.unknown or "prediction" in roles):
             problem = f"column {system!r} names systems, and no column holds predictions"
             raise build_roles_error(table, problem, [spell("columns", f"prediction={system}")])
-        return _join_rows(sources[0], table, system, options, prepare)
+        return _join_rows(sources[0], table, system, options)
     systems = _list_systems(table, roles, options)
-    table = prepare(table, [column, *systems])
-    notes = [*table.notes, *_describe_left_out(_list_unused(table, options, column, *systems))]
     named = sources[0].name if len(systems) == 1 else None  # a name is one system
     by_system = {named or name: (table, name, FILE_ORDER) for name in systems}
-    return Predictions(table, column, by_system, get_ids(table, options), notes, options.groups)
+    return Predictions(table, column, by_system, table.get_ids(options), [*table.notes], options.groups)
 
 
 def _add_groups(tables: Sequence[FileTable], options: Options) -> Options:
@@ -196,58 +190,32 @@ def _list_systems(table: FileTable, roles: Roles, options: Options) -> list[str]
     return systems
 
 
-def _list_unused(table: FileTable, options: Options, *used: str | None) -> set[str]:
-    """Return the columns of a table that are not read."""
-    item = find_item_column(table, options)
-    names = {*used, item, *(item or "").split("+"), *options.groups, options.columns.get("run")}
-    return {*table.columns, *table.nested} - {name.partition(".")[0] for name in names if name} - names - {UNNAMED}
-
-
-def _describe_left_out(columns: Collection[str]) -> list[str]:
-    return [ScopeNote(f"left out: {format_list([*map(repr, sorted(columns))], 10)}")] if columns else []
-
-
 def join_tables(
-    sources: Sequence[Source],
-    tables: Sequence[FileTable],
-    gold: tuple[FileTable, str] | None,
-    options: Options,
-    prepare: Prepare = lambda table, _: table,
+    sources: Sequence[Source], tables: Sequence[FileTable], gold: tuple[FileTable, str] | None, options: Options
 ) -> Predictions:
     """Return the predictions of one table for each system, which has the gold values too if there is no gold table."""
-    names, left_out = list_system_names(sources), set[str]()
-    columns = []
-    prepared = []
-    for table in tables:
-        own_gold = find_gold_column(table, options) if gold is None else None
-        column = _find_prediction_column(table, options, own_gold)
-        columns.append((own_gold, column))
-        prepared.append(prepare(table, [column, *([own_gold] if own_gold else [])]))
-        left_out |= _list_unused(table, options, column, own_gold)
+    own_golds = [find_gold_column(table, options) if gold is None else None for table in tables]
+    columns = [_find_prediction_column(table, options, own) for table, own in zip(tables, own_golds, strict=True)]
     if gold is not None:
         base, gold_column = gold
-        left_out |= _list_unused(base, options, gold_column)
-        ids, orders, aligned = align(base, prepared, options, may_lack=True)
+        ids, orders, notes = align(base, tables, options, may_lack=True)
     else:
-        base, gold_column = prepared[0], columns[0][0] or ""
-        ids, others, aligned = align(base, prepared[1:], options)
+        base, gold_column = tables[0], own_golds[0] or ""
+        ids, others, notes = align(base, tables[1:], options)
         orders = [FILE_ORDER, *others]
-        _check_same_gold(prepared, [own or "" for own, _ in columns], orders)
-    systems = {
-        name: (table, column, order)
-        for name, table, (_, column), order in zip(names, prepared, columns, orders, strict=True)
-    }
-    return Predictions(base, gold_column, systems, ids, [*aligned, *_describe_left_out(left_out)], options.groups)
+        _check_same_gold(tables, [own or "" for own in own_golds], orders)
+    systems = dict(zip(list_system_names(sources), zip(tables, columns, orders, strict=True), strict=True))
+    return Predictions(base, gold_column, systems, ids, notes, options.groups)
 
 
-def _join_rows(source: Source, table: FileTable, system: str, options: Options, prepare: Prepare) -> Predictions:
+def _join_rows(source: Source, table: FileTable, system: str, options: Options) -> Predictions:
     """Return the predictions of rows of item, system, gold value and prediction."""
     by_system = Factor.from_values(table.get_column(system))
     names = [*dict.fromkeys(map(str, by_system))]
     tables = [table.select_rows(by_system.equals_text(name)) for name in names]
     inner = replace(options, ignore=(*options.ignore, system)).with_columns(system=None)
     tables = [replace(part, columns={k: v for k, v in part.columns.items() if k != system}) for part in tables]
-    return join_tables([replace(source, name=name) for name in names], tables, None, inner, prepare)
+    return join_tables([replace(source, name=name) for name in names], tables, None, inner)
 
 
 def _check_same_gold(tables: Sequence[FileTable], columns: Sequence[str], orders: Sequence[RowOrder]) -> None:

@@ -180,7 +180,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         ways = [f"{spell('columns', f'system={name}')} (if it names the system of each row)" for name in columns]
         problem = f"a comparison needs two systems or more, found only {names[0] or 'one column of scores'!r}"
         raise build_roles_error(table, problem, [*ways, "scores of at least two systems, in columns or in files"])
-    ids = table.get_ids(options.with_columns(item=opened.item))
+    ids = table.get_ids(options)
     _check_no_summary(table.path, ids)
     return _build_counts(table.path, LazyColumns(names, opened.get_numbers), ids, opened.groups, options, table.notes)
 
@@ -305,7 +305,7 @@ def _read_files(sources: Sequence[Source], options: Options) -> Counts:
         _, _, notes = align(first, others, options)
     files = []
     for table, name in zip(tables, list_system_names(sources), strict=True):
-        ids = None if by_position else table.table.get_ids(options.with_columns(item=table.item))
+        ids = None if by_position else table.table.get_ids(options)
         items = Texts.from_values(map(str, range(1, table.table.n_rows + 1))) if ids is None else ids
         files.append(_Rows(table, _repeat_text(name, len(items)), items))
     return _build_row_counts(files, options, notes, has_ids=not by_position)
