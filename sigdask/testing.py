@@ -62,7 +62,7 @@ def check_reader(name: str, *files: Path | str, gold: Path | str | None = None, 
     if declared.signature:
         found = read(*files, gold=gold, options=options).format
         assert found == name, f"the signature does not recognise its files: they are read as {found}"
-    if "table" in declared.traits:
+    if declared.is_of_package:
         for file in files:
             _check_table_reader(declared, Path(str(file).rpartition("=")[2]), options)
         with use_table_reader(partial(_read_backwards, declared.load())):

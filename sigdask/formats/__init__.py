@@ -148,7 +148,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         close = difflib.get_close_matches(name, [TABLE, *FORMATS], 1)
         hint = f"did you mean {close[0]!r}? The" if close else "the"
         raise InputError(f"unknown format {name!r}: {hint} formats are {', '.join([TABLE, *FORMATS])}")
-    if "table" in FORMATS[name].traits:
+    if FORMATS[name].is_of_package:
         return _read_declared_tables(sources, gold, name, options)
     reader: Reader = FORMATS[name].load()
     FORMATS[name].check(name, gold, options)
@@ -224,7 +224,7 @@ def may_have_metric(metric: str, format_: str, gold: Path | None) -> bool:
     """
     if format_ in DETECTED:
         return gold is None or metric.casefold() in FORMATS_BY_METRIC
-    return format_ not in FORMATS or "metrics" in FORMATS[format_].traits
+    return format_ not in FORMATS or FORMATS[format_].brings_metrics
 
 
 def detect(
@@ -252,8 +252,7 @@ def _is_folder_format(sources: Sequence[Source], gold: Path | None, options: Opt
     """Return whether the requested format reads folders, or one that does fits them."""
     if format_ not in DETECTED:
         return reads_folders(format_)
-    declared = [FORMATS[name] for name in FOLDER_FORMATS if FORMATS[name].can_be_detected(gold)]
-    return any(own.fits(sources, gold, options) for own in declared)
+    return any(FORMATS[name].fits(sources, gold, options) for name in FOLDER_FORMATS)
 
 
 def reads_folders(format_: str) -> bool:

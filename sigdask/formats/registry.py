@@ -6,92 +6,34 @@ A new format is one reader function and one entry in `FORMATS`.
 from __future__ import annotations
 
 import pkgutil
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from sigdask.errors import InputError
-from sigdask.formats.reading import files
-from sigdask.formats.reading.json_records import read_keys
 from sigdask.formats.reading.options import Options, Source
 from sigdask.interface import spell
 from sigdask.io.addresses import load_entry_points
 
 Gold = Literal["none", "optional", "required"]
 
-PACKAGE = "sigdask.formats"
-
-N_LINES = 5
-"""Number of non-empty lines that a pattern of lines must fit."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileSignature:
-    """How files of a format are recognised: all conditions that are given must hold for every file of a system.
-
-    Attributes
-    ----------
-    keys : tuple of str
-        Keys that the first JSON record has. `a.b` is the key b in the object a, or in the first object of the list a.
-    columns : tuple of str
-        Columns that the header of a table has, compared without case. `a|b` is one of the two.
-    line : str
-        Regular expression that the first five lines fit, without empty ones.
-    file : str
-        Pattern of the file's name, such as "*.ann".
-    folder : str
-        Pattern of the name of a file that the folder has, such as "human-scores/*.seg.score".
-    check : str
-        Function `(sources, gold, options) -> bool`, given as "module:function", where patterns cannot say it. It looks
-        at the first 64 kB of a file at most.
-    """
-
-    keys: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    line: str = ""
-    file: str = ""
-    folder: str = ""
-    check: str = ""
-
-    def fits(self, sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-        """Return whether files have this signature."""
-        if not all(self._fits_file(source.path) for source in sources):
-            return False
-        return not self.check or bool(load_object(self.check)(sources, gold, options))
-
-    def _fits_file(self, path: Path) -> bool:
-        if self.file and not fnmatch(path.name.lower(), self.file.lower()):
-            return False
-        if path.is_dir():
-            has_content = bool(self.keys or self.columns or self.line)
-            return not has_content and (not self.folder or any(path.glob(self.folder)))
-        return not self.folder and self._fits_content(path)
-
-    def _fits_content(self, path: Path) -> bool:
-        if self.keys and not {*self.keys} <= {*read_keys(path)}:
-            return False
-        if self.columns and not has_columns({*map(str.lower, read_keys(path))}, self.columns):
-            return False
-        return not self.line or _has_lines(path, self.line)
-
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A documented format of files.
+    """A documented format of files. Functions are given as "module:function", or ".module:function" of this package.
 
     Attributes
     ----------
     reader : str
-        Reader, as "module:function": a function `(sources, gold, options) -> Counts`, or with the trait "table" a
-        function `(path) -> Arrow table`, whose columns have the names of roles.
+        Reader: a function `(sources, gold, options) -> Counts`. In another package it is a function
+        `(path) -> Arrow table`, whose columns have the names of roles.
     help : str
         Description of its files, in one sentence.
-    signature : tuple of FileSignature
-        How its files are recognised: by any of these. None is a table, recognised by the roles of its columns.
+    signature : str
+        Function `(sources, gold, options) -> bool`, in another package `(path) -> bool`, that recognises its files. It
+        looks at the first 64 kB of a file at most. None is a table, recognised by the roles of its columns.
     gold : {"none", "optional", "required"}
         Whether it takes a gold file.
     options : tuple of str
@@ -100,19 +42,19 @@ class Format:
         Metrics, in lower case, that only this format has if there is a gold file.
     roles : tuple of str
         Roles of columns that it uses, and the options `label_map` and `ignore` if it uses them.
-    traits : tuple of str
-        "table": its reader returns the table of one file. "folders": it reads folders. "metrics": its files bring
-        metrics of their own.
+    reads_folders, brings_metrics : bool
+        Whether it reads folders, and whether its files may hold scores under names of metrics.
     """
 
     reader: str
     help: str
-    signature: tuple[FileSignature, ...] = ()
+    signature: str = ""
     gold: Gold = "optional"
     options: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
-    roles: tuple[str, ...] = ("item", "ignore")
-    traits: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    reads_folders: bool = False
+    brings_metrics: bool = False
 
     @property
     def choices(self) -> dict[str, tuple[str, ...]]:
@@ -120,13 +62,23 @@ class Format:
         declared = (option.partition("=") for option in (*self.options, *SHARED_OPTIONS, "replicates=paired"))
         return {key: tuple(filter(None, values.split("|"))) for key, _, values in declared}
 
+    @property
+    def is_of_package(self) -> bool:
+        """Whether the format is of another package, whose reader returns tables."""
+        return not self.reader.startswith(".")
+
     def load(self) -> Any:
         """Import and return the reader."""
-        return load_object(self.reader)
+        return _load_function(self.reader)
 
     def fits(self, sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-        """Return whether files have one of the signatures."""
-        return any(signature.fits(sources, gold, options) for signature in self.signature)
+        """Return whether files have the signature."""
+        if not self.signature or self.gold == ("required" if gold is None else "none"):
+            return False
+        function = _load_function(self.signature)
+        if self.is_of_package:
+            return all(source.path.is_file() and function(source.path) for source in sources)
+        return bool(function(sources, gold, options))
 
     def check(self, name: str, gold: Path | None, options: Options) -> None:
         """Raise an error for options and values that the format does not have, and for a gold file it cannot use."""
@@ -136,24 +88,9 @@ class Format:
         if gold is None and self.gold == "required":
             raise InputError(f"format {name} needs the gold standard", remedy=f"give {spell('gold', 'FILE')}")
 
-    def can_be_detected(self, gold: Path | None) -> bool:
-        """Return whether the format can be detected from files, with or without a gold file."""
-        return self.gold != ("required" if gold is None else "none")
 
-
-def load_object(address: str) -> Any:
-    """Import what "module:name" names, or ".module:name" within `sigdask.formats`."""
-    return pkgutil.resolve_name(f"{PACKAGE}{address}" if address.startswith(".") else address)
-
-
-def has_columns(names: Collection[str], wanted: Sequence[str]) -> bool:
-    """Return whether a table has all wanted columns; `a|b` is one of two."""
-    return all(any(name in names for name in choice.split("|")) for choice in wanted)
-
-
-def _has_lines(path: Path, pattern: str) -> bool:
-    lines = files.read_head(path).filled_lines[:N_LINES]
-    return bool(lines) and all(re.fullmatch(pattern, line) for line in lines)
+def _load_function(address: str) -> Any:
+    return pkgutil.resolve_name(f"sigdask.formats{address}" if address.startswith(".") else address)
 
 
 SHARED_OPTIONS = ("sheet", "decimal=.|,", "size=limited|any", "quotes=marks|text", "header=yes|no")
@@ -193,72 +130,57 @@ FORMATS: dict[str, Format] = {
     "segments": Format(
         ".texts.segments:read_segments",
         "translations, one per line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML",
-        signature=(FileSignature(check=".texts.segments:sniff"),),
+        ".texts.segments:sniff",
         options=("reference", "collection", "references=tab", "column"),
         metrics=("bleu", "chrf", "chrf++", "ter"),
-        roles=(),
     ),
     "speech": Format(
         ".texts.speech:read_speech",
         "transcripts, NIST trn `words (speaker-utterance)`, Kaldi `id words` or plain lines; --gold REFERENCE",
-        signature=(FileSignature(check=".texts.speech:sniff"),),
+        ".texts.speech:sniff",
         gold="required",
         options=("ids=trn|first|none", "column"),
         metrics=("wer", "cer"),
-        roles=(),
     ),
     "terms": Format(
         ".spans.terms:read_terms",
         "lists of terms of a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
-        signature=(
-            *(FileSignature(folder=f"**/*.{ending}") for ending in ("key", "keys", "term", "terms")),
-            FileSignature(
-                columns=(
-                    "term|predicted_term|keyphrase|keyword|term_list|terms|termlist|predicted_terms|extracted_terms|keyphrases|keywords",
-                )
-            ),
-            FileSignature(check=".spans.terms:sniff"),
-        ),
+        ".spans.terms:sniff",
         gold="required",
         options=("terms", "case=keep|lower"),
         metrics=("type-precision", "type-recall", "type-f1"),
         roles=("item", "gold", "prediction"),
-        traits=("folders",),
+        reads_folders=True,
     ),
     "spans": Format(
         ".spans.spans:read_spans",
         "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
-        signature=(
-            *(FileSignature(file=f"*.{ending}") for ending in ("ann", "ann.gz")),
-            *(FileSignature(folder=f"**/*.{ending}") for ending in ("ann", "ann.gz")),
-            FileSignature(check=".spans.spans:sniff"),
-        ),
+        ".spans.spans:sniff",
         options=("spans", "match=exact|ceaf", "relations", "symmetric", "annotator"),
         metrics=("relation-precision", "relation-recall", "relation-f1"),
         roles=("item", "gold", "prediction", "label_map"),
-        traits=("folders",),
+        reads_folders=True,
     ),
     "pairs": Format(
         ".spans.pairs:read_pairs",
         "a word and its morphs (form, phones) per line, tab-separated; --gold FILE and one file per system",
-        signature=(FileSignature(check=".spans.pairs:sniff"),),
+        ".spans.pairs:sniff",
         gold="required",
         options=("separator", "column", "level=word|sentence"),
         metrics=("edit-distance",),
-        roles=(),
-        traits=("metrics",),
+        brings_metrics=True,
     ),
     "long": Format(
         ".tables.scores:read_long",
         "scores, rows of system, item, score (and metric)",
         gold="none",
         roles=("item", "system", "score", "ignore"),
-        traits=("metrics",),
+        brings_metrics=True,
     ),
     "conll": Format(
         ".tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens",
-        signature=(FileSignature(check=".tagging.columns:sniff"),),
+        ".tagging.columns:sniff",
         options=(
             "scheme=conlleval|IOB1|IOB2|BIO|IOE1|IOE2|IOBES|BIOES|BILOU|BMES|IO|raw",
             "column",
@@ -270,30 +192,28 @@ FORMATS: dict[str, Format] = {
     "conllu": Format(
         ".parsing.dependencies:read_conllu",
         "dependency parses in CoNLL-U, --gold FILE: as the CoNLL 2018 evaluation, tokens may differ",
-        signature=(FileSignature(check=".parsing.dependencies:sniff"),),
+        ".parsing.dependencies:sniff",
         gold="required",
-        roles=(),
     ),
     "trees": Format(
         ".parsing.trees:read_trees",
         "bracketed trees, --gold FILE: as evalb; option parameters=FILE.prm (default COLLINS.prm)",
-        signature=(FileSignature(check=".parsing.trees:sniff"),),
+        ".parsing.trees:sniff",
         gold="required",
         options=("parameters",),
         metrics=("bracket-precision", "bracket-recall", "bracket-f1", "tag-accuracy"),
-        roles=(),
     ),
     "timbl": Format(
         ".tagging.timbl:read_timbl",
         "TiMBL's output: features, class, predicted class; distributions and distances are skipped",
-        signature=(FileSignature(check=".tagging.timbl:sniff_timbl"),),
+        ".tagging.timbl:sniff_timbl",
         gold="none",
         roles=("label_map",),
     ),
     "mbt": Format(
         ".tagging.timbl:read_mbt",
         "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
-        signature=(FileSignature(check=".tagging.timbl:sniff_mbt"),),
+        ".tagging.timbl:sniff_mbt",
         gold="none",
         options=("end",),
         roles=("label_map",),
@@ -301,45 +221,44 @@ FORMATS: dict[str, Format] = {
     "trec": Format(
         ".trec:read_trec",
         "runs, one file per system, --gold QRELS; or what trec_eval -q prints; order=score|rank, if both differ",
-        signature=(FileSignature(check=".trec:sniff"),),
+        ".trec:sniff",
         options=("order=score|rank", "topics=1|2"),
         metrics=("ap",),
-        roles=(),
-        traits=("metrics",),
+        brings_metrics=True,
     ),
     "ratings": Format(
         ".ratings.ratings:read_ratings",
         "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
-        signature=(FileSignature(check=".ratings.ratings:sniff"),),
+        ".ratings.ratings:sniff",
         gold="none",
         options=("raters=mean", "major", "minor", "critical"),
         roles=("item", "system", "score", "ignore"),
-        traits=("metrics",),
+        brings_metrics=True,
     ),
     "samples": Format(
         ".samples.samples:read_samples",
         "logs of samples: lm-evaluation-harness, Inspect, HELM, SWE-bench, HumanEval",
-        signature=(FileSignature(check=".samples.samples:sniff"),),
+        ".samples.samples:sniff",
         gold="none",
         roles=("item", "score", "ignore"),
-        traits=("folders", "metrics"),
+        reads_folders=True,
+        brings_metrics=True,
     ),
     "metrics": Format(
         ".segment_scores.tools:read_metrics",
         "COMET's JSON (comet-score --to_json): scores of segments, one system per file of translations",
-        signature=(FileSignature(check=".segment_scores.tools:sniff"),),
+        ".segment_scores.tools:sniff",
         gold="none",
-        roles=(),
-        traits=("metrics",),
+        brings_metrics=True,
     ),
     "mt-metrics-eval": Format(
         ".segment_scores.mt_metrics_eval:read_directory",
         "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
-        signature=(FileSignature(check=".segment_scores.mt_metrics_eval:sniff"),),
+        ".segment_scores.mt_metrics_eval:sniff",
         gold="none",
         options=("pair", "scores"),
-        roles=(),
-        traits=("folders", "metrics"),
+        reads_folders=True,
+        brings_metrics=True,
     ),
     "meta": Format(
         ".segment_scores.meta:read_meta",
@@ -347,33 +266,31 @@ FORMATS: dict[str, Format] = {
         gold="none",
         options=("pair", "scores", "lower"),
         roles=("item", "gold", "system", "ignore"),
-        traits=("folders",),
+        reads_folders=True,
     ),
     "squad": Format(
         ".texts.squad:read_squad",
         "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
-        signature=(FileSignature(check=".texts.squad:sniff"),),
+        ".texts.squad:sniff",
         gold="required",
         options=("version=1.1|2.0",),
         metrics=("exact_match",),
-        roles=(),
-        traits=("metrics",),
+        brings_metrics=True,
     ),
     "ref-hyp": Format(
         ".texts.ref_hyp:read_ref_hyp",
         "reference and hypothesis of utterances in one file: icefall, Kaldi per_utt, sclite .pra",
-        signature=(FileSignature(check=".texts.ref_hyp:sniff"),),
+        ".texts.ref_hyp:sniff",
         gold="none",
-        roles=(),
     ),
     "battles": Format(
         ".ratings.battles:read_battles",
         "wins, ties and losses of two models (Arena, evalscope, AlpacaEval annotations); a tie is half a win",
-        signature=(FileSignature(check=".ratings.battles:sniff"),),
+        ".ratings.battles:sniff",
         gold="none",
         options=("against",),
         roles=("item",),
-        traits=("metrics",),
+        brings_metrics=True,
     ),
 }
 """The documented formats, and the shapes of tables: responses, labels, numbers, wide and long."""
@@ -388,12 +305,10 @@ name is a column of scores.
 def add_installed_formats() -> None:
     """Add the formats that other packages declare by entry points of the group `sigdask.formats`."""
     for name, declared in load_entry_points("sigdask.formats"):
-        if not isinstance(declared, Format):
-            found = type(declared).__name__
-            raise InputError(f"entry point {name!r} of sigdask.formats", found=found, expected="a Format")
-        if name in FORMATS:
-            raise InputError(f"entry point {name!r} of sigdask.formats: there is a format of this name already")
+        if not isinstance(declared, Format) or name in FORMATS:
+            expected = "a Format, with a name that no other one has"
+            raise InputError(f"entry point {name!r} of sigdask.formats", found=declared, expected=expected)
         FORMATS[name] = declared
 
 
-FOLDER_FORMATS = tuple(name for name, declared in FORMATS.items() if "folders" in declared.traits)
+FOLDER_FORMATS = tuple(name for name, declared in FORMATS.items() if declared.reads_folders)

@@ -83,11 +83,10 @@ def _list_fitting(sources: Sequence[Source], gold: Path | None, options: Options
     """Return the formats whose signatures fit; an error that one raises counts if no other fits."""
     fitting, first_error = [], None
     for name, declared in FORMATS.items():
-        if declared.can_be_detected(gold):
-            try:
-                fitting += [name] * declared.fits(sources, gold, options)
-            except InputError as error:
-                first_error = first_error or error
+        try:
+            fitting += [name] * declared.fits(sources, gold, options)
+        except InputError as error:
+            first_error = first_error or error
     if first_error is not None and not fitting:
         raise first_error
     return fitting

@@ -66,8 +66,10 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Return whether the first file has keys of spans or columns of offsets; or MUC's keys with gold."""
+    """Return whether the first file has keys of spans or columns of offsets, is brat's, or has MUC's keys and gold."""
     path = sources[0].path
+    if any(file.name.endswith((SUFFIX, f"{SUFFIX}.gz")) for file in (path.rglob("*") if path.is_dir() else [path])):
+        return True
     if gold is None:
         return _has_gold(path, options) and '_extracts"' in read_head(path)
     if path.is_dir():

@@ -13,7 +13,7 @@ from typing import Any
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading import files, listings
-from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, is_json, read_head
+from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, is_json, read_head, read_keys
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.types_of_gold import check_not_empty
@@ -26,6 +26,9 @@ LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_te
 
 TERM_NAMES = ("term", "predicted_term", "keyphrase", "keyword")
 """Columns of single terms."""
+
+ENDINGS = (".key", ".keys", ".term", ".terms")
+"""Endings of files in a folder of lists."""
 
 COLUMN_NAMES = (*TERM_NAMES, *LIST_NAMES)
 ACTER = re.compile(r"[^\t]+\t(Specific_Term|Common_Term|OOD_Term|Named_Entity)")
@@ -53,15 +56,15 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
-    """Return whether the first file is JSON with a key of lists of terms, or gold is a list of ACTER."""
+    """Return whether the first is a folder of lists, has a key or column of terms, or gold is a list of ACTER."""
     path = sources[0].path
     assert gold is not None
     if path.is_dir():
-        return False
-    start = read_head(path)
-    if not start.lstrip().startswith(("{", "[")):
-        return _is_acter(gold)
-    return any(re.search(rf'"{name}"\s*:\s*(\[|null)', start, re.IGNORECASE) for name in LIST_NAMES)
+        return any(file.suffix in ENDINGS for file in path.rglob("*"))
+    names = [name.lower() for name in read_keys(path)]
+    if any(name in TERM_NAMES or name.rpartition(".")[2] in LIST_NAMES for name in names):
+        return True
+    return not is_json(path) and _is_acter(gold)
 
 
 def _is_acter(path: Path) -> bool:

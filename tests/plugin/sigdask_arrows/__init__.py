@@ -6,17 +6,23 @@ import re
 import pyarrow as pa
 
 import sigdask
-from sigdask.formats.registry import FileSignature, Format
+from sigdask.formats.reading.files import read_head
+from sigdask.formats.registry import Format
 
 LINE = re.compile(r"(\S+) -> (\S+)")
 
 ARROWS = Format(
     "sigdask_arrows:read_arrows",
     "lines of item, arrow and label; --gold FILE of the same kind",
-    signature=(FileSignature(line=LINE.pattern),),
+    "sigdask_arrows:is_arrows",
     gold="required",
-    traits=("table",),
 )
+
+
+def is_arrows(path):
+    """Return whether all lines at the beginning of a file are of this format."""
+    lines = read_head(path).filled_lines
+    return bool(lines) and all(map(LINE.fullmatch, lines))
 
 
 def read_arrows(path):
