@@ -101,7 +101,7 @@ def test_an_uneven_number_of_samples_is_averaged_as_the_error_says(tmp_path):
     [
         ('{"q": "a", "r": "b", "q": "c"}', ""),
         ('{"q": {"p": 1}, "q": {"p": 2}}', ""),
-        ('{"id": 1, "q": "a"}\n{"id": 2, "q" \t: "x \\":", "q": ":"}\n', ", line 2"),
+        ('{"id": 1, "q": "a"}\n{"id": 2, "q" : "x \\":", "q": ":"}\n', ", line 2"),
     ],
 )
 def test_a_key_that_stands_twice_in_one_object_is_seen(tmp_path, text, place):

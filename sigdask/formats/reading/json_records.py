@@ -201,8 +201,8 @@ def _estimate_bytes(text: str) -> int:
     return 2 * len(text) + 500 * text.count("{") + 80 * text.count("[") + 60 * text.count(",")
 
 
-UNSURE = re.compile(r'"\s*:|\d{19}')
-"""Ends of keys, and numbers that 64 bits may not hold."""
+MAX_WHOLE = 2**63
+"""Larger whole numbers are rounded by orjson."""
 
 
 def parse_json(path: object, text: str, line: int | None = None) -> Any:
@@ -228,7 +228,8 @@ def parse_json(path: object, text: str, line: int | None = None) -> Any:
         value = orjson.loads(text)
     except ValueError:  # also of NaN and of numbers that 64 bits cannot hold, which `json` reads
         value = ABSENT
-    if value is not ABSENT and len(UNSURE.findall(text)) == _count_keys(value):
+    n_keys = text.count('":') + text.count('" :') - text.count('\\":')
+    if value is not ABSENT and n_keys == _count_keys(value):
         return value
     try:
         return json.loads(text, object_pairs_hook=partial(_build_object, path, line))
@@ -240,10 +241,13 @@ def parse_json(path: object, text: str, line: int | None = None) -> Any:
         raise InputError("JSON nested too deeply", file=path, line=line or 1) from None
 
 
-def _count_keys(value: Any) -> int:
+def _count_keys(value: Any) -> float:
+    """Return the number of keys in a value; NaN if a whole number may have been rounded."""
     if isinstance(value, dict):
         return len(value) + sum(map(_count_keys, value.values()))
-    return sum(map(_count_keys, value)) if isinstance(value, list) else 0
+    if isinstance(value, list):
+        return sum(map(_count_keys, value))
+    return math.nan if isinstance(value, float) and abs(value) >= MAX_WHOLE else 0
 
 
 def _build_object(path: object, line: int | None, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
