@@ -29,7 +29,7 @@ from sigdask.formats.reading.options import (
     parse_maps,
     parse_source,
 )
-from sigdask.formats.reading.tables import describe_unknown_columns, read_table
+from sigdask.formats.reading.tables import TABLE_FORMATS, describe_unknown_columns, read_table
 from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, add_installed_formats
 from sigdask.formats.resolve import TABLE, describe_reading, resolve_format
 from sigdask.interface import spell
@@ -43,8 +43,8 @@ __all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source"
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
 
-TABLE_FORMATS = ("responses", "labels", "numbers", "wide", "long", "meta")
-"""Formats of tables that `read_table` reads."""
+TABLES_OF_ROLES = (*TABLE_FORMATS, "meta")
+"""Formats whose files are read as one table or several, by the roles of their columns."""
 
 DETECTED = ("auto", TABLE)
 """Formats that stand for those that are detected."""
@@ -161,7 +161,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
 
     counts = runs.read_runs(read_files, sources, options, format_=name, has_gold=gold is not None)
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options))
-    roles = describe_reading(sources, gold, options) if name in TABLE_FORMATS else ""
+    roles = describe_reading(sources, gold, options) if name in TABLES_OF_ROLES else ""
     return replace(counts, name=options.name, format=name, warnings=warnings, roles=roles)
 
 
@@ -182,11 +182,11 @@ def _iter_input_warnings(name: str, sources: Sequence[Source], gold: Path | None
         if need not in {*FORMATS[name].roles, "run", "unit", "subset", "text"}:
             yield f"{flag} has no effect: format {name} has no such columns or labels; leave it out"
     paths = [*(source.path for source in sources), *([] if gold is None else [gold])]
-    if options.ignore and name in TABLE_FORMATS and not any(source.parts for source in sources):
+    if options.ignore and name in TABLES_OF_ROLES and not any(source.parts for source in sources):
         tables = [read_table(path, options.ignore) for path in paths if not path.is_dir()]
         yield from describe_unknown_columns(options.ignore, [name for t in tables for name in (*t.columns, *t.nested)])
-    if options.sheet and not any(path.is_dir() or zipfile.is_zipfile(path) for path in paths):
-        yield f"sheet={options.sheet}: not used, as no file is an Excel workbook; leave it out"
+    if "sheet" in options.own and not any(path.is_dir() or zipfile.is_zipfile(path) for path in paths):
+        yield f"sheet={options.own['sheet']}: not used, as no file is an Excel workbook; leave it out"
 
 
 @contextmanager

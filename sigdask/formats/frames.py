@@ -19,15 +19,12 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import tables
 from sigdask.formats.reading.declared import provide_tables
 from sigdask.formats.reading.options import Options, Source, parse_format
-from sigdask.formats.reading.tables import FileTable
+from sigdask.formats.reading.tables import TABLE_FORMATS, FileTable
 from sigdask.formats.roles import name_role
 from sigdask.options import Missing
 
 FRAME_PATH = Path("data frame")
 """Path in messages if the data come from a data frame."""
-
-FRAME_FORMATS = ("wide", "long", "labels", "responses", "numbers")
-"""Formats whose contents a data frame may have."""
 
 EXPECTED = "counts, a mapping of names to scores, a data frame, or an array of shape (n_items, n_systems)"
 
@@ -197,8 +194,8 @@ def _build_table(columns: Mapping[str, Any]) -> FileTable:
 def _read_table(table: FileTable, format_: str, options: Options, notes: Sequence[str]) -> Counts:
     """Read a table in the given shape, or in the one that its columns have for "auto"."""
     layout, format_options = parse_format(format_)
-    if layout not in {"auto", *FRAME_FORMATS}:
-        raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(FRAME_FORMATS)}")
+    if layout not in {"auto", *TABLE_FORMATS}:
+        raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(TABLE_FORMATS)}")
     options = replace(options, own=format_options)
     with provide_tables({table.path: table}):
         counts = formats.read(Source(FRAME_PATH), format=formats.TABLE if layout == "auto" else layout, options=options)

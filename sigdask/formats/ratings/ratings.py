@@ -296,7 +296,7 @@ def _read_tables(sources: Sequence[Source], options: Options) -> list[RatingTabl
         roles = _find_roles(table, options, has_system=len(sources) > 1)
         is_direct = "z.scr" in map(str.lower, table.columns) or "SYSTEM" in table.columns.get(roles.get("type", ""), ())
         notes = []
-        if options.score_column is None and roles.get("score", "").lower() == "z.scr":
+        if "score" not in options.columns and roles.get("score", "").lower() == "z.scr":
             choice = spell("columns", "score=RAW.SCR")
             notes.append(ScopeNote(f"{table.path}: {roles['score']!r} is compared ({choice} compares raw scores)"))
         table, left_out = _select_ratings(table, roles)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

@@ -129,32 +129,10 @@ class Options:
         """Column of the prediction, in files of one system."""
         return self.columns.get("prediction")
 
-    @property
-    def system_column(self) -> str | None:
-        """Column of the system, in a long table. None takes a column with a usual name."""
-        return self.columns.get("system")
-
-    @property
-    def score_column(self) -> str | None:
-        """Column of the score, in a long table. None takes a column with a usual name."""
-        return self.columns.get("score")
-
-    @property
-    def decimal(self) -> str | None:
-        """Decimal separator of scores, "." or ",". None is a point."""
-        return self.own.get("decimal")
-
-    @property
-    def sheet(self) -> str | None:
-        """Sheet of a workbook. None takes the only one with data."""
-        return self.own.get("sheet")
-
     def __post_init__(self) -> None:
         check_roles(self.columns)
         named = {name for role in ("unit", "subset") for name in (self.columns.get(role, ""),) if name}
         object.__setattr__(self, "groups", (*self.groups, *sorted(named.difference(self.groups))))
-        if self.decimal is not None:
-            _check_choice("decimal", self.decimal, (".", ","))
         for name, option in READING_OPTIONS.items():
             option.check(name, getattr(self, name))
         for name in sorted({*self.groups} & {*self.ignore}):
@@ -193,14 +171,9 @@ class Options:
             if key not in choices:
                 hint = suggest_name(key, choices, f"; it has: {', '.join(choices) or 'none'}")
                 raise InputError(f"format {format_}: no option {key!r}{hint}")
-            if choices[key]:
-                _check_choice(f"format {format_}: {key}", value, choices[key])
-
-    def get_choice(self, key: str, choices: tuple[str, ...]) -> str:
-        """Return the value of an option with fixed choices, of which the first is the default."""
-        value = self.own.get(key, choices[0])
-        _check_choice(key, value, choices)
-        return value
+            if choices[key] and value not in choices[key]:
+                option = f"format {format_}: {key}"
+                raise InputError(f"must be one of {', '.join(choices[key])}", option=option, found=repr(value))
 
 
 def distinguish_names(sources: Sequence[Source]) -> list[Source]:
@@ -225,27 +198,22 @@ def distinguish_names(sources: Sequence[Source]) -> list[Source]:
     ]
 
 
-def list_system_names(sources: Sequence[Source]) -> list[str]:
-    """Return the names of systems with one file each; they must be unique.
+def list_system_names(sources: Sequence[Source], names: Sequence[str] | None = None) -> list[str]:
+    """Return the names of systems with one file each, by default those of the files.
 
     Raises
     ------
     InputError
         Two systems have the same name.
     """
-    names = [source.system for source in sources]
-    check_names(sources, names)
-    return names
-
-
-def check_names(sources: Sequence[Source], names: Sequence[str]) -> None:
-    """Raise an error for two systems of one name."""
+    names = [source.system for source in sources] if names is None else names
     seen: dict[str, Path] = {}
     for source, name in zip(sources, names, strict=True):
         if name in seen:
-            remedy = "name them NAME=FILE"
-            raise InputError(f"{seen[name]} and {source.path} would both be system {name!r}; {remedy}")
+            problem = f"{seen[name]} and {source.path} would both be system {name!r}"
+            raise InputError(problem, remedy="name them NAME=FILE")
         seen[name] = source.path
+    return [*seen]
 
 
 def list_row_systems(
@@ -394,11 +362,6 @@ def _check_map_entry(text: str, target: str, sources: Sequence[str], file: str =
         expected = "TARGET<tab>LABEL<tab>LABEL" if file else "TARGET=LABEL,LABEL"
         raise InputError(f"label map {text!r}: expected {expected}", file=file or None)
     return target, tuple(sources)
-
-
-def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"must be one of {', '.join(choices)}", option=option, found=repr(value))
 
 
 DEFAULTS = Options()

@@ -20,13 +20,10 @@ from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.declared import provide_tables
 from sigdask.formats.reading.options import Options, Source, distinguish_names
-from sigdask.formats.reading.tables import FileTable, read_table
+from sigdask.formats.reading.tables import TABLE_FORMATS, FileTable, read_table
 from sigdask.formats.roles import ROLES, FileKind, Roles, build_roles_error, resolve_roles
 from sigdask.interface import spell
 from sigdask.text import format_count
-
-TABLE_FORMATS = ("labels", "numbers", "responses", "wide", "long")
-"""Formats whose files are tables."""
 
 SHARED_ROLES = ("gold", "unit", "subset", "text")
 """Roles of columns that have one value in all rows of an item."""

@@ -37,6 +37,9 @@ from sigdask.text import format_list, suggest_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
+TABLE_FORMATS = ("wide", "long", "labels", "responses", "numbers")
+"""Formats whose files are tables. A data frame may have them, too."""
+
 LIST_ROLES = frozenset({"item", "score", "gold", "prediction"})
 """Roles of which a list's first line may have the name."""
 

@@ -135,8 +135,8 @@ def read_scores(where: str, record: Record, layout: LogLayout, options: Options)
         fields |= value if isinstance(value, dict) else {} if layout.is_flat else {name: value}
     if layout.is_flat and not fields:
         fields = _find_metrics(where, record, layout, options)
-    if options.score_column is not None:
-        for name in split_columns(options.score_column, fields):
+    if "score" in options.columns:
+        for name in split_columns(options.columns["score"], fields):
             fields.setdefault(name, record.get(name, find_field(record, name)))
     scores: dict[str, float] = {}
     for name, value in _flatten_scores(fields):
@@ -159,7 +159,7 @@ def _find_metrics(where: str, record: Record, layout: LogLayout, options: Option
     named = {*layout.item, *FLAGS, *options.ignore, *options.groups, options.id_column, "target", "epoch"}
     numbers = [name for name, value in record.items() if name not in named and isinstance(value, bool | int | float)]
     unknown = [name for name in numbers if "score" not in name_role(name)]
-    if unknown and options.score_column is None:
+    if unknown and "score" not in options.columns:
         ignore = " ".join(spell("ignore", name) for name in unknown)
         raise InputError(
             f"{where}: no list `metrics` says which fields are scores, and {', '.join(unknown)} may be",

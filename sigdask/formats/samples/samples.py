@@ -145,9 +145,9 @@ class GatheredSamples:
         """Return the score columns by metric or, for a metric with several filters, by metric and filter."""
         n_filters = Counter(metric for metric, _ in self.columns)
         columns = {m if n_filters[m] == 1 else f"{m},{filter_}": own for (m, filter_), own in self.columns.items()}
-        if self.options.score_column is None:
+        if "score" not in self.options.columns:
             return {name: own for name, own in columns.items() if name not in self.options.ignore} or columns
-        names = split_columns(self.options.score_column, columns)
+        names = split_columns(self.options.columns["score"], columns)
         if absent := [name for name in names if name not in columns]:
             raise InputError(f"no metric {absent[0]!r} in these samples; metrics: {', '.join(columns) or 'none'}")
         return {name: columns[name] for name in names}

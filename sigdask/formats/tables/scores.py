@@ -162,7 +162,7 @@ def open_table(source: Source, options: Options, shape: str) -> ScoreTable:
         return ScoreTable(table, Roles(), None, ("",), {})
     roles = resolve_roles(table, options)
     scores = list_systems(table, roles, options) if shape == "wide" else list_scores(table, roles, options)
-    item, system = options.id_column or roles.get("item"), options.system_column or roles.get("system")
+    item, system = options.id_column or roles.get("item"), options.columns.get("system") or roles.get("system")
     aside = {*scores, item, *([system] if shape == "long" else [])}
     names = dict.fromkeys((*options.groups, *roles.list_all("unit", "subset")))
     groups = {name: Factor.from_values(table.get_column(name)) for name in names if name not in aside}
@@ -272,7 +272,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     files, homes = [], dict[str, Path]()
     for source in sources:
         opened = open_table(source, options, "long")
-        system, metric = options.system_column or opened.roles.get("system"), opened.roles.get("metric")
+        system, metric = options.columns.get("system") or opened.roles.get("system"), opened.roles.get("metric")
         for role, column in (("system", system), ("item", opened.item)):
             if column is None:
                 names = (*opened.roles.unknown, *opened.roles.list_all("unit", "run"))

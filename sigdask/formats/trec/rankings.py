@@ -25,7 +25,7 @@ from sigdask.counts.fields import to_object_array
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head
-from sigdask.formats.reading.options import Options, Source, check_names
+from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.trec.topics import apply_topic_policy
 from sigdask.interface import spell
 from sigdask.text import format_count, format_list
@@ -79,8 +79,8 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
     judgements = read_qrels(gold)
     topics = list(judgements)
     runs = [read_run(source, judgements, options.own.get("order")) for source in sources]
-    names = [choose_system_name(source, run.tag) for source, run in zip(sources, runs, strict=True)]
-    check_names(sources, names)
+    tags = [choose_system_name(source, run.tag) for source, run in zip(sources, runs, strict=True)]
+    names = list_system_names(sources, tags)
     notes = _describe_runs([source.path for source in sources], runs, gold, judgements)
     has = np.array([[topic in run.rankings for run in runs] for topic in topics])
     present, gap_notes = apply_topic_policy(has, topics, names, options, "zero")
