@@ -92,7 +92,7 @@ class Texts(Sequence[str]):
         if not isinstance(which, slice | np.ndarray):
             text: str = self.array[int(which)].as_py()
             return text
-        rows = np.arange(len(self))[which]
+        rows = np.ascontiguousarray(np.arange(len(self))[which])
         return Texts(self.array.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])))
 
     def __iter__(self) -> Iterator[str]:
