@@ -1,4 +1,4 @@
-"""Relations between spans: brat's lines R, * and E, and lists of relations in JSON."""
+"""Relations between spans: brat's lines R, and lists of relations in JSON."""
 
 import json
 from fractions import Fraction
@@ -70,8 +70,6 @@ def test_ids_may_differ_types_count_and_boundaries_alone_where_asked(tmp_path):
     assert _score(counts, "relation-precision:match=boundaries") == [1, 1 / 2]
     assert _score(counts, "relation-recall[at]:match=boundaries") == [1 / 2, 1 / 2]
     assert _score(counts, "relation-recall:average=macro,match=boundaries") == [1 / 4, 1 / 4]
-    both_ways = _read(systems, gold, own={"symmetric": "at+near"})
-    assert _score(both_ways, "relation-precision:match=boundaries") == [1, 1]
     (result,) = sigdask.compare_all(counts, metrics=["relation-f1"])
     assert result.difference == pytest.approx(1 / 2)
 
@@ -127,17 +125,6 @@ def test_wrong_json_is_an_error_that_names_the_line(tmp_path, relation, message)
         (tmp_path / name).write_text(json.dumps({"id": 1, "spans": [[0, 3, "PER"]], "relations": relations}) + "\n")
     with pytest.raises(InputError, match=message):
         _read([tmp_path / "a", tmp_path / "b"], tmp_path / "gold")
-
-
-def test_a_symmetric_type_must_be_one_of_the_relations(tmp_path):
-    text = SPANS + "R1\tat Arg1:T1 Arg2:T2\n"
-    systems, gold = _write_brat(tmp_path, gold=text, a=text, b=text)
-    with pytest.raises(
-        InputError, match="gold: symmetric: no relation is a 'NOPE'; choose among the types of relations: at"
-    ):
-        _read(systems, gold, own={"symmetric": "NOPE"})
-    counts = _read(systems, gold, own={"symmetric": "at+NOPE"})
-    assert any("no relation is a 'NOPE'" in notice for notice in counts.notices)
 
 
 def test_metrics_without_relations_and_wrong_options_say_so(tmp_path):

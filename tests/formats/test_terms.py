@@ -110,20 +110,18 @@ def test_one_flat_list_a_system_scores_types(tmp_path):
         compare_all(counts, metrics=["type-f1"])
 
 
-def test_case_and_keys_may_be_chosen(tmp_path):
+def test_keys_and_columns_may_be_chosen(tmp_path):
     (tmp_path / "gold.json").write_text(json.dumps([{"id": 1, "words": ["Bin"], "tags": ["x"], "domain": "w"}]))
-    (tmp_path / "x.json").write_text(json.dumps([{"id": "1", "words": ["bin"], "tags": []}]))
-    files = f"x={tmp_path}/x.json", f"y={tmp_path}/x.json"
-    options = Options(groups=("domain",))
-    counts = read(*files, gold=tmp_path / "gold.json", format="terms:terms=words,case=lower", options=options)
+    (tmp_path / "x.csv").write_text("id,concept\n1,Bin\n")
+    files, gold = (f"x={tmp_path}/x.csv", f"y={tmp_path}/x.csv"), tmp_path / "gold.json"
+    options = Options(columns={"gold": "words", "prediction": "concept"}, groups=("domain",))
+    counts = read(*files, gold=gold, format="terms", options=options)
     assert counts.field("tp").tolist() == [[1, 1]]
     assert counts.group("domain") == ("w",)
-    assert read(*files, gold=tmp_path / "gold.json", format="terms:terms=words").field("tp").sum() == 0
-    with pytest.raises(InputError, match="no list of terms; found: id, words, tags"):
-        read(*files, gold=tmp_path / "gold.json", format="terms")
-    (tmp_path / "x.csv").write_text("id,concept\n1,Bin\n")
-    rows = f"x={tmp_path}/x.csv", f"y={tmp_path}/x.csv"
-    assert read(*rows, gold=tmp_path / "x.csv", format="terms:terms=concept").field("tp").tolist() == [[1, 1]]
+    with pytest.raises(InputError, match="no list of terms; found: id, words, tags.*'gold': KEY"):
+        read(*files, gold=gold, format="terms", options=Options(columns={"prediction": "concept"}))
+    with pytest.raises(InputError, match="which column holds the terms.*'prediction': COLUMN"):
+        read(*files, gold=gold, format="terms", options=Options(columns={"gold": "words"}))
 
 
 ACTER = (
@@ -147,8 +145,9 @@ def test_lists_of_terms_with_their_kinds_are_lists_of_terms(tmp_path):
 def test_no_terms_and_two_keys_of_terms_are_errors(tmp_path):
     (tmp_path / "full").write_text(json.dumps([{"id": 1, "terms": ["bin"], "keywords": []}]))
     (tmp_path / "none").write_text(json.dumps([{"id": 1, "terms": []}]))
-    with pytest.raises(InputError, match="terms and keywords may hold the terms; choose: .*terms:terms=terms"):
+    with pytest.raises(InputError, match="terms and keywords may hold the terms; choose: .*'gold': 'terms'"):
         read(tmp_path / "none", gold=tmp_path / "full", format="terms")
+    options = Options(columns={"gold": "terms", "prediction": "terms"})
     for system, gold, message in (("none", "full", "'none' has 0 terms, gold has 1"), ("full", "none", "no terms")):
         with pytest.raises(InputError, match=message):
-            read(f"{system}={tmp_path}/{system}", gold=tmp_path / gold, format="terms:terms=terms")
+            read(f"{system}={tmp_path}/{system}", gold=tmp_path / gold, format="terms", options=options)

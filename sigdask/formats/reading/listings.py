@@ -235,9 +235,9 @@ def read_listing(
 
 def build_key_error(path: Path, record: JsonRecord, noun: str) -> InputError:
     """Return the error for a record without a known key of a list."""
-    format_ = "spans" if noun == "relations" else noun
     if isinstance(record.value, dict):
-        content, remedy = ", ".join(record.value), f"name its key, {spell('format', f'{format_}:{noun}=KEY')}"
+        ways = " or ".join(spell("columns", f"{role}=KEY") for role in ("gold", "prediction"))
+        content, remedy = ", ".join(record.value), f"name its key: {ways}"
     else:
         content, remedy = str(record.value)[:40], f"write an object with a key of {noun} for each item"
     return InputError(f"no list of {noun}; found: {content}", file=path, place=record.place, remedy=remedy)

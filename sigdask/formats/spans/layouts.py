@@ -21,8 +21,8 @@ from sigdask.text import format_count, format_list
 SPAN_KEYS = ("spans", "entities", "ents", "annotations", "extracts", "label", "labels")
 """Keys of spans: Prodigy, doccano and spaCy's training data, spaCy's Doc.to_json, Label Studio, MUC, doccano."""
 
-OWN_KEYS = {"gold": ("gold_extracts",), "prediction": ("pred_extracts",)}
-"""Keys of spans in records that hold gold and predicted spans."""
+OWN_KEYS = {"gold": "gold_extracts", "prediction": "pred_extracts"}
+"""Keys of spans in records that hold gold and predicted spans, by the role of the file."""
 
 SLOT_KEYS = frozenset({"extracts", "gold_extracts", "pred_extracts"})
 """Keys of MUC's templates, whose slots are filled by entities."""
@@ -30,9 +30,9 @@ SLOT_KEYS = frozenset({"extracts", "gold_extracts", "pred_extracts"})
 TOOL_KEYS = frozenset({"data", "answer", "_input_hash"})
 """Keys of all records of Label Studio and Prodigy, in which the key of the spans may lack if there are none."""
 
-START_NAMES = frozenset({"start", "startoffset", "startchar", "begin", "off0"})
-END_NAMES = frozenset({"end", "endoffset", "endchar", "off1"})
-LABEL_NAMES = frozenset({"label", "labels", "type", "entitytype", "entity", "tag", "category", "mark"})
+START_NAMES = ("start", "startoffset", "startchar", "begin", "off0")
+END_NAMES = ("end", "endoffset", "endchar", "off1")
+LABEL_NAMES = ("label", "labels", "type", "entitytype", "entity", "tag", "category", "mark")
 TEXT_NAMES = frozenset({"text", "word", "mention", "span"})
 """Names of a span's fields, in lower case without underscores."""
 
@@ -44,8 +44,8 @@ Entities = dict[str, tuple[frozenset[str], ...]]
 """Entities by slot. Each is the set of its mentions."""
 
 
-def find_span_key(path: Path, records: Sequence[JsonRecord], options: Options, role: str) -> str:
-    """Return the key of the spans in a file's records, or "" if no layout fits.
+def find_span_key(path: Path, records: Sequence[JsonRecord], options: Options, role: str) -> str | None:
+    """Return the key of the spans in a file's records, or None if no layout fits.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def find_span_key(path: Path, records: Sequence[JsonRecord], options: Options, r
     records : sequence of JsonRecord
         Its records.
     options : Options
-        Their columns name the key of a role, and their option `spans` that of those files that have it.
-    role : {"gold", "prediction", "both"}
-        What the file holds; "both" for gold spans in a system's file.
+        Their columns name the key of a role.
+    role : {"gold", "prediction"}
+        What the file holds.
 
     Raises
     ------
@@ -64,29 +64,26 @@ def find_span_key(path: Path, records: Sequence[JsonRecord], options: Options, r
         Several keys may be that of the spans, or the named one is none.
     """
     dicts = [record.value for record in records if isinstance(record.value, dict)]
-    column = options.prediction_column if role == "prediction" else options.gold_column
-    for requested in (column, options.own.get("spans")):
-        if requested is not None and any(requested in record for record in dicts):
-            return requested
-        if dicts and requested is not None and requested == column:
+    requested = options.columns.get(role)
+    if dicts and requested is not None:
+        if not any(requested in record for record in dicts):
             choices = ", ".join({key: None for record in dicts for key in record})
             remedy = f"choose one of its keys: {choices}"
             raise InputError(f"no record has a key {requested!r}", file=path, remedy=remedy)
-    keys = {key: None for record in dicts for key, value in record.items() if isinstance(value, list | dict)}
-    found = [key for key in OWN_KEYS["prediction" if role == "prediction" else "gold"] if key in keys]
-    found = found or [key for key in SPAN_KEYS if key in keys and role != "both"]
+        return requested
+    keys = {key for record in dicts for key, value in record.items() if isinstance(value, list | dict)}
+    found = [key for key in ([OWN_KEYS[role]] if OWN_KEYS[role] in keys else SPAN_KEYS) if key in keys]
     if "annotations" in found and all("data" in record for record in dicts):
         # Label Studio writes the models' outputs beside the annotations, mostly as an empty list
         has_both = role == "prediction" and any(record.get("predictions") for record in dicts)
         found = ["annotations", *(["predictions"] if has_both else [])]
     if len(found) > 1:
-        name = "prediction" if role == "prediction" else "gold"
-        choices = " or ".join(spell("columns", f"{name}={key}") for key in found)
+        choices = " or ".join(spell("columns", f"{role}={key}") for key in found)
         raise InputError(f"{format_list(found)} may hold the spans", file=path, remedy=f"choose: {choices}")
-    return found[0] if found else ""
+    return found[0] if found else None
 
 
-def select_annotation(value: Any, options: Options, where: str) -> Any:
+def select_annotation(value: Any, where: str) -> Any:
     """Return the spans of a Label Studio task, those of its only annotation that counts; other values as they are.
 
     Raises
@@ -99,16 +96,11 @@ def select_annotation(value: Any, options: Options, where: str) -> Any:
     ):
         return value  # written by another tool
     counted = [part for part in value if not part.get("was_cancelled")]
-    names = [_get_annotator(part) for part in counted]
-    annotator = options.own.get("annotator")
-    if annotator is not None:
-        counted = [part for part, name in zip(counted, names, strict=True) if name == annotator]
     if not counted:
-        return LeftOut(f"no annotation that counts{f' of {annotator}' if annotator else ' (skipped or cancelled)'}")
+        return LeftOut("no annotation that counts (skipped or cancelled)")
     if len(counted) > 1:
-        choices = " or ".join(spell("format", f"spans:annotator={name}") for name in dict.fromkeys(names))
         problem = f"{where}: {format_count(len(counted), 'annotation')} of one task"
-        raise InputError(problem, remedy=f"choose whose count: {choices}")
+        raise InputError(problem, remedy="leave one annotation in each task")
     return [part for part in counted[0]["result"] if _is_span_result(part)]
 
 
@@ -116,12 +108,6 @@ def _is_span_result(part: Any) -> bool:
     """Return whether a result of Label Studio is a span, and no relation, choice or rating."""
     value = part.get("value") if isinstance(part, dict) else None
     return not isinstance(part, dict) or part.get("type") == "labels" or (isinstance(value, dict) and "start" in value)
-
-
-def _get_annotator(annotation: Mapping[str, Any]) -> str:
-    """Return the annotator or model of an annotation."""
-    person = annotation.get("completed_by", annotation.get("model_version"))
-    return str(person.get("email", person.get("id")) if isinstance(person, dict) else person)
 
 
 def parse_spans(value: Any, where: str) -> list[Span]:
@@ -138,14 +124,18 @@ def parse_spans(value: Any, where: str) -> list[Span]:
 
 
 def parse_span(element: Any, where: str) -> Span:
-    """Return a span that is written as [start, end], [start, end, label] or an object."""
+    """Return a span that is written as [start, end], [start, end, label] or an object; a tuple is parsed already."""
+    if isinstance(element, tuple):
+        return element
     if isinstance(element, dict):
         inner = element.get("value")  # of Label Studio, whose own `type` is that of its control
-        fields = {normalize_name(name): part for name, part in (inner if isinstance(inner, dict) else element).items()}
-        start, end = (find_field(fields, names) for names in (START_NAMES, END_NAMES))
-        names = [name for name, part in fields.items() if part is not None]
-        name = find_label_name(names, where, "remove one of these fields")
-        label = "" if name is None else fields[name]
+        content = inner if isinstance(inner, dict) else element
+        fields = {normalize_name(name): part for name, part in content.items()}
+        start, end = (next((fields[n] for n in names if n in fields), None) for names in (START_NAMES, END_NAMES))
+        known = [name for name in LABEL_NAMES if fields.get(name) is not None]
+        if len(known) > 1 and known[0] != "label":
+            raise InputError(f"{where}: {format_list(known)} may be the label", remedy="remove one of these fields")
+        label = fields[known[0]] if known else ""
     elif isinstance(element, list) and len(element) >= 2:
         start, end, label = (*element, "")[:3]
     else:
@@ -155,32 +145,18 @@ def parse_span(element: Any, where: str) -> Span:
             f"{where}: found {str(element)[:60]}, expected a span: [start, end, label] or an object with start, end, "
             "label"
         )
-    first, last = parse_offset(start, where), parse_offset(end, where)
+    first, last = _parse_offset(start, where), _parse_offset(end, where)
     if last < first:
         raise InputError(f"{where}: a span from {first} to {last} ends before it starts")
     return "+".join(map(str, label)) if isinstance(label, list) else str(label), (first, last)
 
 
-def find_label_name(names: Sequence[str], where: str, remedy: str) -> str | None:
-    """Return the name of the label among fields of a span, None if there is none; raise an error for several."""
-    known = [name for name in names if normalize_name(name) in LABEL_NAMES]
-    first = [name for name in known if normalize_name(name) in {"label", "labels"}] or known
-    if len(first) > 1:
-        raise InputError(f"{where}: {format_list(first)} may be the label", remedy=remedy)
-    return first[0] if first else None
-
-
-def normalize_name(name: Any) -> str:
+def normalize_name(name: str) -> str:
     """Return a name in lower case without underscores."""
-    return str(name).strip().lower().replace("_", "")
+    return name.strip().lower().replace("_", "")
 
 
-def find_field(fields: Mapping[str, Any], names: frozenset[str]) -> Any:
-    """Return the value of the first field with one of some names, or None."""
-    return next((value for name, value in fields.items() if name in names), None)
-
-
-def parse_offset(value: Any, where: str) -> int:
+def _parse_offset(value: Any, where: str) -> int:
     """Return an offset as a number; raise InputError for anything but a whole number of 0 or more."""
     text = str(value).strip().removesuffix(".0")
     if not re.fullmatch(r"\d{1,18}", text) or isinstance(value, bool):

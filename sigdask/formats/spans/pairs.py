@@ -1,22 +1,25 @@
 """Word pairs: each word with its morphs, its form or its phones, tab-separated.
 
 Right morphs are those of a longest common subsequence with the gold morphs, as in the scorer of the SIGMORPHON 2022
-shared task. The edit distance is that of the characters of the morphs joined by `|`. With `level=sentence` the rows are
-sentences: blanks separate words, ` @@` separates morphs, and words are compared one by one, as in that scorer at its
-level "sentence". Otherwise both separate morphs.
+shared task for words. The edit distance is that of the characters of the morphs joined by `|`.
 """
+# ruff: noqa: ANN001, ANN202
+# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import canonicalize
+from sigdask.counts.factors import Codes
 from sigdask.counts.fields import to_object_array
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
@@ -25,144 +28,119 @@ from sigdask.formats.reading.files import check_filled, enumerate_lines, read_he
 from sigdask.formats.reading.listings import read_by_system
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
-from sigdask.formats.spans.matching import compute_morph_fields
-from sigdask.interface import spell
+from sigdask.io.caches import cached_njit
 from sigdask.text import format_count
 
-WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
-TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",
-                "gold", "form", "inflected", "phonemes", "pronunciation")  # fmt: skip
-MORPH_MARK = " @@"
-"""Mark before each morph except the first."""
-
-BPE_MARK = "@@ "
-"""Mark after each morph except the last, as byte-pair encoders write it."""
+MARKS = re.compile(r" @@|@@ ")
+"""Mark before each morph except the first, and mark after each except the last, as byte-pair encoders write it."""
 
 
 def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read words and their morphs, from a gold file and one file per system."""
     assert gold is not None
-    gold_rows = _read_file(options, gold)
-    if "separator" not in options.own:
-        _check_gold(gold_rows, options)
-    files = read_by_system(sources, partial(_read_file, options))
-    tables = [gold_rows, *files.values()]
-    words = [list(table.columns.get("word", ())) for table in tables]
-    if options.align != "position" and all(words) and any(other != words[0] for other in words):
-        _, orders, warnings = align(gold_rows, tables[1:], options.with_columns(item="word"), "word")
-    elif options.align == "id" and not all(words):
-        remedy = f"write word TAB morphs, or add {spell('align', 'position')}"
-        raise InputError(f"{spell('align', 'id')} needs the words in every file", file=gold, remedy=remedy)
-    else:
-        _, orders, warnings = align(gold_rows, tables[1:], replace(options, align="position"))
-        warnings += _describe_other_words(tables, words)
-    gold_targets = list(gold_rows.columns["target"])
-    columns = [
-        reorder_column(file.columns["target"], order).tolist()
-        for file, order in zip(files.values(), orders, strict=True)
+    files = read_by_system(sources, _read_file)
+    tables = [_read_file(gold), *files.values()]
+    _check_gold(tables[0])
+    words = [table.columns["word"] for table in tables]
+    is_by_position = options.align == "position" or all(other == words[0] for other in words)
+    columns = replace(options.with_columns(item="word"), align="position" if is_by_position else options.align)
+    _, orders, notes = align(tables[0], tables[1:], columns, "word")
+    for table, own in zip(tables, words, strict=True):
+        if is_by_position and (n := sum(a != b for a, b in zip(own, words[0], strict=True))):
+            problem = f"{n:,} of {table.n_rows:,} words are not those of {gold}"
+            notes.append(ScopeNote(f"{table.path}: {problem}; rows are aligned by position nevertheless"))
+    targets = list(tables[0].columns["target"])
+    outputs = [
+        reorder_column(table.columns["target"], order).tolist() for table, order in zip(tables[1:], orders, strict=True)
     ]
-    categories = tuple(gold_rows.columns["category"])  # as text: 001 keeps its zeros
+    categories = tuple(tables[0].columns["category"])  # as text: 001 keeps its zeros
     return Counts(
         systems=tuple(files),
-        fields=compute_morph_fields(gold_targets, columns, sentences=options.own.get("level") == "sentence"),
-        n_items=len(gold_targets),
-        ids=tuple(words[0]) if words[0] and len({*map(canonicalize, words[0])}) == len(words[0]) else None,
+        fields=_compute_fields(targets, outputs),
+        n_items=len(targets),
+        ids=tuple(words[0]) if len({*map(canonicalize, words[0])}) == len(words[0]) else None,
         groups={"category": categories} if all(categories) else {},
-        outputs=Outputs(tuple(map(to_object_array, columns)), to_object_array(gold_targets)),
+        outputs=Outputs(tuple(map(to_object_array, outputs)), to_object_array(targets)),
         suggested=("f1", "accuracy", "edit-distance"),
-        warnings=tuple(warnings),
+        warnings=tuple(notes),
     )
 
 
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Return whether the gold file has a header of words and morphs, or marks ` @@` of morphs."""
-    if gold is None or options.own or sources[0].path.is_dir() or gold.is_dir():
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
+    """Return whether the gold file has words, morphs with marks, and perhaps categories."""
+    if gold is None or gold.is_dir():
         return False
     lines = [line.split("\t") for line in read_head_lines(gold) if line.strip()]
-    if not lines or not all(2 <= len(cells) <= 4 for cells in lines):
-        return False
-    has_header = any(_is_header(lines[0], k) for k in range(1, len(lines[0])))
-    return has_header or any(MORPH_MARK in cells[1] or BPE_MARK in cells[1] for cells in lines)
+    return all(2 <= len(cells) <= 3 for cells in lines) and any(MARKS.search(cells[1]) for cells in lines)
 
 
-def _check_gold(gold_rows: FileTable, options: Options) -> None:
-    """Raise if rows may be words or sentences, or the morphs may be in several columns."""
-    has_marks = any(gold_rows.columns["marks"])
-    n = sum(" " in word.strip() for word in gold_rows.columns.get("word", ()))
-    problem, choices = "", [""]
-    if n and has_marks and "level" not in options.own:
-        rows = format_count(gold_rows.n_rows, "row")
-        problem = f"the first column has blanks in {n:,} of {rows}: are rows words or sentences?"
-        choices = ["level=word", "level=sentence"]
-    elif not has_marks and "column" not in options.own and any(gold_rows.columns["category"]):
-        problem, choices = "which column has the morphs or forms?", ["column=2", "column=3"]
-    if problem:
-        ways = " or ".join(spell("format", f"pairs:{choice}") for choice in choices)
-        raise InputError(problem, file=gold_rows.path, remedy=f"choose {ways}")
-
-
-def _read_file(options: Options, path: Path) -> FileTable:
-    """Read the words, if there are several columns, and the morphs of each, joined by `|`."""
-    text = options.own.get("column") or "2"
-    if not re.fullmatch(r"\d{1,18}", text) or int(text) < 2:
-        raise InputError(f"format pairs: column = {text!r}: must be a number of 2 or more")
-    target = int(text) - 1
-    columns: dict[str, list[str]] = {"word": [], "target": [], "category": [], "marks": []}
+def _read_file(path: Path) -> FileTable:
+    """Read the words, the morphs of each, joined by `|`, and the categories."""
+    columns: dict[str, list[str]] = {"word": [], "target": [], "category": [], "mark": []}
     lines: list[int] = []
-    width = 0
     for number, line in enumerate_lines(path):
         cells = line.rstrip("\r\n").split("\t")
-        if cells == [""] or (not width and len(cells) > target and _is_header(cells, target)):
+        if cells == [""]:
             continue
-        width = width or len(cells)
-        if 1 < width <= target or len(cells) < min(width, target + 1):
-            found = format_count(len(cells), "column")
-            expected = f"at least {target + 1}: word TAB morphs"
-            raise InputError(file=path, line=number, found=found, expected=expected)
-        morphs = cells[target if width > 1 else 0]
-        columns["word"].append(cells[0])
-        columns["target"].append(sys.intern(_join_morphs(morphs, options)))
-        columns["category"].append((cells[1:target] + cells[target + 1 :] + [""])[0])
-        columns["marks"].append(MORPH_MARK if MORPH_MARK in morphs or BPE_MARK in morphs else "")
+        if len(cells) < 2:
+            raise InputError(file=path, line=number, found="1 column", expected="at least 2: word TAB morphs")
+        marks = MARKS.findall(cells[1])
+        row = (cells[0], MARKS.sub("|", cells[1]).replace(" ", "|"), (*cells[2:], "")[0], "".join(marks[:1]))
+        for column, cell in zip(columns.values(), row, strict=True):
+            column.append(cell)
         lines.append(number)
     check_filled(path, lines)
-    if width == 1:
-        del columns["word"]
     return FileTable(path, columns, lines)
 
 
-def _is_header(cells: list[str], target: int) -> bool:
-    return cells[0].strip().lower() in WORD_NAMES and cells[target].strip().lower() in TARGET_NAMES
+def _check_gold(table: FileTable) -> None:
+    """Raise if rows may be sentences, or another column may have the morphs."""
+    n = sum(" " in word.strip() for word in table.columns["word"])
+    if n and any(table.columns["mark"]):
+        problem = f"the first column has blanks in {n:,} of {format_count(table.n_rows, 'row')}"
+        raise InputError(problem, file=table.path, remedy="write one word with its morphs on each line")
+    if any(table.columns["category"]) and not any(table.columns["mark"]):
+        problem = "more than two columns, and no marks @@ of morphs"
+        raise InputError(problem, file=table.path, remedy="leave only the words and the column that is compared")
 
 
-def _join_morphs(text: str, options: Options) -> str:
-    """Join a word's morphs by `|`; they are separated by ` @@`, `@@ `, blanks, `|` or the separator.
+def _compute_fields(gold: Sequence[str], columns: Sequence[Sequence[str]]) -> dict[str, NDArray[Any]]:
+    """Return fields of each word, such as correct morphs and edit distance; `|` joins morphs."""
+    codes = Codes()
 
-    In a sentence blanks part words and are kept.
+    def encode(rows: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        starts = np.cumsum([0, *map(len, rows)])
+        return np.array([codes[part] for row in rows for part in row], np.int64), starts
 
-    Examples
-    --------
-    >>> _join_morphs("un @@break @@able", Options()), _join_morphs("un+break", Options(own={"separator": "+"}))
-    ('un|break|able', 'un|break')
-    >>> _join_morphs("un @@able", Options(own={"separator": "space"}))
-    'un|@@able'
-    >>> _join_morphs("the dog @@s", Options(own={"level": "sentence"}))
-    'the dog|s'
-    """
-    separator = options.own.get("separator")
-    if separator is not None and separator != "@@":
-        return text.replace(separator if separator not in {"", "space"} else " ", "|")
-    joined = text.replace(MORPH_MARK, "|").replace(BPE_MARK, "|")
-    if options.own.get("level") == "sentence":
-        return " ".join(joined.split())
-    return joined if separator else joined.replace(" ", "|")
+    morphs, letters = encode([target.split("|") for target in gold]), encode(gold)
+    n_gold = np.diff(morphs[1])
+    fields: dict[str, list[NDArray[Any]]] = {"tp": [], "predicted": [], "correct": [], "score[edit-distance]": []}
+    for column in columns:
+        own = encode([target.split("|") for target in column])
+        n_own = np.diff(own[1])
+        # with substitutions at 2, all except common morphs are deleted or inserted
+        fields["tp"].append((n_gold + n_own - _compute_edit_distances(*morphs, *own, 2)) // 2)
+        fields["predicted"].append(n_own)
+        fields["correct"].append(np.array([a == b for a, b in zip(gold, column, strict=True)]))
+        fields["score[edit-distance]"].append(_compute_edit_distances(*letters, *encode(column), 1))
+    arrays = {name: np.column_stack(found).astype(np.int32) for name, found in fields.items()}
+    return {**arrays, "gold": n_gold.astype(np.int32)[:, None], "items": np.ones((len(gold), 1), np.int8)}
 
 
-def _describe_other_words(tables: Sequence[FileTable], words: Sequence[Sequence[str]]) -> list[str]:
-    """Return a note on each file whose words are not those of gold, although rows are aligned by position."""
-    notes: list[str] = []
-    for table, own in zip(tables, words, strict=True):
-        if n := sum(a != b for a, b in zip(own, words[0], strict=False)):
-            problem = f"{n:,} of {table.n_rows:,} words are not those of {tables[0].path}"
-            notes.append(ScopeNote(f"{table.path}: {problem}; rows are aligned by position nevertheless"))
-    return notes
+@cached_njit()
+def _compute_edit_distances(a, a_starts, b, b_starts, substitution):
+    """Return the edit distance (Levenshtein) of each pair of sequences, which lie end to end in two arrays."""
+    out = np.zeros(len(a_starts) - 1, np.int64)
+    for k in range(len(out)):
+        left, right = a[a_starts[k] : a_starts[k + 1]], b[b_starts[k] : b_starts[k + 1]]
+        row = np.arange(right.shape[0] + 1)
+        for i in range(left.shape[0]):
+            diagonal = row[0]
+            row[0] = i + 1
+            for j in range(right.shape[0]):
+                above = row[j + 1]
+                substituted = diagonal + substitution * (left[i] != right[j])
+                row[j + 1] = min(above + 1, row[j] + 1, substituted)
+                diagonal = above
+        out[k] = row[right.shape[0]]
+    return out

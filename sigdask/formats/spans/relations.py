@@ -7,7 +7,6 @@ the gold file. Roles of arguments are names, as in brat: their order in a line h
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,19 +26,16 @@ SPAN_LINE = re.compile(r"(T[^\t]*)\t(\S+) (\d{1,18} \d{1,18}(?:;\d{1,18} \d{1,18
 RELATION_LINE = re.compile(r"R[^\t]*\t(\S+) +(\S+?):(\S+) +(\S+?):(\S+)")
 DEFAULT_ROLES = ("Arg1", "Arg2")
 
-LINK_LINES = {"R": "relations", "*": "equivalences", "E": "events"}
-"""Meaning of lines that link spans, by their first letter. Attributes, normalizations and notes are never scored."""
-
-RELATION_KEYS = {"gold": "gold_relations", "prediction": "predicted_relations"}
-"""Keys of relations in records that hold gold and predicted relations. In others it is "relations"."""
+RELATION_KEYS = {"gold": ("gold_relations", "relations"), "prediction": ("predicted_relations", "relations")}
+"""Keys of relations by the role of the file. Records may hold gold and predicted relations."""
 
 HEAD_NAMES = ("head", "arg1", "subject", "from_id")
 TAIL_NAMES = ("tail", "arg2", "object", "to_id")
 TYPE_NAMES = ("type", "label", "relation", "predicate")
 
 
-def read_ann(path: Path) -> tuple[list[Span], list[Relation], Counter[str]]:
-    """Return the spans and relations of a brat file, and the numbers of its lines that link spans.
+def read_ann(path: Path) -> tuple[list[Span], list[Relation]]:
+    """Return the spans and relations of a brat file; its other lines are never scored.
 
     Raises
     ------
@@ -48,23 +44,20 @@ def read_ann(path: Path) -> tuple[list[Span], list[Relation], Counter[str]]:
     """
     spans: dict[str, Span] = {}
     links: list[tuple[str, re.Match[str]]] = []
-    numbers = Counter[str]()
     for number, text in enumerate_lines(path):
-        where, line = f"{path}, line {number}", text.strip("\r\n")
-        if line[:1] in LINK_LINES:
-            numbers[LINK_LINES[line[0]]] += 1
-        match = {"T": SPAN_LINE.match, "R": RELATION_LINE.fullmatch}.get(line[:1], lambda _: None)(line.rstrip())
-        if match is None and line[:1] in {"T", "R"}:
-            form = {"T": "T1<tab>LABEL START END<tab>text", "R": "R1<tab>TYPE Arg1:T1 Arg2:T2"}[line[0]]
-            raise InputError(f"{where}: found {line.strip()[:60]!r}, expected {form}")
-        if match is not None and line[0] == "R":
+        where, line = f"{path}, line {number}", text.rstrip()
+        if line[:1] == "R":
+            if (match := RELATION_LINE.fullmatch(line)) is None:
+                raise InputError(f"{where}: found {line[:60]!r}, expected R1<tab>TYPE Arg1:T1 Arg2:T2")
             links.append((where, match))
-        elif match is not None:
+        elif line[:1] == "T":
+            if (match := SPAN_LINE.match(line)) is None:
+                raise InputError(f"{where}: found {line[:60]!r}, expected T1<tab>LABEL START END<tab>text")
             if match[1] in spans:
                 raise InputError(f"{where}: the id {match[1]} occurs twice", remedy="give each span its own id")
             pairs = sorted(tuple(map(int, part.split(" "))) for part in match[3].split(";"))
             spans[match[1]] = match[2], tuple(pairs) if len(pairs) > 1 else pairs[0]
-    return list(spans.values()), [_resolve_link(*link, spans) for link in links], numbers
+    return list(spans.values()), [_resolve_link(*link, spans) for link in links]
 
 
 def _resolve_link(where: str, match: re.Match[str], spans: Mapping[str, Span]) -> Relation:
@@ -93,13 +86,16 @@ def parse_relations(value: Any, entities: Sequence[Any], where: str) -> list[Rel
     >>> parse_relations([{"head": 0, "tail": [4, 6, "ORG"], "type": "at"}], [[0, 2, "PER"]], "x")
     [('at', ('PER', (0, 2)), ('ORG', (4, 6)))]
     """
-    if not isinstance(value, list | None) or not isinstance(entities, list | tuple):
+    if not isinstance(value, list | tuple | None) or not isinstance(entities, list | tuple):
         raise InputError(f"{where}: found {str(value)[:40]}, expected a list of relations, and one of entities")
     ids = {str(entity["id"]): entity for entity in entities if isinstance(entity, dict) and "id" in entity}
     by_name = ids or {str(k): entity for k, entity in enumerate(entities)}
     types = {position: kind for kind, position in (parse_span(entity, where) for entity in entities)}
     relations: list[Relation] = []
     for element in value or ():
+        if isinstance(element, tuple):  # of brat
+            relations.append(element)
+            continue
         fields = element if isinstance(element, dict) else {}
         names = (HEAD_NAMES, TAIL_NAMES, TYPE_NAMES)
         head, tail, label = (next((fields[n] for n in group if n in fields), None) for group in names)
@@ -119,28 +115,18 @@ def parse_relations(value: Any, entities: Sequence[Any], where: str) -> list[Rel
     return relations
 
 
-def collect_relations(
-    relations: Sequence[Relation], label_map: Mapping[str, str], symmetric: Sequence[str]
-) -> RelationSets:
+def collect_relations(relations: Sequence[Relation], label_map: Mapping[str, str]) -> RelationSets:
     """Return the distinct relations of a document, by how their arguments are matched.
 
-    Parameters
-    ----------
-    relations : sequence of Relation
-        Relations.
-    label_map : mapping of str to str
-        Types that are read as others.
-    symmetric : sequence of str
-        Types whose arguments have no order.
+    Arguments of the same role have no order.
     """
     sets: dict[str, set[Any]] = {match: set() for match in RELATION_MATCHES}
     for label, first, second, *roles in relations:
         mapped = [(label_map.get(kind, kind), position) for kind, position in (first, second)]
-        has_order = label not in symmetric and len(set(roles)) != 1
+        has_order = len(set(roles)) != 1
         for match, found in sets.items():
             arguments: list[Any] = mapped if match == "strict" else [position for _, position in mapped]
-            if not has_order:
-                arguments = sorted(arguments, key=repr)
+            arguments = arguments if has_order else sorted(arguments, key=repr)
             found.add((label_map.get(label, label), *arguments, *(roles if has_order else ())))
     return {match: frozenset(found) for match, found in sets.items()}
 
