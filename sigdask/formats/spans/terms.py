@@ -19,7 +19,6 @@ from sigdask.formats.reading.json_records import (
     get_id_parts,
     is_json,
     iter_records,
-    read_head,
     read_keys,
 )
 from sigdask.formats.reading.listings import FileListing
@@ -86,7 +85,7 @@ def _is_flat(path: Path) -> bool:
     """Return whether a file is one list of terms without items: single cells, or ACTER's lines."""
     if path.is_dir() or is_json(path):
         return False
-    start = read_head(path)
+    start = "\n".join(files.read_head_lines(path))
     header = {name.strip().lower() for name in files.parse_header(start)}
     is_table = len(header) > 1 and not header.isdisjoint(COLUMN_NAMES)
     return bool(start.strip()) and not is_table and ("\t" not in start or _is_acter(path))
