@@ -118,9 +118,9 @@ def render_plan_keys() -> str:
 
 
 HEADINGS = {
-    "TestSetKeys": "[[test_set]]", "RankingsKeys": "[[rankings]]", "IndependenceKeys": "[[independence]]",
+    "TestSetKeys": "[[test_set]]",
     "ReportKeys": "[report]", "GateKeys": "[gate]", "NotWorseKeys": 'gate.rules: rule = "not-worse"',
-    "NonInferiorKeys": 'gate.rules: rule = "non-inferior"', "EquivalentKeys": 'gate.rules: rule = "equivalent"',
+    "NonInferiorKeys": 'gate.rules: rule = "non-inferior"',
     "BaselineKeys": "pairs: a table",
 }  # fmt: skip
 """As plans write them."""

@@ -15,7 +15,7 @@ from sigdask import formats
 from sigdask.analysis.agreement import build_format, find_unit, name_metric, sort_by_agreement
 from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.comparison.study import Study, build_specs, prepare_study
-from sigdask.analysis.details import UnitTables, compute_details, find_pair_rows, select_rows
+from sigdask.analysis.details import UnitTables, compute_details, select_rows
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_foreign_labels, check_indices, list_values
 from sigdask.counts.factors import Factor
@@ -824,22 +824,18 @@ def compare_with_options(test_sets: Sequence[Counts | Any], options: SelectionOp
 
 def compare_opened(
     test_sets: Sequence[Counts | Any],
-    *,
-    open_pairs: Sequence[tuple[str, str]] = (),
     **options: Unpack[SelectionOptions],
 ) -> tuple[Results, tuple[ComparisonDetails, ...]]:
     """Compare systems as `compare_sets` does, and return the results with the details of single comparisons.
 
-    With few comparisons, all have details. With many, these have: the ones of `open_pairs`, the best system against its
-    runner-up, and doubtful results. Details are the null distribution, p against the number of trials, and the units
+    With few comparisons, all have details. With many, these have: the best system against its runner-up, and
+    doubtful results. Details are the null distribution, p against the number of trials, and the units
     that decide.
 
     Parameters
     ----------
     test_sets : sequence of Counts, or of what `compare_all` takes
         Test sets with different names.
-    open_pairs : sequence of (str, str)
-        Pairs of systems whose comparisons have details in any case.
     **options
         As in `compare_sets`.
 
@@ -851,7 +847,7 @@ def compare_opened(
     Raises
     ------
     InputError
-        The systems of a pair in `open_pairs` are not compared, or as in `compare_sets`.
+        As in `compare_sets`.
 
     Examples
     --------
@@ -862,9 +858,8 @@ def compare_opened(
     all_options = fill_options(SelectionOptions, options)
     study = _build_study(test_sets, all_options)
     results = _compute_results(study, all_options)
-    chosen = find_pair_rows(results.table, open_pairs)
     leading = Standings.from_table(results.table).list_leading_rows()
-    rows = select_rows(len(results), headline.build_verdict(results).doubtful, leading=leading, chosen=chosen)
+    rows = select_rows(len(results), headline.build_verdict(results).doubtful, leading=leading)
     return results, compute_details(study, results.table, rows)
 
 

@@ -17,11 +17,11 @@ Interface = Literal["command line", "python", "plan"]
 
 FLAGS = {
     "group_file": "groups", "ids": "id", "label_map": "map", "measures": "measure", "metrics": "metric",
-    "open_pairs": "open", "pairs": "pair", "references": "reference",
+    "pairs": "pair", "references": "reference",
 }  # fmt: skip
 """Flags of options whose flags are not their Python names, without dashes."""
 
-PLAN_KEYS = {"group_file": "groups", "label_map": "map", "open_pairs": "open"}
+PLAN_KEYS = {"group_file": "groups", "label_map": "map"}
 """Keys of options whose keys in plans are not their Python names."""
 
 _process: list[Interface] = ["python"]

@@ -578,20 +578,6 @@ class FigureStyleOptions(FigureKindOptions, CanvasOptions, total=False):
     """Which figures are drawn, and their size and type."""
 
 
-class PageOptions(TypedDict, total=False):
-    """What a page of results shows."""
-
-    open_pairs: Annotated[
-        Sequence[tuple[str, str]],
-        Option(
-            "Show the details of this pair's comparisons on the page.",
-            (),
-            metavar="A B",
-            repeats=True,
-        ),
-    ]
-
-
 class PowerQuestionOptions(TypedDict, total=False):
     """What a power analysis is asked."""
 
@@ -806,7 +792,7 @@ def list_all_options() -> Mapping[str, Option]:
     """Return every option of the program by name. One that several commands declare is that of comparisons."""
     declarations = (
         CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, RankingMarkOptions, TableLayoutOptions,
-        PageOptions, FigureStyleOptions, ReadingOptions, SelectionOptions,
+        FigureStyleOptions, ReadingOptions, SelectionOptions,
     )  # fmt: skip
     return {name: option for declaration in declarations for name, option in list_options(declaration).items()}
 

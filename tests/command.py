@@ -78,8 +78,7 @@ def write_data_of_commands(folder):
         "labels.csv": "item,gold,a\n" + "".join(f"{k},x{k % 2},x{k % 3}\n" for k in range(20)),
         "candidates.csv": "gold,m,n\n" + "".join(f"{k % 2},{k},{k % 7}\n" for k in range(20)),
         "human.csv": "system,segment,human,m,n\n" + agreement,
-        "plan.toml": 'trials = 99\nstore = "night.sqlite"\n[[test_set]]\nname = "x"\nsystems = "t.csv"\n'
-        '[[rankings]]\nname = "c"\ncandidates = "candidates.csv"\nn = [2]\n',
+        "plan.toml": 'trials = 99\nstore = "night.sqlite"\n[[test_set]]\nname = "x"\nsystems = "t.csv"\n',
         "slurm.toml": 'class = "slurm"\nworkers = 1\n[options]\ncores = 1\nmemory = "1GB"\n',
     }
     for name, text in files.items():

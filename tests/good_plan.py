@@ -62,24 +62,6 @@ documents = "text/documents.txt"
 unit = "document"
 metrics = ["chrF"]
 
-[[rankings]]
-name = "pairs"
-candidates = "pairs.tsv"
-columns = { gold = "true", item = "verb+noun" }
-positive = ["yes"]
-measures = ["t", "rank"]
-smaller = ["rank"]
-ignore = ["remark"]
-partial = false
-format = "table:decimal=."
-n = [1, 2]
-pairs = [["t", "rank"]]
-ties = "random"
-trials = 100
-confidence = 0.9
-samples = 3
-sample_size = 2
-
 [report]
 json = "night-{date}.json"
 text = "night.txt"
@@ -117,7 +99,6 @@ def write_plan_inputs(folder):
         "text/base.txt": "the cat sits\non the mat\n",
         "text/new.txt": "cat sat\non mats\n",
         "text/documents.txt": "d1\nd2\n",
-        "pairs.tsv": "verb\tnoun\ttrue\tt\trank\tremark\na\tb\tyes\t3\t1\tx\na\tc\tno\t2\t2\tx\nd\tc\tyes\t1\t3\tx\n",
     }
     for name, text in files.items():
         path = folder / name

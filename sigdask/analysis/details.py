@@ -28,7 +28,6 @@ from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.texts import NO_TEXTS, ItemTexts
 from sigdask.errors import InputError
-from sigdask.interface import spell
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.randomization.influence import compute_effects, compute_unit_contributions
 from sigdask.randomization.panels.agreement import AGREEMENTS, AgreementPanel
@@ -41,7 +40,6 @@ from sigdask.results.columns import Subset
 from sigdask.results.export import LEAVE_ONE_OUT, NO_CONTRIBUTION, SHARE, UnitScores
 from sigdask.results.table import Table
 from sigdask.statistics import bounds
-from sigdask.text import format_list, suggest_name
 
 MAX_BARS = 61
 ROUNDING = 1e-9
@@ -787,45 +785,13 @@ MAX_NAMED = 6
 """Maximum number of systems that an error names."""
 
 
-def find_pair_rows(table: Table, pairs: Iterable[tuple[str, str]]) -> list[int]:
-    """Return the rows that compare the systems of any of these pairs, in either order.
-
-    Raises
-    ------
-    InputError
-        No row compares the systems of a pair.
-    """
-    names = [frozenset(pair) for pair in zip(table.a.to_list(), table.b.to_list(), strict=True)]
-    rows: list[int] = []
-    for a, b in pairs:
-        pair_rows = [row for row, pair in enumerate(names) if pair == {a, b}]
-        if not pair_rows:
-            systems = dict.fromkeys((*table.a.values, *table.b.values))
-            unknown = next((name for name in (a, b) if name not in systems), None)
-            if unknown is not None:
-                known = f"; the systems are {format_list([*systems], MAX_NAMED)}"
-                raise InputError(
-                    f"there is no system {unknown!r}{suggest_name(unknown, systems) or known}",
-                    option=spell("open_pairs"),
-                )
-            partners = dict.fromkeys(other for pair in names if a in pair for other in pair - {a})
-            raise InputError(
-                f"{a} and {b} are not compared with each other; {a} is compared with "
-                f"{format_list([*partners], MAX_NAMED)}",
-                option=spell("open_pairs"),
-            )
-        rows += pair_rows
-    return rows
-
-
 def select_rows(
     n_rows: int,
     doubtful: Iterable[int],
     gated: Iterable[int] = (),
     leading: Sequence[int] = (),
-    chosen: Iterable[int] = (),
 ) -> Integers:
-    """Return the rows that get details: all if they are few, else chosen, gated, leading and doubtful rows.
+    """Return the rows that get details: all if they are few, else gated, leading and doubtful rows.
 
     Parameters
     ----------
@@ -837,8 +803,6 @@ def select_rows(
         Rows that a gate checks, failures first.
     leading : sequence of int
         Rows that compare a best system with its runner-up.
-    chosen : iterable of int
-        Rows that the user asked for.
 
     Examples
     --------
@@ -847,7 +811,7 @@ def select_rows(
     """
     if n_rows <= MAX_FOR_ALL:
         return np.arange(n_rows)
-    first = [*dict.fromkeys((*chosen, *gated))][: MAX_DETAILS - len(leading)]
+    first = [*dict.fromkeys(gated)][: MAX_DETAILS - len(leading)]
     candidates = dict.fromkeys(int(row) for rows in (first, leading, doubtful) for row in rows)
     return np.array([*candidates][:MAX_DETAILS], np.int64)
 

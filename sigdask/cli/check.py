@@ -37,7 +37,6 @@ MAX_LISTED = 20
 def _check_plan(plan: str, *, everything: bool) -> None:
     """Validate a plan with its files and data, and print the sizes of its test sets and the readers' notes."""
     loaded = plans.load_plan(plan)
-    loaded.report.check_packages()
     with show_progress() as steps:
         sizes = check_plan_data(loaded, steps.show_extraction)
     shown = sizes if everything else sizes[:MAX_LISTED]

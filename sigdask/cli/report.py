@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sigdask.cli.progress import show_progress
 from sigdask.cli.status import find_store_and_plan
 from sigdask.cli.streams import log_note, output_columns, print_text
 from sigdask.cli.write import (
@@ -24,13 +23,10 @@ from sigdask.nightly.plan.cross_checks import list_files
 from sigdask.nightly.report.gate import format_record
 from sigdask.nightly.report.site import write_stored_nights
 from sigdask.nightly.report.text import format_report, iter_paper_tables, render_json, write_report
-from sigdask.nightly.run.analyses import open_recorded
 from sigdask.nightly.store import status as store_status
-from sigdask.options import TableLayoutOptions, fill_options
 from sigdask.results.export import iter_csv
 
 if TYPE_CHECKING:
-    from sigdask.analysis.details import ComparisonDetails
     from sigdask.nightly.store.status import PlanReport
 
 REPORT_FORMATS = ("json", "csv", "parquet", "markdown", "latex", "html", "text")
@@ -40,8 +36,6 @@ REPORT_FORMATS = ("json", "csv", "parquet", "markdown", "latex", "html", "text")
 def report(wheres: Sequence[str], store: str | None, name: str | None, number: int | None, **options: Any) -> None:
     """Print and write the results of a plan and what changed since the previous run, or write a site of plans."""
     if options["site"] is not None:
-        if options["open_pairs"]:
-            raise InputError("--open: not with --site", remedy='add open = [["A", "B"]] to [report] of the plan')
         _write_sites(options["site"], wheres, store, name)
         return
     if len(wheres) > 1:
@@ -49,7 +43,6 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
     [where] = wheres
     outputs = list_outputs(options, *REPORT_FORMATS)
     pages = [output for output in outputs if output.format == "html"]
-    _check_open(where, pages, options)
     if outputs and where.endswith(".toml"):
         try:
             plan_files = list_files(load_plan(where))
@@ -62,29 +55,9 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
         verdict = plan_report.run.details.get("verdict")
         print_report(plan_report, options, before="" if verdict is None else f"{format_record(verdict)}\n\n")
     write_files(plan_report, outputs)
-    details = _open_details(where, plan_report, options) if options["open_pairs"] else ()
     for page in pages:
         with name_option_in_errors(page):
-            write_report(Path(page.file), plan_report, details)
-
-
-def _open_details(where: str, plan_report: PlanReport, options: Mapping[str, Any]) -> tuple[ComparisonDetails, ...]:
-    """Return the details of the comparisons that `--open` names, and of those that a run's page opens."""
-    plan = load_plan(where)
-    with show_progress():
-        return open_recorded(plan, plan_report, options["open_pairs"])
-
-
-def _check_open(where: str, pages: Sequence[OutputFile], options: Mapping[str, Any]) -> None:
-    """Raise if comparisons are to be opened without the data, or without a page that shows them."""
-    if not options["open_pairs"]:
-        return
-    if not where.endswith(".toml"):
-        raise InputError(
-            f"--open: {where} is a store, which has no data of units", remedy="name the plan's file instead"
-        )
-    if not pages:
-        raise InputError("--open: needs a page on which it opens comparisons", remedy="add -o FILE.html")
+            write_report(Path(page.file), plan_report)
 
 
 def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str | None) -> None:
@@ -112,7 +85,7 @@ def write_files(plan_report: PlanReport, outputs: Sequence[OutputFile]) -> None:
     """Write the JSON, the tables and the text of a report, but no pages."""
     tables = [results.table for results in plan_report.results.values()]
     texts = {
-        **list_table_texts(lambda: iter_paper_tables(plan_report, fill_options(TableLayoutOptions, {}))),
+        **list_table_texts(lambda: iter_paper_tables(plan_report)),
         "json": lambda: render_json(plan_report),
         "csv": lambda: iter_csv(tables),
         "text": lambda: [format_report(plan_report, opened=plan_report.results, everything=True), "\n"],

@@ -10,7 +10,6 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from sigdask.analysis.details import find_pair_rows
 from sigdask.cli import write
 from sigdask.cli.compare import log_warnings
 from sigdask.cli.declared.results import FIGURE_FORMATS
@@ -19,7 +18,6 @@ from sigdask.errors import InputError, check_installed
 from sigdask.interface import get_flag
 from sigdask.options import (
     FigureStyleOptions,
-    PageOptions,
     TableLayoutOptions,
     check_options,
     list_options,
@@ -76,9 +74,6 @@ def show(file: str, **options: Any) -> None:
 
 def _prepare_results(results: Results, options: Mapping[str, Any]) -> Results:
     """Return results whose rankings are marked as requested."""
-    if pairs := options["open_pairs"]:
-        find_pair_rows(results.table, pairs)
-        LOG.warning("--open: stored results have no data of units; `compare -o FILE.html` shows details of comparisons")
     if not _is_given("grouping"):
         return results
     return replace(results, table=replace(results.table, grouping=options["grouping"]))
@@ -129,7 +124,6 @@ def _warn_of_unused_options(outputs: Iterable[write.OutputFile], options: Mappin
     formats = {output.format for output in outputs}
     needs = {
         "-o FILE.tex or FILE.md": (TableLayoutOptions, formats & {"latex", "markdown"}),
-        "-o FILE.html": (PageOptions, formats & {"html"}),
         "--figures": (FigureStyleOptions, options["figures"]),
     }
     for need, (declaration, is_met) in needs.items():

@@ -98,7 +98,6 @@ def test_what_holds_no_results_is_refused(folder, tmp_path):
         (["-o", "o.json"], "o.json"),
         (["-o", "o.html"], "o.html"),
         (["-o", "none/o.tex"], "none"),
-        (["--open", "a", "z", "-o", "p.html"], "z"),
         (["--figures", "t.csv"], "t.csv"),
     ],
 )

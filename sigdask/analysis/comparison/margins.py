@@ -68,17 +68,13 @@ class MarginResult:
     is_doubtful: bool = False
 
 
-def combine_sides(sides: Sequence[MarginResult], margin: float, alpha: float) -> MarginResult:
-    """Return the test that rejects if the tests of all sides do (Schuirmann 1987).
-
-    Its smallest margin is corrected for rounding: at most the margin if and only if p is at most alpha.
-    """
-    p, shown = max(side.p_value for side in sides), max(sides, key=lambda side: side.is_doubtful)
-    margins = [side.smallest_margin for side in sides if side.smallest_margin is not None]
-    smallest = None
-    if len(margins) == len(sides):
-        smallest = min(max(margins), margin) if p <= alpha else max(*margins, math.nextafter(margin, math.inf))
-    return replace(shown, p_value=p, smallest_margin=smallest, matched=sides[0].matched, n_trials=sides[0].n_trials)
+def align_smallest(result: MarginResult, margin: float, alpha: float) -> MarginResult:
+    """Return a test whose smallest margin is corrected for rounding: at most the margin if and only if p <= alpha."""
+    smallest = result.smallest_margin
+    if smallest is not None:
+        is_shown = result.p_value <= alpha
+        smallest = min(smallest, margin) if is_shown else max(smallest, math.nextafter(margin, math.inf))
+    return replace(result, smallest_margin=smallest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

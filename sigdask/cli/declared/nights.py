@@ -21,7 +21,7 @@ from sigdask.cli.declared.options import (
     declare_output,
     run_by,
 )
-from sigdask.options import PageOptions, ReadingOptions
+from sigdask.options import ReadingOptions
 
 WHERE = click.argument("where", metavar="PLAN.toml|STORE")
 SET = click.option(
@@ -109,7 +109,7 @@ def history(**options: Any) -> None:
 @click.option(
     "--run", "number", type=int, metavar="N", help="Report the results as of this run.  [default: the latest]"
 )
-@add_options(*OUTPUT, *declare_options(PageOptions, more={"open_pairs": "The plan's data are read for it."}))
+@add_options(*OUTPUT)
 @click.option(
     "--site",
     metavar="DIR",

@@ -34,7 +34,6 @@ SHOW_GROUPS = {
     "Output": (
         declare_output("csv", "parquet", "markdown", "latex", "bibtex", "html", "text"),
         *declare_options(options.RankingMarkOptions),
-        *declare_options(options.PageOptions),
         VERBOSE,
         declare_all("comparison"),
         click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema,

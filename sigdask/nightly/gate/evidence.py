@@ -8,7 +8,13 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 
 from sigdask import metrics as metric_registry
-from sigdask.analysis.comparison.margins import MarginResult, MarginTests, combine_sides, estimate_deviations
+from sigdask.analysis.comparison.margins import (
+    NOT_WORSE,
+    MarginResult,
+    MarginTests,
+    align_smallest,
+    estimate_deviations,
+)
 from sigdask.analysis.comparison.pairs import CompareSpec, ComparisonSettings, bind_metric, list_comparisons
 from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
@@ -16,9 +22,9 @@ from sigdask.metrics.base import AnyBound
 from sigdask.nightly.gate.rules import (
     ComparisonKey,
     Evidence,
+    NonInferior,
     NotWorse,
     Rule,
-    WithinMargin,
     get_key,
     select_rows,
 )
@@ -83,7 +89,7 @@ def gather_evidence(
         spreads = (
             dict(_iter_spreads(counts, covered_results, list(metrics.values()), by, seed)) if covered_results else {}
         )
-    margin_results: dict[tuple[WithinMargin, ComparisonKey], MarginResult] = {}
+    margin_results: dict[tuple[NonInferior, ComparisonKey], MarginResult] = {}
     for rule, rows in zip(rules, covered, strict=True):
         if not isinstance(rule, NotWorse):
             rule_results = [*iter_results(own_rows.take(rows))]
@@ -98,7 +104,7 @@ def gather_evidence(
 
 
 def _test_margins(
-    counts: Counts, rule: WithinMargin, metric: AnyBound, results: Sequence[Result],
+    counts: Counts, rule: NonInferior, metric: AnyBound, results: Sequence[Result],
     spreads: Mapping[ComparisonKey, float], spec: CompareSpec, count: Count, default_baseline: str | None,
 ) -> Iterator[tuple[ComparisonKey, MarginResult]]:  # fmt: skip
     """Yield the test of a rule's margin for every system against the baseline, by one metric."""
@@ -107,16 +113,16 @@ def _test_margins(
         (r.b if r.a == baseline else r.a, baseline, None if r.subset is None else Subset(**r.subset)) for r in results
     ]
     tests = MarginTests.from_pairs(
-        counts, metric, compared, spec, margin=rule.margin, alpha=rule.alpha, sides=rule.sides, finds_smallest=True
+        counts, metric, compared, spec, margin=rule.margin, alpha=rule.alpha, sides=(NOT_WORSE,), finds_smallest=True
     )
     gains = [r.difference if (r.b == baseline) == r.higher_is_better else -r.difference for r in results]
     units = [(r.n_units, r.n_discordant) for r in results]
     keys = [get_key(r) for r in results]
     jobs = tests.jobs
     tallies = dict(zip(jobs, count(jobs) if jobs else (), strict=True))
-    sides = tests.build_results(tallies, gains, [spreads[key] for key in keys], units)
-    for key, margin_results in zip(keys, zip(*sides, strict=True), strict=True):
-        yield key, combine_sides(margin_results, rule.margin, rule.alpha)
+    [tested] = tests.build_results(tallies, gains, [spreads[key] for key in keys], units)
+    for key, result in zip(keys, tested, strict=True):
+        yield key, align_smallest(result, rule.margin, rule.alpha)
 
 
 def _iter_spreads(

@@ -1,4 +1,4 @@
-"""The rules of non-inferiority and equivalence: every system is shown to be within a margin."""
+"""The rule of non-inferiority: every system is shown to be worse by less than a margin, if at all."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from sigdask.errors import InputError
 from sigdask.nightly.gate.rules import (
     POWER,
     CoveredComparison,
-    Equivalent,
     GateContext,
+    NonInferior,
     RuleFinding,
     RuleVerdict,
-    WithinMargin,
     describe_scope,
     describe_since,
     format_rule_name,
@@ -26,7 +25,7 @@ from sigdask.nightly.gate.rules import (
 from sigdask.statistics.rounding import format_p_equals, format_upper_limit
 
 
-def judge_within_margin(rule: WithinMargin, covered: Sequence[CoveredComparison], basis: GateContext) -> RuleVerdict:
+def judge_within_margin(rule: NonInferior, covered: Sequence[CoveredComparison], basis: GateContext) -> RuleVerdict:
     """Return whether every system is shown to be within the margin, with a finding for each."""
     findings, powers = [], []
     for c in covered:
@@ -51,15 +50,14 @@ def judge_within_margin(rule: WithinMargin, covered: Sequence[CoveredComparison]
     )
 
 
-def _get_margin_result(rule: WithinMargin, c: CoveredComparison, basis: GateContext) -> MarginResult:
+def _get_margin_result(rule: NonInferior, c: CoveredComparison, basis: GateContext) -> MarginResult:
     margin_result = basis.evidence.margin_results.get((rule, get_key(c.result)))
     if margin_result is None:
-        aim = "equivalence" if isinstance(rule, Equivalent) else "non-inferiority"
-        raise InputError(f"gate: {aim} of {c.system} to {c.baseline} by {describe_scope(c)} was not tested")
+        raise InputError(f"gate: non-inferiority of {c.system} to {c.baseline} by {describe_scope(c)} was not tested")
     return margin_result
 
 
-def _describe_wide_margin(rule: WithinMargin, covered: Sequence[CoveredComparison]) -> Iterator[str]:
+def _describe_wide_margin(rule: NonInferior, covered: Sequence[CoveredComparison]) -> Iterator[str]:
     """Yield a warning if the margin is so wide that a system that scores 0 would be within it."""
     for c in covered:
         baseline = c.result.score_b if c.result.b == c.baseline else c.result.score_a
@@ -72,7 +70,7 @@ def _describe_wide_margin(rule: WithinMargin, covered: Sequence[CoveredCompariso
 
 
 def _build_finding(
-    rule: WithinMargin, c: CoveredComparison, margin_result: MarginResult, sd: float | None, since: int | None
+    rule: NonInferior, c: CoveredComparison, margin_result: MarginResult, sd: float | None, since: int | None
 ) -> RuleFinding:
     is_whole = margin_result.matched is not None and rule.margin >= margin_result.matched.worth
     passed = margin_result.p_value <= rule.alpha and not is_whole
@@ -84,9 +82,8 @@ def _build_finding(
         )
         range_text = f"; {words}"
     equal_margin = compute_equal_margin(rule, margin_result, c.result.n_units, sd)
-    kind = "equivalent" if isinstance(rule, Equivalent) else "non-inferior"
     text = (
-        f"{c.system} is {'' if passed else 'not '}shown {kind} to {c.baseline} within {rule.margin:g} by "
+        f"{c.system} is {'' if passed else 'not '}shown non-inferior to {c.baseline} within {rule.margin:g} by "
         f"{describe_scope(c)}: "
         f"{c.gain:+.4g}, {format_p_equals(margin_result.p_value, rule.alpha)} ({margin_result.method})"
     )
@@ -109,7 +106,7 @@ def _build_finding(
     )
 
 
-def _describe_smallest(rule: WithinMargin, smallest: float | None) -> str:
+def _describe_smallest(rule: NonInferior, smallest: float | None) -> str:
     if smallest is None or math.isinf(smallest):
         return ""
     return f"; smallest margin for which this is shown: {format_upper_limit(smallest, level=rule.margin)}"
@@ -132,34 +129,29 @@ def _describe_power(power: float, n_known: int, n: int) -> Iterator[str]:
 
 
 def compute_equal_margin(
-    rule: WithinMargin, margin_result: MarginResult, n_units: int, sd: float | None
+    rule: NonInferior, margin_result: MarginResult, n_units: int, sd: float | None
 ) -> float | None:
     """Return the margin within which a system equal to the baseline would be shown with power 0.8.
 
     Infinite if no p-value can reach the level. None if the spread of differences is unknown.
     """
-    side_power = (1 + POWER) / 2 if isinstance(rule, Equivalent) else POWER
     if margin_result.matched is not None:
-        return margin_result.matched.find_margin_of_power(side_power, rule.alpha)
+        return margin_result.matched.find_margin_of_power(POWER, rule.alpha)
     if compute_smallest_p(margin_result, n_units) > rule.alpha:
         return math.inf
-    return float(scipy.special.ndtri(1 - rule.alpha) + scipy.special.ndtri(side_power)) * sd if sd else None
+    return float(scipy.special.ndtri(1 - rule.alpha) + scipy.special.ndtri(POWER)) * sd if sd else None
 
 
-def compute_power(rule: WithinMargin, margin_result: MarginResult, n_units: int, sd: float | None) -> float | None:
+def compute_power(rule: NonInferior, margin_result: MarginResult, n_units: int, sd: float | None) -> float | None:
     """Return the probability that a system equal to the baseline is shown within the margin.
 
     0 if no p-value can reach the level. None if the spread of differences is unknown.
     """
     if margin_result.matched is not None:
-        side_power = margin_result.matched.compute_power(rule.margin, rule.alpha)
-    elif compute_smallest_p(margin_result, n_units) > rule.alpha:
+        return margin_result.matched.compute_power(rule.margin, rule.alpha)
+    if compute_smallest_p(margin_result, n_units) > rule.alpha:
         return 0.0
-    elif not sd:
-        return None
-    else:
-        side_power = float(scipy.special.ndtr(rule.margin / sd - scipy.special.ndtri(1 - rule.alpha)))
-    return max(0.0, 2 * side_power - 1) if isinstance(rule, Equivalent) else side_power
+    return float(scipy.special.ndtr(rule.margin / sd - scipy.special.ndtri(1 - rule.alpha))) if sd else None
 
 
 def compute_smallest_p(margin_result: MarginResult, n_units: int) -> float:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.margins import NOT_BETTER, NOT_WORSE, MarginResult
+from sigdask.analysis.comparison.margins import MarginResult
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
@@ -55,8 +55,8 @@ class NotWorse:
 
 
 @dataclass(frozen=True, slots=True)
-class WithinMargin:
-    """A rule that every system is within a margin of the baseline.
+class NonInferior:
+    """The rule that every system is shown to be worse than the baseline by less than a margin, if at all.
 
     Attributes
     ----------
@@ -68,9 +68,6 @@ class WithinMargin:
         As in `NotWorse`.
     """
 
-    sides: ClassVar[tuple[int, ...]] = (NOT_WORSE,)
-    """Sides that are tested."""
-
     margin: float
     alpha: float
     baseline: str | None = None
@@ -78,23 +75,7 @@ class WithinMargin:
     metrics: tuple[str, ...] = ()
 
 
-class NonInferior(WithinMargin):
-    """The rule that every system is shown to be worse than the baseline by less than a margin, if at all."""
-
-    __slots__ = ()
-
-
-class Equivalent(WithinMargin):
-    """The rule that every system is shown to differ from the baseline by less than a margin, whichever is better.
-
-    Two one-sided tests at level alpha must both reject (Schuirmann 1987). The larger p is that of the rule.
-    """
-
-    __slots__ = ()
-    sides = (NOT_WORSE, NOT_BETTER)
-
-
-Rule = NotWorse | WithinMargin
+Rule = NotWorse | NonInferior
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +88,8 @@ class Evidence:
         The baseline of each test set, for rules that name none.
     spreads : mapping of Key to float
         Swap standard deviation of each comparison.
-    margin_results : mapping of (NonInferior or Equivalent, Key) to MarginResult
-        Tests of non-inferiority and equivalence.
+    margin_results : mapping of (NonInferior, Key) to MarginResult
+        Tests of non-inferiority.
     first_failures : mapping of (str, Key) to int
         For each rule and comparison, the first run that failed and whose outputs have not changed since.
     dropped : mapping of str to sequence of Key
@@ -121,7 +102,7 @@ class Evidence:
 
     baselines: Mapping[str, str | None] = field(default_factory=dict)
     spreads: Mapping[ComparisonKey, float] = field(default_factory=dict)
-    margin_results: Mapping[tuple[WithinMargin, ComparisonKey], MarginResult] = field(default_factory=dict)
+    margin_results: Mapping[tuple[NonInferior, ComparisonKey], MarginResult] = field(default_factory=dict)
     first_failures: Mapping[tuple[str, ComparisonKey], int] = field(default_factory=dict)
     dropped: Mapping[str, Sequence[ComparisonKey]] = field(default_factory=dict)
     n_runs: int = 0
@@ -295,7 +276,7 @@ def format_rule_name(rule: Rule) -> str:
     >>> format_rule_name(NotWorse(0.05, false_alarms_per_year=4.0))
     'not-worse (false_alarms_per_year=4)'
     """
-    kind = {NotWorse: "not-worse", NonInferior: "non-inferior", Equivalent: "equivalent"}[type(rule)]
+    kind = "non-inferior" if isinstance(rule, NonInferior) else "not-worse"
     settings = {k: v for k, v in asdict(rule).items() if v and k != "alpha"}
     if "false_alarms_per_year" in settings:
         settings["false_alarms_per_year"] = f"{settings['false_alarms_per_year']:g}"

@@ -30,29 +30,12 @@ MAX_SHOWN = 25
 LONGEST = 60
 """Maximum number of characters of a value that are shown."""
 
-_TYPES: dict[str, str] = {
-    "string_type": "text in quotes",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "a table",
+_EXPECTED = {
     "dataclass_type": "a table",
-    "model_attributes_type": "a table",
-    "finite_number": "a finite number",
+    "dict_type": "a table",
     "string_pattern_mismatch": "text that is not blank",
 }
-_LIMITS: dict[str, tuple[str, str]] = {
-    "greater_than": ("gt", "a number above {}"),
-    "greater_than_equal": ("ge", "at least {}"),
-    "less_than": ("lt", "a number below {}"),
-    "less_than_equal": ("le", "at most {}"),
-    "string_too_short": ("min_length", "text of at least {} character"),
-    "string_too_long": ("max_length", "text of at most {} characters"),
-    "too_short": ("min_length", "at least {} entry"),
-    "too_long": ("max_length", "at most {} entries"),
-}
+"""What was expected, for errors that pydantic describes in the words of Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +140,15 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
     data : mapping
         The validated data.
     """
-    keys = [_find_key(error["loc"], data, missing=error["type"] == "missing") for error in errors]
-    for error, key in zip(errors, keys, strict=True):
-        if key == ("gate", "rules") and error["type"] == "missing" and ("gate", "rule") in keys:
-            continue  # the complaint about gate.rule states it
+    for error in errors:
+        key = _find_key(error["loc"], data, missing=error["type"] == "missing")
         if error["type"] == "unexpected_keyword_argument":
-            yield Complaint(key, _describe_unknown(key, data))
-        elif error["type"] != "too_short" or not error["input"] or error["ctx"]["min_length"] > 1:
-            yield Complaint(key, _describe_error(key, error))
+            known = sorted({field for table in _list_tables(key[:-1]) for field in _get_annotations(table)})
+            yield Complaint(key, f"unknown key; {suggest_nearest(str(key[-1]), known, 'keys')}")
+        elif error["type"] == "missing":
+            yield Complaint(key, f"missing; {_describe_expected(key)}")
+        else:
+            yield Complaint(key, f"found {format_value(error['input'])}, expected {_find_expected(key, error)}")
 
 
 def _find_key(loc: Sequence[str | int], data: Any, *, missing: bool) -> PlanKey:
@@ -179,102 +163,31 @@ def _find_key(loc: Sequence[str | int], data: Any, *, missing: bool) -> PlanKey:
     return tuple(key)
 
 
-def _describe_error(key: PlanKey, error: Mapping[str, Any]) -> str:
-    kind, context = error["type"], error.get("ctx", {})
-    if (hint := _describe_form(key, error["input"])) and kind != "missing":
-        return f"found {format_value(error['input'])}, expected {hint}"
-    if kind == "missing":
-        if isinstance(key[-1], int):
-            return f'missing, expected {key[-1] + 1} or more entries, such as ["A", "B"]'
-        return f"missing; {_describe_expected(key)}"
-    if kind in _LIMITS:
-        name, words = _LIMITS[kind]
-        limit = context[name]
-        expected = words.format(f"{limit:,g}" if isinstance(limit, float) else f"{limit:,}")
-    elif kind == "literal_error":
-        expected = f"one of {context['expected']}"
-        expected += _format_hint(error["input"], context["expected"])
-    elif kind == "union_tag_invalid":
-        tag, tags = context["tag"], context["expected_tags"]
-        return f"rule = {format_value(tag)}: expected one of {tags}{_format_hint(tag, tags)}"
-    elif kind == "union_tag_not_found" and isinstance(error["input"], Mapping):
-        return "rule is missing; it names the kind of rule"
-    elif kind == "union_tag_not_found":
-        expected = _describe_expected(key)
-    else:
-        expected = _TYPES.get(kind, error["msg"].removeprefix("Input should be ").removeprefix("Input should "))
-    return f"found {format_value(error['input'])}, expected {expected}"
-
-
-TABLE_LISTS = frozenset({"test_set", "rankings", "independence"})
-
-
-def _describe_form(key: PlanKey, value: Any) -> str:
-    """Return how a key is written in TOML if its value has another form, else nothing."""
-    if len(key) == 1 and key[0] in TABLE_LISTS and isinstance(value, Mapping):
-        return f"a list of tables: write [[{key[0]}]], with two brackets"
-    if key == ("gate",) and isinstance(value, list):
-        return "one table: write [gate], with one bracket"
-    if key == ("gate", "rules") and isinstance(value, Mapping):
-        return "a list of tables: write [[gate.rules]], with two brackets"
-    if key[:2] == ("gate", "rules") and len(key) < 4 and isinstance(value, str):
-        return f"a table: write {_write_rules(value)}"
-    return ""
-
-
-def _write_rules(rule: Any) -> str:
-    """Return the entry `rules` of a gate with one rule, as it stands in a plan."""
-    return f"rules = [{{ rule = {format_value(rule)} }}]"
-
-
-def _format_hint(value: Any, choices: str) -> str:
-    """Return which of the choices that pydantic lists a mistyped one may be, or nothing."""
-    words = [word.strip("'") for word in choices.replace(" or ", ", ").split(", ")]
-    return suggest_name(value, words) if isinstance(value, str) else ""
+def _find_expected(key: PlanKey, error: Mapping[str, Any]) -> str:
+    """Return what was expected, in words that follow "expected"."""
+    kind, found = error["type"], error["input"]
+    if kind in {"tuple_type", "list_type"} and isinstance(found, Mapping):
+        return f"a list of tables: write [[{'.'.join(map(str, key))}]], with two brackets"
+    if kind == "dataclass_type" and isinstance(found, (list, tuple)):
+        return f"a table: write [{'.'.join(map(str, key))}], with one bracket"
+    if kind == "union_tag_not_found":
+        is_rule = key[:2] == ("gate", "rules")
+        expected = 'expected a table such as { rule = "not-worse" }' if is_rule else _describe_expected(key)
+        return expected.removeprefix("expected ")
+    expected = str(error.get("ctx", {}).get("expected") or error.get("ctx", {}).get("expected_tags") or "")
+    words = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
+    hint = suggest_name(str(found), words) if expected and isinstance(found, str) else ""
+    text = error["msg"].removeprefix("Input should be ").removeprefix("Input should ")
+    return _EXPECTED.get(kind, f"{text[0].lower()}{text[1:]}{hint}")
 
 
 def _describe_expected(key: PlanKey) -> str:
-    """Return "expected" and the description of a key's value, or how it is written."""
-    if key == ("gate", "rules"):
-        return f"write for example {_write_rules('not-worse')}"
+    """Return "expected" and the description of a key's value."""
     for table in _list_tables(key[:-1]):
-        if key[-1] in (hints := _get_annotations(table)):
-            for extra in getattr(hints[str(key[-1])], "__metadata__", ()):
-                if text := getattr(extra, "description", None):
-                    return f"expected {text[0].lower()}{text[1:].rstrip('.')}"
-    return "expected another type of value"
-
-
-def _describe_unknown(key: PlanKey, data: Mapping[str, Any]) -> str:
-    name, around = str(key[-1]), key[:-1]
-    tables = _list_tables(around)
-    known_keys = sorted({field for table in tables for field in _get_annotations(table)})
-    if name in known_keys:
-        rule: Any = data
-        for part in around:
-            rule = rule[part]
-        return f"not a key of rule {format_value(rule.get('rule'))}"
-    if key == ("gate", "rule"):
-        return f"unknown key here; write {_write_rules(data['gate']['rule'])}, with the rule's other keys in the braces"
-    if around == ("gate",) and any(name in _get_annotations(table) for table in _list_tables(("gate", "rules"))):
-        return f"unknown key here; {name} belongs in a rule: rules = [{{ rule = …, {name} = … }}]"
-    if elsewhere := _find_home(name):
-        return f"unknown key here; {name} belongs {elsewhere}"
-    return f"unknown key; {suggest_nearest(name, known_keys, 'keys')}"
-
-
-@cache
-def _find_home(name: str) -> str | None:
-    """Return text on the table that a misplaced key belongs to, or None unless exactly one table has such a key."""
-    if name in _get_annotations(PlanKeys):
-        return "at the top, before the first [table]"
-    homes = [
-        home
-        for home, key in (("in [[test_set]]", ("test_set",)), ("in [gate]", ("gate",)), ("in [report]", ("report",)))
-        for table in _list_tables(key)
-        if name in _get_annotations(table)
-    ]
-    return homes[0] if len(homes) == 1 else None
+        for extra in getattr(_get_annotations(table).get(str(key[-1])), "__metadata__", ()):
+            if text := getattr(extra, "description", None):
+                return f"expected {text[0].lower()}{text[1:].rstrip('.')}"
+    return "expected another value"
 
 
 def _list_tables(key: PlanKey) -> list[type]:

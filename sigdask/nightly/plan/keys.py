@@ -13,22 +13,14 @@ from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, St
 
 from sigdask.interface import PLAN_KEYS
 from sigdask.options import (
-    FIGURE_STYLE,
-    LABEL_READING,
     OPTIONS,
-    PRINT_OPTIONS,
     READING_OPTIONS,
-    CandidateFileOptions,
-    LabelTestOptions,
     Option,
-    PageOptions,
-    RankingOptions,
-    list_options,
 )
 
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 MAX_ENTRIES = 100_000
-"""Maximum number of test sets, lists of candidates or tests of independence in a plan."""
+"""Maximum number of test sets in a plan."""
 
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
@@ -60,9 +52,6 @@ Systems = Annotated[
     SHAPE,
 ]  # fmt: skip
 
-
-Cutoffs = Annotated[TextShape | Annotated[Annotated[tuple[StrictInt, ...], Field(min_length=1)], Tag("list")], SHAPE]
-Cluster = Annotated[TextShape | Annotated[dict[StrictStr, Any], Tag("table")], SHAPE]
 
 Table = TypeVar("Table")
 
@@ -115,7 +104,7 @@ Pairs = Annotated[
 
 TYPES: dict[str, Any] = {
     "metrics": Names, "pairs": Pairs, "tests": TextOrTexts, "references": TextOrTexts, "columns": dict[Text, Text],
-    "label_map": dict[Text, Names], "n": Cutoffs,
+    "label_map": dict[Text, Names],
 }  # fmt: skip
 """Types of options with several values."""
 
@@ -165,12 +154,6 @@ COMPARISON = choose_options(OPTIONS, (*ELSEWHERE, *PYTHON_ONLY), pairs="all", in
 PLAN_OPTIONS = choose_options(COMPARISON, ["by"])
 SET_OPTIONS = choose_options(COMPARISON, OF_THE_PLAN, **dict.fromkeys(COMPARISON))
 FILE_OPTIONS = choose_options(READING_OPTIONS, missing="error")
-COLUMN_OPTIONS = list_options(CandidateFileOptions)
-RANKING_OPTIONS = choose_options(
-    list_options(RankingOptions), (*ELSEWHERE, *PYTHON_ONLY, *OF_THE_PLAN), pairs="all", trials=None
-)
-LABEL_FILE_OPTIONS = {name: READING_OPTIONS[name] for name in LABEL_READING}
-LABEL_TEST_OPTIONS = choose_options(list_options(LabelTestOptions), ["seed", "alpha", "second_run"])
 
 
 @plan_table([*FILE_OPTIONS.values(), *SET_OPTIONS.values()], after="unit")
@@ -190,30 +173,6 @@ class TestSetKeys:
     unit: Annotated[Text, Field(description="The unit that is swapped as a whole: item or a column.")] = "item"
 
 
-@plan_table([*COLUMN_OPTIONS.values(), *RANKING_OPTIONS.values()], after="candidates")
-class RankingsKeys:
-    """Candidates that measures of association rank."""
-
-    name: Annotated[Text, Field(description="Unique name, also among test sets. It also determines the random stream.")]
-    candidates: Annotated[Text, Field(description="Table of candidates, or data set of UCS.")]
-
-
-@plan_table([*LABEL_FILE_OPTIONS.values(), *LABEL_TEST_OPTIONS.values()], after="within")
-class IndependenceKeys:
-    """Labellings to test for independence of another labelling."""
-
-    name: Annotated[Text, Field(description="Unique name, also among test sets. It also determines the random stream.")]
-    labels: Annotated[
-        Systems, Field(description="Files of labels, one labelling each, given like `systems` of a test set.")
-    ]
-    gold: Annotated[
-        Text | None, Field(description="Labelling that all are compared with. By default a column gold.")
-    ] = None
-    format: Format = "labels"
-    metrics: Annotated[Names, Field(description="Scores of labels.")] = ("accuracy",)
-    within: Annotated[Text | None, Field(description="Permute labels only within each value of this column.")] = None
-
-
 REPORT_OPTIONS = (
     Option("File for all results as JSON.", name="json"),
     Option("File for a CSV table, one row per comparison.", name="csv"),
@@ -224,28 +183,18 @@ REPORT_OPTIONS = (
     ),
     Option("File for tables for papers as Markdown, one per test set.", name="markdown"),
     Option("File for the same tables as LaTeX with booktabs.", name="latex"),
-    *PRINT_OPTIONS.values(),
-    *FIGURE_STYLE.values(),
     Option("File for the plain-text report.", name="text"),
     Option("File for a self-contained HTML page.", name="html"),
     Option(
         "Folder of a static site, which each run updates: plans, nights, and a page for each night.", name="site"
     ),
 )  # fmt: skip
-"""Files that a run writes at its end, and their layout."""
+"""Files that a run writes at its end."""
 
 
 @plan_table(REPORT_OPTIONS)
 class ReportKeys:
     """Files to write at the end; {date} and {time} stand for the start of the run."""
-
-    open: Annotated[
-        tuple[Pair, ...], Field(description=f"{list_options(PageOptions)['open_pairs'].help} A list of [A, B].")
-    ] = ()
-    figures: Annotated[Text | None, Field(description="Folder for figures. Needs sigdask[report].")] = None
-    figure_format: Annotated[
-        tuple[Literal["svg", "pdf", "png"], ...], Field(description="Formats of figures.", min_length=1)
-    ] = ("svg", "pdf")
 
 
 RULE_SCOPE = (
@@ -278,16 +227,7 @@ class NonInferiorKeys:
     alpha: Annotated[Share | None, Field(description="By default the plan's.")] = None
 
 
-@plan_table(RULE_SCOPE, after="alpha")
-class EquivalentKeys:
-    """Every system is shown to differ by less than a margin, whichever is better."""
-
-    rule: Literal["equivalent"]
-    margin: Margin
-    alpha: Annotated[Share | None, Field(description="Level of each one-sided test. By default the plan's.")] = None
-
-
-RuleKeys = Annotated[NotWorseKeys | NonInferiorKeys | EquivalentKeys, Discriminator("rule")]
+RuleKeys = Annotated[NotWorseKeys | NonInferiorKeys, Discriminator("rule")]
 
 
 GATE_OPTIONS = (
@@ -328,19 +268,9 @@ class PlanKeys:
 
     test_set: Annotated[
         tuple[TestSetKeys, ...], Field(min_length=1, max_length=MAX_ENTRIES, description="The test sets.")
-    ] = ()
-    rankings: Annotated[
-        tuple[RankingsKeys, ...],
-        Field(max_length=MAX_ENTRIES, description="Lists of candidates that measures rank."),
-    ] = ()
-    independence: Annotated[
-        tuple[IndependenceKeys, ...],
-        Field(max_length=MAX_ENTRIES, description="Labellings to test for independence of another labelling."),
-    ] = ()
+    ]
     name: Annotated[Text | None, Field(description="Name of the plan. By default the file's name.")] = None
-    cluster: Annotated[
-        Cluster, Field(description="A value of --cluster, or a table with `class` and its options, or with `file`.")
-    ] = "auto"
+    cluster: Annotated[Text, Field(description="A value of --cluster, such as a cluster file.")] = "auto"
     store: Annotated[
         Text | None, Field(description="Path or URL of the database. By default in the folder of the plan.")
     ] = None

@@ -8,73 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from sigdask.analysis.candidate_rankings.spec import RankingSpec
-from sigdask.counts.candidates import Candidates
-from sigdask.errors import check_installed
-from sigdask.execution.clusters.description import ClusterSpec
-from sigdask.formats import Source, candidates
-from sigdask.formats.candidates import CandidateColumns
-from sigdask.interface import use_interface
 from sigdask.nightly.gate.rules import Rule
-from sigdask.nightly.test_sets import DataFiles, HasComparison, TestSet
-from sigdask.options import (
-    FigureStyleOptions,
-    IndependenceOptions,
-    SelectionOptions,
-    TableLayoutOptions,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class RankedCandidates:
-    """One list of candidates that association measures rank.
-
-    Attributes
-    ----------
-    name : str
-        Name, unique in the plan. It also determines the random stream.
-    path : Path
-        The file.
-    columns : CandidateColumns
-        Roles of the columns.
-    spec : RankingSpec
-        Specification of the rankings' evaluation.
-    """
-
-    name: str
-    path: Path
-    columns: CandidateColumns
-    spec: RankingSpec
-
-    def read(self) -> Candidates:
-        """Read the candidates from the file."""
-        with use_interface("plan"):
-            return candidates.read(self.path, self.columns, name=self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class TestedLabels(DataFiles):
-    """Labellings to be tested for independence of a reference labelling.
-
-    Attributes
-    ----------
-    metrics : tuple of str
-        Scores of labels.
-    within : str or None
-        Column within whose values labels are permuted.
-    settings : IndependenceOptions
-        Options of the tests, such as the alternative and the number of permutations.
-    """
-
-    metrics: tuple[str, ...]
-    within: str | None
-    settings: IndependenceOptions
-
-    @property
-    def reference(self) -> str:
-        """Name of the labelling that the others are compared with."""
-        return self.options.gold_column or "gold" if self.gold is None else Source(self.gold).system
-
+from sigdask.nightly.test_sets import HasComparison, TestSet
+from sigdask.options import SelectionOptions
 
 OUTPUTS = ("json", "csv", "parquet", "items", "markdown", "latex", "text", "html")
 """Contents of a report's files, by plan key."""
@@ -88,42 +24,21 @@ class ReportFiles:
     ----------
     files : mapping of str to Path
         Paths of the files by their contents (`OUTPUTS`). `{date}` and `{time}` in them stand for the start of the run.
-    print_options : TableLayoutOptions
-        Layout of tables for papers.
     site : Path or None
         Folder of a static site, which each run updates.
-    open : tuple of (str, str)
-        Pairs of systems whose details the page shows.
-    figures : Path or None
-        A folder for figures. `{date}` and `{time}` in it are filled in as in `files`.
-    figure_format : tuple of str
-        Formats of the figures.
-    figure_style : FigureStyleOptions
-        Selection of figures, and their size and font.
     """
 
     files: Mapping[str, Path] = field(default_factory=dict)
-    print_options: TableLayoutOptions = field(default_factory=TableLayoutOptions)
     site: Path | None = None
-    open: tuple[tuple[str, str], ...] = ()
-    figures: Path | None = None
-    figure_format: tuple[str, ...] = ("svg", "pdf")
-    figure_style: FigureStyleOptions = field(default_factory=FigureStyleOptions)
 
     @property
     def has_page(self) -> bool:
         """Whether the run writes a page, alone or in a site."""
         return "html" in self.files or self.site is not None
 
-    def check_packages(self) -> None:
-        """Raise InputError unless the optional packages that the files need are installed."""
-        if self.figures is not None:
-            check_installed("matplotlib", "report", "report.figures")
-
     def fill_dates(self, start: datetime) -> ReportFiles:
         """Return the files with the date and time of a run's start in their names."""
-        files = {name: fill_date(path, start) for name, path in self.files.items()}
-        return replace(self, files=files, figures=self.figures and fill_date(self.figures, start))
+        return replace(self, files={name: fill_date(path, start) for name, path in self.files.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,30 +100,24 @@ class Plan(HasComparison):
         Test sets, in the order of the file.
     comparison : SelectionOptions
         Options that all test sets share: seed, alpha, second_run, adjust and workers.
-    cluster : str or ClusterDescription
-        Where trials are counted: a value of `--cluster`, or the description in the plan's table `[cluster]`.
+    cluster : str
+        Where trials are counted: a value of `--cluster`.
     store : str
         File or URL of the database.
     report : ReportFiles
         Files to write at the end.
     gate : Gate or None
         Rules that a run must pass. None if there are no rules.
-    rankings : tuple of RankedCandidates
-        Lists of candidates, in the order of the file.
-    independence : tuple of TestedLabels
-        Labellings that are tested for independence, in the order of the file.
     """
 
     path: Path
     name: str
     test_sets: tuple[TestSet, ...]
     comparison: SelectionOptions
-    cluster: ClusterSpec
+    cluster: str
     store: str
     report: ReportFiles = ReportFiles()
     gate: Gate | None = None
-    rankings: tuple[RankedCandidates, ...] = ()
-    independence: tuple[TestedLabels, ...] = ()
 
 
 def fill_date(path: Path, start: datetime) -> Path:
@@ -224,7 +133,7 @@ def fill_date(path: Path, start: datetime) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class PlanEntrySize:
-    """Size of a test set, a list of candidates or a test of labels.
+    """Size of a test set.
 
     Attributes
     ----------

@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from sigdask.analysis.candidate_rankings.spec import RankingSpec, convert_cutoffs
 from sigdask.errors import InputError
 from sigdask.execution import clusters
-from sigdask.execution.clusters.description import ClusterSpec, parse_description
 from sigdask.formats import Options, Source
-from sigdask.formats.candidates import CandidateColumns
-from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, Equivalent, NonInferior, NotWorse, Rule
+from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, NonInferior, NotWorse, Rule
 from sigdask.nightly.plan import keys as tables
 from sigdask.nightly.plan import paths
 from sigdask.nightly.plan.cross_checks import check_comparisons, check_pairs, check_plan
 from sigdask.nightly.plan.errors import Complaint, PlanKey, attempt, format_value, suggest_nearest
-from sigdask.nightly.plan.model import OUTPUTS, Gate, NotifySettings, Plan, RankedCandidates, ReportFiles, TestedLabels
+from sigdask.nightly.plan.model import OUTPUTS, Gate, NotifySettings, Plan, ReportFiles
 from sigdask.nightly.test_sets import TestSet
 from sigdask.options import (
-    FIGURE_STYLE,
-    PRINT_OPTIONS,
-    FigureStyleOptions,
-    IndependenceOptions,
     Option,
     SelectionOptions,
-    TableLayoutOptions,
     fill_options,
 )
-from sigdask.report.plots.files import FigureStyle
 from sigdask.results.export import parse_unit_file
 from sigdask.statistics.classical import parse_tests
 
@@ -94,8 +85,6 @@ def resolve_plan(keys: tables.PlanKeys, path: Path, complaints: list[Complaint],
         store=_resolve_store(keys.store, path, location),
         report=_build_report(keys.report, location),
         gate=None if keys.gate is None else _build_gate(keys.gate, shared, location),
-        rankings=tuple(_iter_rankings(keys, shared, location)),
-        independence=tuple(_iter_independence_tests(keys, shared, location)),
     )
     if is_valid:
         check_plan(plan, location.complain)
@@ -176,108 +165,27 @@ def _find_sources(
     return tuple(by_files.values())
 
 
-def _iter_rankings(keys: tables.PlanKeys, shared: GivenOptions, location: _PlanLocation) -> Iterator[RankedCandidates]:
-    """Yield the candidate lists of a plan; invalid ones are complained about and left out."""
-    names = {entry.name for entry in keys.test_set}
-    for number, entry in enumerate(keys.rankings):
-        key: PlanKey = ("rankings", number)
-        _check_name(entry.name, names, location, key)
-        path = location.find_path((*key, "candidates"), entry.candidates)
-        columns = _list_set_options(entry, tables.COLUMN_OPTIONS, location, key)
-        given = _list_set_options(entry, tables.RANKING_OPTIONS, location, key)
-        if path is None or ("n" in given and location.attempt((*key, "n"), convert_cutoffs, given["n"]) is None):
-            continue
-        spec = location.attempt(
-            key, lambda given=given: RankingSpec.from_options(**given, seed=shared["seed"], alpha=shared["alpha"])
-        )
-        choices = location.attempt((*key, "columns"), lambda columns=columns: CandidateColumns(**columns))
-        if spec is not None and choices is not None:
-            yield RankedCandidates(entry.name, path, choices, spec)
-
-
-def _check_name(name: str, names: set[str], location: _PlanLocation, key: PlanKey) -> None:
-    """Complain about a name that is among others, to which it is added."""
-    if name in names:
-        location.complain((*key, "name"), f"found {format_value(name)} twice, expected a name of its own")
-    names.add(name)
-
-
-def _iter_independence_tests(
-    keys: tables.PlanKeys, shared: GivenOptions, location: _PlanLocation
-) -> Iterator[TestedLabels]:
-    """Yield the tests of independence of a plan; invalid ones are complained about and left out."""
-    names = {entry.name for entry in keys.test_set} | {entry.name for entry in keys.rankings}
-    for number, entry in enumerate(keys.independence):
-        key: PlanKey = ("independence", number)
-        _check_name(entry.name, names, location, key)
-        sources = _find_sources(entry.labels, entry.format, location, (*key, "labels"))
-        gold = location.find_path((*key, "gold"), entry.gold)
-        given = _list_set_options(entry, tables.LABEL_TEST_OPTIONS, location, key)
-        settings = {name: shared[name] for name in ("trials", "seed", "alpha", "second_run") if name in shared} | given
-        options = location.attempt(
-            key,
-            lambda entry=entry, key=key: Options(
-                **_list_set_options(entry, tables.LABEL_FILE_OPTIONS, location, key),
-                groups=() if entry.within is None else (entry.within,),
-                name=entry.name,
-                metrics=entry.metrics,
-            ),
-        )
-        if options is not None:
-            filled = fill_options(IndependenceOptions, settings)
-            yield TestedLabels(entry.name, sources, gold, entry.format, options, entry.metrics, entry.within, filled)
-
-
 def _build_report(keys: Any, location: _PlanLocation) -> ReportFiles:
-    check_pairs(keys.open, ("report", "open"), location.complain)
     find = partial(location.find_path, find=paths.resolve_writable)
     paths_by_name = {name: find(("report", name), getattr(keys, name)) for name in OUTPUTS}
     files = {name: path for name, path in paths_by_name.items() if path is not None}
     if "items" in files:
         location.attempt(("report", "items"), parse_unit_file, files["items"])
-    style = fill_options(FigureStyleOptions, {name: getattr(keys, name) for name in FIGURE_STYLE})
-    location.attempt(("report",), FigureStyle.from_options, style)
-    return ReportFiles(
-        files=files,
-        print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),
-        site=location.find_path(("report", "site"), keys.site, paths.resolve_site),
-        open=keys.open,
-        figures=location.find_path(("report", "figures"), keys.figures, paths.resolve_folder),
-        figure_format=keys.figure_format,
-        figure_style=style,
-    )
+    return ReportFiles(files, location.find_path(("report", "site"), keys.site, paths.resolve_site))
 
 
-def _resolve_cluster(cluster: str | Mapping[str, Any], location: _PlanLocation) -> ClusterSpec:
-    """Return the cluster as `--cluster` takes it: a name, or a table with the keys of a cluster file."""
+def _resolve_cluster(cluster: str, location: _PlanLocation) -> str:
+    """Return the cluster as `--cluster` takes it; a file's path is made absolute."""
     key: PlanKey = ("cluster",)
-    if isinstance(cluster, str):
-        if cluster.endswith((".json", ".toml")):
-            return _check_cluster_file(cluster, location, key)
-        if cluster not in clusters.CLUSTER_WORDS and not cluster.startswith(("tcp://", "tls://")):
-            hint = suggest_nearest(cluster, clusters.CLUSTER_WORDS, "words")
-            location.complain(key, f"found {format_value(cluster)}, expected {clusters.KINDS}; {hint}")
-        return cluster
-    value = cluster.get("file", cluster.get("class"))
-    kind = "file" if "file" in cluster else "class"
-    if not isinstance(value, str) or not value.strip():
-        found_text = f"{kind} = {format_value(value)}" if kind in cluster else format_value(cluster)
-        location.complain(key, f"found {found_text}, expected class = NAME and its options, or file = FILE.toml")
-    elif kind == "file":
-        if len(cluster) > 1:
-            location.complain(key, f"found {format_value(cluster)}, expected `file` alone; options stand in the file")
-        return _check_cluster_file(str(value), location, (*key, "file"))
-    else:
-        parse = partial(parse_description, source="[cluster]", folder=location.folder)
-        return location.attempt(key, parse, cluster) or cluster
+    if cluster.endswith((".json", ".toml")):
+        path = location.find_path(key, cluster, paths.resolve_local)
+        if path is not None and path.suffix != ".json":
+            location.attempt(key, clusters.read, path)
+        return str(path or cluster)
+    if cluster not in clusters.CLUSTER_WORDS and not cluster.startswith(("tcp://", "tls://")):
+        hint = suggest_nearest(cluster, clusters.CLUSTER_WORDS, "words")
+        location.complain(key, f"found {format_value(cluster)}, expected {clusters.KINDS}; {hint}")
     return cluster
-
-
-def _check_cluster_file(text: str, location: _PlanLocation, key: PlanKey) -> str:
-    path = location.find_path(key, text, paths.resolve_local)
-    if path is not None and path.suffix != ".json":
-        location.attempt(key, clusters.read, path)
-    return str(path or text)
 
 
 def find_store(text: str | None, path: Path) -> str:
@@ -330,8 +238,6 @@ def _build_rule(rule: Any, shared_options: GivenOptions, gate: Any) -> Rule:
     }
     if isinstance(rule, tables.NonInferiorKeys):
         return NonInferior(margin=rule.margin, **shared)
-    if isinstance(rule, tables.EquivalentKeys):
-        return Equivalent(margin=rule.margin, **shared)
     false_alarms = gate.false_alarms_per_year
     if false_alarms is None and rule.alpha is None:
         false_alarms = FALSE_ALARMS_PER_YEAR

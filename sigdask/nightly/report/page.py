@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.details import ComparisonDetails
 from sigdask.nightly.report.gate import format_levels, iter_reasons, list_findings
 from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, read_nights
 from sigdask.report.page.frame import PagePart
-from sigdask.report.plots.files import FigureSpec, iter_detail_pictures, iter_ranking_pictures, iter_result_pictures
 from sigdask.report.tables.cells import format_p_cell
 from sigdask.results.record import Result
 from sigdask.results.table import Table
@@ -254,11 +252,3 @@ def _draw_line(positions: NDArray[np.float64], heights: NDArray[np.float64], lab
         for k in np.flatnonzero(is_known).tolist()
     )
     return SimpleNamespace(stretches=stretches, points=tuple(points))
-
-
-def plot_report(report: PlanReport, opened_details: Sequence[ComparisonDetails] = ()) -> Iterator[FigureSpec]:
-    """Yield the figures that fit a plan's results, then those of the comparisons given in detail."""
-    yield from iter_result_pictures(report.results.values())
-    if opened_details:
-        yield from iter_detail_pictures(join_tables(report), opened_details)
-    yield from iter_ranking_pictures(report.evaluations)

@@ -15,22 +15,19 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan.model import ReportFiles
 from sigdask.nightly.report import page
 from sigdask.nightly.report.gate import format_levels, is_alarm, list_failing_sets, list_first_reasons
-from sigdask.nightly.report.page import count_changes, describe_kind, plot_report, select_kinds
+from sigdask.nightly.report.page import count_changes, describe_kind, select_kinds
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
-from sigdask.options import TableLayoutOptions
-from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.files import write_parquet, write_parts, write_units, write_whole_text
 from sigdask.report.layout import format_table
 from sigdask.report.page import details, format_now, render_page
 from sigdask.report.page.frame import PagePart
-from sigdask.report.plots.files import FigureStyle, write_figures
 from sigdask.report.presentable import Results
 from sigdask.report.summary.sentences import describe_p
 from sigdask.report.tables.latex import iter_document_parts as to_latex
 from sigdask.report.tables.markdown import iter_document_parts as to_markdown
 from sigdask.report.tables.model import PaperTable
-from sigdask.report.terminal import candidate_rankings, independence, iter_other_warnings, overview, render
+from sigdask.report.terminal import iter_other_warnings, overview, render
 from sigdask.results.comparisons import VERSION, build_json_results, get_version
 from sigdask.results.export import UnitScores, iter_csv
 from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
@@ -218,8 +215,6 @@ def format_report(
         lines.append("--set NAME shows the results of one test set, -v those of all")
     else:
         lines += _format_opened(report, opened, everything=everything, verbose=verbose, width=width)
-    for name, text in format_evaluations(report.evaluations, everything=everything, width=width).items():
-        lines += [make_printable(f"== {name} =="), text, ""]
     for name, n in run.details.get("second_looks", {}).items():
         looks = f"second look: {format_count(n, 'comparison')} of {name} had a result with fewer trials before"
         lines.append(make_printable(f"{looks}, so their p was computed twice"))
@@ -247,20 +242,8 @@ def _format_opened(
         yield from (format_results(shown, everything=everything, verbose=verbose, width=width), "")
 
 
-def format_evaluations(
-    evaluations: Mapping[str, Evaluation | Independences], *, everything: bool = False, width: int | None = None
-) -> dict[str, str]:
-    """Return candidate rankings and tests of independence as text, by name."""
-    return {
-        name: independence.render(evaluation, width=width)
-        if isinstance(evaluation, Independences)
-        else candidate_rankings.render(evaluation, everything=everything, width=width)
-        for name, evaluation in evaluations.items()
-    }
-
-
 def build_report_dict(report: PlanReport) -> dict[str, Any]:
-    """Return the JSON document of `--json` without the results: rankings, the run and changes."""
+    """Return the JSON document of `--json` without the results: the run and changes."""
     heads = [results.around() for results in report.results.values()]
     document: dict[str, Any] = {**heads[0]} if heads else {"sigdask": get_version(), "schema_version": VERSION}
     families = [entry["family"] for entry in heads]
@@ -281,12 +264,6 @@ def build_report_dict(report: PlanReport) -> dict[str, Any]:
     if (headline := run.details.get("verdict")) is not None:
         document["gate"] = headline
     document["changes"] = _build_change_dicts(report.changes)
-    for name, evaluation in report.evaluations.items():
-        if isinstance(evaluation, Evaluation):
-            document.setdefault("candidates", {})[name] = evaluation.as_dict()
-    for name, evaluation in report.evaluations.items():
-        if isinstance(evaluation, Independences):
-            document.setdefault("independence", {})[name] = evaluation.to_dict()
     return document
 
 
@@ -295,10 +272,10 @@ def render_json(report: PlanReport) -> Iterator[str]:
     return iter_json(build_report_dict(report) | {"results": build_json_results([*report.results.values()])})
 
 
-def iter_paper_tables(report: PlanReport, printed: TableLayoutOptions) -> Iterator[PaperTable]:
+def iter_paper_tables(report: PlanReport) -> Iterator[PaperTable]:
     """Yield the tables for papers of all test sets."""
     for results in report.results.values():
-        yield from results.paper_tables(**printed)
+        yield from results.paper_tables()
 
 
 def write_files(
@@ -329,17 +306,13 @@ def write_files(
         "csv": lambda path: write_parts(path, iter_csv(list_tables())),
         "parquet": lambda path: write_parquet(path, list_tables()),
         "items": lambda path: write_units(path, units),
-        "markdown": lambda path: write_parts(path, to_markdown(iter_paper_tables(report, files.print_options))),
-        "latex": lambda path: write_parts(path, to_latex(iter_paper_tables(report, files.print_options))),
+        "markdown": lambda path: write_parts(path, to_markdown(iter_paper_tables(report))),
+        "latex": lambda path: write_parts(path, to_latex(iter_paper_tables(report))),
         "text": lambda path: write_parts(path, [format_report(report, opened=report.results, everything=True), "\n"]),
         "html": lambda path: write_report(path, report, opened_details),
-        "figures": lambda path: write_figures(
-            path, plot_report(report, opened_details), files.figure_format, FigureStyle.from_options(files.figure_style)
-        ),
     }
-    paths = {**files.files, "figures": files.figures}
     for name, write in writers.items():
-        if (path := paths.get(name)) is not None:
+        if (path := files.files.get(name)) is not None:
             try:
                 write(path)
             except UnfinishedError as error:
@@ -357,7 +330,6 @@ def write_report(
         title=report.run.plan,
         created=format_now(),
         inputs=report.run.details.get("inputs", {}),
-        candidates=format_evaluations(report.evaluations),
         command=shlex.join(["sigdask", "run", report.run.path]),
         parts={"plan": page.build_part(report), **_build_details(report, opened_details)},
         home=home,

@@ -23,8 +23,7 @@ from sigdask.nightly.gate.rules import NotWorse, covers_metric
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.cross_checks import check_rule_metrics
 from sigdask.nightly.plan.errors import Complaint, PlanKey, attempt, build_error
-from sigdask.nightly.plan.model import PlanEntrySize, RankedCandidates, TestedLabels
-from sigdask.nightly.run.analyses import PlanIndependence, PlanRankings
+from sigdask.nightly.plan.model import PlanEntrySize
 from sigdask.nightly.run.work import prepare_sets
 from sigdask.nightly.test_sets import PreparedSet, build_study, prepare_set
 from sigdask.options import SelectionOptions
@@ -63,11 +62,6 @@ def check_plan_data(plan: Plan, tell: ProgressCallback | None = None) -> list[Pl
             computed = {metric for name in names for metric in compared[name]}
             rule_key: PlanKey = ("gate", "rules", number)
             check_rule_metrics(rule, computed, rule_key, lambda key, text: complaints.append(Complaint(key, text)))
-    sizes += [attempt(complaints, ("rankings", k), _measure_rankings, entry) for k, entry in enumerate(plan.rankings)]
-    sizes += [
-        attempt(complaints, ("independence", k), _measure_independence, entry)
-        for k, entry in enumerate(plan.independence)
-    ]
     if complaints:
         raise build_error(plan.path, complaints)
     return [size for size in sizes if size is not None]
@@ -154,35 +148,4 @@ def _build_size(test_set: TestSet, counts: Counts, study: Study) -> PlanEntrySiz
         n_units=analysis.main.spec.units.n_units,
         n_comparisons=len(analysis.main.comparisons),
         warnings=counts.notices,
-    )
-
-
-def _measure_rankings(entry: RankedCandidates) -> PlanEntrySize:
-    """Return the size of a candidate list."""
-    rankings = PlanRankings.from_entry(entry)
-    candidates = rankings.lists.candidates
-    return PlanEntrySize(
-        name=entry.name,
-        format="candidates",
-        unit="candidate",
-        n_systems=len(candidates.measures),
-        n_items=len(candidates),
-        n_units=len(candidates),
-        n_comparisons=sum(job.panel.shape[0] for job in rankings.jobs),
-        warnings=candidates.notes,
-    )
-
-
-def _measure_independence(entry: TestedLabels) -> PlanEntrySize:
-    """Return the size of tests of independence."""
-    tests = PlanIndependence.from_entry(entry).tests
-    return PlanEntrySize(
-        name=entry.name,
-        format=entry.format,
-        unit="item",
-        n_systems=len(tests.labellings.names),
-        n_items=tests.labellings.n_items,
-        n_units=tests.labellings.n_items,
-        n_comparisons=len(tests.scores) * len(tests.metrics),
-        warnings=tests.counts.notices,
     )

@@ -27,7 +27,7 @@ from sigdask.nightly.gate.rules import GateVerdict
 from sigdask.nightly.plan import Plan, load_plan
 from sigdask.nightly.report.site import update_site
 from sigdask.nightly.report.text import write_files
-from sigdask.nightly.run.analyses import PlanIndependence, PlanRankings, list_gated_comparisons, open_details
+from sigdask.nightly.run.analyses import list_gated_comparisons, open_details
 from sigdask.nightly.run.count import CountRunner, MessageCallback
 from sigdask.nightly.run.gate import judge_night
 from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
@@ -39,7 +39,6 @@ from sigdask.nightly.store import Store, StoredResults, history, open_store, sta
 from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
-from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.page.frame import format_path
 from sigdask.report.presentable import Results, convert_results
 from sigdask.results.comparisons import ComparisonResults
@@ -86,8 +85,6 @@ class Outcome:
         Files of the gate that could not be written, and notifications that failed.
     unwritten : tuple of UnfinishedError
         Files of the plan's report that could not be written.
-    evaluations : dict of str to Evaluation or Independences
-        Evaluations of the plan's rankings and tests of independence, by name.
     page : Path or None
         The page with the plan's report.
     site : Path or None
@@ -110,7 +107,6 @@ class Outcome:
     unjudged: SigdaskError | None = None
     untold: tuple[str, ...] = ()
     unwritten: tuple[UnfinishedError, ...] = ()
-    evaluations: dict[str, Evaluation | Independences] = field(default_factory=dict)
     page: Path | None = None
     site: Path | None = None
     n_exact: int = 0
@@ -190,10 +186,6 @@ def run_plan(
     target = cluster if cluster is not None else plan.cluster
     if not isinstance(target, Cluster):
         clusters.check_cluster(target)
-    try:
-        plan.report.check_packages()
-    except InputError as error:  # results matter more than figures
-        note(f"{error}; all else is counted and written")
     n_workers = workers or plan.comparison["workers"]
     stop = StopSignal(deadline)
     with stop.catch_signals(), open_store(store or plan.store, plan.name, lambda: not stop.is_due()) as opened_store:
@@ -208,7 +200,7 @@ def run_plan(
         except StopRequest:
             return Outcome({}, 0, opened_store.where, opened_store.location, stop.reason, 0, 0)
         outcome = driver.run(note)
-        if not outcome.results and not outcome.evaluations:
+        if not outcome.results:
             return outcome
         stop = StopSignal(deadline)  # counting left some time before the deadline
         with stop.catch_signals():
@@ -227,7 +219,6 @@ class _PlanRunner:
     workers: int | None
     show_progress: Progress | None
     batches: list[Batch]
-    extras: list[PlanRankings | PlanIndependence]
     ledger: Ledger
     progress: PlanProgress
     extracted: dict[str, Any]
@@ -249,17 +240,13 @@ class _PlanRunner:
         unread = UnreadSets.find(plan, store, reread=reread)
         states = unread.select_details("file_states")
         batches, extracted = read_batches(plan, source, unread.progress, states, workers)
-        extras: list[PlanRankings | PlanIndependence] = [*map(PlanRankings.from_entry, plan.rankings)]
-        extras += map(PlanIndependence.from_entry, plan.independence)
-        extra_jobs = [job for extra in extras for job in extra.jobs]
-        ledger = Ledger(store, [*(job for batch in batches for job in batch.jobs), *extra_jobs])
+        ledger = Ledger(store, [job for batch in batches for job in batch.jobs])
         by_name = {name: ProgressWatch.from_progress(progress) for name, progress in unread.progress.items()}
         for batch in batches:
             by_name |= dict.fromkeys(batch.names, ProgressWatch.from_batch(ledger, batch))
         watches = [*dict.fromkeys(by_name[test_set.name] for test_set in plan.test_sets)]
-        watches += [extra.build_watch(ledger) for extra in extras]
         return _PlanRunner(
-            plan, store, stop, cluster, workers, show_progress, batches, extras, ledger,
+            plan, store, stop, cluster, workers, show_progress, batches, ledger,
             PlanProgress(watches, ledger), extracted, states, unread,
         )  # fmt: skip
 
@@ -316,17 +303,12 @@ class _PlanRunner:
         """Write the plan's reports of a run."""
         report = status.build_report(self.store, self.plan.name, outcome.number)
         files = self.plan.report.fill_dates(datetime.fromtimestamp(report.run.started).astimezone())
-        is_opened = (files.has_page or files.figures is not None) and not outcome.stopped
+        is_opened = files.has_page and not outcome.stopped
         opened_details: tuple[ComparisonDetails, ...] = ()
         problems: list[UnfinishedError] = []
         if is_opened:
             gated = list_gated_comparisons(outcome.gate)
-            try:
-                with use_interface("plan"):
-                    opened_details = open_details(self.batches, report, gated, files.open)
-            except InputError as error:  # no test set compares this pair
-                problems = [UnfinishedError(f"[report] {error}")]
-                opened_details = open_details(self.batches, report, gated)
+            opened_details = open_details(self.batches, report, gated)
         studies = [study for batch in self.batches for study in batch.studies]
         units = (part for study in studies for part in UnitTables.from_study(study).iter_scores())
         problems += write_files(report, files, opened_details, units)
@@ -352,15 +334,12 @@ class _PlanRunner:
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
         by_set: dict[str, Results] = {}
         recorded: dict[str, StoredResults] = {}
-        evaluations: dict[str, Evaluation | Independences] = {}
-        is_judged = bool(self.plan.test_sets) and (self.progress.n_results <= MAX_REPORTED or not signalled)
-        if is_judged or not self.plan.test_sets:
+        is_judged = self.progress.n_results <= MAX_REPORTED or not signalled
+        if is_judged:
             looks = self.store.fetch_first_looks(self.ledger.ids)
             for batch in self.batches:
                 results, recorded[batch.names[0]] = self._judge_batch(batch, looks, counting)
                 by_set |= results
-            where = self.cluster, self.workers
-            evaluations = {extra.entry.name: extra.evaluate(self.ledger, *where) for extra in self.extras}
         n_changed = self.store.save_results([*self._iter_in_order(recorded)]) if is_judged else 0
         second_looks = {
             name: n for name, set_results in by_set.items() if (n := int(np.count_nonzero(set_results.table.seen_with)))
@@ -380,14 +359,12 @@ class _PlanRunner:
             "changed": n_changed,
             "file_states": self._list_known_states(details["inputs"]),
         }
-        if evaluations:
-            details |= self.store.pack_evaluations(evaluations)
         pairs = enumerate(zip(progress_before, progress, strict=True))
         advanced = [(k, now) for k, (before, now) in pairs if now != before]
         self.store.end_run(state, stopped or "; ".join(counting.problems), details, advanced)
         return Outcome(
             self._order_results(by_set) if is_judged else by_set, number, self.store.where, self.store.location,
-            stopped, counting.n_counted, n_changed, second_looks, tuple(counting.problems), evaluations=evaluations,
+            stopped, counting.n_counted, n_changed, second_looks, tuple(counting.problems),
             n_exact=counting.n_exact,
         )  # fmt: skip
 

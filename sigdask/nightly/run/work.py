@@ -327,7 +327,7 @@ class UnreadSets:
         A gate, a page and a table of units need the data of all test sets. With `reread`, all are read.
         """
         none = UnreadSets({}, {}, StoredResults(Table.build_empty(0, alpha=0), NO_NUMBERS, NO_NUMBERS.astype(bool)))
-        has_files = plan.report.has_page or "items" in plan.report.files or plan.report.figures is not None
+        has_files = plan.report.has_page or "items" in plan.report.files
         run = None if has_files or plan.gate is not None or reread else store.find_finished_run()
         if run is None:
             return none
@@ -376,8 +376,6 @@ def build_provenance(
         t.name: unread[t.name] if t.name in unread else hash_paths(t.list_files(read_paths.get(t.name, ())))
         for t in plan.test_sets
     }
-    inputs |= {entry.name: hash_paths((entry.path,)) for entry in plan.rankings}
-    inputs |= {entry.name: hash_paths(entry.list_files()) for entry in plan.independence}
     settings: dict[str, Any] = {name: plan.comparison[name] for name in ("seed", "alpha", "adjust", "second_run")}
     settings["trials"] = {t.name: t.comparison["trials"] for t in plan.test_sets}
     return {"versions": _get_versions(), "settings": settings, "inputs": inputs}

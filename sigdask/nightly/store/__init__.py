@@ -25,7 +25,6 @@ from sigdask.nightly.store.history import PlanRun, Progress
 from sigdask.nightly.store.lease import Lease
 from sigdask.nightly.store.results import StoredResults
 from sigdask.nightly.store.tallies import StoredPrefixes, StoredTallies
-from sigdask.report.analyses import Evaluation, Independences
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import MAX_TRIALS
 
@@ -105,10 +104,6 @@ class Store:
             self._lease.renew(connection)
             self._run = history.begin_run(connection, self.plan, path, details, sets)
         return self._run
-
-    def pack_evaluations(self, evaluations: Mapping[str, Evaluation | Independences]) -> dict[str, Any]:
-        """Return evaluations of rankings and tests of independence as the run's record stores them."""
-        return self._read(history.pack_evaluations, self.plan, evaluations)
 
     def commit(
         self,

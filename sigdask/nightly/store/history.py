@@ -27,7 +27,6 @@ from sigdask.nightly.store.checksums import (
     seal_rows,
 )
 from sigdask.nightly.store.limits import UNREADABLE, expect_readable, is_time, parse_json, unpack_json
-from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.presentable import Results
 from sigdask.results.columns import CodedColumn
 from sigdask.results.table import Table
@@ -186,8 +185,7 @@ def is_progress(row: Any) -> bool:
     return isinstance(row["test_set"], str) and all(type(number) is int and number >= 0 for number in numbers)
 
 
-DETAILS = ("versions", "settings", "inputs", "second_looks", "frames", "file_states", "verdict", "rankings",
-           "independence", "families")  # fmt: skip
+DETAILS = ("versions", "settings", "inputs", "second_looks", "frames", "file_states", "verdict", "families")
 """Details of a run that are objects."""
 
 
@@ -295,51 +293,3 @@ def find_plan(connection: Connection, plan: str | None) -> str:
         else f"no run of a plan {plan or ''!r} is recorded in this store; recorded: {known_plans}. A run that has just "
         "started is recorded when its test sets are read"
     )  # fmt: skip
-
-
-EVALUATION_KINDS: dict[str, type[Evaluation | Independences]] = {"rankings": Evaluation, "independence": Independences}
-"""Keys in a run's details of results other than comparisons: evaluations of rankings, tests of labels."""
-
-
-def pack_evaluations(
-    connection: Connection, plan: str, evaluations_by_name: Mapping[str, Evaluation | Independences]
-) -> dict[str, Any]:
-    """Return evaluations as a run's record stores them; one that an earlier run stored is referred to by that run."""
-    runs = list_runs(connection, plan)
-    sections: dict[str, dict[str, Any]] = {}
-    for name, evaluation in evaluations_by_name.items():
-        section = next(section for section, kind in EVALUATION_KINDS.items() if isinstance(evaluation, kind))
-        packed = base64.b64encode(zlib.compress(json.dumps(to_plain(evaluation, exact=True)).encode())).decode()
-        latest = next((run for run in runs if run.details.get(section)), None)
-        number = 0 if latest is None else latest.details[section].get(name, {}).get("as_in", latest.number)
-        is_same = _find_entry(runs, number, section, name).get("packed") == packed
-        sections.setdefault(section, {})[name] = {"as_in": number} if is_same else {"packed": packed}
-    return {section: sections[section] for section in EVALUATION_KINDS if section in sections}
-
-
-def _find_entry(runs: Sequence[PlanRun], number: int, section: str, name: str) -> dict[str, Any]:
-    """Return what a run's record has of an evaluation, empty if nothing."""
-    details = next((run.details for run in runs if run.number == number), {})
-    entry: dict[str, Any] = details.get(section, {}).get(name, {})
-    return entry
-
-
-def fetch_evaluations(connection: Connection, run: PlanRun) -> dict[str, Evaluation | Independences]:
-    """Return a run's evaluations of rankings and tests of independence."""
-    if not any(run.details.get(section) for section in EVALUATION_KINDS):
-        return {}
-    runs, number = list_runs(connection, run.plan), run.number
-    evaluations: dict[str, Evaluation | Independences] = {}
-    for section, kind in EVALUATION_KINDS.items():
-        for name, entry in run.details.get(section, {}).items():
-            source = _find_entry(runs, entry.get("as_in", number), section, name)
-            if "packed" in source:
-                evaluations[name] = unpack_evaluation(kind, source["packed"])
-    return evaluations
-
-
-def unpack_evaluation(kind: type[Evaluation | Independences], packed: str) -> Evaluation | Independences:
-    """Return an evaluation of rankings or a test of independence from its text in a run's record."""
-    with expect_readable("runs: rankings or tests of labels"):
-        evaluation: Evaluation | Independences = value_from_json(kind, unpack_json(base64.b64decode(packed)))
-    return evaluation

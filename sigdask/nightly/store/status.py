@@ -27,7 +27,6 @@ from sigdask.nightly.store.results import (
     find_changes,
     select_identity,
 )
-from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.presentable import Results
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
@@ -206,8 +205,6 @@ class PlanReport:
         Number of the run before.
     changes : Changes
         Changes since the run before.
-    evaluations : dict of str to Evaluation or Independences
-        The plan's rankings of candidates and tests of independence, by name.
     store : str or Store
         Store from which it was read. During a run, the open store.
     """
@@ -218,7 +215,6 @@ class PlanReport:
     n_incomplete: int
     before: int | None
     changes: Changes
-    evaluations: dict[str, Evaluation | Independences]
     store: str | Store
 
     @property
@@ -285,7 +281,6 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
         changed: ResultChanges = {}, {}, NO_ROWS, NO_ROWS
         if previous is not None:
             changed = find_changes(connection, name, previous, run.number)
-        evaluations = history.fetch_evaluations(connection, run)
     settings = run.details["settings"]
     alpha = float(settings["alpha"])
     table = history.apply_families(run.details.get("families") or {}, build_results_table(columns, alpha))
@@ -297,7 +292,6 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
         n_incomplete=n_incomplete,
         before=previous,
         changes=Changes.from_changes(changed, alpha),
-        evaluations=evaluations,
         store=store,
     )
 

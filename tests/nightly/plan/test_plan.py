@@ -101,13 +101,10 @@ def test_a_store_is_a_path_or_a_url(folder, store, url):
     assert load_text(folder, f'store = "{store}"\n' + SMALLEST).store == url.format(folder=folder)
 
 
-def test_a_cluster_is_a_word_a_file_or_a_table(folder):
+def test_a_cluster_is_a_word_an_address_or_a_file(folder):
     (folder / "c.toml").write_text('class = "local"\n')
     assert load_text(folder, 'cluster = "tcp://host:8786"\n' + SMALLEST).cluster == "tcp://host:8786"
     assert load_text(folder, 'cluster = "c.toml"\n' + SMALLEST).cluster == str(folder / "c.toml")
-    assert load_text(folder, SMALLEST + '[cluster]\nfile = "c.toml"\n').cluster == str(folder / "c.toml")
-    slurm = load_text(folder, SMALLEST + '[cluster]\nclass = "slurm"\noptions = { queue = "night" }\n').cluster
-    assert (slurm.kind, slurm.options) == ("slurm", {"queue": "night"})
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_the_good_plan_is_listed_with_its_comparisons(folder):
     rows = [re.split(r"\s{2,}", line.strip()) for line in result.output.splitlines()]
     assert ["one", "wide", "2", "4", "topic", "4", "1"] in rows
     assert ["two", "labels", "2", "4", "item", "4", "2"] in rows
-    assert result.output.splitlines()[-1].startswith("nightly: 5 test sets, 8 comparisons")
+    assert result.output.splitlines()[-1].startswith("nightly: 4 test sets, 5 comparisons")
 
 
 DATA_ERRORS = [
@@ -97,7 +97,7 @@ class ProgressRecorder:
 
 
 def write_varied_plan(folder):
-    """Write a plan of all kinds of trials: pairs, families, intervals, exact p, ranks, labels."""
+    """Write a plan of all kinds of trials: pairs, families, intervals, exact p."""
     rng = build_rng(3)
 
     def write_table(name, columns):
@@ -109,19 +109,10 @@ def write_varied_plan(folder):
 
     write_table("real.csv", {name: [repr(float(x)) for x in rng.normal(0, 1, 26)] for name in "abc"})
     write_table("few.csv", {name: rng.integers(0, 9, 12).tolist() for name in "ab"})
-    labels = {name: ["xyz"[k] for k in rng.integers(0, 3, 60)] for name in ("gold", "one", "two")}
-    write_table("labels.csv", labels)
-    measures = {
-        "gold": rng.integers(0, 2, 40).tolist(),
-        **{m: [repr(float(x)) for x in rng.normal(0, 1, 40)] for m in "mnk"},
-    }
-    write_table("candidates.csv", measures)
     (folder / "plan.toml").write_text(
         'trials = 20000\ncluster = "none"\nstore = "night.sqlite"\nmethod = "both"\n'
         '[[test_set]]\nname = "real"\nsystems = "real.csv"\ninterval = "bootstrap"\nresamples = 3000\n'
         '[[test_set]]\nname = "few"\nsystems = "few.csv"\n'
-        '[[independence]]\nname = "labels"\nlabels = "labels.csv"\nmethod = "randomization"\n'
-        '[[rankings]]\nname = "ranks"\ncandidates = "candidates.csv"\nn = [10]\ntrials = 5000\n'
     )
     return load_plan(folder / "plan.toml")
 
@@ -132,7 +123,7 @@ def test_run_status_and_history_name_the_same_number_of_trials(tmp_path, monkeyp
     recorder = ProgressRecorder()
     outcome = run_plan(plan, progress=recorder)
     total = outcome.n_counted
-    # both runs of 3 pairs and their family; bootstrap; two labellings and 3 rankings, one each
+    # both runs of 3 pairs and their family; bootstrap
     assert total > 7 * 20_000 + 3000
     n_work = total + 3 * 16 + 2**12  # exact p: 3 in 16 parts, and one from all arrangements of 12 units
     assert (outcome.exit_status, outcome.n_exact) == (0, 4)

@@ -80,14 +80,13 @@ def test_margins_of_0_1_scores_take_no_trials(folder):
     base = (rng.random(250) < 0.8).astype(int)
     rows = np.column_stack([base, np.where(rng.random(250) < 0.03, 1 - base, base)])
     (folder / "scores.csv").write_text("base,new\n" + "\n".join(f"{a},{b}" for a, b in rows) + "\n")
-    rules = '[{ rule = "non-inferior", margin = 0.1 }, { rule = "equivalent", margin = 0.1 }]'
+    rules = '[{ rule = "non-inferior", margin = 0.1 }]'
     (folder / "plan.toml").write_text(PLAN.partition("rules =")[0] + f'rules = {rules}\njson = "gate.json"\n')
     status, text = run_plan_here(folder)
-    assert (status, text.count("(score test)")) == (0, 2), text
-    assert "shown equivalent to base within 0.1" in text
+    assert (status, text.count("(score test)")) == (0, 1), text
     assert len(read_tallies(folder / "plan.sqlite")) == 1  # the comparison alone, whose exact value is a binomial tail
     document = json.loads((folder / "gate.json").read_text())
-    assert [rule["findings"][0]["smallest_margin"] < 0.1 for rule in document["rules"]] == [True, True]
+    assert [rule["findings"][0]["smallest_margin"] < 0.1 for rule in document["rules"]] == [True]
 
 
 @pytest.mark.slow

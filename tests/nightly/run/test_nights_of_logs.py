@@ -162,11 +162,6 @@ def test_a_night_that_was_cut_off_or_lacks_a_task_is_not_compared_silently(tmp_p
 def test_what_is_no_log_is_refused_where_the_plan_speaks_of_tasks(tmp_path):
     (tmp_path / "logs" / "a").mkdir(parents=True)
     (tmp_path / "logs" / "a" / "x_1.csv").write_text("item,score\n1,2\n")
-    for systems, said in (
-        ("logs/{system}/{task}_*.csv", "stands for the tasks of logs of samples, and .*x_1.csv is no such log"),
-        ("logs/a", 'which is a folder .*, expected a file; folders are read with format = .*"samples"'),
-        ("logs/{system}", "which matches no file"),
-    ):
-        (tmp_path / "plan.toml").write_text(f'[[test_set]]\nname = "t"\nsystems = "{systems}"\n')
-        with pytest.raises(InputError, match=said):
-            load_plan(tmp_path / "plan.toml")
+    (tmp_path / "plan.toml").write_text('[[test_set]]\nname = "t"\nsystems = "logs/{system}/{task}_*.csv"\n')
+    with pytest.raises(InputError, match="stands for the tasks of logs of samples, and .*x_1.csv is no such log"):
+        load_plan(tmp_path / "plan.toml")

@@ -56,15 +56,3 @@ def test_what_the_gate_looks_at_is_opened_failures_first(folder):
         assert entry["title"] == f"{r['a']} and {r['b']} by mean on {r['test_set']}"
         assert entry["runs"][0]["extreme"][-1] == r["n_extreme"]
         assert entry["runs"][1]["extreme"][-1] == r["second_run"]["n_extreme"]
-
-
-@pytest.mark.slow
-def test_a_plan_opens_pairs_that_it_names_and_says_which_are_not_compared(folder):
-    plan = folder / "plan.toml"
-    plan.write_text(PLAN.replace("[report]", '[report]\nopen = [["t3", "t0"]]'))
-    run_plan_here(folder)
-    _, opened = read_details(folder / "night.html")
-    assert opened[0]["title"] == "t0 and t3 by mean on talks"
-    plan.write_text(PLAN.replace("[report]", '[report]\nopen = [["t0", "good"]]'))
-    assert "t0 and good are not compared with each other" in run_plan_here(folder)[1]
-    assert len(read_details(folder / "night.html")[1]) > 2
