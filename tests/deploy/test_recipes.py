@@ -1,5 +1,7 @@
 """Tests of the GitHub workflow, by schema and step by step, and of the message bodies for chats."""
 
+import hashlib
+import html
 import json
 import os
 import re
@@ -8,6 +10,7 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -60,8 +63,12 @@ class GitHub(BaseHTTPRequestHandler):
         self.answer(self.server.comments if page == ["1"] else [])
 
     def do_POST(self):
-        self.server.comments.append({"id": len(self.server.comments), **self.read_body()})
-        self.answer({})
+        body = self.read_body()
+        if self.path == "/graphql":
+            self.answer({"data": {"viewer": {"login": "bot"}}})
+        else:
+            self.server.comments.append({"id": len(self.server.comments), "user": {"login": "bot"}, **body})
+            self.answer({})
 
     def do_PATCH(self):
         self.server.comments[int(self.path.rpartition("/")[2])] |= self.read_body()
@@ -107,7 +114,7 @@ def run_action(folder, api):
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT), "CHAT_WEBHOOK": "", **environment, **{key: str(path) for key, path in files.items()},
                  "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "RUNNER_TEMP": str(folder), "GITHUB_ACTION_PATH": str(ACTION.parent),
-                 "GITHUB_API_URL": api, "GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "nlp/eval", "GITHUB_RUN_ID": "42"},
+                 "GITHUB_API_URL": api, "GITHUB_GRAPHQL_URL": f"{api}/graphql", "GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "nlp/eval", "GITHUB_RUN_ID": "42"},
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert "Traceback" not in result.stderr, result.stderr
@@ -121,7 +128,9 @@ def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rew
     evaluation.parent.mkdir()
     shutil.copy(GITHUB / "nightly.toml", evaluation)
     server = HTTPServer(("127.0.0.1", 0), GitHub)
-    server.comments, server.paths = [{"id": 0, "body": "looks good"}], []
+    marker = f"<!-- sigdask {hashlib.sha256(b'nightly').hexdigest()[:16]} -->"
+    server.comments = [{"id": 0, "user": {"login": "mallory"}, "body": f"{marker} not the action's own"}]
+    server.paths = []
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     api = f"http://127.0.0.1:{server.server_port}"
     try:
@@ -130,16 +139,16 @@ def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rew
         assert (status, outputs["status"]) == (1, "1")
         [annotation] = re.findall("::error title=sigdask gate failed::(.+)", printed)
         assert annotation.startswith("candidate is significantly worse than production by acc on harness, task gsm8k")
-        assert annotation in server.comments[1]["body"]
-        assert "nightly: gate FAILED** (2 comparisons)" in server.comments[1]["body"]
+        assert annotation in html.unescape(server.comments[1]["body"])
+        assert "nightly</code>: gate FAILED** (2 comparisons)" in server.comments[1]["body"]
         document = json.loads(Path(outputs["results"]).read_text())
         assert all(format_p(result["p_adjusted"]) in server.comments[1]["body"] for result in document["results"])
         assert "https://github.com/nlp/eval/actions/runs/42" in server.comments[1]["body"]
         assert document["gate"]["passed"] is False
-        verdict, report = (tmp_path / "summary.md").read_text().split("<details><summary>Report</summary>\n\n```\n")
+        verdict, report = (tmp_path / "summary.md").read_text().split("<details><summary>Report</summary>\n\n<pre>\n")
         assert verdict.strip() in server.comments[1]["body"]
         assert report.startswith("gate: FAILED")
-        assert report.endswith("```\n\n</details>\n")
+        assert report.endswith("</pre>\n\n</details>\n\n")
         write_logs(evaluation.parent, 2)
         printed, status, _ = run_action(tmp_path, api)
         assert (status, "::error" in printed) == (0, False)
@@ -149,22 +158,34 @@ def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rew
         [annotation] = re.findall("::error title=sigdask::(.+)", printed)
         annotation = annotation.replace("%0A", "\n")
         assert status == 2
-        assert annotation.startswith("evaluation/nightly.toml: 2 errors\n  test_set: missing")
+        assert annotation.startswith("evaluation/nightly.toml: 2 errors\n")
         comment = server.comments[1]["body"]
         summary = (tmp_path / "summary.md").read_text().rpartition("did not run to its end")
-        assert comment.startswith("<!-- sigdask nightly -->\n**sigdask, nightly: no verdict**")
-        assert annotation in comment.replace("&lt;", "<").replace("&#64;", "@")
-        assert summary[2].count(annotation) == 2  # in the verdict and in the log
+        assert comment.startswith(f"{marker}\n**sigdask, <code>nightly</code>: no verdict**")
+        assert annotation.replace("\n", " ") in html.unescape(comment)
+        assert annotation in html.unescape(summary[2])  # in the log
         assert "gate: passed" not in summary[2]  # the verdict of the earlier run is not shown again
     finally:
         server.shutdown()
         server.server_close()
     comments = "/repos/nlp/eval/issues/7/comments"
     assert server.paths == [
-        *(f"GET {comments}", f"GET {comments}", f"POST {comments}"),
-        *(f"GET {comments}", "PATCH /repos/nlp/eval/issues/comments/1") * 2,
+        *("POST /graphql", f"GET {comments}", f"GET {comments}", f"POST {comments}"),
+        *("POST /graphql", f"GET {comments}", "PATCH /repos/nlp/eval/issues/comments/1") * 2,
     ]
     assert (tmp_path / "summary.md").read_text().count("gsm8k") > 1
+
+
+@pytest.mark.parametrize("name", ["a\n::error::b", "x --> <img src=//evil>", "[click](//evil)", "@org/team #1", "a`|b"])
+def test_names_are_shown_as_text_in_comments(name, monkeypatch):
+    monkeypatch.syspath_prepend(ACTION.parent)
+    publish = import_module("publish")
+    line = "\n".join(publish.build_table([{"test_set": name, "subset": None, "metric": "f1", "a": name, "b": name, "p_value": 0.5,
+                                           "p_adjusted": None, "difference": 0.1}], 0.05)).splitlines()[3]  # fmt: skip
+    cells = re.findall(r"<code>(.*?)</code>", line)
+    assert len(cells) == 3
+    assert not re.search(r"[^\w &#;]", "".join(cells))
+    assert html.unescape(cells[0]) == name.replace("\n", " ")
 
 
 @pytest.mark.slow

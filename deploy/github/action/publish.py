@@ -1,9 +1,12 @@
 """Annotate a job of GitHub Actions with the verdict of a plan's gate; write it to the summary and to the pull request.
 
 python publish.py RESULTS.json PLAN.toml LOG, with COMMENT_ON (number of the pull request or empty), TOKEN and GitHub's
-own variables. Each further run of the same plan rewrites its comment. Without results, both have the errors.
+own variables. RESULTS.json.txt is the report for the summary. Each further run of the same plan rewrites its comment.
+Without results, both have the errors. Names and messages are shown as code, so that GitHub reads nothing into them.
 """
 
+import hashlib
+import html
 import json
 import os
 import re
@@ -20,25 +23,39 @@ MAX_FINDINGS = 20
 MAX_LENGTH = 60_000
 """Of a comment, in characters. GitHub refuses more than 65,536."""
 
+MAX_REPORT = 200_000
+"""Of a report in the summary, in characters. GitHub drops a summary of more than 1 MiB."""
+
 FORBIDDEN = "; the job needs the permission `pull-requests: write`, which pull requests from forks usually lack"
 NO_VERDICT = "the plan did not run to its end, so there is no verdict"
 
 
 def main(path, plan, log):
-    if not Path(path or ".").is_file():
+    has_results = Path(path or ".").is_file()
+    if has_results:
+        document = json.loads(Path(path).read_text())
+        name, report = document["plan"], Path(f"{path}.txt")
+        rules = (document.get("gate") or {}).get("rules", ())
+        failed = [finding["text"] for rule in rules for finding in rule["findings"] if not finding["passed"]]
+        annotate("sigdask gate failed", failed)
+        lines = build_comment(document, rules, failed)
+    else:
+        name, report = read_name(plan), Path(log)
         errors = read_errors(log)
-        for text in errors[:MAX_FINDINGS] or [NO_VERDICT]:
-            print(f"::error title=sigdask::{escape(text)}")
-        name = read_name(plan)
-        lines = [f"**sigdask, {name}: no verdict**", "", f"{NO_VERDICT.capitalize()}.", ""]
-        publish([*lines, *(f"- {text}" for text in errors[:MAX_FINDINGS])], name)
-        return
-    document = json.loads(Path(path).read_text())
-    rules = (document.get("gate") or {}).get("rules", ())
-    failed = [finding["text"] for rule in rules for finding in rule["findings"] if not finding["passed"]]
-    for text in failed[:MAX_FINDINGS]:
-        print(f"::error title=sigdask gate failed::{escape(text)}")
-    publish(build_comment(document, rules, failed), document["plan"])
+        annotate("sigdask", errors or [NO_VERDICT])
+        lines = [f"**sigdask, {as_code(name)}: no verdict**", "", f"{NO_VERDICT.capitalize()}.", ""]
+        lines += [f"- {as_code(text)}" for text in errors[:MAX_FINDINGS]]
+    publish("\n".join(lines), name)
+    if report.is_file():
+        text = html.escape(report.read_text(errors="replace")[:MAX_REPORT], quote=False)
+        title = "Report" if has_results else "Log"
+        summarize(f"<details><summary>{title}</summary>\n\n<pre>\n{text}\n</pre>\n\n</details>")
+
+
+def annotate(title, texts):
+    """Annotate the job with some errors."""
+    for text in texts[:MAX_FINDINGS]:
+        print(f"::error title={title}::{escape(text)}")
 
 
 def read_errors(log):
@@ -50,22 +67,27 @@ def read_errors(log):
 def read_name(plan):
     """Return the name of a plan, as sigdask gives it, also if there are errors in it."""
     try:
-        return tomllib.loads(Path(plan).read_text())["name"]
+        return str(tomllib.loads(Path(plan).read_text())["name"])
     except (OSError, ValueError, KeyError):
         return Path(plan).stem
 
 
-def publish(lines, plan):
+def publish(text, plan):
     """Add the verdict to the job's summary, and comment on the pull request, if there is one."""
-    text = escape_markdown(lines)
-    with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
-        summary.write(f"{text}\n")
+    summarize(text)
     if os.environ.get("COMMENT_ON"):
+        marker = f"<!-- sigdask {hashlib.sha256(plan.encode()).hexdigest()[:16]} -->"
         try:
-            write_comment(f"{text}\n\n{link_report()}", f"<!-- sigdask {plan} -->")
-        except (OSError, ValueError) as error:  # the verdict of the job does not depend on a comment
+            write_comment(f"{text[:MAX_LENGTH]}\n\n{link_report()}", marker)
+        except (OSError, ValueError, LookupError, TypeError) as error:  # the verdict does not depend on a comment
             reason = FORBIDDEN if getattr(error, "code", None) in {401, 403, 404} else ""
             print(f"::warning title=sigdask::no comment on the pull request: {escape(str(error))}{reason}")
+
+
+def summarize(text):
+    """Add Markdown to the job's summary."""
+    with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
+        summary.write(f"{text}\n\n")
 
 
 def escape(text):
@@ -73,20 +95,21 @@ def escape(text):
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
+def as_code(text):
+    """Return a text as inline code that holds no Markdown: in code GitHub makes no links, mentions or references."""
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return f"<code>{''.join(c if c.isalnum() or c == ' ' else f'&#{ord(c)};' for c in plain)}</code>"
+
+
 def build_comment(document, rules, failed):
     """Return the verdict as lines of Markdown."""
     outcome = "no gate" if not rules else "gate FAILED" if failed or not document["gate"]["passed"] else "gate passed"
     results = document["results"]
-    n_comparisons = len(results)
-    lines = [f"**sigdask, {document['plan']}: {outcome}** ({n_comparisons} comparison{'s' * (n_comparisons != 1)})", ""]
-    lines += [f"- {text}" for text in failed[:MAX_FINDINGS]]
+    n = f"{len(results)} comparison{'s' * (len(results) != 1)}"
+    lines = [f"**sigdask, {as_code(document['plan'])}: {outcome}** ({n})", ""]
+    lines += [f"- {as_code(text)}" for text in failed[:MAX_FINDINGS]]
     lines += [f"- and {len(failed) - MAX_FINDINGS} more"] * (len(failed) > MAX_FINDINGS)
     return [*lines, *build_table(results, document["alpha"])]
-
-
-def escape_markdown(lines):
-    """Return lines without what GitHub would take for a mention or for HTML, and not longer than a comment."""
-    return "\n".join(lines).replace("<", "&lt;").replace("@", "&#64;")[:MAX_LENGTH]
 
 
 def link_report():
@@ -104,18 +127,16 @@ def build_table(results, alpha):
         names = (result["a"], result["b"], ", ".join(filter(None, place)))
         difference = "" if result["difference"] is None else f"{result['difference']:+.4g}"
         shown_p = "" if p is None else f"**{format_p(p)}**" if p <= alpha else format_p(p)
-        rows.append((2.0 if p is None else p, [*(name.replace("|", "\\|") for name in names), difference, shown_p]))
+        rows.append((2.0 if p is None else p, [*map(as_code, names), difference, shown_p]))
+    if not rows:
+        return []
     rows.sort(key=lambda row: row[0])
     is_adjusted = any(result["p_adjusted"] is not None for result in results)
     head = ["A", "B", "metric", "A - B", "adjusted p" if is_adjusted else "p"]
     lines = ["", *(f"| {' | '.join(cells)} |" for cells in (head, ["---", "---", "---", "--:", "--:"]))]
     lines += [f"| {' | '.join(cells)} |" for _, cells in rows[:MAX_FINDINGS]]
     n_more = len(rows) - MAX_FINDINGS
-    return (
-        [*lines, "", f"Bold: significant at {alpha:g}." + f" {n_more} more in the report." * (n_more > 0)]
-        if rows
-        else []
-    )
+    return [*lines, "", f"Bold: significant at {alpha:g}." + f" {n_more} more in the report." * (n_more > 0)]
 
 
 def format_p(p):
@@ -124,12 +145,13 @@ def format_p(p):
 
 
 def write_comment(text, marker):
-    """Rewrite the comment that begins with a marker, or write a new one."""
+    """Rewrite the comment of the token's own account that begins with a marker, or write a new one."""
     issues = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}/issues"
     comments = f"{issues}/{int(os.environ['COMMENT_ON'])}/comments"
+    account = send("POST", os.environ["GITHUB_GRAPHQL_URL"], {"query": "{viewer{login}}"})["data"]["viewer"]["login"]
     body, page = {"body": f"{marker}\n{text}"}, 1
     while found := send("GET", f"{comments}?per_page=100&page={page}"):
-        own = [comment["id"] for comment in found if (comment["body"] or "").startswith(marker)]
+        own = [c["id"] for c in found if c["user"]["login"] == account and (c["body"] or "").startswith(marker)]
         if own:
             send("PATCH", f"{issues}/comments/{own[0]}", body)
             return
