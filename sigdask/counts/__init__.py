@@ -21,9 +21,9 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import (
     Array,
     LabelFields,
-    LabelSetFields,
+    LazyColumns,
     LazyOutputs,
-    ReorderedFields,
+    build_set_fields,
     get_label_sets,
     get_rounding,
     join_labels,
@@ -360,11 +360,11 @@ class Counts:
         if outputs is not None:
             gold = None if outputs.gold is None else outputs.gold[order]
             prompts = None if outputs.asked is None else [outputs.asked[k] for k in order.tolist()]
-            columns = LazyOutputs(self.n_systems, partial(_reorder_column, outputs.systems, order))
+            columns = LazyOutputs(self.n_systems, partial(_reorder, outputs.systems, order))
             outputs = Outputs(columns, gold, prompts)
         return replace(
             self,
-            fields=ReorderedFields(self.fields, order),
+            fields=LazyColumns([*self.fields], partial(_reorder, self.fields, order), get_rounding(self.fields)),
             ids=Texts.from_values(ids),
             groups={name: self.group(name)[order] for name in self.groups},
             present=None if self.present is None else self.present[order],
@@ -491,7 +491,7 @@ class Counts:
         """
         columns = [Factor.from_values(column) for column in (gold, *predictions.values())]
         counts = _build_label_counts(
-            columns, predictions, LabelFields, lambda column: {*column.levels}, _get_objects, ids, groups
+            columns, predictions, LabelFields.from_columns, lambda column: {*column.levels}, _get_objects, ids, groups
         )
         return replace(counts, name=name, suggested=("accuracy",), warnings=tuple(warnings))
 
@@ -666,7 +666,7 @@ class Counts:
             column if isinstance(column, Factor) else Factor.from_values(map(join_labels, column))
             for column in (gold, *predictions.values())
         ]
-        counts = _build_label_counts(columns, predictions, LabelSetFields, list_labels, get_label_sets, ids, groups)
+        counts = _build_label_counts(columns, predictions, build_set_fields, list_labels, get_label_sets, ids, groups)
         suggested = ("micro-f1", "macro-f1", "subset-accuracy")
         return replace(counts, name=name, suggested=suggested, warnings=tuple(warnings))
 
@@ -746,7 +746,7 @@ def _build_item_arguments(
 def _build_label_counts(
     columns: Sequence[Factor],
     names: Iterable[str],
-    kind: type[LabelFields | LabelSetFields],
+    build_fields: Callable[[Factor, Sequence[Factor], Sequence[str]], Mapping[str, Array]],
     list_labels: Callable[[Factor], set[str]],
     get_outputs: Callable[[Sequence[Factor], int], Array],
     ids: Sequence[str] | None,
@@ -762,7 +762,7 @@ def _build_label_counts(
     extra_labels = tuple(sorted(set().union(*map(list_labels, predictions)) - gold_labels))
     return Counts(
         systems=systems,
-        fields=kind.from_columns(gold, predictions, labels + extra_labels),
+        fields=build_fields(gold, predictions, labels + extra_labels),
         labels=labels,
         predicted_labels=extra_labels,
         outputs=Outputs(LazyOutputs(len(predictions), partial(get_outputs, predictions)), get_outputs([gold], 0)),
@@ -774,9 +774,8 @@ def _get_objects(columns: Sequence[Sequence[str]], system: int) -> Array:
     return np.asarray(columns[system], object)
 
 
-def _reorder_column(columns: Sequence[Array], order: NDArray[np.intp], system: int) -> Array:
-    column: Array = columns[system][order]
-    return column
+def _reorder(columns: Any, order: NDArray[np.int64], key: Any) -> Array:
+    return np.asarray(columns[key][order])
 
 
 def _check_replicate(first: Counts, other: Counts, r: int) -> None:

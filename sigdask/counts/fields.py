@@ -1,13 +1,10 @@
-"""Fields that are computed on access: from labels, label sets, or fields in another order.
-
-Membership in label sets is kept sparse: one entry for an item and a label, sorted by label.
-"""
+"""Fields that are computed on access: from labels, matches, label sets, or fields in another order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,35 +74,19 @@ class LazyColumns(ComputedFields):
         In their order.
     make : callable
         Function from a name to its column.
+    rounding : mapping of str to tuple of float
+        For fields that were read from less than float64: maximum error of each column's numbers.
     """
 
     names: Sequence[str]
     make: Callable[[str], Array]
+    rounding: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Array:
         return self.make(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReorderedFields(ComputedFields):
-    """Fields with the items in another order."""
-
-    fields: Mapping[str, Array]
-    order: NDArray[np.intp]
-
-    def __getitem__(self, name: str) -> Array:
-        return np.asarray(self.fields[name][self.order])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.fields)
-
-    @property
-    def rounding(self) -> Mapping[str, tuple[float, ...]]:
-        """Maximum error of the numbers in each column of a field, independent of the order of the items."""
-        return get_rounding(self.fields)
 
 
 def get_rounding(fields: Mapping[str, Array]) -> Mapping[str, tuple[float, ...]]:
@@ -138,11 +119,9 @@ class LabelFields(ComputedFields):
     @staticmethod
     def from_columns(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> LabelFields:
         """Build the fields from columns of labels, which are encoded as positions in `labels`."""
-        code = {label: np.int32(k) for k, label in enumerate(labels)}
-        predicted = np.empty((len(gold), len(predictions)), np.int32, order="F")
-        for s, column in enumerate(predictions):
-            predicted[:, s] = _recode_labels(column, code)
-        return LabelFields(_recode_labels(gold, code)[:, None], predicted, tuple(labels))
+        code = {label: k for k, label in enumerate(labels)}
+        columns = [np.array([code[level] for level in c.levels], np.int32)[c.codes] for c in (gold, *predictions)]
+        return LabelFields(columns[0][:, None], np.array(columns[1:]).T, tuple(labels))
 
     def __getitem__(self, name: str) -> Array:
         if name == "items":
@@ -150,12 +129,13 @@ class LabelFields(ComputedFields):
         if name == "correct":
             return np.asarray(self.predicted == self.gold, np.int8)
         kind, _, label = name.partition("[")
-        if kind not in LABEL_FIELDS or label[-1:] != "]" or label[:-1] not in self.labels:
+        if kind not in LABEL_FIELDS or label[:-1] not in self.labels or label[-1:] != "]":
             raise KeyError(name)
         code = self.labels.index(label[:-1])
-        columns = {"gold": (self.gold,), "predicted": (self.predicted,), "tp": (self.predicted, self.gold)}[kind]
-        mask: NDArray[np.bool_] = reduce(np.logical_and, (column == code for column in columns))
-        return mask.astype(np.int8)
+        if kind == "gold":
+            return np.asarray(self.gold == code, np.int8)
+        is_predicted = self.predicted == code
+        return np.asarray(is_predicted & (self.gold == code) if kind == "tp" else is_predicted, np.int8)
 
     def __iter__(self) -> Iterator[str]:
         yield from ("items", "correct")
@@ -165,37 +145,46 @@ class LabelFields(ComputedFields):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchFields(ComputedFields):
-    """Fields tp, predicted and gold of matched lists or chunks, in total and for each label, computed on access.
+    """Fields tp, predicted and gold of matched lists, chunks or label sets, in total and for each label.
+
+    They are computed on access.
 
     Attributes
     ----------
-    entries : mapping of str to int64 array, shape (n_entries, 4)
+    entries : mapping of str to int array, shape (n_entries, 4)
         Nonzero entries of tp, predicted and gold: item, system, label and number.
     labels : tuple of str
         Labels by their codes; none where there are no labels.
     shape : (int, int)
         Items and systems.
-    others : mapping of str to array
+    others : mapping of str to array, or to a function that makes it
         Further fields, by name.
     """
 
-    entries: Mapping[str, NDArray[np.int64]]
+    entries: Mapping[str, NDArray[Any]]
     labels: tuple[str, ...]
     shape: tuple[int, int]
-    others: Mapping[str, Array]
+    others: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        by_label = {kind: rows[np.argsort(rows[:, 2], kind="stable")] for kind, rows in self.entries.items()}
+        object.__setattr__(self, "entries", by_label)
 
     def __getitem__(self, name: str) -> Array:
         if name in self.others:
-            return self.others[name]
+            value = self.others[name]
+            return np.asarray(value() if callable(value) else value)
         kind, bracket, rest = name.partition("[")
         rows = self.entries[kind]
         if bracket:
             if not rest.endswith("]") or rest[:-1] not in self.labels:
                 raise KeyError(name)
-            rows = rows[rows[:, 2] == self.labels.index(rest[:-1])]
+            code = self.labels.index(rest[:-1])
+            rows = rows[slice(*np.searchsorted(rows[:, 2], [code, code + 1]))]
         columns = 1 if kind == "gold" else self.shape[1]
-        sums = np.bincount(rows[:, 0] * columns + rows[:, 1], rows[:, 3], self.shape[0] * columns)
-        return sums.astype(np.int32).reshape(self.shape[0], columns)
+        cells = rows[:, 0].astype(np.int64) * columns + rows[:, 1]
+        sums = np.bincount(cells, rows[:, 3], self.shape[0] * columns)
+        return sums.astype(np.min_scalar_type(-1 - int(sums.max()))).reshape(self.shape[0], columns)
 
     def __iter__(self) -> Iterator[str]:
         yield from (*self.others, *self.entries)
@@ -203,15 +192,9 @@ class MatchFields(ComputedFields):
             yield from (f"{kind}[{label}]" for kind in self.entries)
 
 
-def _recode_labels(column: Factor, code: Mapping[str, np.int32]) -> NDArray[np.int32]:
-    codes: NDArray[np.int32] = np.array([code[level] for level in column.levels], np.int32)[column.codes]
-    return codes
-
-
 SEPARATOR = "\x1f"
 """Separates the labels of a cell: ASCII's unit separator, which no label contains."""
 
-ITEM_FIELDS = ("items", "correct", "tp", "predicted", "known", "gold")
 LABEL_FIELDS = ("tp", "predicted", "gold")
 SAMPLE_SCORES = ("jaccard", "precision", "recall", "f1")
 """Scores of the samples of a single item, which are averaged."""
@@ -245,116 +228,62 @@ def list_labels(column: Factor) -> set[str]:
     return {label for cell in column.levels.tolist() for label in split_labels(cell)}
 
 
-@dataclass(frozen=True, eq=False)
-class LabelSetFields(ComputedFields):
-    """Fields of items with sets of labels, computed from (label, item) entries on access.
+def build_set_fields(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> MatchFields:
+    """Return the fields of items with sets of labels, from columns of cells whose labels `SEPARATOR` separates.
 
     `correct` (the sets are the same), `items`; `tp`, `predicted`, `gold`: labels of an item in both sets, and in each;
     `known`: those of the predicted that gold has anywhere; `tp[L]`, `predicted[L]`, `gold[L]` for each label L;
     `samples[KIND]` and `samples[KIND]:1`: the item's own score, where 0/0 is 0, and 1.
 
-    Attributes
+    Parameters
     ----------
-    gold : int64 array, shape (n_entries,)
-        For each label of each item: the label's code times n_items plus the index of the item, sorted.
-    predicted : tuple of int64 array
-        The same for each system.
-    n_items : int
-        Items.
-    labels : tuple of str
-        All labels, to which codes refer, those of gold first.
+    gold : Factor
+        Gold labels of each item.
+    predictions : sequence of Factor
+        Predicted labels.
+    labels : sequence of str
+        All labels, those of gold first.
     """
-
-    gold: NDArray[np.int64]
-    predicted: tuple[NDArray[np.int64], ...]
-    n_items: int
-    labels: tuple[str, ...]
-
-    @staticmethod
-    def from_columns(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> LabelSetFields:
-        """Build the fields from columns of cells whose labels are separated by `SEPARATOR`."""
-        code = {label: k for k, label in enumerate(labels)}
-        entries = [_encode_entries(column, code) for column in (gold, *predictions)]
-        return LabelSetFields(entries[0], tuple(entries[1:]), len(gold), tuple(labels))
-
-    @cached_property
-    def true_positives(self) -> tuple[NDArray[np.int64], ...]:
-        """The (label, item) entries that each system shares with gold."""
-        return tuple(np.intersect1d(entries, self.gold, assume_unique=True) for entries in self.predicted)
-
-    @cached_property
-    def _codes(self) -> dict[str, int]:
-        return {label: k for k, label in enumerate(self.labels)}
-
-    @cached_property
-    def _known_entries(self) -> tuple[NDArray[np.int64], ...]:
-        """The (label, item) entries of each system whose label occurs anywhere in gold."""
-        end = (self.gold[-1] // self.n_items + 1) * self.n_items if len(self.gold) else 0
-        return tuple(entries[: np.searchsorted(entries, end)] for entries in self.predicted)
-
-    def __getitem__(self, name: str) -> Array:
-        if name not in self:
-            raise KeyError(name)
-        if name == "items":
-            return np.ones((self.n_items, 1), np.int8)
-        if name == "correct":
-            tp, predicted, gold = self["tp"], self["predicted"], self["gold"]
-            return np.asarray((tp == predicted) & (tp == gold), np.int8)
-        kind, bracket, label = name.partition("[")
-        if kind == "samples":
-            return self._score_samples(*label.split("]", 1))
-        columns = {
-            "gold": (self.gold,),
-            "predicted": self.predicted,
-            "tp": self.true_positives,
-            "known": self._known_entries,
-        }[kind]
-        k = self._codes[label[:-1]] if bracket else None
-        return np.column_stack([self._build_column(entries, k) for entries in columns])
-
-    def __contains__(self, name: object) -> bool:
-        kind, bracket, label = str(name).partition("[")
-        if kind == "samples":
-            return label.partition("]")[0] in SAMPLE_SCORES
-        return (label[:-1] in self._codes and kind in LABEL_FIELDS) if bracket else kind in ITEM_FIELDS
-
-    def _build_column(self, entries: NDArray[np.int64], label: int | None) -> NDArray[Any]:
-        if label is None:
-            return np.bincount(entries % self.n_items, minlength=self.n_items).astype(np.int32)
-        has_label = np.zeros(self.n_items, np.int8)
-        start, end = np.searchsorted(entries, [label * self.n_items, (label + 1) * self.n_items])
-        has_label[entries[start:end] - label * self.n_items] = 1
-        return has_label
-
-    def _score_samples(self, kind: str, suffix: str) -> NDArray[np.float64]:
-        tp, predicted, gold = (self[name].astype(np.float64) for name in ("tp", "predicted", "gold"))
-        numerator, denominator = {
-            "jaccard": (tp, predicted + gold - tp),
-            "precision": (tp, predicted + 0 * tp),
-            "recall": (tp, gold + 0 * tp),
-            "f1": (2 * tp, predicted + gold),
-        }[kind]
-        empty = denominator == 0
-        return np.asarray(np.where(empty, float(bool(suffix)), numerator / np.where(empty, 1.0, denominator)))
-
-    def __iter__(self) -> Iterator[str]:
-        yield from ITEM_FIELDS
-        yield from (f"{kind}[{label}]" for label in self.labels for kind in LABEL_FIELDS)
-        yield from (f"samples[{kind}]{end}" for kind in SAMPLE_SCORES for end in ("", ":1"))
+    code = {label: k for k, label in enumerate(labels)}
+    gold_rows, *parts = (_list_entries(column, code, max(s - 1, 0)) for s, column in enumerate((gold, *predictions)))
+    predicted = np.concatenate(parts)
+    n_labels, n_known = len(labels), int(gold_rows[:, 2].max(initial=-1)) + 1
+    keys, gold_keys = (rows[:, 0].astype(np.int64) * n_labels + rows[:, 2] for rows in (predicted, gold_rows))
+    in_gold = np.isin(keys, gold_keys)
+    entries = {"tp": predicted[in_gold], "predicted": predicted, "gold": gold_rows}
+    shape = (len(gold), len(predictions))
+    known = MatchFields({"known": predicted[predicted[:, 2] < n_known]}, (), shape, {})["known"]
+    totals = MatchFields(entries, (), shape, {})
+    tp, given, expected = (totals[kind].astype(np.int64) for kind in LABEL_FIELDS)
+    others: dict[str, Any] = {
+        "items": np.ones((len(gold), 1), np.int8),
+        "correct": ((tp == given) & (tp == expected)).astype(np.int8),
+        "known": known,
+    }
+    for kind in SAMPLE_SCORES:
+        for end, empty in (("", 0.0), (":1", 1.0)):
+            others[f"samples[{kind}]{end}"] = partial(_score_samples, kind, empty, tp, given, expected)
+    return MatchFields(entries, tuple(labels), shape, others)
 
 
-def _encode_entries(column: Factor, code: Mapping[str, int]) -> NDArray[np.int64]:
-    """Return the (label, item) entries of a column as sorted numbers: label code * n_items + item.
+def _list_entries(column: Factor, code: Mapping[str, int], system: int) -> NDArray[np.int32]:
+    """Return an entry of `MatchFields` for each label of each item; each distinct cell is split only once."""
+    import pyarrow as pa
+    from pyarrow import compute
 
-    Each distinct cell is split only once.
-    """
     sets = [[code[label] for label in split_labels(cell)] for cell in column.levels.tolist()]
-    sizes = np.array([len(label_codes) for label_codes in sets], np.int64)
-    starts = np.cumsum(sizes) - sizes
-    flat = np.array([k for label_codes in sets for k in label_codes], np.int64)
-    codes = column.codes.astype(np.int64)
-    item_sizes = sizes[codes]  # (n_items,)
-    ends = np.cumsum(item_sizes)
-    offsets = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - item_sizes, item_sizes)
-    labels = flat[np.repeat(starts[codes], item_sizes) + offsets] if len(flat) else flat
-    return np.sort(labels * len(column) + np.repeat(np.arange(len(column)), item_sizes))
+    lists = pa.array(sets, pa.list_(pa.int32())).take(pa.array(column.codes))
+    items, labels = (np.from_dlpack(part) for part in (compute.list_parent_indices(lists), lists.flatten()))
+    return np.column_stack([items, np.full(len(items), system), labels, np.ones(len(items))]).astype(np.int32)
+
+
+def _score_samples(kind: str, empty: float, tp: Integers, predicted: Integers, gold: Integers) -> Floats:
+    """Return the items' own scores of one kind, with the value of 0/0."""
+    numerator, denominator = {
+        "jaccard": (tp, predicted + gold - tp),
+        "precision": (tp, predicted),
+        "recall": (tp, gold),
+        "f1": (2 * tp, predicted + gold),
+    }[kind]
+    is_empty = denominator == 0
+    return np.where(is_empty, empty, numerator / np.where(is_empty, 1, denominator))
