@@ -297,6 +297,21 @@ def test_inspect_letters_count_and_epochs_are_averaged(tmp_path, writer):
     assert renamed.systems == ("x", "y")
 
 
+@pytest.mark.parametrize("writer", [write_json, write_eval])
+def test_a_score_twice_in_a_sample_is_refused(tmp_path, writer):
+    log = build_inspect_log("t", "m", [build_inspect_sample(1, "C")])
+    good, bad = (writer(tmp_path / f"{name}.{writer.__name__[6:]}", log) for name in ("good", "bad"))
+    text = json.dumps(build_inspect_sample(1, "C")).replace('"epoch"', '"id": 2, "epoch"')
+    if writer is write_json:
+        bad.write_text(json.dumps({**log, "samples": []}).replace("[]", f"[{text}]"))
+    else:
+        with zipfile.ZipFile(bad, "w") as archive:
+            archive.writestr("header.json", json.dumps(log))
+            archive.writestr("samples/1.json", text)
+    with pytest.raises(InputError, match="bad.*: key 'id' occurs twice in one JSON object; remove one"):
+        read(good, bad)
+
+
 def test_inspect_values_of_all_kinds(tmp_path):
     values = {"d": {"p": 1, "q": "C"}, "l": [0.5, 1], "b": True, "s": "0.25", "w": "yes", "n": float("nan"), "t": "odd"}
 

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.json_records import Record, get_object, is_json, iter_records, load_json, read_keys
-from sigdask.formats.reading.json_records import read_records as read_json
+from sigdask.formats.reading import json_records
+from sigdask.formats.reading.json_records import Record, iter_records
 from sigdask.io.compression import check_unpacked_size
 from sigdask.text import format_count
 
-Places = Iterator[tuple[str, Record]]
+Places = Iterator[tuple[str, Any]]
 """Records with the places where they stand, for errors."""
 
 
@@ -90,7 +90,7 @@ def find_layout(path: Path) -> LogLayout | None:
     """Return the layout of a log, or None for other files."""
     if path.suffix == ARCHIVE and path.is_file():
         return INSPECT
-    paths = {*read_keys(path)} if is_json(path) else set()
+    paths = {*json_records.read_keys(path)} if json_records.is_json(path) else set()
     return next((layout for layout in LAYOUTS if layout.fits(paths)), None)
 
 
@@ -120,14 +120,15 @@ def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"damaged .eval log ({error}); expected a zip as Inspect writes it", file=path) from None
 
 
-def _iter_members(path: Path, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _iter_members(path: Path, names: Sequence[str]) -> Places:
     with _open_archive(path) as archive:
         check_unpacked_size(path, sum(archive.getinfo(name).file_size for name in names), path.stat().st_size)
         for name in names:
-            yield f"{path}, {name}", json.loads(archive.read(name))
+            where = f"{path}, {name}"
+            yield where, json_records.parse_json(where, archive.read(name).decode())
 
 
-def _iter_samples(path: Path, log: Record) -> Iterator[tuple[str, Any]]:
+def _iter_samples(path: Path, log: Record) -> Places:
     for number, sample in enumerate(log.get("samples") or (), start=1):
         yield f"{path}, sample {number}", sample
 
@@ -141,7 +142,7 @@ def _read_inspect(path: Path) -> Run:
         ((_, header),) = _iter_members(path, ["header.json" if "header.json" in names else "_journal/start.json"])
         records = partial(_iter_members, path, [name for name in names if re.fullmatch(r"samples/.*\.json", name)])
     else:
-        header = load_json(path)
+        header = json_records.load_json(path)
         records = partial(_iter_samples, path, header)
     run = header.get("eval") if isinstance(header, dict) else None
     if not isinstance(run, dict):
@@ -206,12 +207,12 @@ def _flatten_helm(instance: Any) -> Record:
 
 def _read_swe_instances(path: Path) -> Run:
     """Read report.json of SWE-bench: an object for each instance."""
+    records = partial(json_records.read_records, path, lambda _: False)
+    return Run(lambda: ((f"{path}, {record.place}", record) for record in records()))
 
-    def iterate() -> Places:
-        for record in read_json(path, lambda _: False):
-            yield f"{path}, {record.place}", {"instance_id": record.key, **get_object(path, record)}
 
-    return Run(iterate)
+def _flatten_swe(record: json_records.JsonRecord) -> Record:
+    return {"instance_id": record.key, **record.value}
 
 
 def _read_swe_run(path: Path) -> Run:
@@ -252,7 +253,8 @@ LAYOUTS = (
         scores=HELM_SCORES, may_repeat=True,
     ),
     LogLayout(
-        "SWE-bench", ("*.patch_exists", "*.resolved"), ("instance_id",), _read_swe_instances, scores=("resolved",),
+        "SWE-bench", ("*.patch_exists", "*.resolved"), ("instance_id",), _read_swe_instances, _flatten_swe,
+        scores=("resolved",),
     ),
     LogLayout("SWE-bench", ("submitted_ids", "resolved_ids"), ("instance_id",), _read_swe_run, scores=("resolved",)),
     LogLayout(
