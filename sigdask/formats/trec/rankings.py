@@ -1,7 +1,6 @@
 """Runs and relevance judgements of TREC, read and ranked as in trec_eval.
 
-Runs have the six columns of TREC, or topic, document and a rank or score. Judgements have the four columns of TREC, or
-BEIR's topic, document and relevance.
+Runs have the six columns of TREC. Judgements have the four columns of TREC, or BEIR's topic, document and relevance.
 
 Documents are ranked by descending score, and ties by descending document id, as in trec_eval. Scores are compared in
 single precision, as trec_eval stores them. If the rank column gives an order with another average precision, as it does
@@ -15,57 +14,44 @@ import re
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.fields import to_object_array
-from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head
+from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.trec.topics import apply_topic_policy
 from sigdask.interface import spell
 from sigdask.text import format_count, format_list
 
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]
 
-RUN_COLUMNS = "topic Q0 document rank score tag (or topic document score)"
+RUN_COLUMNS = "topic Q0 document rank score tag"
 QRELS_COLUMNS = "topic iteration document relevance (or topic document relevance)"
-RUN_WIDTH, QRELS_WIDTH, SHORT_WIDTH = 6, 4, 3
 RUN_LINE = re.compile(r"\S+\s+(Q0|0)\s+\S+\s+-?\d+\s+[-+]?[\d.]+([eE][-+]?\d+)?\s+\S.*")
 """Pattern of a line of a run, by which files are recognized."""
 
-HEADER_NAMES = frozenset({"score", "rank", "relevance", "rel"})
-"""Names of the last column in the first line of short runs and of judgements."""
+RUN_WIDTH = 6
+
+HEADER_NAMES = frozenset({"score", "relevance", "rel"})
+"""Names of the last column in the first line of judgements."""
 
 MAX_DIFFERENCE = 0.01
 """Difference in mean average precision between the orders by score and by rank up to which a run is ranked by score."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrecRun:
-    """The rankings of one system.
-
-    Attributes
-    ----------
-    tag : str
-        Name of the run, as the file states it.
-    n_topics : int
-        Number of its topics, judged or not.
-    rankings : mapping of str to tuple of str
-        Documents of each judged topic, best first.
-    difference : float
-        Difference between its average precision by scores and by ranks.
-    """
+class TrecRun(NamedTuple):
+    """A run's tag, the number of its topics, judged or not, and the documents of each judged topic, best first."""
 
     tag: str
     n_topics: int
     rankings: Mapping[str, Ranking]
-    difference: float = 0.0
 
 
 def is_run(path: Path) -> bool:
@@ -75,28 +61,36 @@ def is_run(path: Path) -> bool:
 
 
 def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
-    """Read runs; items are the topics of the judgements."""
+    """Read runs; items are the topics of the judgements. A topic that a run lacks counts 0 by default."""
     judgements = read_qrels(gold)
     topics = list(judgements)
-    runs = [read_run(source, judgements, options.own.get("order")) for source in sources]
+    runs = [read_run(source, gold, judgements, options.own.get("order")) for source in sources]
     tags = [choose_system_name(source, run.tag) for source, run in zip(sources, runs, strict=True)]
     names = list_system_names(sources, tags)
-    notes = _describe_runs([source.path for source in sources], runs, gold, judgements)
     has = np.array([[topic in run.rankings for run in runs] for topic in topics])
-    present, gap_notes = apply_topic_policy(has, topics, names, options, "zero")
+    if not options.few_in_common:
+        check_common_items(has, names, None if options.missing == "zero" else options.missing, topics)
+    if options.missing == "error":
+        check_complete(has, names, topics, "scores")
+    unjudged = [
+        f"{run.n_topics - len(run.rankings)} of the {run.n_topics} topics of {source.path}"
+        for source, run in zip(sources, runs, strict=True)
+        if run.n_topics > len(run.rankings)
+    ]
+    note = f"topics without judgements in {gold} are left out, as in trec_eval: {format_list(unjudged)}"
     ones = np.ones((len(topics), 1), np.int64)
     return Counts(
         systems=tuple(names),
         fields={"topics": ones, "items": ones},
         n_items=len(topics),
         ids=tuple(topics),
-        present=present,
+        present=has if options.missing == "pairwise" and not has.all() else None,
         outputs=Outputs(
             tuple(to_object_array([run.rankings.get(topic, ()) for topic in topics]) for run in runs),
             to_object_array(list(judgements.values())),
         ),
         suggested=("AP", "nDCG@10"),
-        warnings=(*notes, *gap_notes),
+        warnings=(*([note] if unjudged else []), *describe_missing(has, names, options, "zero")),
     )
 
 
@@ -115,66 +109,33 @@ def choose_system_name(source: Source, tag: str) -> str:
     return source.system
 
 
-def _describe_runs(paths: Sequence[Path], runs: Sequence[TrecRun], gold: Path, judgements: Judgements) -> list[str]:
-    """Return notes on documents and topics without judgements, and on ranks; raise if no topic is judged."""
-    notes: list[str] = []
-    unjudged: list[str] = []
-    for path, run in zip(paths, runs, strict=True):
-        if not run.rankings:
-            raise InputError(
-                f"none of its {run.n_topics} topics is judged in {gold} (which has {format_list([*judgements], 3)})",
-                file=path,
-                remedy=f"give the judgements of the same topics with {spell('gold')}",
-            )
-        if all(judgements[topic].keys().isdisjoint(ranking) for topic, ranking in run.rankings.items()):
-            notes.append(f"{path}: no document is judged in {gold}; are its ids those of the judgements?")
-        if n_unjudged := run.n_topics - len(run.rankings):
-            unjudged.append(f"{n_unjudged} of the {run.n_topics} topics of {path}")
-    if differing := [path.name for path, run in zip(paths, runs, strict=True) if round(run.difference, 4)]:
-        notes.append(
-            ScopeNote(
-                f"ranks of {format_list(differing, 3)} order documents otherwise than scores (AP differs by up to "
-                f"{max(run.difference for run in runs):.4f}): scores count, and ties go by document id, as in "
-                f"trec_eval; {spell('format', 'trec:order=rank')} takes the ranks"
-            )
-        )
-    if unjudged:
-        notes.append(f"topics without judgements in {gold} are left out, as in trec_eval: {format_list(unjudged)}")
-    return notes
-
-
-def iter_rows(path: Path, width: int, columns: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line and words of each row, without a header; all have `width` columns, or all have three.
+def _iter_rows(path: Path, widths: Sequence[int], columns: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and words of each row, without a header; all rows have as many columns as the first one.
 
     Raises
     ------
     InputError
         A row has another number of columns, or there is no row.
     """
-    first_width = 0
+    width = 0
     for number, line in enumerate_lines(path):
         words = line.split()
-        if not words or words[0].startswith("#"):
-            continue
         n_columns = min(len(words), RUN_WIDTH)  # trec_eval skips what follows the tag of a run
-        if not first_width and n_columns < RUN_WIDTH and words[-1].lower() in HEADER_NAMES:
+        is_header = not width and n_columns < RUN_WIDTH and bool(words) and words[-1].lower() in HEADER_NAMES
+        if not words or words[0].startswith("#") or is_header:
             continue
-        first_width = first_width or n_columns
-        if n_columns != first_width or n_columns not in {width, SHORT_WIDTH}:
-            raise InputError(
-                file=path,
-                line=number,
-                found=f"{len(words)} columns",
-                expected=f"{columns}; give runs as systems, and judgements with {spell('gold')}",
-            )
+        if n_columns not in ((width,) if width else widths):
+            expected = f"{columns}; give runs as systems, and judgements with {spell('gold')}"
+            raise InputError(file=path, line=number, found=f"{len(words)} columns", expected=expected)
+        width = n_columns
         yield number, words
-    check_filled(path, first_width)
+    check_filled(path, width)
 
 
 def read_qrels(path: Path) -> Judgements:
     """Read the relevance of each judged document of each topic."""
     judgements: Judgements = {}
-    for number, words in iter_rows(path, QRELS_WIDTH, QRELS_COLUMNS):
+    for number, words in _iter_rows(path, (3, 4), QRELS_COLUMNS):
         topic, document, text = words[0], words[-2], words[-1]
         judged = judgements.setdefault(topic, {})
         if document in judged:
@@ -192,13 +153,15 @@ def read_qrels(path: Path) -> Judgements:
     return judgements
 
 
-def read_run(source: Source, judgements: Mapping[str, Mapping[str, int]], order: str | None = None) -> TrecRun:
+def read_run(source: Source, gold: Path, judgements: Judgements, order: str | None = None) -> TrecRun:
     """Read one run.
 
     Parameters
     ----------
     source : Source
         The file, or its parts.
+    gold : Path
+        The file of the judgements.
     judgements : mapping
         Judgements by topic. Only topics with judgements are kept.
     order : {"score", "rank"}, optional
@@ -207,38 +170,40 @@ def read_run(source: Source, judgements: Mapping[str, Mapping[str, int]], order:
     Raises
     ------
     InputError
-        A row is damaged, a document occurs twice, or scores and ranks contradict each other.
+        A row is damaged, a document occurs twice, none is judged, or scores and ranks contradict each other.
     """
     entries: dict[str, tuple[dict[str, None], array[float], array[float]]] = {}
     words: list[str] = []
     parts = source.parts or (source.path,)
-    for path, (number, words) in ((part, row) for part in parts for row in iter_rows(part, RUN_WIDTH, RUN_COLUMNS)):
-        is_short = len(words) == SHORT_WIDTH
-        if is_short and order is None:
-            ways = " or ".join(spell("format", f"trec:order={name}") for name in ("score", "rank"))
-            raise InputError("the third of three columns may be a score or a rank", file=path, remedy=f"choose {ways}")
+    for path, (number, words) in ((part, row) for part in parts for row in _iter_rows(part, (RUN_WIDTH,), RUN_COLUMNS)):
         documents, scores, ranks = entries.setdefault(words[0], ({}, array("d"), array("d")))
-        score, rank = (parse_number(words[k]) for k in ((2, 2) if is_short else (4, 3)))
+        score, rank = (parse_number(words[k]) for k in (4, 3))
         if math.isnan(score):
-            raise InputError(file=path, line=number, found=f"{words[2 if is_short else 4]!r}", expected="a number")
-        if (document := sys.intern(words[1 if is_short else 2])) in documents:
+            raise InputError(file=path, line=number, found=f"{words[4]!r}", expected="a number")
+        if (document := sys.intern(words[2])) in documents:
             problem = f"topic {words[0]!r} has document {document!r} already; a topic ranks each document once"
             raise InputError(problem, file=path, line=number)
         documents[document] = None
         scores.append(score)
         ranks.append(rank)
     judged = {topic: entry for topic, entry in entries.items() if topic in judgements}
-    for topic, (_, _, ranks) in judged.items():
-        if order == "rank" and not _are_distinct(ranks):
-            remedy = f"choose {spell('format', 'trec:order=score')}"
-            raise InputError(f"ranks of topic {topic!r} are equal, or no numbers", file=source.path, remedy=remedy)
-    rankings = {topic: _sort_documents(*entry, by_rank=order == "rank") for topic, entry in judged.items()}
-    difference = 0.0
-    if order is None and all(_are_distinct(ranks) for _, _, ranks in judged.values()):
-        by_rank = {topic: _sort_documents(*entry, by_rank=True) for topic, entry in judged.items()}
-        means = [_compute_mean_precision(rankings_by, judgements) for rankings_by in (rankings, by_rank)]
-        difference = abs(means[0] - means[1])
-        if difference > MAX_DIFFERENCE:
+    if all(judgements[topic].keys().isdisjoint(documents) for topic, (documents, _, _) in judged.items()):
+        raise InputError(
+            f"no document of its {len(entries)} topics is judged in {gold} (topics {format_list([*judgements], 3)})",
+            file=source.path,
+            remedy=f"give the judgements of the same topics and documents with {spell('gold')}",
+        )
+    are_ranked = all(len({*ranks}) == len(ranks) and not math.isnan(sum(ranks)) for _, _, ranks in judged.values())
+    if order == "rank" and not are_ranked:
+        remedy = f"choose {spell('format', 'trec:order=score')}"
+        raise InputError("ranks of a topic are equal, or no numbers", file=source.path, remedy=remedy)
+    by_score, by_rank = (
+        {topic: _sort_documents(*entry, by_rank=is_by_rank) for topic, entry in judged.items()}
+        for is_by_rank in (False, True)
+    )
+    if order is None and are_ranked:
+        means = [_compute_mean_precision(rankings, judgements) for rankings in (by_score, by_rank)]
+        if abs(means[0] - means[1]) > MAX_DIFFERENCE:
             raise InputError(
                 f"scores and ranks order its documents differently: by score, AP is {means[0]:.4f}, and by rank "
                 f"{means[1]:.4f}",
@@ -246,7 +211,7 @@ def read_run(source: Source, judgements: Mapping[str, Mapping[str, int]], order:
                 remedy=f"choose {spell('format', 'trec:order=score')}, as in trec_eval (ties go by document id), or "
                 f"{spell('format', 'trec:order=rank')}",
             )
-    return TrecRun(words[5] if len(words) >= RUN_WIDTH else "", len(entries), rankings, difference)
+    return TrecRun(words[5], len(entries), by_rank if order == "rank" else by_score)
 
 
 def _sort_documents(documents: Iterable[str], scores: array[float], ranks: array[float], *, by_rank: bool) -> Ranking:
@@ -255,10 +220,6 @@ def _sort_documents(documents: Iterable[str], scores: array[float], ranks: array
         single = np.array(scores).astype(np.float32).tolist()
     pairs = sorted(zip(ranks, documents, strict=True)) if by_rank else sorted(zip(single, documents, strict=True))[::-1]
     return tuple(document for _, document in pairs)
-
-
-def _are_distinct(ranks: array[float]) -> bool:
-    return len({*ranks}) == len(ranks) and not math.isnan(sum(ranks))
 
 
 def _compute_mean_precision(rankings: Mapping[str, Ranking], judgements: Mapping[str, Mapping[str, int]]) -> float:
