@@ -102,7 +102,7 @@ def read_scores(path: Path, options: Options, messages: list[str]) -> Scores:
 
 def is_printed(path: Path) -> bool:
     """Return whether the first lines have three cells, and the first one has a measure by its name and a value."""
-    lines = read_head(path).filled_lines
+    lines = [line for line in read_head(path).text.split("\n") if line.strip()]
     has_tabs = any("\t" in line for line in lines)
     rows = [_split_cells(line) for line in lines if "\t" in line or not has_tabs][:5]
     if len(rows) < 2 or any(len(cells) != 3 for cells in rows):
