@@ -276,9 +276,9 @@ FORMATS: dict[str, Format] = {
         brings_metrics=True,
     ),
     "ref-hyp": Format(
-        ".texts.ref_hyp:read_ref_hyp",
+        ".texts.speech:read_ref_hyp",
         "reference and hypothesis of utterances in one file: icefall, Kaldi per_utt, sclite .pra",
-        ".texts.ref_hyp:sniff",
+        ".texts.speech:sniff_ref_hyp",
         gold="none",
     ),
     "battles": Format(

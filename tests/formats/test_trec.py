@@ -136,7 +136,9 @@ def test_tar_scores_are_the_official_ones_of_all_52_runs(shared_data):
     reference = json.loads((folder / "reference_scores.json").read_text())["systems"]
     files = sorted(folder.glob("*.results"))
     assert {detect([parse_source(str(f))]) for f in files} == {"trec"}
-    with pytest.raises(InputError, match="'iiit.run1' has no score 'num_docs' for item 'CD009135' .12 missing.*missing="):
+    with pytest.raises(
+        InputError, match="'iiit.run1' has no score 'num_docs' for item 'CD009135' .12 missing.*missing="
+    ):
         read(*files)
     counts = read(*files, options=Options(missing="pairwise"))
     assert set(counts.systems) == set(reference)

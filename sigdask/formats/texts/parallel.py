@@ -106,15 +106,3 @@ def read_text_lines(path: Path) -> list[str]:
     if (layout := next((name for pattern, name in OTHER_LAYOUTS.items() if re.match(pattern, head)), None)) is not None:
         raise InputError(f"is {layout}, expected one segment on each line", file=path, remedy="write only the texts")
     return [line.removesuffix("\r") for line in lines]
-
-
-def list_speakers(utterances: Sequence[str]) -> dict[str, list[str]]:
-    """Return the group of speakers if each utterance id names one: the part before a hyphen, or else underscore.
-
-    Examples
-    --------
-    >>> list_speakers(["1089-134686-0000", "en_4156-A-0001", "fcjf0_sa1"]), list_speakers(["u1"])
-    ({'speaker': ['1089', 'en_4156', 'fcjf0']}, {})
-    """
-    parts = [utterance.partition("-" if "-" in utterance else "_") for utterance in utterances]
-    return {"speaker": [speaker for speaker, _, _ in parts]} if all(s and mark for s, mark, _ in parts) else {}

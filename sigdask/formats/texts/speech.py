@@ -1,9 +1,14 @@
-"""Speech transcripts: NIST trn (`words (speaker-utterance)`), Kaldi text (`id words`) or plain lines."""
+"""Speech transcripts: NIST trn (`words (speaker-utterance)`), Kaldi text (`id words`) or plain lines.
+
+Files of recognizers may also hold the reference and the hypothesis of each utterance, in the layouts of icefall
+(`recogs-*.txt`), Kaldi (`per_utt`) and sclite (`.pra`). All of these list every utterance, also those without errors.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sigdask.counts import Counts
@@ -11,15 +16,12 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, read_head
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.texts import ref_hyp
-from sigdask.formats.texts.parallel import Texts, build_text_counts, list_speakers, read_text_lines
+from sigdask.formats.texts.parallel import Texts, build_text_counts, read_text_lines
 from sigdask.formats.texts.segments import read_lines
 from sigdask.interface import spell
 
-TRN = re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*")
-KALDI = re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")
+SHAPES = {"trn": re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*"), "first": re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")}
 COMMENT = ";;"
-SHAPES = {"trn": TRN, "first": KALDI}
 SUGGESTED = ("WER", "CER")
 
 Utterances = dict[str, str]
@@ -36,43 +38,54 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     if options.references:
         remedy = f"leave out {spell('references')}, and give {spell('gold', 'FILE')}"
         raise InputError(f"format speech: WER and CER compare with one reference; {remedy}")
-    if ref_hyp.sniff(sources, gold, options):
+    if sniff_ref_hyp(sources, gold, options):
         remedy = f"leave out {spell('gold')}, because each file holds its references"
         raise InputError("holds references and hypotheses", file=sources[0].path, remedy=remedy)
     shape = options.own.get("ids") or ("none" if "column" in options.own else _find_shape(gold))
     if shape == "none":
         return read_lines(sources, gold, options, "speech", SUGGESTED)
     if "column" in options.own or options.documents is not None:
-        raise InputError(
-            f"lines with ids have no columns and no {spell('documents', 'FILE')}",
-            file=gold,
-            remedy=f"choose {spell('unit', 'speaker')}, or {spell('format', 'speech:ids=none')} for lines without ids",
-        )
+        remedy = f"choose {spell('unit', 'speaker')}, or {spell('format', 'speech:ids=none')} for lines without ids"
+        problem = f"lines with ids have no columns and no {spell('documents', 'FILE')}"
+        raise InputError(problem, file=gold, remedy=remedy)
     reference = _read_utterances(gold, shape)
-    systems = {
-        name: _align_texts(source.path, _read_utterances(source.path, shape), gold, reference)
-        for name, source in zip(list_system_names(sources), sources, strict=True)
-    }
+    systems = {}
+    for name, source in zip(list_system_names(sources), sources, strict=True):
+        utterances = _read_utterances(source.path, shape)
+        if unknown := [utterance for utterance in utterances if utterance not in reference]:
+            problem = f"utterance {unknown[0]!r} is not in {gold}; every id must be one of the reference"
+            raise InputError(problem, file=source.path)
+        systems[name] = [utterances.get(utterance) for utterance in reference]
+    return _build_counts(systems, reference, options)
+
+
+def _build_counts(
+    systems: Mapping[str, Texts], reference: Utterances, options: Options, warnings: Sequence[str] = ()
+) -> Counts:
+    """Return counts with the group of speakers if each id names one: the part before a hyphen, or else underscore."""
+    parts = [utterance.partition("-" if "-" in utterance else "_") for utterance in reference]
+    have_speakers = all(speaker and mark for speaker, mark, _ in parts)
     return build_text_counts(
         systems,
         [list(reference.values())],
         options,
         ids=list(reference),
-        groups=list_speakers(list(reference)),
+        groups={"speaker": [speaker for speaker, _, _ in parts]} if have_speakers else {},
         suggested=SUGGESTED,
+        warnings=warnings,
     )
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first lines of the first file are NIST trn: ids in parentheses at their ends."""
     lines = _drop_comments(read_head(sources[0].path).filled_lines)
-    return bool(lines) and all(map(TRN.fullmatch, lines))
+    return bool(lines) and all(map(SHAPES["trn"].fullmatch, lines))
 
 
 def _find_shape(gold: Path) -> str:
     """Return "trn" if all lines end in ids, and "none" if first words are repeated. Other first words may be ids."""
     lines = _drop_comments(read_text_lines(gold))
-    if all(map(TRN.fullmatch, lines)):
+    if all(map(SHAPES["trn"].fullmatch, lines)):
         return "trn"
     if len({line.split()[0] for line in lines}) < len(lines):
         return "none"
@@ -95,19 +108,90 @@ def _read_utterances(path: Path, shape: str) -> Utterances:
         if not _drop_comments([line]):
             continue
         if (match := SHAPES[shape].fullmatch(line)) is None:
-            raise InputError(
-                file=path,
-                line=number,
-                found=f"{line[-40:]!r}",
-                expected=f"(id) at its end; if the lines have no ids, add {spell('format', 'speech:ids=none')}",
-            )
+            expected = f"(id) at its end; if the lines have no ids, add {spell('format', 'speech:ids=none')}"
+            raise InputError(file=path, line=number, found=f"{line[-40:]!r}", expected=expected)
         utterances.add(match["id"], match["text"].replace("\t", " ").strip(), f"line {number}")
     check_filled(path, utterances.items)
     return utterances.items
 
 
-def _align_texts(path: Path, utterances: Utterances, gold: Path, reference: Utterances) -> Texts:
-    for name in utterances:
-        if name not in reference:
-            raise InputError(f"utterance {name!r} is not in {gold}; every id must be one of the reference", file=path)
-    return [utterances.get(name) for name in reference]
+LINE = re.compile(
+    r"(?P<id>\S+?):?(?:\t(?=(?:ref|hyp)=)| +(?=(?:ref|hyp|op|#csid)\b))(?P<kind>ref|hyp|op|#csid)=?(?P<text>.*)"
+)
+"""Pattern of a line of icefall (id, tab, ref=) and of Kaldi (id, blanks, ref)."""
+
+SCLITE = re.compile(r"id: +\((?P<id>.+)\)|(?P<more>>> *)?(?P<kind>REF|HYP):(?P<text>.*)")
+"""Pattern of a line of sclite, which continues long alignments after `>>`."""
+
+SCLITE_START = re.compile(r"(?m)^id: +\(.+\)\r?\n(?:(?:Labels|File|Channel):.*\r?\n)*Scores: +\(#C #S #D #I\)")
+"""Pattern of the first utterance of sclite, in the first 64 kB of a file."""
+
+GAPS = {LINE: re.compile(r"\*{3}"), SCLITE: re.compile(r"\*+")}
+"""Pattern of a word that stands for a gap. In sclite it is as long as the word beside it."""
+
+
+def _find_line(path: Path) -> re.Pattern[str] | None:
+    """Return the pattern of the lines of a file with references and hypotheses, or None for other files."""
+    head = read_head(path)
+    if SCLITE_START.search(head.text):
+        return SCLITE
+    return LINE if head.filled_lines and all(map(LINE.fullmatch, head.filled_lines[:5])) else None
+
+
+def sniff_ref_hyp(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
+    """Return whether all files hold references and hypotheses."""
+    return all(source.path.is_file() and _find_line(source.path) for source in sources)
+
+
+def read_ref_hyp(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
+    """Read the references and hypotheses of systems, one file for each, whose references must agree."""
+    notes: list[str] = []
+    reference: Utterances = {}
+    outputs = []
+    for source in sources:
+        own, hypotheses = _read_pairs(source.path, notes)
+        for utterance, text in own.items():
+            if (known := reference.setdefault(utterance, text)) != text:
+                problem = f"utterance {utterance!r} has the reference {text[:60]!r}, but {known[:60]!r} elsewhere"
+                remedy = "give files that were scored against the same references"
+                raise InputError(problem, file=source.path, remedy=remedy)
+        outputs.append(hypotheses)
+    systems = zip(list_system_names(sources), outputs, strict=True)
+    texts = {name: [own.get(utterance) for utterance in reference] for name, own in systems}
+    return _build_counts(texts, reference, options, notes)
+
+
+def _read_pairs(path: Path, notes: list[str]) -> tuple[Utterances, Utterances]:
+    """Return references and hypotheses, and add a note if the case of letters is not that of the texts."""
+    if (pattern := _find_line(path)) is None:
+        remedy = "write references and hypotheses into two files, one text on each line"
+        raise InputError("is no file of icefall, Kaldi or sclite with both texts", file=path, remedy=remedy)
+    texts = {kind: FileListing(path, {}, {}) for kind in ("ref", "hyp")}
+    utterance = ""
+    for number, line in enumerate(read_text_lines(path), start=1):
+        match = pattern.fullmatch(line)
+        utterance = (match and match["id"]) or utterance
+        if match is None or (kind := (match["kind"] or "").lower()) not in texts:
+            continue
+        try:
+            words = _join_words(match["text"].strip(), GAPS[pattern])
+        except (ValueError, SyntaxError, TypeError):
+            raise InputError(file=path, line=number, found=match["text"][:60], expected="a list of words") from None
+        if pattern is SCLITE and match["more"]:
+            texts[kind].items[utterance] = f"{texts[kind].items.get(utterance, '')} {words}".strip()
+        else:
+            texts[kind].add(utterance, words, f"line {number}")
+    references, hypotheses = (listing.items for listing in texts.values())
+    if missing := references.keys() ^ hypotheses.keys():
+        raise InputError(f"utterance {min(missing)!r} has no reference or no hypothesis", file=path)
+    if pattern is SCLITE:
+        notes.append(f"{path}: sclite writes errors in capitals, so that the case of letters is left out")
+        references, hypotheses = ({key: text.lower() for key, text in own.items()} for own in (references, hypotheses))
+    return references, hypotheses
+
+
+def _join_words(text: str, gap: re.Pattern[str]) -> str:
+    """Return the words of a Python list, as icefall writes, or of a text without the marks of gaps in alignments."""
+    if text.startswith("["):
+        return " ".join(ast.literal_eval(text))
+    return " ".join(word for word in text.split() if not gap.fullmatch(word))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import format_cell, read_head
-from sigdask.formats.reading.json_records import read_keys, read_records
+from sigdask.formats.reading.json_records import JsonRecord, read_keys, read_records
 from sigdask.formats.reading.listings import FileListing, normalize_words
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import build_score_counts
@@ -117,49 +117,39 @@ def _read_questions(path: Path) -> dict[str, Question]:
         A record is not a question, or an id occurs twice.
     """
     questions = FileListing(path, {}, {})
-    for place, qa, groups in _iter_questions(path):
-        texts = _get_texts(qa.get("answers")) if isinstance(qa, dict) else None
-        if texts is None or not (item := format_cell(qa.get("id"))):
-            raise InputError(
-                file=path, place=place, found=f"{str(qa)[:60]}", expected="a question with `id` and `answers`"
-            )
-        questions.add(item, Question(texts, {**groups, "answerable": "yes" if texts else "no"}), place)
+    contexts: dict[str, str] = {}
+    for record in read_records(path, lambda value: "answers" in value or "paragraphs" in value):
+        try:
+            for groups, qas in _iter_paragraphs(record, contexts):
+                for qa in qas:
+                    texts = _get_texts(qa["answers"])
+                    question = Question(texts, {**groups, "answerable": "yes" if texts else "no"})
+                    questions.add(format_cell(qa["id"]), question, record.place)
+        except (AttributeError, KeyError, TypeError):
+            expected = "questions with `id` and `answers`, as records or in `qas` of `paragraphs`"
+            raise InputError(file=path, place=record.place, found=str(record.value)[:60], expected=expected) from None
     return questions.items
 
 
-def _iter_questions(path: Path) -> Iterator[tuple[str, Any, dict[str, str]]]:
-    """Yield the place, the record and the groups of each question."""
-    contexts: dict[str, str] = {}
-    for record in read_records(path, lambda value: "answers" in value or "paragraphs" in value):
-        value = record.value if isinstance(record.value, dict) else {}
-        title = format_cell(value.get("title"))
-        if "paragraphs" not in value:
-            context = f"{title}/{format_cell(value.get('context'))}"
-            paragraph = contexts.setdefault(context, f"{title}/{len(contexts) + 1}")
-            yield record.place, record.value, {"title": title, "paragraph": paragraph}
-            continue
-        for k, part in enumerate(_check_list(path, record.place, value, "paragraphs"), start=1):
-            place = f"{record.place}, paragraph {k}"
-            for qa in _check_list(path, place, part, "qas"):
-                own_title = title or record.place
-                yield place, qa, {"title": own_title, "paragraph": f"{own_title}/{k}"}
+def _iter_paragraphs(record: JsonRecord, contexts: dict[str, str]) -> Iterator[tuple[dict[str, str], Iterable[Any]]]:
+    """Yield the groups and the questions of each paragraph of an article, or of the record of one question."""
+    title = format_cell(record.value.get("title"))
+    if "paragraphs" not in record.value:
+        context = f"{title}/{format_cell(record.value.get('context'))}"
+        paragraph = contexts.setdefault(context, f"{title}/{len(contexts) + 1}")
+        yield {"title": title, "paragraph": paragraph}, [record.value]
+        return
+    title = title or record.place
+    for number, part in enumerate(record.value["paragraphs"], start=1):
+        yield {"title": title, "paragraph": f"{title}/{number}"}, part["qas"]
 
 
-def _check_list(path: Path, place: str, record: Any, key: str) -> list[Any]:
-    values = record.get(key) if isinstance(record, dict) else None
-    if not isinstance(values, list):
-        raise InputError(file=path, place=place, found=str(record)[:60], expected=f"an object with the list `{key}`")
-    return values
-
-
-def _get_texts(answers: Any) -> list[str] | None:
-    """Return the answer texts of a list of objects or of an object of lists; None for other values."""
-    if isinstance(answers, dict):
-        answers = answers.get("text")
-    elif isinstance(answers, list):
-        answers = [answer.get("text") if isinstance(answer, dict) else None for answer in answers]
-    is_list = isinstance(answers, list) and all(isinstance(text, str) for text in answers)
-    return list(answers) if is_list else None
+def _get_texts(answers: Any) -> list[str]:
+    """Return the answer texts of a list of objects or of an object of lists."""
+    texts = answers["text"] if isinstance(answers, dict) else [answer["text"] for answer in answers]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    return texts
 
 
 def _split_gold_answers(question: Question, version: str) -> list[list[str]]:

@@ -7,7 +7,6 @@ in each document. Files that define entities are not read.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,35 +33,34 @@ Item = tuple[str, str]
 Texts = dict[Item, str]
 
 
+AUTHORS = {"src": "", "ref": "translator", "hyp": "system"}
+"""Attributes that name who wrote the source, a reference or an output."""
+
+
 @dataclass(slots=True)
 class WmtTexts:
-    """The texts of all documents, by item; those of references and outputs also by translator and system."""
+    """The texts of all documents: by kind (src, ref or hyp), author and item."""
 
     items: dict[Item, None] = field(default_factory=dict)
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
-    sources: Texts = field(default_factory=dict)
-    references: dict[str, Texts] = field(default_factory=lambda: defaultdict(dict))
-    outputs: dict[str, Texts] = field(default_factory=lambda: defaultdict(dict))
+    texts: dict[str, dict[str, Texts]] = field(default_factory=lambda: {kind: {} for kind in AUTHORS})
 
     def add_document(self, path: Path, collection: str, document: str, element: Any) -> None:
         """Add the texts of a document; raise for a segment that has two different texts of one author."""
         attributes = {key: value for key, value in element.attrib.items() if key != "id"}
         self.attributes.setdefault(document, {"collection": collection, **attributes})
-        for part in element:
-            if part.tag not in {"src", "ref", "hyp"}:
-                continue
-            name = part.get("translator", UNNAMED) if part.tag == "ref" else part.get("system", "")
+        for part in (part for part in element if part.tag in AUTHORS):
+            name = part.get(AUTHORS[part.tag], UNNAMED if part.tag == "ref" else "")
             if part.tag == "hyp" and not name:
                 raise InputError(f"{path}, document {document!r}: <hyp> has no attribute system")
-            texts = self.sources if part.tag == "src" else {"ref": self.references, "hyp": self.outputs}[part.tag][name]
+            texts = self.texts[part.tag].setdefault(name, {})
             for number, segment in enumerate(part.iter("seg"), start=1):
                 item = document, segment.get("id") or str(number)
                 text = LINE_ENDS.sub(" ", "".join(segment.itertext()).strip("\n"))
                 self.items[item] = None
                 if texts.setdefault(item, text) != text:
-                    raise InputError(
-                        f"{path}, document {document!r}: segment {item[1]!r} of <{part.tag}> {name} has two texts"
-                    )
+                    where = f"{path}, document {document!r}: segment {item[1]!r} of <{part.tag}> {name}"
+                    raise InputError(f"{where} has two texts")
 
 
 def is_xml(path: Path) -> bool:
@@ -89,19 +87,19 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
         remedy = f"choose with {spell('format', 'segments:reference=TRANSLATOR')} and {spell('unit', 'document')}"
         raise InputError(f"WMT's XML holds references and documents; {remedy}", file=sources[0].path)
     paths = dict.fromkeys([*([gold] if gold else []), *(source.path for source in sources)])
-    texts = _read_texts(list(paths), options.own.get("collection"))
-    path = sources[0].path
-    translators = _select_translators(texts, options.own.get("reference"), path)
-    systems = list(texts.outputs)
-    if not systems:
+    found = _read_texts(list(paths), options.own.get("collection"))
+    (sources_by_author, references, outputs), path = found.texts.values(), sources[0].path
+    translators = _select_translators(list(references), options.own.get("reference"), path)
+    if not outputs:
         raise InputError("no output of a system (<hyp system=...>)", file=path, remedy="give a file with outputs")
-    items = [item for item in texts.items if any(item in texts.references[name] for name in translators)]
-    n_left_out = len(texts.items) - len(items)
-    names = dict.fromkeys(key for attributes in texts.attributes.values() for key in attributes)
-    groups = {name: [texts.attributes[document].get(name, "") for document, _ in items] for name in names}
+    items = [item for item in found.items if any(item in references[name] for name in translators)]
+    n_left_out = len(found.items) - len(items)
+    names = dict.fromkeys(key for attributes in found.attributes.values() for key in attributes)
+    groups = {name: [found.attributes[document].get(name, "") for document, _ in items] for name in names}
+    source_texts = sources_by_author.get("", {})
     return build_text_counts(
-        {name: [texts.outputs[name].get(item) for item in items] for name in systems},
-        [[texts.references[name].get(item) for item in items] for name in translators],
+        {name: [texts.get(item) for item in items] for name, texts in outputs.items()},
+        [[references[name].get(item) for item in items] for name in translators],
         options,
         ids=[f"{document}:{segment}" for document, segment in items],
         groups={
@@ -110,7 +108,7 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
         },
         suggested=suggested,
         warnings=[f"{n_left_out} segments without a reference are left out"] if n_left_out else [],
-        source_texts=[texts.sources.get(item) for item in items] if texts.sources else None,
+        source_texts=[source_texts.get(item) for item in items] if source_texts else None,
     )
 
 
@@ -149,9 +147,8 @@ def _iter_documents(path: Path) -> Iterator[tuple[str, str, Any]]:
         raise InputError("no document (<doc>)", file=path)
 
 
-def _select_translators(texts: WmtTexts, requested: str | None, path: Path) -> list[str]:
+def _select_translators(available: list[str], requested: str | None, path: Path) -> list[str]:
     """Return the requested references; the only one needs no request."""
-    available = list(texts.references)
     if not available:
         raise InputError("no reference (<ref>)", file=path, remedy=f"give {spell('gold', 'FILE')} with references")
     names = available if requested is None else list(dict.fromkeys(requested.split("+")))
