@@ -258,7 +258,7 @@ def read_repeated(read_files, n_items):
     except InputError as refused:
         counts, error = None, str(refused)
     if counts is None:
-        assert re.search(r"(line|record|key|sentence)\W+\w+|same JSON object", error)
+        assert re.search(r"(line|record|key|sentence|sample)\W+\w+|same JSON object", error)
         assert re.search(r"Then |averages them|each document once|give each item|averages several ratings", error)
         return error
     assert counts.of_one.n_items == n_items

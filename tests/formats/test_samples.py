@@ -124,7 +124,7 @@ def test_repeats_are_averaged_exactly(tmp_path):
     assert counts.notices == ("acc: 10 values of 4 samples taken more than once are averaged",)
     assert compute_scores(counts, "acc") == {"a": pytest.approx(2 / 3), "b": 0.25}
     write_samples(files[1], b[:-1])
-    with pytest.raises(InputError, match=r"b.jsonl: sample '0' has 2 scores 'acc', but '1' 1; give each sample once"):
+    with pytest.raises(InputError, match=r"b.jsonl: sample '0' has 2 scores 'acc', but '1' 1; give each item once"):
         read(*files)
 
 

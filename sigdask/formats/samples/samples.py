@@ -167,7 +167,7 @@ class GatheredSamples:
                 log = self.logs[system, most]
                 if sizes[fewest] < sizes[most] and not log.layout.may_repeat:
                     problem = f"sample {most[1]!r} has {sizes[most]} scores {name!r}, but {fewest[1]!r} {sizes[fewest]}"
-                    raise InputError(problem, file=log.path, remedy="give each sample once or equally often")
+                    raise InputError(problem, file=log.path, remedy="give each item once or equally often")
 
     def _iter_notes(self, columns: Mapping[str, Cells], n_items: int) -> Iterator[str]:
         if n_absent := len(self.groups) - n_items:
