@@ -107,19 +107,11 @@ def read(
     if format_options:
         options = options.with_format_options(format_options)
     if folders.are_folders(sources) and not _is_folder_format(sources, gold_path, options, format_name):
-        return _read_folders(sources, gold_path, format_name, options)
+        own = replace(options, groups=tuple(name for name in options.groups if name != folders.FILE))
+        parts = folders.match_folders(sources, gold_path)
+        return folders.read_folders(lambda p: read(p[0], gold=p[1], format=format_name, options=own), parts)
     with cache_files(), _limit_resources(sources, options, format_name):
         return _read_sources(sources, gold_path, format_name, options)
-
-
-def _read_folders(sources: Sequence[Source], gold: Path | None, format_: str, options: Options) -> Counts:
-    """Read folders as systems, by a format that does not read folders itself."""
-    groups = tuple(name for name in options.groups if name != folders.FILE)
-
-    def read_part(part: folders.FolderPart) -> Counts:
-        return read(*part.sources, gold=part.gold, format=format_, options=replace(options, groups=groups))
-
-    return folders.read_folders(read_part, folders.match_folders(sources, gold))
 
 
 @contextmanager
@@ -241,8 +233,7 @@ def detect(
     """
     add_installed_formats()
     if folders.are_folders(sources) and not _is_folder_format(sources, gold, options, format_):
-        part = folders.match_folders(sources, gold)[0]
-        sources, gold = part.sources, part.gold
+        sources, gold = next(iter(folders.match_folders(sources, gold).values()))
     with cache_files(), _limit_resources(sources, options, format_):
         first_sources = [files_[0] for files_ in runs.group_by_name(distinguish_names(sources)).values()]
         return resolve_format(first_sources, gold, options, format_)
