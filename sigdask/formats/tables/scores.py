@@ -9,7 +9,7 @@ response is of interest, and which systems gave it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from sigdask.counts.precision import ScoreMatrix
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import align
-from sigdask.formats.reading.columns import MAX_EXACT
 from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source, list_row_systems, list_system_names
 from sigdask.formats.reading.replicates import build_score_counts
@@ -54,6 +53,8 @@ class ScoreTable:
         Columns of scores: of systems in a wide table, else of metrics.
     groups : mapping of str to Factor
         Columns of units and subsets.
+    systems, items, metrics : Factor or None
+        The system and item of each row, unless the table is wide, and the metric, if a column names it.
     """
 
     table: FileTable
@@ -61,12 +62,13 @@ class ScoreTable:
     item: str | None
     scores: tuple[str, ...]
     groups: Mapping[str, Factor]
+    systems: Factor | None = None
+    items: Factor | None = None
+    metrics: Factor | None = None
 
     def get_numbers(self, column: str) -> Array:
         """Return a column of scores as numbers; raise an error if it is empty, or holds anything else."""
         remedy = f"leave it out: {spell('ignore', column)}"
-        if column not in self.scores:
-            raise InputError(f"has no column of scores {column!r}, which another file has", file=self.table.path)
         try:
             numbers = np.asarray(self.table.get_numbers(column))
         except InputError as error:
@@ -77,10 +79,6 @@ class ScoreTable:
             problem = f"column {column!r} has no score in any of {len(numbers):,} rows"
             raise InputError(problem, file=self.table.path, remedy=remedy)
         return numbers
-
-    def get_group(self, name: str) -> Factor:
-        """Return a column of groups, which another file has."""
-        return self.groups[name] if name in self.groups else Factor.from_values(self.table.get_column(name))
 
 
 def list_systems(table: FileTable, roles: Roles, options: Options) -> tuple[str, ...]:
@@ -220,56 +218,24 @@ def _build_counts(
     notes: Sequence[str],
 ) -> Counts:
     """Return counts of one score of each system, whose columns are read when they are needed."""
-    scores = ScoreMatrix.from_scores(columns)
-    doubts = _describe_doubts(path, scores, options)
+    scores, notes = ScoreMatrix.from_scores(columns), [*notes]
+    is_stated = any(":better=" in name for name in options.metrics)
+    if not is_stated and (is_lower_better(path.name) or all(map(is_lower_better, columns.names))):
+        note = "higher is taken as better. Is lower better, as the names say? Then -m mean:better=lower"
+        notes.append(ScopeNote(f"{path}: {note}"))
     return Counts.from_scores(
         scores,
         ids=ids,
         groups=groups,
         missing=options.missing_policy,
         few_in_common=options.few_in_common,
-        warnings=[*notes, *doubts, *describe_missing(scores.present, columns.names, options)],
+        warnings=[*notes, *describe_missing(scores.present, columns.names, options)],
     )
-
-
-def _describe_doubts(path: Path, scores: Mapping[str, Array], options: Options) -> Iterator[ScopeNote]:
-    """Yield notes on the direction of scores, and on numbers that floats cannot hold."""
-    is_stated = any(":better=" in name for name in options.metrics)
-    if not is_stated and (is_lower_better(path.name) or all(map(is_lower_better, scores))):
-        yield ScopeNote(
-            f"{path}: higher is taken as better. Is lower better, as the names say? Then -m mean:better=lower"
-        )
-    if any(np.fmax.reduce(np.abs(column), initial=0) > MAX_EXACT for column in scores.values()):
-        yield ScopeNote(
-            f"{path}: scores exceed 2^53, so that their last digits are lost: subtract a number from all of them"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows of system, item and scores of one file.
-
-    Attributes
-    ----------
-    opened : ScoreTable
-        The table.
-    systems : Factor
-        The system of each row.
-    items : Texts
-        The item of each row.
-    metrics : Factor or None
-        The metric of each row, if a column names it.
-    """
-
-    opened: ScoreTable
-    systems: Factor
-    items: Texts
-    metrics: Factor | None = None
 
 
 def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read rows of system, item and scores: a column for each metric, or a column that names the metric of a row."""
-    files, homes = [], dict[str, Path]()
+    tables, homes = [], dict[str, Path]()
     for source in sources:
         opened = open_table(source, options, "long")
         system, metric = options.columns.get("system") or opened.roles.get("system"), opened.roles.get("metric")
@@ -286,10 +252,10 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         systems = Factor.from_values(opened.table.get_column(str(system)))
         row_systems = list_row_systems(source, systems.levels.tolist(), homes, is_only_file=len(sources) == 1)
         systems = systems.rename_levels(dict(zip(systems.levels, row_systems, strict=True)))
-        items = Texts.from_values(opened.table.get_column(str(opened.item)))
+        items = Factor.from_values(opened.table.get_column(str(opened.item)))
         metrics = None if metric is None else Factor.from_values(opened.table.get_column(metric))
-        files.append(_Rows(opened, systems, items, metrics))
-    return _build_row_counts(files, options)
+        tables.append(replace(opened, systems=systems, items=items, metrics=metrics))
+    return _build_row_counts(tables, options)
 
 
 def _read_files(sources: Sequence[Source], options: Options) -> Counts:
@@ -303,41 +269,37 @@ def _read_files(sources: Sequence[Source], options: Options) -> Counts:
     if by_position := any(table.item is None for table in tables):
         first, *others = (table.table for table in tables)
         _, _, notes = align(first, others, options)
-    files = []
+    rows = []
     for table, name in zip(tables, list_system_names(sources), strict=True):
         ids = None if by_position else table.table.get_ids(options)
-        items = Texts.from_values(map(str, range(1, table.table.n_rows + 1))) if ids is None else ids
-        files.append(_Rows(table, _repeat_text(name, len(items)), items))
-    return _build_row_counts(files, options, notes, has_ids=not by_position)
+        items = Factor.from_values(map(str, range(1, table.table.n_rows + 1)) if ids is None else ids)
+        rows.append(replace(table, systems=_repeat_text(name, len(items)), items=items))
+    return _build_row_counts(rows, options, notes, has_ids=not by_position)
 
 
 def _build_row_counts(
-    files: Sequence[_Rows], options: Options, notes: Sequence[str] = (), *, has_ids: bool = True
+    tables: Sequence[ScoreTable], options: Options, notes: Sequence[str] = (), *, has_ids: bool = True
 ) -> Counts:
-    """Return counts of the rows of all files."""
-    tables, path = [file.opened for file in files], files[0].opened.table.path
-    all_systems, items = _join_factors([file.systems for file in files]), _join_items(files)
+    """Return counts of the rows of all tables."""
+    path = tables[0].table.path
+    all_systems, items = (_join_factors([getattr(table, name) for table in tables]) for name in ("systems", "items"))
     groups = {
-        name: _join_factors([table.get_group(name) for table in tables])
+        name: _join_factors([t.groups.get(name, None) or Factor.from_values(t.table.get_column(name)) for t in tables])
         for name in dict.fromkeys(name for table in tables for name in table.groups)
     }
     columns = metrics = [*dict.fromkeys(name for table in tables for name in table.scores)]
     order, _ = all_systems.first_occurrences
     systems, rank = all_systems.levels[order].tolist(), np.argsort(order)
     codes = rank[all_systems.codes]
-    has_metrics = any(file.metrics is not None for file in files)
-    if has_metrics:
-        row_metrics = _join_factors(
-            [file.metrics or _repeat_text(file.opened.scores[0], len(file.items)) for file in files]
-        )
+    if has_metrics := any(table.metrics is not None for table in tables):
+        row_metrics = _join_factors([t.metrics or _repeat_text(t.scores[0], t.table.n_rows) for t in tables])
         metrics = row_metrics.levels.tolist()
         codes = row_metrics.codes.astype(np.intp) * len(systems) + codes
-    _check_rows(files, systems * len(metrics), codes, items, groups)
+    _check_rows(tables, systems * len(metrics), codes, items, groups)
     item_order, first_rows = items.first_occurrences
-    rows = first_rows[item_order]
     ids = items.levels[item_order] if has_ids else None
     _check_no_summary(path, ids)
-    item_groups = {name: column[rows] for name, column in groups.items()}
+    item_groups = {name: column[first_rows[item_order]] for name, column in groups.items()}
     all_notes = [*notes, *(note for table in tables for note in table.table.notes if has_ids)]
     keys = [f"{metric}\0{system}" for metric in metrics for system in systems] if has_metrics else systems
     blocks = [
@@ -355,10 +317,6 @@ def _repeat_text(text: str, n: int) -> Factor:
     return Factor(Texts.from_values([text]), np.zeros(n, np.int8))
 
 
-def _join_items(files: Sequence[_Rows]) -> Factor:
-    return Factor.from_values(join_columns([file.items for file in files]))
-
-
 def _join_factors(factors: Sequence[Factor]) -> Factor:
     """Return the cells of several columns, one column after the other."""
     if len(factors) == 1:
@@ -370,29 +328,27 @@ def _join_factors(factors: Sequence[Factor]) -> Factor:
 
 
 def _check_rows(
-    files: Sequence[_Rows], systems: Sequence[str], codes: Integers, items: Factor, groups: Mapping[str, Factor]
+    tables: Sequence[ScoreTable], systems: Sequence[str], codes: Integers, items: Factor, groups: Mapping[str, Factor]
 ) -> None:
     """Raise an error for the first row with a second score of an item, or with other groups of it."""
     cells = codes * len(items.levels) + items.codes
     sorted_cells = np.sort(cells)
     item_rows = items.first_occurrences[1][items.codes]
-    differing = [column.codes != column.codes[item_rows] for column in groups.values()]
-    if not (sorted_cells[1:] == sorted_cells[:-1]).any() and not any(mask.any() for mask in differing):
+    differing = {name: column.codes != column.codes[item_rows] for name, column in groups.items()}
+    if not (sorted_cells[1:] == sorted_cells[:-1]).any() and not any(mask.any() for mask in differing.values()):
         return
     _, first_rows, numbers = np.unique(cells, return_index=True, return_inverse=True)
     is_repeated = first_rows[numbers.reshape(-1)] != np.arange(len(cells))
-    row = int(np.argmax(np.any([is_repeated, *differing], axis=0)))
-    path, line = next(
-        itertools.islice(((f.opened.table.path, n) for f in files for n in f.opened.table.lines), row, None)
-    )
+    row = int(np.argmax(np.any([is_repeated, *differing.values()], axis=0)))
+    path, line = next(itertools.islice(((t.table.path, n) for t in tables for n in t.table.lines), row, None))
+    item, remedy = repr(items[row]), "give the item the same group everywhere"
     if is_repeated[row]:
-        problem = f"system {systems[codes[row]]!r}, item {items[row]!r} has a score already"
-        raise InputError(problem, file=path, line=line, remedy="remove one of them")
-    name = next(name for name, mask in zip(groups, differing, strict=True) if mask[row])
-    problem = (
-        f"item {items[row]!r} has {name} {groups[name][row]!r}, but {groups[name][int(item_rows[row])]!r} elsewhere"
-    )
-    raise InputError(problem, file=path, line=line, remedy="give the item the same group everywhere")
+        problem, remedy = f"system {systems[codes[row]]!r}, item {item} has a score already", "remove one of them"
+    else:
+        name = next(name for name, mask in differing.items() if mask[row])
+        other = groups[name][int(item_rows[row])]
+        problem = f"item {item} has {name} {groups[name][row]!r}, but {other!r} elsewhere"
+    raise InputError(problem, file=path, line=line, remedy=remedy)
 
 
 def _build_columns(systems: list[str], codes: Integers, items: Factor, values: list[Array]) -> LazyColumns:
