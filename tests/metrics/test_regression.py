@@ -260,8 +260,6 @@ def test_submissions_are_read_by_their_indices(tmp_path):
     (tmp_path / "b.txt").write_text("1\n2\n3\n")
     counts = read(path, tmp_path / "b.txt", gold=tmp_path / "gold", format="numbers")
     assert counts.outputs.systems[0].tolist() == [-1.5, 0.25, 3.5]
-    for row, message in (("en-mr\tm\t2\t1", r"a.txt, line 6: index 2 again \(line 4\)"),
-                         ("en-mr\tm\t7\t1", "line 6: index 7 of 3 rows"), ("1", "line 6: found '1', expected pair")):  # fmt: skip
-        path.write_text("\n".join(["12345", "99", "1", *rows[:2], row]))
-        with pytest.raises(InputError, match=message):
-            read(path, tmp_path / "b.txt", gold=tmp_path / "gold", format="numbers")
+    path.write_text("\n".join(["12345", "99", "1", *rows[:2], "en-mr\tm\t2\t1"]))
+    with pytest.raises(InputError, match=r"a.txt: no row has the index 1"):
+        read(path, tmp_path / "b.txt", gold=tmp_path / "gold", format="numbers")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.predictions import read_predictions
+from sigdask.text import format_count
 
 NO_NUMBER = "found no number; write one, or remove the item from every file"
 
@@ -34,31 +34,27 @@ def read_numbers(sources: Sequence[Source], gold: Path | None, options: Options)
     )
 
 
-SUBMISSION_ROW = re.compile(r"[^\t]*\t[^\t]*\t(\d+)\t([^\t]+)")
-"""Row of a submission to WMT's quality estimation task: language pair, method, index and number."""
-
 SUBMISSION_HEAD = 3
-"""Lines before the rows: size in bytes, parameters, models."""
+"""Lines before the rows of a submission to WMT's quality estimation task: size in bytes, parameters, models."""
 
 
 def _order_submission(table: FileTable) -> FileTable:
-    """Return the numbers of a submission to WMT's quality estimation task by their indices, other tables unchanged."""
+    """Return the numbers of a submission to WMT's quality estimation task by their indices, other tables unchanged.
+
+    A row has the language pair, the method, the index of the segment, and the number.
+    """
     if table.header or len(table.columns) != 1:
         return table
-    ((name, column),) = table.columns.items()
-    cells = [*column]
+    [(name, column)] = table.columns.items()
+    cells = [cell.split("\t") for cell in column]
     head, rows = cells[:SUBMISSION_HEAD], cells[SUBMISSION_HEAD:]
-    if not len(rows) or not all(cell.isdigit() for cell in head) or not SUBMISSION_ROW.fullmatch(rows[0]):
+    if not rows or not all(cell[0].isdigit() for cell in head) or any(len(row) != 4 for row in rows):
         return table
-    numbers: dict[int, tuple[str, int]] = {}
-    for cell, line in zip(rows, table.lines[SUBMISSION_HEAD:], strict=True):
-        match = SUBMISSION_ROW.fullmatch(cell)
-        if match is None:
-            raise InputError(file=table.path, line=line, found=repr(cell), expected="pair, method, index and number")
-        index = int(match[1])
-        if index in numbers or index >= len(rows):
-            problem = f"again (line {numbers[index][1]})" if index in numbers else f"of {len(rows):,} rows"
-            raise InputError(f"index {index} {problem}; expected 0 to {len(rows) - 1:,}", file=table.path, line=line)
-        numbers[index] = match[2], line
-    ordered = [numbers[index] for index in range(len(rows))]
-    return replace(table, columns={name: [cell for cell, _ in ordered]}, lines=[line for _, line in ordered])
+    lines = table.lines[SUBMISSION_HEAD:]
+    number_by_index = {index: (number, line) for (_, _, index, number), line in zip(rows, lines, strict=True)}
+    indices = [str(k) for k in range(len(rows))]
+    if lacking := [index for index in indices if index not in number_by_index]:
+        remedy = f"give {format_count(len(rows), 'row')} the indices 0 to {len(rows) - 1:,}, each once"
+        raise InputError(f"no row has the index {lacking[0]}", file=table.path, remedy=remedy)
+    numbers, lines = zip(*(number_by_index[index] for index in indices), strict=True)
+    return replace(table, columns={name: numbers}, lines=lines)
