@@ -15,7 +15,7 @@ from sigdask.counts.checks import suggest_group_file
 from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats import folders
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
-from sigdask.formats.reading import files, runs
+from sigdask.formats.reading import runs
 from sigdask.formats.reading.cache import cache_files
 from sigdask.formats.reading.declared import use_table_reader
 from sigdask.formats.reading.options import (
@@ -41,7 +41,6 @@ __all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source"
            "read"]  # fmt: skip
 
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
-
 
 TABLES_OF_ROLES = (*TABLE_FORMATS, "meta")
 """Formats whose files are read as one table or several, by the roles of their columns."""
@@ -106,7 +105,7 @@ def read(
     format_name, format_options = parse_format(format)
     if format_options:
         options = options.with_format_options(format_options)
-    if folders.are_folders(sources) and not _is_folder_format(sources, gold_path, options, format_name):
+    if _are_folders(sources, gold_path, options, format_name):
         own = replace(options, groups=tuple(name for name in options.groups if name != folders.FILE))
         parts = folders.match_folders(sources, gold_path)
         return folders.read_folders(lambda p: read(p[0], gold=p[1], format=format_name, options=own), parts)
@@ -127,7 +126,7 @@ def _limit_resources(sources: Sequence[Source], options: Options, format_: str =
         except (OSError, RuntimeError) as error:  # pathlib up to Python 3.12 raises RuntimeError for loops of links
             if isinstance(error, RuntimeError) and "loop" not in str(error):
                 raise
-            path = files.shorten_path(Path(str(getattr(error, "filename", None) or sources[0].path)))
+            path = getattr(error, "filename", None) or sources[0].path
             raise InputError(f"cannot be read ({getattr(error, 'strerror', None) or error})", file=path) from None
 
 
@@ -141,7 +140,9 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         hint = f"did you mean {close[0]!r}? The" if close else "the"
         raise InputError(f"unknown format {name!r}: {hint} formats are {', '.join([TABLE, *FORMATS])}")
     if FORMATS[name].is_of_package:
-        return _read_declared_tables(sources, gold, name, options)
+        FORMATS[name].check(name, gold, options)  # of another package, whose reader returns tables
+        with use_table_reader(FORMATS[name].load()):
+            return replace(_read_sources(sources, gold, TABLE, replace(options, own={})), format=name)
     reader: Reader = FORMATS[name].load()
     FORMATS[name].check(name, gold, options)
     table_groups = list_group_files(options)
@@ -155,13 +156,6 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options))
     roles = describe_reading(sources, gold, options) if name in TABLES_OF_ROLES else ""
     return replace(counts, name=options.name, format=name, warnings=warnings, roles=roles)
-
-
-def _read_declared_tables(sources: Sequence[Source], gold: Path | None, name: str, options: Options) -> Counts:
-    """Read files by a format of another package, whose reader returns tables, as tables of these columns."""
-    FORMATS[name].check(name, gold, options)
-    with use_table_reader(FORMATS[name].load()):
-        return replace(_read_sources(sources, gold, TABLE, replace(options, own={})), format=name)
 
 
 def _iter_input_warnings(name: str, sources: Sequence[Source], gold: Path | None, options: Options) -> Iterator[str]:
@@ -232,20 +226,16 @@ def detect(
         No format fits, or several.
     """
     add_installed_formats()
-    if folders.are_folders(sources) and not _is_folder_format(sources, gold, options, format_):
+    if _are_folders(sources, gold, options, format_):
         sources, gold = next(iter(folders.match_folders(sources, gold).values()))
     with cache_files(), _limit_resources(sources, options, format_):
         first_sources = [files_[0] for files_ in runs.group_by_name(distinguish_names(sources)).values()]
         return resolve_format(first_sources, gold, options, format_)
 
 
-def _is_folder_format(sources: Sequence[Source], gold: Path | None, options: Options, format_: str) -> bool:
-    """Return whether the requested format reads folders, or one that does fits them."""
-    if format_ not in DETECTED:
-        return reads_folders(format_)
-    return any(FORMATS[name].fits(sources, gold, options) for name in FOLDER_FORMATS)
-
-
-def reads_folders(format_: str) -> bool:
-    """Return whether a format reads folders, or may do so."""
-    return is_address(format_) or format_.partition(":")[0] in FOLDER_FORMATS
+def _are_folders(sources: Sequence[Source], gold: Path | None, options: Options, format_: str) -> bool:
+    """Return whether sources are several folders that their format does not read itself."""
+    if format_ in FOLDER_FORMATS or not folders.are_folders(sources):
+        return False
+    detected = FOLDER_FORMATS if format_ in DETECTED else ()
+    return not any(FORMATS[name].fits(sources, gold, options) for name in detected)

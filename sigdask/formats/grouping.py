@@ -6,7 +6,6 @@ items and rows have the same order.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +14,7 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines
-from sigdask.formats.reading.json_records import read_head
+from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines, parse_header, read_head_lines
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.roles import build_roles_error, name_role, resolve_roles
@@ -43,30 +41,25 @@ class GroupFile:
 
     @property
     def table(self) -> FileTable:
-        """The file. A list has a header if its first line is the name of a role; else its column is `unnamed`."""
-        if self.unnamed == DOCUMENT and not self._has_names():
-            return self._read_documents()
+        """The file. A list has a header if its first line is the name of a role; else its column is `unnamed`.
+
+        A file of documents without names has a document, or domain and document, on each line, as WMT writes them.
+        """
+        first = next(iter(read_head_lines(self.path)), "")
+        is_named = not first or first[0] in "{[" or any(map(name_role, parse_header(first)))
+        if self.unnamed == DOCUMENT and not is_named:
+            rows: list[Row] = [(number, line.rstrip("\r\n").split("\t")) for number, line in enumerate_lines(self.path)]
+            names = [DOMAIN, DOCUMENT] if len(rows[0][1]) == 2 else [DOCUMENT]
+            for number, cells in rows:
+                if len(cells) != len(names):
+                    raise build_width_error(self.path, number, len(cells), len(names))
+            return build_table(self.path, [(0, names), *rows])
         table = read_table(self.path)
         if table.header or len(table.columns) > 1:
             return table
-        [cells] = map(list, table.columns.values())
-        n_names = len(name_role(cells[0])) and 1
-        name = cells[0] if n_names else self.unnamed
-        return FileTable(self.path, {name: cells[n_names:]}, table.lines[n_names:], header=bool(n_names))
-
-    def _has_names(self) -> bool:
-        """Return whether the first line names a role, or the file is not delimited text."""
-        first = read_head(self.path).partition("\n")[0]
-        return not first or first[0] in "{[" or any(map(name_role, re.split("[\t,;]", first.strip())))
-
-    def _read_documents(self) -> FileTable:
-        """Read a document, or domain and document, on each line, as WMT writes them."""
-        rows: list[Row] = [(number, line.rstrip("\r\n").split("\t")) for number, line in enumerate_lines(self.path)]
-        names = [DOMAIN, DOCUMENT] if len(rows[0][1]) == 2 else [DOCUMENT]
-        for number, cells in rows:
-            if len(cells) != len(names):
-                raise build_width_error(self.path, number, len(cells), len(names))
-        return build_table(self.path, [(0, names), *rows])
+        [column] = map(list, table.columns.values())
+        name = column[0] if is_named else self.unnamed
+        return FileTable(self.path, {name: column[is_named:]}, table.lines[is_named:], header=is_named)
 
     @property
     def names(self) -> set[str]:
@@ -86,8 +79,7 @@ class GroupFile:
             An item is not in the table, is in it twice, or has no group.
         """
         table = self.table
-        named = options.id_column or ""
-        item = {"item": named} if named in table.columns else {}
+        item = {"item": name} if (name := options.id_column) and name in table.columns else {}
         units = tuple(name for name in options.groups if name in table.columns)
         id_name = resolve_roles(table, Options(columns=item, groups=units)).get("item")
         rows: Sequence[int] = range(counts.n_items)
@@ -99,8 +91,13 @@ class GroupFile:
                 file=self.path,
                 remedy="without ids, write a row per item, in their order, below a line with the name of the column",
             )
-        names = [name for name in table.columns if name != id_name and name not in table.nested]
-        groups = {name: self._build_factor(table, name, rows) for name in names}
+        groups = {}
+        for name in (name for name in table.columns if name != id_name and name not in table.nested):
+            cells = [table.columns[name][row] for row in rows]
+            if "" in cells:
+                problem = f"no group in column {name!r}; every item needs one"
+                raise InputError(problem, file=self.path, line=table.lines[rows[cells.index("")]])
+            groups[name] = Factor.from_values(cells)
         if self.unnamed == DOCUMENT and [*groups] == [DOMAIN, DOCUMENT]:  # documents of two domains may share a name
             pairs = zip(groups[DOMAIN], groups[DOCUMENT], strict=True)
             groups[DOCUMENT] = Factor.from_values(map("\t".join, pairs))
@@ -120,13 +117,6 @@ class GroupFile:
             remedy = "add a row with the group of each item"
             raise InputError(f"{describe_items(missing)} not in this table", file=self.path, remedy=remedy)
         return [rows_by_id[item] for item in ids]
-
-    def _build_factor(self, table: FileTable, name: str, rows: Sequence[int]) -> Factor:
-        cells = [table.columns[name][row] for row in rows]
-        if "" in cells:
-            line = table.lines[rows[cells.index("")]]
-            raise InputError(f"no group in column {name!r}; every item needs one", file=self.path, line=line)
-        return Factor.from_values(cells)
 
 
 def list_group_files(options: Options) -> list[GroupFile]:

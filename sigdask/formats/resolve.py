@@ -34,7 +34,7 @@ LINE_FORMATS = {"segments": "translations", "speech:ids=none": "transcripts", "l
 
 
 def resolve_format(sources: Sequence[Source], gold: Path | None, options: Options, requested: str = "auto") -> str:
-    """Return the one format that fits files.
+    """Return the one format whose signature fits files, or that the metric implies, or the shape of a table.
 
     Parameters
     ----------
@@ -58,11 +58,6 @@ def resolve_format(sources: Sequence[Source], gold: Path | None, options: Option
         return _resolve_table(sources, gold, options)
     if options.references:
         return "segments"
-    return _resolve_detected(sources, gold, options)
-
-
-def _resolve_detected(sources: Sequence[Source], gold: Path | None, options: Options) -> str:
-    """Return the format whose signature fits, or that the metric implies, or the shape of a table."""
     by_metric = {name for metric in options.metrics if (name := find_metric_format(metric))} if gold else set()
     fitting = _list_fitting(sources, gold, options)
     if len(fitting) > 1 and by_metric & {*fitting}:
@@ -74,9 +69,7 @@ def _resolve_detected(sources: Sequence[Source], gold: Path | None, options: Opt
         raise InputError(f"fits the formats {format_list(fitting)}", file=sources[0].path, remedy=f"choose {ways}")
     if gold is not None and all(map(is_list, (gold, *(source.path for source in sources)))):
         return _resolve_lists(sources, gold, options, by_metric)
-    if len(by_metric) == 1 and gold is not None:
-        return by_metric.pop()
-    return _resolve_table(sources, gold, options)
+    return by_metric.pop() if len(by_metric) == 1 else _resolve_table(sources, gold, options)
 
 
 def _list_fitting(sources: Sequence[Source], gold: Path | None, options: Options) -> list[str]:

@@ -53,7 +53,6 @@ HEAD = 1 << 16
 HEAD_LINES = 100
 """Lines looked at to recognize a format."""
 
-MAX_SHOWN_LENGTH = 1000
 BLOCK = 512
 """Bytes of a block in a file's status."""
 
@@ -125,7 +124,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             path,
         ) from None
     except OSError as error:
-        raise InputError(f"{shorten_path(path)}: cannot be read ({error.strerror or error})") from error
+        raise InputError(f"cannot be read ({error.strerror or error})", file=path) from error
 
 
 def _check_binary(path: Path, start: bytes) -> None:
@@ -156,12 +155,6 @@ def _check_kind(path: Path) -> None:
         )
     if stored := BLOCK * getattr(status, "st_blocks", 0):  # a sparse file is like a packed one
         check_unpacked_size(path, status.st_size, stored)
-
-
-def shorten_path(path: Path) -> str:
-    """Return a path as text for error messages, cut if it is very long."""
-    text = str(path)
-    return text if len(text) <= MAX_SHOWN_LENGTH else f"{text[:MAX_SHOWN_LENGTH]}…"
 
 
 def list_files(folder: Path) -> list[Path]:
