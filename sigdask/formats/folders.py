@@ -79,9 +79,6 @@ def read_folders(read_files: Callable[[Files], Counts], files_by_name: Mapping[s
     _check_alike(parts)
     first, *_ = counts = [*parts.values()]
     labels = {label for part in counts for label in part.labels}
-    held = {
-        name: _append_masks([part.held.get(name) for part in counts], counts) for part in counts for name in part.held
-    }
     note = f"{format_count(len(parts), 'file')} of each folder, joined (column {FILE!r}): "
     return replace(
         first,
@@ -95,8 +92,8 @@ def read_folders(read_files: Callable[[Files], Counts], files_by_name: Mapping[s
         groups=_join_groups(parts),
         labels=tuple(sorted(labels)),
         predicted_labels=tuple(sorted({label for part in counts for label in part.predicted_labels} - labels)),
-        present=_append_masks([part.present for part in counts], counts),
-        held={name: mask for name, mask in held.items() if mask is not None},
+        present=_append_masks(counts),
+        held={},
         outputs=_append_outputs([part.outputs for part in counts]),
         extracted={},
         telling=None,
@@ -113,8 +110,9 @@ def _check_alike(parts: Mapping[str, Counts]) -> None:
     """Raise an error for test sets of other formats, systems or scores than the first, and for runs."""
     first_name, first = next(iter(parts.items()))
     for name, part in parts.items():
-        if part.replicates:
-            raise InputError(f"{name} has runs or repeated items", remedy="give folders with one run of each system")
+        if part.replicates or part.held:
+            problem = f"{name} has runs, repeated items, or items without some scores"
+            raise InputError(problem, remedy="give folders with one run of each system")
         for noun, own, expected in (
             ("format", [part.format], [first.format]),
             ("systems", part.systems, first.systems),
@@ -135,11 +133,12 @@ def _join_groups(parts: Mapping[str, Counts]) -> dict[str, Sequence[str]]:
     return {**groups, FILE: [name for name, part in parts.items() for _ in range(part.n_items)]}
 
 
-def _append_masks(masks: Sequence[Bools | None], parts: Sequence[Counts]) -> Bools | None:
-    if all(mask is None for mask in masks):
+def _append_masks(parts: Sequence[Counts]) -> Bools | None:
+    if all(part.present is None for part in parts):
         return None
     shapes = [(part.n_items, part.n_systems) for part in parts]
-    return np.concatenate([np.ones(s, np.bool_) if m is None else m for m, s in zip(masks, shapes, strict=True)])
+    masks = [np.ones(s, np.bool_) if p.present is None else p.present for p, s in zip(parts, shapes, strict=True)]
+    return np.concatenate(masks)
 
 
 def _append_outputs(parts: Sequence[Outputs | None]) -> Outputs | None:

@@ -94,13 +94,13 @@ def test_sets_read_the_same_however_they_are_written(folder, expected, files, go
 
 
 def test_an_absent_list_is_an_error_and_an_empty_one_is_none(tmp_path):
-    rows = [{"gold": ["x"], "a": [], "b": ["x"]}, {"gold": [], "a": None, "b": []}]
+    rows = [{"gold": ["x"], "a": ["x", "x"], "b": ["x"]}, {"gold": [], "a": None, "b": []}]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(InputError, match=r"a has no label for item 'line 2' .*; an item without any has \[\]"):
         read(tmp_path / "t.jsonl")
     rows[1]["a"] = []
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert read(tmp_path / "t.jsonl").field("correct").tolist() == [[0, 1], [1, 1]]
+    assert read(tmp_path / "t.jsonl").field("correct").tolist() == [[1, 1], [1, 1]]
 
 
 def test_a_metric_of_sets_asks_for_the_separator(folder):
@@ -114,10 +114,10 @@ def test_a_metric_of_sets_asks_for_the_separator(folder):
 
 def test_sets_without_a_label_of_gold_are_refused(tmp_path):
     (tmp_path / "t.csv").write_text("id,gold,a,b\n1,x|y,z,x\n2,x,,y\n")
-    with pytest.raises(InputError, match="a: 0 of its 1 labels occur in gold"):
+    with pytest.raises(InputError, match="values of all its 1 labels never occur in gold"):
         read(tmp_path / "t.csv", format="labels:separator=|")
     (tmp_path / "t.csv").write_text("id,gold,a,b\n1,,z,x\n2,,,y\n")
-    with pytest.raises(InputError, match="gold has 0 labels"):
+    with pytest.raises(InputError, match="no labels, so no score"):
         read(tmp_path / "t.csv", format="labels:separator=|")
 
 
@@ -136,7 +136,7 @@ def test_labels_of_an_average_may_contain_commas_and_equals_signs(tmp_path, labe
 def test_labels_that_gold_lacks_are_named(tmp_path):
     (tmp_path / "t.csv").write_text("id,gold,a,b\n1,x|y,x|z,x\n2,x,x,y\n")
     counts = read(tmp_path / "t.csv", format="labels:separator=|")
-    assert counts.warnings[0].startswith("labels that no item of gold has (z)")
+    assert counts.notices[0].startswith("values that gold never has are never correct: a 1 of 2 (such as 'z')")
 
 
 def test_an_empty_separator_is_refused(folder):

@@ -266,23 +266,23 @@ def split_samples(table: FileTable, options: Options, part: FileKind | None = No
     _, first_rows, cell, n_rows = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
     if len(n_rows) == len(items):
         return None
-    runs = _find_runs(table, [name for name in roles.list_all("run") if name != item], systems, cell, options)
-    left_out = {*_list_varying(table, roles, item, first_rows[cell], options), runs and runs[0]}
+    varying, n = _list_varying(table, roles, item, first_rows[cell], options), int(n_rows[0])
+    is_repeated = np.ones(len(cell), np.bool_)
+    is_repeated[first_rows] = False
+    if len(items.levels) == 1 or (n_rows != n).any():
+        raise _build_uneven_error(table, roles, item, int(np.argmax(is_repeated)))
+    column, runs = _find_runs(table, [name for name in roles.list_all("run") if name != item], systems, cell, options)
+    table = replace(table, columns={k: v for k, v in table.columns.items() if k not in {*varying, column}})
     numbers = np.empty(len(cell), np.int64)
-    order = np.lexsort((np.zeros(len(cell)) if runs is None else runs[1].codes, cell))
-    numbers[order] = np.arange(len(cell)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
-    if len(items.levels) == 1 or len({*n_rows.tolist()}) > 1:
-        raise _build_uneven_error(table, roles, item, int(np.argmax(numbers > 0)))
-    table = replace(table, columns={name: table.columns[name] for name in table.columns if name not in left_out})
-    n = int(n_rows[0])
+    numbers[np.lexsort((runs.codes, cell))] = np.tile(np.arange(n), len(n_rows))  # of each row of an item, by run
     tables = [table.select_rows(numbers == k) for k in range(n)]
-    if runs is None:
+    if not column:
         n_items = format_count(len(items.levels), "item")
         note = f"{table.path}: {n:,} replicates of each of {n_items} ({len(cell):,} rows), averaged as one unit"
         return Samples(tables, note)
-    codes_by_system = (np.unique(runs[1].codes[systems.codes == code]) for code in range(len(systems.levels)))
-    names = frozenset(tuple(runs[1].levels[own].tolist()) for own in codes_by_system)
-    return Samples(tables, f"{table.path}: {n:,} runs of each system (column {runs[0]!r})", runs[0], names)
+    codes_by_system = (np.unique(runs.codes[systems.codes == code]) for code in range(len(systems.levels)))
+    names = frozenset(tuple(runs.levels[own].tolist()) for own in codes_by_system)
+    return Samples(tables, f"{table.path}: {n:,} runs of each system (column {column!r})", column, names)
 
 
 def _list_varying(table: FileTable, roles: Roles, item: str, first_rows: Integers, options: Options) -> list[str]:
@@ -303,21 +303,17 @@ def _list_varying(table: FileTable, roles: Roles, item: str, first_rows: Integer
 
 def _find_runs(
     table: FileTable, names: Sequence[str], systems: Factor, cell: Integers, options: Options
-) -> tuple[str, Factor] | None:
-    """Return the column of runs, in which each item has a row for each run of its system. None without one."""
+) -> tuple[str, Factor]:
+    """Return the column of runs, in which each item has a row for each run of its system. Without one, it is empty."""
     for name in names:
         runs = Factor.from_values(table.get_column(name))
-        n_runs, n_items = (
-            np.bincount(np.unique(np.stack([systems.codes, codes], axis=1), axis=0)[:, 0])
-            for codes in (runs.codes, cell)
-        )
-        rows = np.unique(cell * len(runs.levels) + runs.codes)
-        if len(rows) == len(cell) and (np.bincount(systems.codes) == n_runs * n_items).all():
+        pairs, own = (np.unique(codes * len(runs.levels) + runs.codes) for codes in (cell, systems.codes.astype(int)))
+        if len(pairs) == len(cell) and len(own) * len(np.unique(cell)) == len(cell) * len(systems.levels):
             return name, runs
     if "run" in options.columns:
         problem = f"column {options.columns['run']!r} does not name runs: some items lack a run or have two rows of it"
         raise InputError(problem, file=table.path)
-    return None
+    return "", Factor.from_values([""] * len(cell))
 
 
 def _build_uneven_error(table: FileTable, roles: Roles, item: str, row: int) -> InputError:

@@ -20,9 +20,9 @@ from sigdask.formats.reading.columns import NUMBER
 from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
+from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.formats.tables.predictions import Predictions, read_predictions
 from sigdask.interface import spell
-from sigdask.text import format_list
 
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 """Names of separators, since some characters have a meaning on a command line."""
@@ -63,7 +63,9 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
     systems = dict(zip(systems, mapped, strict=True))
     arguments: dict[str, Any] = {"ids": predictions.ids, "groups": predictions.read_groups()}
     if are_sets:
-        notes = [*predictions.notes, *_check_known_sets(gold, systems)]
+        used = {name: sorted(list_labels(column)) for name, column in systems.items()}
+        unknown = check_types(predictions.table.path, sorted(list_labels(gold)), used, "labels", "values")
+        notes = [*predictions.notes, *unknown]
         counts = Counts.from_label_sets(gold, systems, warnings=notes, **arguments)
     else:
         notes = [*predictions.notes, *check_foreign_labels(gold, systems, are_files=True)]
@@ -160,22 +162,3 @@ def _check_filled(predictions: Predictions, systems: Mapping[str, Factor], gold:
                 f"{labeller} has no label for item {item!r} ({is_empty.sum():,} in total); {remedy}",
                 file=predictions.table.path,
             )
-
-
-def _check_known_sets(gold: Factor, systems: Mapping[str, Factor]) -> list[str]:
-    """Return a warning on labels that gold lacks; raise an error for gold or a system without any label of gold."""
-    gold_labels = list_labels(gold)
-    if not gold_labels:
-        raise InputError(f"gold has 0 labels: each of its {len(gold):,} sets is empty")
-    labels = {name: list_labels(column) for name, column in systems.items()}
-    for name, own in labels.items():
-        if own and gold_labels.isdisjoint(own):
-            raise InputError(
-                f"{name}: 0 of its {len(own):,} labels occur in gold (such as {min(own)!r}; gold has "
-                f"{min(gold_labels)!r})",
-                remedy=f"leave it out with {spell('ignore', name)}, or correct its labels",
-            )
-    if not (unknown := sorted(set().union(*labels.values()) - gold_labels)):
-        return []
-    effect = "precision, recall, f1 and scores of items count them, averages over labels and hamming-loss do not"
-    return [f"labels that no item of gold has ({format_list(unknown, 3)}): {effect}"]

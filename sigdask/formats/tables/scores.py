@@ -284,7 +284,7 @@ def _build_row_counts(
     path = tables[0].table.path
     all_systems, items = (_join_factors([getattr(table, name) for table in tables]) for name in ("systems", "items"))
     groups = {
-        name: _join_factors([t.groups.get(name, None) or Factor.from_values(t.table.get_column(name)) for t in tables])
+        name: _join_factors([t.groups.get(name) or Factor.from_values(t.table.get_column(name)) for t in tables])
         for name in dict.fromkeys(name for table in tables for name in table.groups)
     }
     columns = metrics = [*dict.fromkeys(name for table in tables for name in table.scores)]
