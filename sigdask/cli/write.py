@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +26,7 @@ from sigdask.report.files import write_parts
 from sigdask.report.methods import text as methods
 from sigdask.report.page import format_now, render_page
 from sigdask.report.page.details import build_part
-from sigdask.report.page.frame import get_versions, hash_paths
+from sigdask.report.page.frame import get_versions, hash_paths, hide_folders
 from sigdask.report.tables import latex, markdown
 from sigdask.report.terminal import render_with_warnings
 from sigdask.results import export
@@ -251,10 +252,15 @@ def write_units(file: str | None, units: Callable[[], Iterator[UnitScores]]) -> 
         log_note(make_printable(f"--items: {metric} has no contributions of units, because {note}"))
 
 
+ABSOLUTE_PATH = re.compile(r"(?<![^=])/.*")
+"""Pattern of an absolute path as an argument or after NAME=. Pages, which are published, show relative ones."""
+
+
 def command_line() -> str:
-    """Return the command that is running as a shell would take it, with secrets in URLs hidden."""
+    """Return the command that is running as a shell would take it, with secrets in URLs hidden and relative paths."""
     words = click.get_current_context().meta.get(WORDS, ())
-    return shlex.join(["sigdask", *map(redact, words)])
+    shown = (ABSOLUTE_PATH.sub(lambda path: hide_folders(path[0], Path.cwd()), word) for word in words)
+    return shlex.join(["sigdask", *map(redact, shown)])
 
 
 def list_local_files(options: Mapping[str, Any], sources: Iterable[Path], matched: Iterable[Path]) -> list[Path]:
@@ -288,11 +294,12 @@ def build_page(
     noun = "metrics" if is_agreement(table) else "systems"
     compared = " and ".join(systems) if len(systems) <= 3 else f"{len(systems):,} {noun}"
     origins = {"seed": str(results.seed), **get_versions()}
+    digests = {hide_folders(path, Path.cwd()): digest for path, digest in hash_paths(read_files).items()}
     return render_page(
         {name: results},
         title=f"{compared} on {name}" if name else compared,
         created=format_now(),
-        inputs={name or "read": hash_paths(dict.fromkeys(read_files))},
+        inputs={name or "read": digests},
         command=command_line(),
         parts=build_part(table, details, reason=OPENED_REASON, origins=origins),
     )

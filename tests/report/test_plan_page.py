@@ -171,58 +171,6 @@ def call_report(*arguments):
     return result
 
 
-def test_report_opens_comparisons_as_the_run_did(folder, tmp_path):
-    """Against the page that the run wrote, which had the data at hand."""
-    page = tmp_path / "opened.html"
-    call_report(folder / "plan.toml", "-o", page, "--open", "steady", "base")
-    opened, written = (read_site_data(file, "details") for file in (page, folder / "night-4.html"))
-    assert opened == written
-    assert opened["opened"]
-
-
-def test_report_opens_nothing_that_the_run_did_not_see(folder, tmp_path):
-    from shutil import copytree
-
-    copied = copytree(folder, tmp_path / "copy")
-    page, plan = tmp_path / "opened.html", copied / "plan.toml"
-    for arguments, message in (
-        ([plan, "-o", page, "--open", "steady", "bas"], "bas"),
-        ([plan, "--open", "steady", "base"], "needs a page"),
-        ([copied / STORE, "-o", page, "--open", "steady", "base"], "is a store"),
-    ):
-        with pytest.raises(InputError, match=message):
-            call_report(*arguments)
-    plan.write_text(PLAN.replace("trials = 9999", "trials = 9999\nseed = 5"))
-    with pytest.raises(InputError, match="--open: the plan's seed changed after run 4; run the plan again"):
-        call_report(plan, "-o", page, "--open", "steady", "base")
-    plan.write_text(PLAN)
-    write_effects(copied / "web.csv", {"x": 0.3, "y": 0.02}, seed=5)
-    with pytest.raises(InputError, match="--open: the files of web changed after run 4; run the plan again"):
-        call_report(plan, "-o", page, "--open", "steady", "base")
-    assert not page.exists()
-
-
-@pytest.mark.slow
-def test_a_plan_draws_its_figures_into_a_folder_it_names(tmp_path):
-    text = PLAN.replace('html = "night.html"', 'figures = "figs/{date}"\nfigure_format = ["svg"]')
-    (tmp_path / "plan.toml").write_text(text)
-    assert run_night(tmp_path, 0.5) == 0
-    [dated] = (tmp_path / "figs").iterdir()
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", dated.name)
-    assert {"forest-web-mean.svg", "matrix-web-mean.svg"} <= {path.name for path in dated.iterdir()}
-
-
-def test_without_matplotlib_check_says_so_and_the_night_is_kept(tmp_path, monkeypatch):
-    import sys
-
-    (tmp_path / "plan.toml").write_text(PLAN.replace('html = "night.html"', 'figures = "figs"'))
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert run_night(tmp_path, 0.5) == 3  # what was asked for is not all written
-    assert build_report(tmp_path).run.state == "finished"
-    result = CliRunner().invoke(commands, ["check", str(tmp_path / "plan.toml")], standalone_mode=False)
-    assert "report.figures needs matplotlib, which is not installed" in str(result.exception)
-
-
 PLAN_FOLDER = "nightly-b-b6d3583f"
 
 

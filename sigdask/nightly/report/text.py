@@ -21,7 +21,7 @@ from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
 from sigdask.report.files import write_parquet, write_parts, write_units, write_whole_text
 from sigdask.report.layout import format_table
 from sigdask.report.page import details, format_now, render_page
-from sigdask.report.page.frame import PagePart
+from sigdask.report.page.frame import PagePart, hide_folders
 from sigdask.report.presentable import Results
 from sigdask.report.summary.sentences import describe_p
 from sigdask.report.tables.latex import iter_document_parts as to_latex
@@ -34,7 +34,15 @@ from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_p_equals, format_score
-from sigdask.text import format_count, format_duration, format_list, format_time, iter_json, make_printable, to_plain
+from sigdask.text import (
+    format_count,
+    format_duration,
+    format_list,
+    format_time,
+    iter_json,
+    make_printable,
+    to_plain,
+)
 
 OPENED = (
     "comparisons that the gate judges or the plan opens, the best system and its runner-up, and doubtful results "
@@ -325,17 +333,23 @@ def write_report(
     path: Path, report: PlanReport, opened_details: Sequence[ComparisonDetails] = (), home: str = ""
 ) -> None:
     """Write a report as a page, with the details of single comparisons that are given; `home` as in `render_page`."""
+    plan, inputs = Path(report.run.path), report.run.details.get("inputs", {})
     text = render_page(
         report.results,
         title=report.run.plan,
         created=format_now(),
-        inputs=report.run.details.get("inputs", {}),
-        command=shlex.join(["sigdask", "run", report.run.path]),
+        inputs={name: _shorten_paths(files, plan.parent) for name, files in inputs.items()},
+        command=shlex.join(["sigdask", "run", plan.name]),
         parts={"plan": page.build_part(report), **_build_details(report, opened_details)},
         home=home,
         leading=list_failing_sets(report.run.details.get("verdict")),
     )
     write_whole_text(path, text)
+
+
+def _shorten_paths(digests: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Return digests of files with paths relative to the plan's folder: a page must not show those of the machine."""
+    return {hide_folders(path, folder): digest for path, digest in digests.items()}
 
 
 def _build_details(report: PlanReport, opened_details: Sequence[ComparisonDetails]) -> dict[str, PagePart]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from typing import Any
 from sigdask.randomization.stream import SCHEME
 from sigdask.report.tables.cells import describe_method, format_interval_cell, format_p_cell
 from sigdask.statistics.rounding import format_score, format_signed
-from sigdask.text import as_json_line
+from sigdask.text import as_json_line, is_url
 
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 """Characters that could end a script, or one of its lines, with their escapes in JSON."""
@@ -153,6 +154,12 @@ def hash_paths(paths: Iterable[Path]) -> dict[str, str]:
 def format_path(path: Path) -> str:
     """Return a path as text without surrogate escapes, so that every file format can hold it."""
     return str(path).encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def hide_folders(path: str, home: Path) -> str:
+    """Return a path relative to a folder, or only the end of one outside it: pages show no folders of the machine."""
+    relative = path if is_url(path) else os.path.relpath(path, home)
+    return "/".join(["…", *Path(path).parts[-2:]]) if relative.startswith("..") else relative
 
 
 def hash_path(path: Path) -> str:

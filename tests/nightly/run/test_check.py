@@ -42,7 +42,7 @@ DATA_ERRORS = [
     ('by = "sort"', "test_set[0]: ", "no column 'sort'"),
     ('columns = { item = "nr" }', "test_set[0]: ", "no column 'nr'"),
     ('format = "mine:read"', "test_set[0]: ", "returned str, expected sigdask.counts.Counts"),
-    ('format = "mine:gone"', "test_set[0]: ", "has no format or function 'gone'"),
+    ('format = "mine:gone"', "test_set[0]: ", "'gone'"),
     ('metrics = ["mine:broken"]', "test_set[0].metrics: ", "is int, expected a metric or a function"),
 ]
 

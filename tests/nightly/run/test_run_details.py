@@ -49,7 +49,8 @@ def test_what_the_gate_looks_at_is_opened_failures_first(folder):
     assert [entry["title"] for entry in opened[:2]] == ["bad and base by mean on news", "good and base by mean on news"]
     assert all("on talks" in entry["title"] for entry in opened[2:])
     assert "comparisons that the gate judges" in text
-    assert f"sigdask run {folder / 'plan.toml'}" in text
+    assert "sigdask run plan.toml" in text
+    assert str(folder) not in text
     results = json.loads(call_sigdask("report", "plan.toml", "--json", "-", cwd=folder).stdout)["results"]
     for entry in opened:
         r = results[entry["row"]]
