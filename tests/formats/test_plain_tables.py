@@ -101,6 +101,9 @@ def test_a_decimal_comma_is_read_where_the_user_says_so(tmp_path):
         read(path)
     [option] = re.findall("--format ([^ ]+,)", str(raised.value))
     assert read(path, format=option).field("score").tolist() == [[0.5, 1], [1.25, 0]]
+    path.write_text("item;a;b\n1;0,5;1\n2;1.000;0\n")
+    with pytest.raises(InputError, match=r"line 3, column 'a': found '1\.000'.*auto:decimal=\."):
+        read(path, format="auto:decimal=,")
 
 
 def test_a_first_line_that_may_be_a_label_is_refused_until_the_user_says_what_it_is(tmp_path):

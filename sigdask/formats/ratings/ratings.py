@@ -335,7 +335,7 @@ def _select_ratings(table: FileTable, roles: Mapping[str, str]) -> tuple[FileTab
         cells = table.columns[roles["score"]]
         grades = ["" if cell in {"-1", "-1.0"} else cell for cell in cells]
         if n_bad := grades.count("") - [*cells].count(""):
-            table = replace(table, columns={**table.columns, roles["score"]: grades})
+            table = replace(table, columns={**table.arrays, roles["score"]: grades})
             notes.append(f"{table.path}: {format_count(n_bad, 'grade')} of -1 (the judge gave none) taken as missing")
     for role in (role for role in RATED if role in roles):
         is_rated = np.array([cell in RATED[role] for cell in table.columns[roles[role]]], np.bool_)

@@ -56,24 +56,9 @@ class ArrowColumns(Mapping[str, Texts]):
         Strings, or the typed values of Parquet, Arrow and data frames.
     """
 
-    __slots__ = ("_texts", "arrays")
-
-    def __init__(self, arrays: dict[str, pa.ChunkedArray], texts: dict[str, Texts] | None = None) -> None:
-        self.arrays, self._texts = arrays, {} if texts is None else texts
-
-    @staticmethod
-    def from_mapping(columns: Mapping[str, Any]) -> ArrowColumns:
-        """Build columns from Arrow arrays and sequences of str."""
-        if isinstance(columns, ArrowColumns):
-            return columns
-        arrays: dict[str, pa.ChunkedArray] = {}
-        texts: dict[str, Texts] = {}
-        for name, column in columns.items():
-            if (source := getattr(column, "source", None)) is not None:
-                arrays[name], texts[name] = source, column
-            else:
-                arrays[name] = _to_arrow(column)
-        return ArrowColumns(arrays, texts)
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self.arrays = {name: _to_arrow(column) for name, column in columns.items()}
+        self._texts: dict[str, Texts] = {}
 
     def __getitem__(self, name: str) -> Texts:
         if name not in self._texts:
@@ -88,13 +73,6 @@ class ArrowColumns(Mapping[str, Texts]):
 
     def __len__(self) -> int:
         return len(self.arrays)
-
-    def select_rows(self, is_selected: NDArray[np.bool_]) -> ArrowColumns:
-        """Return the rows that a mask selects."""
-        import pyarrow as pa
-
-        mask = pa.array(is_selected)
-        return ArrowColumns({name: array.filter(mask) for name, array in self.arrays.items()})
 
 
 def _to_arrow(column: Any) -> pa.ChunkedArray:
@@ -124,20 +102,15 @@ def build_truths(values: Iterable[bool | None]) -> pa.Array:
 
 def to_texts(array: pa.ChunkedArray) -> Texts:
     """Return the cells of an array as stripped texts, empty where there is no value."""
-    import pyarrow as pa
     from pyarrow import types
 
     strings = decode(array)
     if types.is_integer(strings.type) or types.is_boolean(strings.type):
-        strings = strings.cast(pa.string())  # a null becomes an empty text below
-    elif not types.is_string(strings.type):
-        cells = ("" if value != value else format_cell(value) for value in iterate(strings))  # noqa: PLR0124  # NaN
-        strings = pa.chunked_array([build_strings(cells)])
-    elif not types.is_string(array.type):  # columns of strings are stripped where they are read
-        strings = strip(strings)
-    texts = Texts.from_arrow(strings)
-    vars(texts)["source"] = array
-    return texts
+        return Texts.from_arrow(strings)  # a null becomes an empty text
+    if not types.is_string(strings.type):
+        return Texts.from_values("" if value != value else format_cell(value) for value in iterate(strings))  # noqa: PLR0124  # NaN
+    # columns of strings are stripped where they are read
+    return Texts.from_arrow(strings if types.is_string(array.type) else strip(strings))
 
 
 def strip(strings: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -152,11 +125,10 @@ def decode(array: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
     from pyarrow import types
 
-    if types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
-    if types.is_large_string(array.type) or array.type in {pa.string_view(), pa.null()}:
-        array = array.cast(pa.string())
-    return array
+    kind = array.type.value_type if types.is_dictionary(array.type) else array.type
+    if types.is_large_string(kind) or kind in {pa.string_view(), pa.null()}:
+        kind = pa.string()
+    return array.cast(kind)
 
 
 def to_numpy(array: pa.ChunkedArray) -> NDArray[Any]:
@@ -187,7 +159,7 @@ def convert_numbers(array: pa.ChunkedArray, decimal: str | None = None) -> NDArr
     elif types.is_integer(values.type) or types.is_boolean(values.type) or types.is_decimal(values.type):
         numbers = to_numpy(values.cast(pa.float64(), safe=False))
     elif types.is_string(values.type):
-        numbers = _parse_numbers(values if decimal is None else _replace_commas(values, decimal))
+        numbers = _parse_numbers(values, decimal)
     elif types.is_null(values.type):
         return np.full(len(values), math.nan)
     else:
@@ -198,20 +170,14 @@ def convert_numbers(array: pa.ChunkedArray, decimal: str | None = None) -> NDArr
     return numbers
 
 
-def _replace_commas(values: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
-    """Return numbers with the stated decimal separator as numbers with a point; others become no numbers."""
-    from pyarrow import compute
-
-    if decimal == ".":
-        return values
-    return compute.replace_substring(compute.replace_substring(values, ".", "_"), ",", ".")
-
-
-def _parse_numbers(values: pa.ChunkedArray) -> NDArray[np.float64]:
+def _parse_numbers(written: pa.ChunkedArray, decimal: str | None) -> NDArray[np.float64]:
     """Return texts as numbers; Python names the first one that Arrow does not parse."""
     import pyarrow as pa
     from pyarrow import compute
 
+    values = written
+    if decimal == ",":
+        values = compute.replace_substring(compute.replace_substring(values, ".", "_"), ",", ".")
     try:
         return to_numpy(values.cast(pa.float64()))
     except pa.ArrowInvalid:
@@ -219,7 +185,8 @@ def _parse_numbers(values: pa.ChunkedArray) -> NDArray[np.float64]:
     try:
         return to_numpy(compute.if_else(is_missing, build_strings(["nan"])[0], values).cast(pa.float64()))
     except pa.ArrowInvalid:
-        return np.array([_parse_number(cell, k) for k, cell in enumerate(iterate(values))])
+        cells = zip(iterate(values), iterate(written), strict=True)
+        return np.array([_parse_number(k, *cell) for k, cell in enumerate(cells)])
 
 
 def iterate(values: pa.ChunkedArray) -> Iterator[Any]:
@@ -229,19 +196,21 @@ def iterate(values: pa.ChunkedArray) -> Iterator[Any]:
             yield from chunk.slice(start, 4096).to_pylist()
 
 
-def _parse_number(cell: str | None, index: int) -> float:
+def _parse_number(index: int, cell: str | None, written: str | None) -> float:
     text = (cell or "").strip()
     if text in MISSING:
         return math.nan
     if NUMBER.fullmatch(text) or text.lstrip("+-").lower() in {"inf", "infinity"}:
         return float(text)
-    raise _build_text_error(index, text)
+    raise _build_text_error(index, (written or "").strip())
 
 
 def _build_text_error(index: int, cell: str) -> NotANumberError:
     remedy = "Correct it, or leave the cell empty if it is missing. If these are outputs of a system, give "
     remedy += spell("gold", "FILE")
-    if NUMBER.fullmatch(cell.replace(",", ".", 1)):
+    if NUMBER.fullmatch(cell):
+        remedy = f"If points are decimal separators, say {spell_option('decimal=.')}; if they group digits, remove them"
+    elif NUMBER.fullmatch(cell.replace(",", ".", 1)):
         remedy = f"If commas are decimal separators, say {spell_option('decimal=,')}"
     return NotANumberError(index, cell, remedy)
 
@@ -259,4 +228,4 @@ def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
     >>> to_numbers(["3e-04", " 1.0 ", "NA"])
     array([3.e-04, 1.e+00,    nan])
     """
-    return convert_numbers(_to_arrow(getattr(cells, "source", cells))).astype(np.float64, copy=False)
+    return convert_numbers(_to_arrow(cells)).astype(np.float64, copy=False)

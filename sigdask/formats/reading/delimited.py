@@ -22,8 +22,8 @@ from sigdask.io.compression import get_option
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BLOCK_BYTES = 1 << 20
-"""Bytes that Arrow parses at a time. No row is longer."""
+MAX_BLOCK_BYTES = (1 << 31) - 1
+"""Bytes that Arrow parses at a time at most. No row is longer."""
 
 MAX_HEADER_BYTES = 1 << 22
 """Bytes in which the header ends."""
@@ -116,9 +116,7 @@ class DelimitedText:
             return range(first, first + n_rows)
         breaks = np.sum([_count_breaks(column) for column in columns], axis=0) if self.are_quoted else np.zeros(n_rows)
         if self.n_lines != n_rows + first - 1 + breaks.sum():  # blank lines were skipped
-            remedy = "give all lines the same kind of end"
-            error = self._find_width_error(len(columns))
-            raise error or InputError("cannot be split into rows", file=self.path, remedy=remedy)
+            raise self._find_error(len(columns))
         return [*(first + np.cumsum([0, *(1 + breaks)[:-1]])).tolist()]
 
     def _parse(self, width: int, n_skipped: int) -> list[pa.ChunkedArray]:
@@ -132,20 +130,16 @@ class DelimitedText:
             newlines_in_values=self.are_quoted,
         )
         converting = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
-        for block_size in (BLOCK_BYTES, len(self.content) + 1):
-            reading = arrow_csv.ReadOptions(
-                column_names=names, skip_rows=n_skipped, block_size=block_size, use_threads=False
-            )
-            try:
-                table = arrow_csv.read_csv(pa.BufferReader(self.content), reading, parsing, converting)
-            except pa.ArrowInvalid:
-                if error := self._find_width_error(width):
-                    raise error from None  # else a row is longer than a block
-            else:
-                return list(table.columns)
-        raise InputError("cannot be split into rows of equal width", file=self.path)
+        block_size = min(len(self.content) + 1, MAX_BLOCK_BYTES)
+        reading = arrow_csv.ReadOptions(
+            column_names=names, skip_rows=n_skipped, block_size=block_size, use_threads=False
+        )
+        try:
+            return list(arrow_csv.read_csv(pa.BufferReader(self.content), reading, parsing, converting).columns)
+        except pa.ArrowInvalid:
+            raise self._find_error(width) from None
 
-    def _find_width_error(self, width: int) -> InputError | None:
+    def _find_error(self, width: int) -> InputError:
         """Return the error for the first row that has another width than the header, or that is blank."""
         rows = files.split_rows(self.path, self.content, self.delimiter or UNUSED, are_quoted=self.are_quoted)
         try:
@@ -153,7 +147,8 @@ class DelimitedText:
                 pass
         except InputError as error:
             return error
-        return None
+        remedy = "give all lines the same kind of end"
+        return InputError("cannot be split into rows", file=self.path, remedy=remedy)
 
 
 def _get_first_line(content: bytes) -> str:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
 from sigdask.formats.reading.cache import cache_result
-from sigdask.formats.reading.columns import ArrowColumns, iterate
+from sigdask.formats.reading.columns import iterate
 from sigdask.formats.reading.converted import read_arrow_table
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import ROLES, name_role
@@ -31,10 +31,10 @@ SHOWN_KINDS = 6
 ABSENT = object()
 
 
-def parse_nested_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
+def parse_nested_columns(arrays: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the parsed cells of text columns whose filled cells are all objects or lists in JSON or Python syntax."""
     parsed = {}
-    for name, array in ArrowColumns.from_mapping(columns).arrays.items():
+    for name, array in arrays.items():
         if next((cell for cell in iterate(array) if cell), "")[:1] not in {"{", "["}:
             continue
         values = []

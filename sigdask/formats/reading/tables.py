@@ -76,7 +76,8 @@ class FileTable:
     decimal: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", ArrowColumns.from_mapping(self.columns))
+        if not isinstance(self.columns, ArrowColumns):
+            object.__setattr__(self, "columns", ArrowColumns(self.columns))
 
     @staticmethod
     def from_arrow(path: Path, table: pa.Table, ignore: Collection[str] = ()) -> FileTable:
@@ -96,7 +97,7 @@ class FileTable:
     @property
     def arrays(self) -> dict[str, pa.ChunkedArray]:
         """The columns as Arrow arrays: strings, or values of the types that the file declares."""
-        return ArrowColumns.from_mapping(self.columns).arrays
+        return cast("ArrowColumns", self.columns).arrays
 
     @property
     def n_rows(self) -> int:
@@ -197,9 +198,12 @@ class FileTable:
 
     def select_rows(self, is_selected: NDArray[np.bool_]) -> FileTable:
         """Return the table with the rows that a mask selects."""
+        import pyarrow as pa
+
+        mask = pa.array(is_selected)
         return replace(
             self,
-            columns=ArrowColumns.from_mapping(self.columns).select_rows(is_selected),
+            columns={name: array.filter(mask) for name, array in self.arrays.items()},
             lines=list(compress(self.lines, is_selected)),
             nested={name: list(compress(column, is_selected)) for name, column in self.nested.items()},
         )
@@ -259,7 +263,7 @@ def _read_table_file(path: Path, ignore: Collection[str]) -> FileTable:
     names = _check_header(path, names, ignore)
     columns, lines = text.read_columns(names, n_skipped)
     table = FileTable(path, columns, lines, decimal=decimal)
-    return replace(table, nested=json_records.parse_nested_columns(table.columns))
+    return replace(table, nested=json_records.parse_nested_columns(table.arrays))
 
 
 def _check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ()) -> list[str]:

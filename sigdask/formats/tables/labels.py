@@ -86,7 +86,7 @@ def convert_label_lists(table: FileTable) -> FileTable:
         for name, column in lists.items()
     }
     nested = {name: column for name, column in table.nested.items() if name not in lists}
-    return replace(table, columns={**table.columns, **cells}, nested=nested)
+    return replace(table, columns={**table.arrays, **cells}, nested=nested)
 
 
 def _are_lists(cells: Sequence[Any]) -> bool:

@@ -214,7 +214,7 @@ def _join_rows(source: Source, table: FileTable, system: str, options: Options) 
     names = [*dict.fromkeys(map(str, by_system))]
     tables = [table.select_rows(by_system.equals_text(name)) for name in names]
     inner = replace(options, ignore=(*options.ignore, system)).with_columns(system=None)
-    tables = [replace(part, columns={k: v for k, v in part.columns.items() if k != system}) for part in tables]
+    tables = [replace(part, columns={k: v for k, v in part.arrays.items() if k != system}) for part in tables]
     return join_tables([replace(source, name=name) for name in names], tables, None, inner)
 
 

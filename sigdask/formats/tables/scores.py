@@ -263,7 +263,7 @@ def _read_files(sources: Sequence[Source], options: Options) -> Counts:
     tables = [open_table(source, options, "files") for source in sources]
     are_names = all(len(table.scores) == 1 and table.scores[0] in table.roles.unknown for table in tables)
     if are_names and len({table.scores for table in tables}) > 1:  # columns that are named after systems
-        renamed = [replace(t.table, columns={**t.table.columns, "score": t.table.columns[t.scores[0]]}) for t in tables]
+        renamed = [replace(t.table, columns={**t.table.arrays, "score": t.table.arrays[t.scores[0]]}) for t in tables]
         tables = [replace(t, table=own, scores=("score",)) for t, own in zip(tables, renamed, strict=True)]
     notes: list[str] = []
     if by_position := any(table.item is None for table in tables):
