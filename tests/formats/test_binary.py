@@ -52,6 +52,7 @@ FILES = {
     "scores.csv.xz": (lzma.compress(TABLE), "xz"),
     "scores.7z": (b"7z\xbc\xaf\x27\x1c\x00\x04" + bytes(40), "a 7z archive"),
     "scores.tar.gz": (gzip.compress(_pack_tar()), "a binary file of an unknown kind"),
+    "scores.txt": ("item\ta\n1\t0\n".encode("utf-16"), "UTF-16 text"),
     "scores.pdf": (b"%PDF-1.7\n\xe2\xe3\xcf\xd3", "a PDF"),
     "scores.bin": (bytes(range(1, 40)) + b"\0\0\xff\xfe" * 30, "a binary file of an unknown kind"),
 }

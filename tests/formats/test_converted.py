@@ -98,25 +98,10 @@ def test_formulas_that_no_program_has_computed_are_an_error(tmp_path):
     rows = [ROWS[0], *((*row[:3], f"=C{k}*2") for k, row in enumerate(ROWS[1:], start=2))]
     path = write_workbook(tmp_path / "t.xlsx", rows)
     for missing in (None, "zero", "pairwise"):
-        with pytest.raises(RefusedFileError, match="cell D2: no formula has a value"):
+        with pytest.raises(RefusedFileError, match="sheet1.xml: no formula has a value"):
             read(path, options=Options(missing=missing))
     gaps = [*ROWS[:5], ("s4", "d1", None, 0.5), *ROWS[6:]]
     assert read(write_workbook(tmp_path / "gaps.xlsx", gaps), options=Options(missing="zero")).n_items == 20
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf_16_with_its_mark_is_the_same_table_and_damage_is_an_error(encoding, tmp_path):
-    text = write_csv(tmp_path / "t.csv").read_text().replace("d1", "dé")
-    mark = "" if encoding == "utf-16" else "\ufeff"
-    (tmp_path / "u.csv").write_bytes((mark + text.replace("\n", "\r\n")).encode(encoding))
-    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
-    options = Options(groups=("document",))
-    expected, counts = (read(tmp_path / name, options=options) for name in ("t.csv", "u.csv"))
-    assert counts.field("score").tolist() == expected.field("score").tolist()
-    assert list(counts.group("document")) == list(expected.group("document"))
-    (tmp_path / "u.csv").write_bytes((mark + text).encode(encoding)[:-1])
-    with pytest.raises(RefusedFileError, match="begins as UTF-16 and is damaged"):
-        read(tmp_path / "u.csv")
 
 
 def test_hidden_rows_of_a_workbook_are_an_error(tmp_path):
@@ -128,5 +113,5 @@ def test_hidden_rows_of_a_workbook_are_an_error(tmp_path):
     assert read(path).n_items == len(ROWS) - 1
     workbook.worksheets[0].row_dimensions[3].hidden = True
     workbook.save(path)
-    with pytest.raises(RefusedFileError, match=r"sheet '\w+', row 3: is hidden, as by a filter.* show all rows"):
+    with pytest.raises(RefusedFileError, match=r"the row of cell A3 is hidden, as by a filter.* show all rows"):
         read(path)

@@ -1,26 +1,23 @@
 """Binary tables: Parquet, Arrow (also known as Feather) and Excel workbooks.
 
-Their decoded size is checked before they are decoded. Workbooks become CSV when a text reader opens them, and UTF-16
-becomes UTF-8.
+Their decoded size is checked before they are decoded. Workbooks become CSV when a text reader opens them.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import re
 import struct
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sigdask.errors import InputError, RefusedFileError, explain_missing
+from sigdask.errors import RefusedFileError, explain_missing
 from sigdask.formats.reading.cache import cache_result
-from sigdask.io.compression import check_unpacked_size, get_option, spell_option
+from sigdask.io.compression import check_unpacked_size, spell_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,9 +25,6 @@ if TYPE_CHECKING:
 PARQUET = b"PAR1"
 ARROW_STARTS = (b"ARROW1\0\0", b"\xff\xff\xff\xff")
 """First bytes of an Arrow file and of an Arrow stream."""
-
-UTF_16_STARTS, UTF_32_START = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), codecs.BOM_UTF32_LE
-"""First bytes of text as Excel and Windows write it, and of a kind of text that is not read."""
 
 ZIP = b"PK\x03\x04"
 WORKBOOK_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, zipfile.BadZipFile)
@@ -43,30 +37,11 @@ XML_RATIO = 4
 """Memory and time that the text of a workbook takes, compared with other text."""
 
 
-def convert_file(path: Path, start: bytes) -> bytes | None:
-    """Return the content of a workbook as CSV or of UTF-16 as UTF-8, or None for a file that is not converted.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    start : bytes
-        Its first bytes.
-
-    Raises
-    ------
-    RefusedFileError
-        The file is damaged, or the library that reads it is not installed.
-    """
-    if start.startswith(UTF_16_STARTS) and not start.startswith((ARROW_STARTS[-1], UTF_32_START)):
-        try:
-            return path.read_bytes().decode("utf-16").encode()
-        except UnicodeDecodeError as error:
-            problem = f"begins as UTF-16 and is damaged ({error}); write it again as UTF-8"
-            raise RefusedFileError(problem, file=path) from None
-    if not start.startswith(ZIP):
-        return None
-    return _convert_workbook(path, get_option("sheet"))
+ROW = re.compile(rb"""<(?:\w+:)?row\b([^<>]*)>\s*<(?:\w+:)?c\b[^<>]*\br=["'](\w+)""")
+HIDDEN = re.compile(rb"""\bhidden=["'](?:1|true)""")
+FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
+COMPUTED = re.compile(rb"<(?:\w+:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)<(?:\w+:)?v>[^<]")
+"""Patterns in the XML of a sheet: a row and its first cell, its mark, a formula, and one with its value."""
 
 
 @cache_result
@@ -82,25 +57,17 @@ def read_arrow_table(path: Path) -> pa.Table:
 
     content, stored = pa.py_buffer(path.read_bytes()), path.stat().st_size
     start = content[: len(ARROW_STARTS[0])].to_pybytes()
-    kind = "a Parquet" if start.startswith(PARQUET) else "an Arrow"
-    with _report_damage(path, kind):
-        if start.startswith(PARQUET):
+    is_parquet, is_file = start.startswith(PARQUET), start == ARROW_STARTS[0]
+    try:
+        if is_parquet:
             return _read_parquet(path, content, stored)
-        is_file = start == ARROW_STARTS[0]
         check_unpacked_size(path, sum(_iter_buffer_sizes(content[len(start) :] if is_file else content)), stored)
         open_arrow = pa.ipc.open_file if is_file else pa.ipc.open_stream
         return _check_dictionaries(path, open_arrow(content).read_all(), stored)
-
-
-@contextmanager
-def _report_damage(path: Path, kind: str) -> Iterator[None]:
-    try:
-        yield
-    except InputError:
-        raise
     except (OSError, ValueError, struct.error, IndexError) as error:
-        message = f"cannot be read as {kind} file ({' '.join(str(error).split())})"
-        raise RefusedFileError(message, file=path, remedy="write it again") from None
+        reason = " ".join(str(error).split())
+        problem = f"cannot be read as {'a Parquet' if is_parquet else 'an Arrow'} file ({reason})"
+        raise RefusedFileError(problem, file=path, remedy="write it again") from None
 
 
 def _read_parquet(path: Path, content: Any, stored: int) -> pa.Table:
@@ -109,43 +76,42 @@ def _read_parquet(path: Path, content: Any, stored: int) -> pa.Table:
     from pyarrow import parquet
 
     metadata = parquet.read_metadata(pa.BufferReader(content))
-    chunks = [
-        metadata.row_group(k).column(c) for k in range(metadata.num_row_groups) for c in range(metadata.num_columns)
-    ]
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    chunks = [group.column(c) for group in groups for c in range(metadata.num_columns)]
     n_bytes = sum(chunk.total_uncompressed_size for chunk in chunks)
     n_values = sum(chunk.num_values for chunk in chunks)
     check_unpacked_size(path, max(n_bytes, 4 * n_values, 4 * metadata.num_rows * metadata.num_columns), stored)
     texts = [chunk for chunk in chunks if chunk.physical_type in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}]
     risky = [chunk for chunk in texts if chunk.num_values * chunk.total_uncompressed_size > max(stored, 1 << 20)]
-    shared = {chunk.path_in_schema for chunk in risky if "DELTA_BYTE_ARRAY" in chunk.encodings}
-    names = {chunk.path_in_schema for chunk in risky} - shared
-    flat = sorted(names.intersection(metadata.schema.to_arrow_schema().names))
-    file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=flat, pre_buffer=False)
-    if not shared and len(flat) == len(names):
+    flat = metadata.schema.to_arrow_schema().names
+    sizes = {
+        chunk.path_in_schema: chunk.total_uncompressed_size
+        for chunk in risky
+        if "DELTA_BYTE_ARRAY" in chunk.encodings or chunk.path_in_schema not in flat
+    }
+    names = sorted({chunk.path_in_schema for chunk in risky} - {*sizes})
+    file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=names, pre_buffer=False)
+    if not sizes:
         return _check_dictionaries(path, file.read(use_threads=False), stored)
     batches, n_bytes = [], 0
-    largest = max(chunk.total_uncompressed_size for chunk in risky)
-    for batch in file.iter_batches(batch_size=max(1, min(1 << 16, (32 << 20) // largest)), use_threads=False):
-        n_bytes += batch.nbytes  # one value is at most as large as the pages of its column
+    n_rows = min(1 << 16, (32 << 20) // max(sizes.values()))  # one value is at most as large as its column's pages
+    for batch in file.iter_batches(batch_size=max(1, n_rows), use_threads=False):
+        n_bytes += batch.nbytes
         check_unpacked_size(path, n_bytes, stored)
         batches.append(batch)
     return _check_dictionaries(path, pa.Table.from_batches(batches, file.schema_arrow), stored)
 
 
 def _check_dictionaries(path: Path, table: pa.Table, stored: int) -> pa.Table:
-    """Return a table with texts in place of dictionaries; raise an error if they would be larger than the limit."""
-    import pyarrow as pa
+    """Return a table; raise an error if its texts would be larger than the limit without their dictionaries."""
     from pyarrow import compute, types
 
     n_bytes = table.nbytes
-    for k, field in enumerate(table.schema):
-        if types.is_dictionary(field.type):
-            for chunk in table.column(k).chunks:
-                if types.is_string(field.type.value_type) or types.is_large_string(field.type.value_type):
-                    sizes = compute.binary_length(chunk.dictionary).take(chunk.indices)
-                    n_bytes += compute.sum(sizes.cast(pa.int64())).as_py() or 0
-            check_unpacked_size(path, n_bytes, stored)
-            table = table.set_column(k, field.name, table.column(k).cast(field.type.value_type))
+    for column in table.columns:
+        if types.is_dictionary(column.type):
+            for chunk in column.chunks:
+                if types.is_string(chunk.dictionary.type) or types.is_large_string(chunk.dictionary.type):
+                    n_bytes += compute.sum(compute.binary_length(chunk.dictionary).take(chunk.indices)).as_py() or 0
     check_unpacked_size(path, n_bytes, stored)
     return table
 
@@ -188,17 +154,23 @@ def _follow(data: bytes, table: int, k: int) -> int:
 
 
 @cache_result
-def _convert_workbook(path: Path, sheet_name: str | None) -> bytes | None:
-    """Return a workbook's sheet as CSV, or None for other zip archives."""
+def convert_workbook(path: Path, sheet_name: str | None) -> bytes | None:
+    """Return a workbook's sheet as CSV, or None for other zip archives.
+
+    Raises
+    ------
+    RefusedFileError
+        The file is damaged, or several sheets hold data.
+    """
+    size = path.stat().st_size
     try:
         with zipfile.ZipFile(path) as packed:
-            members = packed.infolist()
+            if "xl/workbook.xml" not in packed.namelist():
+                return None
+            check_unpacked_size(path, XML_RATIO * sum(member.file_size for member in packed.infolist()), size)
+            _check_sheets(path, packed)
     except WORKBOOK_ERRORS:
         return None
-    if not any(member.filename == "xl/workbook.xml" for member in members):
-        return None
-    size = path.stat().st_size
-    check_unpacked_size(path, XML_RATIO * sum(member.file_size for member in members), size)
     with explain_missing("openpyxl", "xlsx", f"{path}: an Excel workbook"):
         import openpyxl
     try:
@@ -206,11 +178,6 @@ def _convert_workbook(path: Path, sheet_name: str | None) -> bytes | None:
         shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
         chosen = [sheet for sheet in shown if sheet_name in {None, sheet.title}]
         sheets = {sheet.title: rows for sheet in chosen if (rows := _read_sheet(path, sheet, size))}
-        for title, rows in sheets.items() if len(sheets) == 1 else ():
-            _check_hidden(path, title, rows)
-            if not all(map(all, rows)):
-                book = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True)
-                _check_formulas(path, book[title], rows)
     except (*WORKBOOK_ERRORS, openpyxl.utils.exceptions.InvalidFileException) as error:
         raise RefusedFileError(
             f"damaged Excel workbook ({error})", file=path, remedy="save the sheet as CSV (UTF-8)"
@@ -219,10 +186,25 @@ def _convert_workbook(path: Path, sheet_name: str | None) -> bytes | None:
         names = ", ".join(sheets or (sheet.title for sheet in shown))
         problem = f"{len(sheets)} sheets hold data, out of {names}"
         raise RefusedFileError(problem, file=path, remedy=f"choose one with {spell_option('sheet=NAME')}")
+    [rows] = sheets.values()
     if max(map(len, rows)) == 1:
         return "".join(f"{' '.join(row[0].split())}\n" for row in rows).encode()
     csv.writer(output := io.StringIO(), lineterminator="\n").writerows(rows)
     return output.getvalue().encode()
+
+
+def _check_sheets(path: Path, packed: zipfile.ZipFile) -> None:
+    """Raise an error for hidden rows with cells, and for a sheet with formulas of which none has a value."""
+    for name in packed.namelist():
+        xml = packed.read(name) if name.startswith("xl/worksheets/") else b""
+        if hidden := next((row for row in ROW.finditer(xml) if HIDDEN.search(row[1])), None):
+            problem = f"the row of cell {hidden[2].decode()} is hidden, as by a filter"
+            remedy = "if hidden rows belong to the data, show all rows. Else delete them"
+            raise RefusedFileError(problem, file=path, place=name, remedy=remedy)
+        if FORMULA.search(xml) and not COMPUTED.search(xml):
+            problem = "no formula has a value, because no spreadsheet program has computed them"
+            remedy = "open the workbook in one and save it, or write numbers"
+            raise RefusedFileError(problem, file=path, place=name, remedy=remedy)
 
 
 def _read_sheet(path: Path, sheet: Any, size: int) -> list[list[str]]:
@@ -238,33 +220,6 @@ def _read_sheet(path: Path, sheet: Any, size: int) -> list[list[str]]:
             width = max(width, next(k for k in range(len(cells), 0, -1) if cells[k - 1]))
     check_unpacked_size(path, CELL_BYTES * n_rows * width, size)
     return [(row + [""] * width)[:width] for row in rows[:n_rows]]
-
-
-def _check_hidden(path: Path, title: str, rows: Sequence[Sequence[str]]) -> None:
-    """Raise an error for the first row with values that is hidden."""
-    with zipfile.ZipFile(path) as packed:
-        sheets = [packed.read(name) for name in packed.namelist() if name.startswith("xl/worksheets/")]
-    starts = (row[0] for sheet in sheets for row in re.finditer(rb"<(?:\w+:)?row\b[^>]*", sheet))
-    hidden = (start for start in starts if re.search(rb"""\bhidden=["'](1|true)""", start))
-    numbers = sorted(int(match[1]) for start in hidden if (match := re.search(rb"""\br=["'](\d+)""", start)))
-    for number in numbers:
-        if any(any(cells) for cells in rows[number - 1 : number]):
-            raise RefusedFileError(
-                f"{path}, sheet {title!r}, row {number}: is hidden, as by a filter. Do hidden rows belong to the data? "
-                "Then show all rows. Else delete them"
-            )
-
-
-def _check_formulas(path: Path, sheet: Any, rows: Sequence[Sequence[str]]) -> None:
-    """Raise an error for a sheet with formulas of which none has a value."""
-    sheet.reset_dimensions()
-    cells = [(cell, k, i) for k, row in enumerate(sheet.iter_rows()) for i, cell in enumerate(row)]
-    formulas = [(cell.coordinate, "".join(rows[k][i : i + 1])) for cell, k, i in cells if cell.data_type == "f"]
-    if formulas and not any(value for _, value in formulas):
-        raise RefusedFileError(
-            f"{path}, sheet {sheet.title!r}, cell {formulas[0][0]}: no formula has a value, because no spreadsheet "
-            "program has computed them; open the workbook in one and save it, or write numbers"
-        )
 
 
 def _format_cell(value: Any) -> str:

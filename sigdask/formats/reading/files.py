@@ -22,7 +22,7 @@ from typing import IO, Any, TextIO
 
 from sigdask.errors import DirectoryError, InputError, RefusedFileError
 from sigdask.formats.reading.cache import cache_result
-from sigdask.formats.reading.converted import ARROW_STARTS, PARQUET, ZIP, convert_file
+from sigdask.formats.reading.converted import ARROW_STARTS, PARQUET, ZIP, convert_workbook
 from sigdask.interface import spell
 from sigdask.io.compression import check_unpacked_size, get_option, open_unpacked, spell_option
 from sigdask.io.text_files import build_encoding_error
@@ -41,6 +41,8 @@ BINARY_KINDS = {
     b"\x89HDF": "an HDF5 file",
     b"\x93NUMPY": "a NumPy array",
     b"%PDF-": "a PDF",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
 }
 """Kinds of binary files by their first bytes."""
 
@@ -103,7 +105,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as raw:
             start = raw.read(START_BYTES)
             raw.seek(0)
-            if (converted := convert_file(path, start)) is not None:
+            if start.startswith(ZIP) and (converted := convert_workbook(path, get_option("sheet"))) is not None:
                 yield io.BytesIO(converted)
             elif start.startswith(GZIP):
                 with open_unpacked(path, raw) as stream:
@@ -137,7 +139,7 @@ def _check_binary(path: Path, start: bytes) -> None:
 
 
 def _build_binary_error(path: Path, kind: str) -> RefusedFileError:
-    remedy = "unpack it, or write what it holds as CSV, JSON lines or Parquet"
+    remedy = "unpack it, or write what it holds as CSV (UTF-8), JSON lines or Parquet"
     return RefusedFileError(f"is {kind}, which is not read", file=path, remedy=remedy)
 
 
