@@ -16,7 +16,7 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
 from sigdask.errors import InputError
 from sigdask.formats import read
-from sigdask.formats.reading.declared import TableReader, use_table_reader
+from sigdask.formats.reading.cache import TableReader, use_table_reader
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.formats.reading.tables import read_table
 from sigdask.formats.registry import FORMATS, Format, add_installed_formats

@@ -16,8 +16,7 @@ from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats import folders
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import runs
-from sigdask.formats.reading.cache import cache_files
-from sigdask.formats.reading.declared import use_table_reader
+from sigdask.formats.reading.cache import cache_files, use_table_reader
 from sigdask.formats.reading.options import (
     DEFAULTS,
     Options,

@@ -17,7 +17,7 @@ from sigdask.counts import Counts
 from sigdask.counts.checks import check_indices, check_names, list_values
 from sigdask.errors import InputError
 from sigdask.formats.reading import tables
-from sigdask.formats.reading.declared import provide_tables
+from sigdask.formats.reading.cache import provide_tables
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.tables import TABLE_FORMATS, FileTable
 from sigdask.formats.roles import name_role

@@ -18,7 +18,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Integers
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.declared import provide_tables
+from sigdask.formats.reading.cache import provide_tables
 from sigdask.formats.reading.options import Options, Source, distinguish_names
 from sigdask.formats.reading.tables import TABLE_FORMATS, FileTable, read_table
 from sigdask.formats.roles import ROLES, FileKind, Roles, build_roles_error, resolve_roles

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError, MissingColumnError
 from sigdask.formats.reading import delimited, files, json_records
-from sigdask.formats.reading.cache import cache_result
+from sigdask.formats.reading.cache import cache_result, find_table
 from sigdask.formats.reading.columns import (
     NUMBER,
     ArrowColumns,
@@ -27,7 +27,6 @@ from sigdask.formats.reading.columns import (
     to_texts,
 )
 from sigdask.formats.reading.converted import read_arrow_table
-from sigdask.formats.reading.declared import get_provided, read_declared
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import UNNAMED, name_role, resolve_roles
 from sigdask.interface import spell
@@ -220,11 +219,9 @@ def describe_unknown_columns(ignored: Collection[str], known: Collection[str]) -
 
 def read_table(path: Path, ignore: Collection[str] = ()) -> FileTable:
     """Return the table in a file."""
-    if (provided := get_provided(path)) is not None:
-        return cast("FileTable", provided)
-    if (declared := read_declared(path)) is not None:
-        return FileTable.from_arrow(path, declared, ignore)
-    return _read_table_file(path, frozenset(ignore))
+    if (table := find_table(path)) is None:
+        return _read_table_file(path, frozenset(ignore))
+    return table if isinstance(table, FileTable) else FileTable.from_arrow(path, table, ignore)
 
 
 @cache_result
