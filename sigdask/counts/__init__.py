@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, c
 from sigdask.counts.texts import ScopeNote, TextLookup, Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.options import READING_OPTIONS, Missing
-from sigdask.text import format_count
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -73,6 +72,15 @@ class Runs:
     column: str
     names: tuple[str, ...]
     is_shared: bool = False
+
+
+class ItemArguments(TypedDict, total=False):
+    """Arguments that all constructors of `Counts` take."""
+
+    ids: Sequence[str] | None
+    groups: Mapping[str, Sequence[str]]
+    name: str
+    warnings: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,7 +161,7 @@ class Counts:
     held: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     outputs: Outputs | None = None
     suggested: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: Sequence[str] = ()
     files: tuple[Path, ...] = ()
     replicates: tuple[Counts, ...] = ()
     runs: Runs | None = None
@@ -165,21 +173,23 @@ class Counts:
 
     def __post_init__(self) -> None:
         checks.check_names(self.systems, minimum=1)
-        scope_notes = [str(text) for text in self.warnings if isinstance(text, ScopeNote)]
-        object.__setattr__(self, "scope", tuple(dict.fromkeys((*self.scope, *scope_notes))))
-        object.__setattr__(self, "warnings", tuple(text for text in self.warnings if not isinstance(text, ScopeNote)))
         if self.n_items == 0:
             raise InputError(f"test set {self.name!r}: no items" if self.name else "no items: the data are empty")
-        if self.ids is not None:
-            object.__setattr__(self, "ids", Texts.from_values(self.ids))
-            checks.check_unique(self.ids, "item id")
-        object.__setattr__(self, "groups", {name: Factor.from_values(column) for name, column in self.groups.items()})
+        ids = None if self.ids is None else Texts.from_values(self.ids)
+        groups = {name: Factor.from_values(column) for name, column in (self.groups or {}).items()}
+        lengths = {"items": self.n_items} | {f"column {name!r}": len(column) for name, column in groups.items()}
+        check_lengths(lengths if ids is None else lengths | {"ids": len(ids)})
+        if ids is not None:
+            checks.check_unique(ids, "item id")
+        fields, notes = read_fields(self.fields) if type(self.fields) is dict else (self.fields, [])
+        scope_notes = [str(text) for text in self.warnings if isinstance(text, ScopeNote)]
+        warnings = (*(text for text in self.warnings if not isinstance(text, ScopeNote)), *notes)
+        scope = tuple(dict.fromkeys((*self.scope, *scope_notes)))
+        changed = {"ids": ids, "groups": groups, "fields": fields, "warnings": warnings, "scope": scope}
+        for name, value in changed.items():
+            object.__setattr__(self, name, value)
         if self.unit != "item":
             self.group(self.unit)
-        if type(self.fields) is dict:
-            fields, notes = read_fields(self.fields)
-            object.__setattr__(self, "fields", fields)
-            object.__setattr__(self, "warnings", (*self.warnings, *notes))
 
     @property
     def n_systems(self) -> int:
@@ -280,12 +290,9 @@ class Counts:
     def from_scores(
         scores: Mapping[str, Sequence[float] | Array],
         *,
-        ids: Sequence[str] | None = None,
-        groups: Mapping[str, Sequence[str]] | None = None,
-        name: str = "",
         missing: Missing = "error",
         few_in_common: bool = False,
-        warnings: Sequence[str] = (),
+        **items: Unpack[ItemArguments],
     ) -> Counts:
         """Make counts from one number per item and system.
 
@@ -327,28 +334,24 @@ class Counts:
         checks.check_names(names)
         READING_OPTIONS["missing"].check("missing", missing)
         matrix = ScoreMatrix.from_scores(scores)
-        n_items, present = len(matrix.numbers), matrix.present
+        n_items, present, ids = len(matrix.numbers), matrix.present, items.get("ids")
         if present is not None and not few_in_common:
             checks.check_common_items(present, names, missing, ids)
         if present is not None and missing == "error":
             checks.check_complete(present, names, ids)
         if missing == "zero":
-            present = None
-        fields = {"score": matrix.numbers, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}
+            matrix = replace(matrix, present=None)
+        ones = np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))
         columns = {"score": matrix.columns}
+        items["warnings"] = (*items.get("warnings", ()), *list_notes(columns.values()))
         return Counts(
             systems=names,
-            fields=ExactNumbers.from_columns(columns, fields),
-            present=present,
-            outputs=Outputs(LazyOutputs(len(scores), replace(matrix, present=present).get_column)),
+            fields=ExactNumbers.from_columns(columns, {"score": matrix.numbers, "items": ones}),
+            n_items=n_items,
+            present=matrix.present,
+            outputs=Outputs(LazyOutputs(len(scores), matrix.get_column)),
             suggested=("mean",),
-            **_build_item_arguments(
-                n_items,
-                ids,
-                groups,
-                name,
-                (*warnings, *list_notes(columns.values())),
-            ),
+            **items,
         )
 
     def in_order(self, ids: Sequence[str]) -> Counts:
@@ -449,11 +452,7 @@ class Counts:
     def from_labels(
         gold: Sequence[Any] | Array,
         predictions: Mapping[str, Sequence[Any] | Array],
-        *,
-        ids: Sequence[str] | None = None,
-        groups: Mapping[str, Sequence[str]] | None = None,
-        name: str = "",
-        warnings: Sequence[str] = (),
+        **items: Unpack[ItemArguments],
     ) -> Counts:
         """Make counts from one label per item: gold and each system's prediction.
 
@@ -490,20 +489,14 @@ class Counts:
         [('accuracy', 1.0, 0.3333333333333333)]
         """
         columns = [Factor.from_values(column) for column in (gold, *predictions.values())]
-        counts = _build_label_counts(
-            columns, predictions, LabelFields.from_columns, lambda column: {*column.levels}, _get_objects, ids, groups
-        )
-        return replace(counts, name=name, suggested=("accuracy",), warnings=tuple(warnings))
+        kind = (LabelFields.from_columns, lambda column: {*column.levels}, _get_objects)
+        return _build_label_counts(columns, predictions, *kind, ("accuracy",), **items)
 
     @staticmethod
     def from_numbers(
         gold: Sequence[float] | Array,
         predictions: Mapping[str, Sequence[float] | Array],
-        *,
-        ids: Sequence[str] | None = None,
-        groups: Mapping[str, Sequence[str]] | None = None,
-        name: str = "",
-        warnings: Sequence[str] = (),
+        **items: Unpack[ItemArguments],
     ) -> Counts:
         """Make counts from one number per item: the gold value and each system's prediction.
 
@@ -553,18 +546,15 @@ class Counts:
             fields={"items": np.ones((n_items, 1), np.int64)},
             outputs=Outputs(tuple(systems), gold_values),
             suggested=("MAE", "RMSE"),
-            **_build_item_arguments(n_items, ids, groups, name, warnings),
+            n_items=n_items,
+            **items,
         )
 
     @staticmethod
     def from_texts(
         references: Sequence[str] | Sequence[Sequence[str]],
         systems: Mapping[str, Sequence[str]],
-        *,
-        ids: Sequence[str] | None = None,
-        groups: Mapping[str, Sequence[str]] | None = None,
-        name: str = "",
-        warnings: Sequence[str] = (),
+        **items: Unpack[ItemArguments],
     ) -> Counts:
         """Make counts from texts, such as translations or transcripts, and their references.
 
@@ -614,18 +604,15 @@ class Counts:
             fields={"segments": ones, "items": ones},
             outputs=Outputs(tuple(map(to_object_array, texts.values())), to_object_array([*zip(*gold, strict=True)])),
             suggested=("BLEU", "chrF"),
-            **_build_item_arguments(n_items, ids, groups, name, warnings),
+            n_items=n_items,
+            **items,
         )
 
     @staticmethod
     def from_label_sets(
         gold: Sequence[Iterable[Any]] | Factor,
         predictions: Mapping[str, Sequence[Iterable[Any]] | Factor],
-        *,
-        ids: Sequence[str] | None = None,
-        groups: Mapping[str, Sequence[str]] | None = None,
-        name: str = "",
-        warnings: Sequence[str] = (),
+        **items: Unpack[ItemArguments],
     ) -> Counts:
         """Make counts from any number of labels per item: gold and each system's prediction.
 
@@ -666,19 +653,15 @@ class Counts:
             column if isinstance(column, Factor) else Factor.from_values(map(join_labels, column))
             for column in (gold, *predictions.values())
         ]
-        counts = _build_label_counts(columns, predictions, build_set_fields, list_labels, get_label_sets, ids, groups)
         suggested = ("micro-f1", "macro-f1", "subset-accuracy")
-        return replace(counts, name=name, suggested=suggested, warnings=tuple(warnings))
+        kind = (build_set_fields, list_labels, get_label_sets)
+        return _build_label_counts(columns, predictions, *kind, suggested, **items)
 
     @staticmethod
     def from_responses(
         of_interest: Sequence[bool] | Array,
         found: Mapping[str, Sequence[bool] | Array],
-        *,
-        ids: Sequence[str] | None = None,
-        groups: Mapping[str, Sequence[str]] | None = None,
-        name: str = "",
-        warnings: Sequence[str] = (),
+        **items: Unpack[ItemArguments],
     ) -> Counts:
         """Make counts from responses: which are right, and which each system gave.
 
@@ -724,23 +707,9 @@ class Counts:
             fields={"tp": predicted * gold, "predicted": predicted, "gold": gold},
             outputs=Outputs(tuple(predicted.astype(bool).T.astype(object)), gold[:, 0].astype(bool).astype(object)),
             suggested=("recall", "precision", "f1"),
-            **_build_item_arguments(n_items, ids, groups, name, warnings),
+            n_items=n_items,
+            **items,
         )
-
-
-def _build_item_arguments(
-    n_items: int, ids: Sequence[str] | None, groups: Mapping[str, Sequence[str]] | None, name: str, notes: Sequence[str]
-) -> dict[str, Any]:
-    """Return the arguments of `Counts` that all constructors take, with ids and groups of as many items checked."""
-    if ids is not None and len(ids) != n_items:
-        raise InputError(f"{format_count(len(ids), 'id')} for {format_count(n_items, 'item')}")
-    for column, values in (groups or {}).items():
-        if len(values) != n_items:
-            raise InputError(
-                f"column {column!r} has {format_count(len(values), 'value')} for {format_count(n_items, 'item')}"
-            )
-    item_ids = None if ids is None else Texts.from_values(ids)
-    return {"n_items": n_items, "ids": item_ids, "groups": groups or {}, "name": name, "warnings": tuple(notes)}
 
 
 def _build_label_counts(
@@ -749,13 +718,12 @@ def _build_label_counts(
     build_fields: Callable[[Factor, Sequence[Factor], Sequence[str]], Mapping[str, Array]],
     list_labels: Callable[[Factor], set[str]],
     get_outputs: Callable[[Sequence[Factor], int], Array],
-    ids: Sequence[str] | None,
-    groups: Mapping[str, Sequence[str]] | None,
+    suggested: tuple[str, ...],
+    **items: Unpack[ItemArguments],
 ) -> Counts:
     """Return counts of a column of gold labels and one of each system; labels that only systems use come last."""
     gold, *predictions = columns
     systems = tuple(names)
-    checks.check_names(systems, minimum=1)
     n_items = check_lengths({"gold": len(gold), **dict(zip(systems, map(len, predictions), strict=True))})
     gold_labels = list_labels(gold)
     labels = tuple(sorted(gold_labels))
@@ -763,10 +731,12 @@ def _build_label_counts(
     return Counts(
         systems=systems,
         fields=build_fields(gold, predictions, labels + extra_labels),
+        n_items=n_items,
         labels=labels,
         predicted_labels=extra_labels,
         outputs=Outputs(LazyOutputs(len(predictions), partial(get_outputs, predictions)), get_outputs([gold], 0)),
-        **_build_item_arguments(n_items, ids, groups, "", ()),
+        suggested=suggested,
+        **items,
     )
 
 

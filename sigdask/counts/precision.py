@@ -326,7 +326,7 @@ def check_lengths(lengths: Mapping[str, int]) -> int:
     if len(set(lengths.values())) > 1:
         details = format_list([f"{name}: {n}" for name, n in lengths.items()], 8)
         raise InputError(
-            f"different numbers of items ({details})", remedy="give all systems the same items, in the same order"
+            f"different numbers of items ({details})", remedy="give the same items everywhere, in the same order"
         )
     return next(iter(lengths.values()), 0)
 

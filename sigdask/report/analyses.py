@@ -436,7 +436,7 @@ def independence(
     (7, 24, 'exact')
     """
     options = _select_options(IndependenceOptions, locals())
-    groups = None if within is None else {"within": within}
+    groups = {} if within is None else {"within": within}
     counts = Counts.from_labels(b, {names[0]: a}, ids=ids, groups=groups)
     return compute_independence(counts, [metric], names[1], None if within is None else "within", options)[0]
 
