@@ -10,7 +10,7 @@ Tables of units have both systems' scores on every unit, and the contribution of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -26,7 +26,6 @@ from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.texts import NO_TEXTS, ItemTexts
 from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.randomization.influence import compute_effects, compute_unit_contributions
@@ -420,29 +419,6 @@ class UnitIndex:
         return lru_cache(CACHED_COLUMNS)(self.counts.outputs.systems.__getitem__)
 
 
-def add_texts(unit: UnitDetails, pair: tuple[str, str], texts: Mapping[tuple[str, str], ItemTexts]) -> UnitDetails:
-    """Return the unit with item texts that were looked up for two systems in place of those in the data."""
-    items = []
-    for item in unit.items:
-        a, b = (texts.get((system, item.name), NO_TEXTS) for system in pair)
-        prompt, gold = (next(filter(None, candidates), None) for candidates in ((a.asked, b.asked), (a.gold, b.gold)))
-        items.append(
-            replace(
-                item,
-                prompt=item.prompt if prompt is None else _shorten_prompt(prompt),
-                gold=item.gold if gold is None else (format_value(gold),),
-                a=item.a if a.given is None else format_value(a.given),
-                b=item.b if b.given is None else format_value(b.given),
-            )
-        )
-    return replace(unit, items=tuple(items))
-
-
-def _shorten_prompt(text: str) -> str:
-    """Return a prompt, shortened to its end if it is long, as the question is usually at the end."""
-    return text if len(text) <= MAX_CHARACTERS else CUT.strip() + " " + text[-(MAX_CHARACTERS - len(CUT)) :]
-
-
 def format_value(value: Any) -> str:
     """Return an output or a gold standard as text, with a visible mark if it is shortened.
 
@@ -647,26 +623,8 @@ def compute_details(study: Study, table: Table, rows: Integers) -> tuple[Compari
             parts = selected.take(rows_of_group), rows[rows_of_group], indices[rows_of_group]
             groups.append(_PanelComparisons(analysis.main, unit_index, *parts))
     details = [entry for group in groups for entry in group.iter_details(len(groups))]
-    for analysis in study.analyses:
-        details = [*_add_texts(details, table, analysis.main.spec.counts)]
     by_row = {entry.row: entry for entry in details}
     return tuple(by_row[row] for row in rows.tolist() if row in by_row)
-
-
-def _add_texts(details: Sequence[ComparisonDetails], table: Table, counts: Counts) -> Iterator[ComparisonDetails]:
-    """Yield the details, with item texts added for one test set whose texts can be looked up."""
-    with_lookup = [
-        entry for entry in details if counts.telling is not None and table.test_set[entry.row] == counts.name
-    ]
-    ids = {item.name for entry in with_lookup for unit in entry.deciding_units for item in unit.items}
-    systems = {side[entry.row] for entry in with_lookup for side in (table.a, table.b)}
-    texts = counts.telling.find_texts(ids, systems) if with_lookup and counts.telling is not None else {}
-    for entry in details:
-        if entry in with_lookup:
-            pair = table.a[entry.row], table.b[entry.row]
-            yield replace(entry, deciding_units=tuple(add_texts(unit, pair, texts) for unit in entry.deciding_units))
-        else:
-            yield entry
 
 
 def find_positions(study: Study, table: Table) -> tuple[Integers, Integers]:

@@ -31,7 +31,7 @@ from sigdask.counts.fields import (
     to_object_array,
 )
 from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, convert_scores, list_notes, read_fields
-from sigdask.counts.texts import ScopeNote, TextLookup, Texts, find_positions
+from sigdask.counts.texts import ScopeNote, Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.options import READING_OPTIONS, Missing
 
@@ -138,8 +138,6 @@ class Counts:
     extracted : mapping of str to array, shape (n_items, n_systems, n_statistics)
         Statistics that metrics extracted from the outputs, such as n-gram counts, by kind
         (`sigdask.metrics.extraction`).
-    telling : TextLookup or None
-        Looks up texts of items to show, if the outputs are not texts.
 
     Examples
     --------
@@ -166,7 +164,6 @@ class Counts:
     replicates: tuple[Counts, ...] = ()
     runs: Runs | None = None
     extracted: Mapping[str, Array] = field(default_factory=dict)
-    telling: TextLookup | None = None
     scope: tuple[str, ...] = ()
     format: str = ""
     roles: str = ""

@@ -9,10 +9,10 @@ Texts of items for display are looked up on demand. No metric uses them.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,23 +240,3 @@ class ScopeNote(str):
     """A note on how files were read that is printed in the first lines of an output, not below the results."""
 
     __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ItemTexts:
-    """The texts of an item: its input, the gold standard and a system's output, each None if unknown."""
-
-    asked: str | None = None
-    gold: str | None = None
-    given: str | None = None
-
-
-NO_TEXTS = ItemTexts()
-
-
-class TextLookup(Protocol):
-    """Source of the texts of items."""
-
-    def find_texts(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], ItemTexts]:
-        """Return the texts of items by system and id; items without texts are left out."""
-        ...

@@ -96,7 +96,6 @@ def read_folders(read_files: Callable[[Files], Counts], files_by_name: Mapping[s
         held={},
         outputs=_append_outputs([part.outputs for part in counts]),
         extracted={},
-        telling=None,
         warnings=tuple(dict.fromkeys(text for part in counts for text in part.warnings)),
         scope=(
             note + format_list([*parts], MAX_NAMES),

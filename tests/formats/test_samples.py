@@ -6,7 +6,6 @@ import zipfile
 import pytest
 
 from sigdask.api import compare_all
-from sigdask.counts.texts import ItemTexts
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 
@@ -367,22 +366,3 @@ def test_inspect_logs_that_cannot_be_read_are_errors(tmp_path):
         tmp_path / "max.json", build_inspect_log("t", "b", [build_inspect_sample(1, "C")], epochs_reducer=["max"])
     )
     assert any("reduced by ['max']; here they are averaged" in w for w in read(good, pooled).notices)
-
-
-def test_what_was_asked_right_and_answered_is_read_again_for_those_who_look(tmp_path):
-    rows = [
-        {"doc_id": k, "doc": {"question": f"q{k}?"}, "target": f"t{k}", "filtered_resps": [f"{{}} says {k}"],
-         "metrics": ["exact_match"], "exact_match": float(k % 2)} for k in range(4)
-    ]  # fmt: skip
-    for name in "xy":
-        (tmp_path / name).mkdir()
-        for task in ("one", "two"):
-            lines = [json.dumps(row).replace("{}", f"{name} in {task}") for row in rows]
-            (tmp_path / name / f"samples_{task}_2026-05-04T01-30-00.000000.jsonl").write_text("\n".join(lines) + "\n")
-    counts = read(tmp_path / "x", tmp_path / "y")
-    details = counts.telling.find_texts({"one:1", "two:3"}, {"y"})
-    assert details == {
-        ("y", "one:1"): ItemTexts("q1?", "t1", "y in one says 1"), ("y", "two:3"): ItemTexts("q3?", "t3", "y in two says 3")
-    }  # fmt: skip
-    (tmp_path / "y" / "samples_one_2026-05-04T01-30-00.000000.jsonl").unlink()
-    assert [*counts.telling.find_texts({"one:1", "two:3"}, {"y"})] == [("y", "two:3")]

@@ -31,7 +31,6 @@ from sigdask.formats.roles import split_columns
 from sigdask.formats.samples.files import list_source_files, open_logs, select_logs
 from sigdask.formats.samples.layouts import find_layout
 from sigdask.formats.samples.sample import HASH, Sample, SampleFile
-from sigdask.formats.samples.texts import LogTextLookup
 from sigdask.interface import spell
 from sigdask.text import format_count
 
@@ -50,9 +49,7 @@ def read_samples(sources: Sequence[Source], gold: Path | None, options: Options)
         options = options.with_columns(item=HASH)
         samples = GatheredSamples(options, notes)
         samples.add_logs(logs)
-    counts = samples.build_counts()
-    lookup = LogTextLookup(tuple(logs), options, one_task=len({*counts.group("task").levels}) == 1)
-    return replace(counts, files=tuple(log.path for log in logs), telling=lookup)
+    return replace(samples.build_counts(), files=tuple(log.path for log in logs))
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
