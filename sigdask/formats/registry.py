@@ -217,9 +217,9 @@ FORMATS: dict[str, Format] = {
         roles=("label_map",),
     ),
     "trec": Format(
-        ".trec:read_trec",
+        ".trec.topics:read_trec",
         "runs, one file per system, --gold QRELS; or what trec_eval -q prints; order=score|rank, if both differ",
-        ".trec:sniff",
+        ".trec.topics:sniff",
         options=("order=score|rank", "topics=1|2"),
         metrics=("ap",),
         brings_metrics=True,

@@ -95,7 +95,7 @@ def test_errors_in_a_report_of_a_run_of_swe_bench_are_counted_as_not_resolved(tm
         write(tmp_path / f"{name}.json", report)
     counts = read(tmp_path / "x.json", tmp_path / "y.json")
     assert counts.field("score[resolved]").tolist() == [[1, 0], [0, 1], [1, 0], [0, 0]]
-    expected = "1 instance with an error and 1 without a submission count as not resolved"
+    expected = "2 instances with an error or without a submission count as not resolved"
     assert any(expected in notice for notice in counts.notices)
 
 
@@ -107,7 +107,7 @@ def test_ids_in_a_report_of_a_run_of_swe_bench_are_lists_of_texts(tmp_path, key,
     with pytest.raises(InputError, match=r"bad.json, line 1: submitted_ids, .* are lists of texts"):
         read(good, bad, format="samples")
     write(bad, {**report, "resolved_ids": ["i7"]})
-    with pytest.raises(InputError, match=r"bad.json, line 1: resolved_ids has 'i7', which is not among submitted_ids"):
+    with pytest.raises(InputError, match=r"bad.json, line 1: resolved_ids has 'i7', which is not in submitted_ids"):
         read(good, bad)
 
 

@@ -220,21 +220,21 @@ def _read_swe_run(path: Path) -> Run:
 
     As in its leaderboard, errors, empty patches and instances that were not submitted are not resolved.
     """
-    rows: list[Record] = []
-    notes = []
+    rows: dict[str, bool] = {}
+    n_lost = 0
     for where, report in iter_records(path):
         lists: list[Any] = [report.get("submitted_ids"), report.get("resolved_ids")]
         lists += [report.get(name) or [] for name in ("incomplete_ids", "error_ids")]
         if not all(isinstance(ids, list) and all(isinstance(part, str) for part in ids) for ids in lists):
             raise InputError(f"{where}: submitted_ids, resolved_ids, incomplete_ids and error_ids are lists of texts")
-        submitted, resolved, incomplete, errors = (dict.fromkeys(ids) for ids in lists)
-        if strange := [name for name in resolved if name not in submitted]:
-            raise InputError(f"{where}: resolved_ids has {strange[0]!r}, which is not among submitted_ids")
-        rows += [{"instance_id": name, "resolved": name in resolved} for name in submitted | incomplete]
-        if errors or incomplete:
-            lost = f"{format_count(len(errors), 'instance')} with an error and {len(incomplete):,} without a submission"
-            notes.append(f"{path}: {lost} count as not resolved")
-    return Run(lambda: ((f"{path}, instance {row['instance_id']!r}", row) for row in rows), notes=tuple(notes))
+        submitted, resolved, incomplete, errors = map(frozenset[str], lists)
+        if not resolved <= submitted:
+            raise InputError(f"{where}: resolved_ids has {min(resolved - submitted)!r}, which is not in submitted_ids")
+        rows |= {name: name in resolved for name in (*lists[0], *lists[2])}
+        n_lost += len(incomplete | errors)
+    note = f"{path}: {format_count(n_lost, 'instance')} with an error or without a submission count as not resolved"
+    records = [(f"{path}, instance {name!r}", {"instance_id": name, "resolved": rows[name]}) for name in rows]
+    return Run(lambda: iter(records), notes=(note,) if n_lost else ())
 
 
 INSPECT = LogLayout(

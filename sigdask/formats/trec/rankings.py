@@ -72,12 +72,8 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
         check_common_items(has, names, None if options.missing == "zero" else options.missing, topics)
     if options.missing == "error":
         check_complete(has, names, topics, "scores")
-    unjudged = [
-        f"{run.n_topics - len(run.rankings)} of the {run.n_topics} topics of {source.path}"
-        for source, run in zip(sources, runs, strict=True)
-        if run.n_topics > len(run.rankings)
-    ]
-    note = f"topics without judgements in {gold} are left out, as in trec_eval: {format_list(unjudged)}"
+    n_unjudged = max(run.n_topics - len(run.rankings) for run in runs)
+    note = f"topics without judgements in {gold} are left out, as in trec_eval: up to {n_unjudged:,} of a run"
     ones = np.ones((len(topics), 1), np.int64)
     return Counts(
         systems=tuple(names),
@@ -90,7 +86,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
             to_object_array(list(judgements.values())),
         ),
         suggested=("AP", "nDCG@10"),
-        warnings=(*([note] if unjudged else []), *describe_missing(has, names, options, "zero")),
+        warnings=(*([note] if n_unjudged else []), *describe_missing(has, names, options, "zero")),
     )
 
 

@@ -1,13 +1,13 @@
-"""Scores per topic, as printed by trec_eval -q and by the script of CLEF's TAR task.
+"""Information retrieval, whose items are topics: runs and relevance judgements, or scores that tools printed.
 
-trec_eval prints measure, topic and value, ir_measures and the script topic, measure and value. Lines of "all" (ALL) are
-means and no topics.
+trec_eval -q prints measure, topic and value, ir_measures and the script of CLEF's TAR task topic, measure and value.
+Lines of "all" (ALL) are means and no topics.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from pathlib import Path
@@ -19,7 +19,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import build_score_counts
-from sigdask.formats.trec.rankings import parse_number
+from sigdask.formats.trec.rankings import is_run, parse_number, read_rankings
 from sigdask.interface import spell
 from sigdask.text import format_list
 
@@ -34,6 +34,25 @@ MEASURE = re.compile(
 
 Scores = dict[str, dict[str, float]]
 """Scores by measure and topic."""
+
+
+def read_trec(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read runs and relevance judgements (`gold`) or, without `gold`, printed scores; items are topics."""
+    path = sources[0].path
+    if gold is None:
+        if is_run(path):
+            raise InputError("runs need relevance judgements", file=path, remedy=f"give {spell('gold', 'QRELS')}")
+        return read_printed(sources, options)
+    if is_printed(path):
+        remedy = f"leave out {spell('gold')}"
+        raise InputError("is no run, but holds scores that a program computed", file=path, remedy=remedy)
+    return read_rankings(sources, gold, options)
+
+
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001  # a `Sniffer`
+    """Return whether the first file is a run, or without gold holds printed scores."""
+    path = sources[0].path
+    return is_run(path) or (gold is None and is_printed(path))
 
 
 def read_printed(sources: Sequence[Source], options: Options) -> Counts:
@@ -67,15 +86,12 @@ def read_scores(path: Path, options: Options, messages: list[str]) -> Scores:
     InputError
         The number of columns is wrong, a topic occurs twice, a value is not a number, or the file has only summaries.
     """
-    lines = [(number, line) for number, line in enumerate_lines(path) if line.strip()]
-    check_filled(path, lines)
-    if any("\t" in line for _, line in lines):  # lines without tabs are messages
-        messages += [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in lines if "\t" not in line]
-        lines = [(number, line) for number, line in lines if "\t" in line]
+    rows, others = _split_lines(enumerate_lines(path))
+    check_filled(path, rows)
+    messages += [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in others]
     m = None
     values: dict[str, dict[str, str]] = {}
-    for number, line in lines:
-        cells = _split_cells(line)
+    for number, cells in rows:
         if len(cells) != 3 or not all(cells):
             expected = "measure, topic and value as trec_eval -q prints them"
             raise InputError(file=path, line=number, found=f"{' | '.join(cells)[:60]!r}", expected=expected)
@@ -102,9 +118,7 @@ def read_scores(path: Path, options: Options, messages: list[str]) -> Scores:
 
 def is_printed(path: Path) -> bool:
     """Return whether the first lines have three cells, and the first one has a measure by its name and a value."""
-    lines = [line for line in read_head(path).text.split("\n") if line.strip()]
-    has_tabs = any("\t" in line for line in lines)
-    rows = [_split_cells(line) for line in lines if "\t" in line or not has_tabs][:5]
+    rows = [cells for _, cells in _split_lines(enumerate(read_head(path).text.split("\n")))[0][:5]]
     if len(rows) < 2 or any(len(cells) != 3 for cells in rows):
         return False
     *names, value = rows[0]
@@ -116,8 +130,13 @@ def _is_measure(cell: str) -> bool:
     return MEASURE.fullmatch(cell) is not None
 
 
-def _split_cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.split("\t")] if "\t" in line else line.split()
+def _split_lines(lines: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, list[str]]], list[tuple[int, str]]]:
+    """Return the cells of lines of scores, and the messages among them: lines without tabs, if scores have tabs."""
+    filled = [(number, line) for number, line in lines if line.strip()]
+    tabbed = [(number, [cell.strip() for cell in line.split("\t")]) for number, line in filled if "\t" in line]
+    if tabbed:
+        return tabbed, [(number, line) for number, line in filled if "\t" not in line]
+    return [(number, line.split()) for number, line in filled], []
 
 
 def _find_measures(path: Path, cells: Sequence[str], options: Options) -> int:
