@@ -177,15 +177,14 @@ FORMATS: dict[str, Format] = {
     ),
     "conll": Format(
         ".tagging.conll:read_conll",
-        "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens",
+        "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column",
         ".tagging.columns:sniff",
         options=(
             "scheme=conlleval|IOB1|IOB2|BIO|IOE1|IOE2|IOBES|BIOES|BILOU|BMES|IO|raw",
             "column",
             "gold-column",
-            "tokens",
         ),
-        roles=("gold", "prediction", "label_map"),
+        roles=("label_map",),
     ),
     "conllu": Format(
         ".parsing.dependencies:read_conllu",

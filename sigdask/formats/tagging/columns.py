@@ -10,22 +10,21 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
 
 from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import enumerate_lines, read_head_lines
+from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head_lines
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.tagging.chunks import is_chunk_tag
 from sigdask.formats.tagging.records import has_tagged_records, is_json_file
-from sigdask.formats.tagging.sentences import SentenceCollector, TaggedFile
+from sigdask.formats.tagging.sentences import Event, TaggedFile, Token, collect_sentences
 from sigdask.interface import spell
 from sigdask.text import format_count
 
 DOCSTART = "-DOCSTART-"
 COMMENT = re.compile(r"# ?(newpar|newdoc|[\w.:-]+ *=)")
-NEWDOC = re.compile(r"# ?(?:newdoc(?: id *= *(.+))?|(?:[\w.-]+:)?document(?:_id)? *= *(.+))")
-"""Patterns of lines that are no tokens, and of those that begin a document, in CoNLL-U and in HIPE."""
+NEWDOC = re.compile(r"# ?newdoc(?: id *= *(.+))?")
+"""Patterns of lines that are no tokens, and of those that begin a document."""
 
 TOKEN_NAMES = frozenset({"token", "tokens", "word", "words", "form", "text"})
 GOLD_NAMES = frozenset({"gold", "gold_label", "gold_tag"})
@@ -38,39 +37,27 @@ CONLLU_NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL"
 CONLLU_ID = re.compile(r"\d+(?:[-.]\d+)?")
 CONLLU_HEAD = CONLLU_NAMES.index("HEAD")
 
-TAG_METRICS = re.compile(r"(?i)(macro-|micro-)?(accuracy|precision|recall|f1?)\b(?!-).*")
+
+Row = list[str] | str | None
+"""The cells of a token, the name of a document that begins ("" without a name), or None at the end of a sentence."""
 
 
-class Row(NamedTuple):
-    """A line of a file: the cells of a token, or the end of a sentence, or the beginning of a document.
-
-    Attributes
-    ----------
-    line : int
-        Its number.
-    cells : list of str
-        Cells. Empty if the line holds no token.
-    document : str or None
-        Name of the document that begins, "" for one without a name.
-    """
-
-    line: int
-    cells: list[str]
-    document: str | None = None
-
-
-def iter_rows(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
-    """Yield the rows of a file, without comments; a header is the first row with cells."""
+def iter_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Row]]:
+    """Yield the number and content of lines, without comments and header."""
+    is_start = True
     for number, line in lines:
         if not line.strip():
-            yield Row(number, [])
+            yield number, None
         elif line.startswith(DOCSTART):
-            yield Row(number, [], "")
+            yield number, ""
         elif COMMENT.match(line):
             if match := NEWDOC.match(line):
-                yield Row(number, [], (match[1] or match[2] or "").strip())
+                yield number, (match[1] or "").strip()
         else:
-            yield Row(number, split_cells(line))
+            cells = split_cells(line)
+            if not (is_start and is_header(cells)):
+                yield number, cells
+            is_start = False
 
 
 def split_cells(line: str) -> list[str]:
@@ -97,109 +84,86 @@ def is_header(cells: Sequence[str]) -> bool:
     (True, True, False)
     """
     names = [cell.lstrip("# ").lower() for cell in cells]
-    has_labels = not LABEL_NAMES.isdisjoint(names[1:]) or _find_ner_name(names) is not None
-    return not TOKEN_NAMES.isdisjoint(names[:2]) and has_labels
+    has_labels = any(name in LABEL_NAMES or _is_entity_name(name) for name in names[1:])
+    return has_labels and not TOKEN_NAMES.isdisjoint(names[:2])
 
 
-def _find_ner_name(names: Sequence[str]) -> str | None:
-    """Return the first column of entity tags in a file of historical named entities (HIPE): NE-COARSE-LIT."""
-    return next((name for name in names if name.lower().startswith("ne-")), None)
+def _is_entity_name(name: str) -> bool:
+    """Return whether a column has tags of historical named entities, as NE-COARSE-LIT of HIPE."""
+    return name.lower().startswith("ne-")
 
 
 def read_head_rows(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
     """Return the cells of the first rows of a file, [] for the end of a sentence, and the names of its columns."""
-    rows = [row.cells for row in iter_rows(enumerate(read_head_lines(path), start=1)) if row.document is None]
-    first = next((k for k, cells in enumerate(rows) if cells), None)
-    if first is not None and is_header(rows[first]):
-        names = tuple(cell.lstrip("# ") for cell in rows.pop(first))
+    lines = [*enumerate(read_head_lines(path), start=1)]
+    rows = [row or [] for _, row in iter_rows(lines) if not isinstance(row, str)]
+    first = next(
+        (line for _, line in lines if line.strip() and not line.startswith(DOCSTART) and not COMMENT.match(line)), ""
+    )
+    if is_header(cells := split_cells(first)):
+        names = tuple(cell.lstrip("# ") for cell in cells)
         return rows, CONLLU_NAMES if names == CONLLU_NAMES else names
     tokens = [cells for cells in rows if cells]
     is_conllu = all(len(cells) == len(CONLLU_NAMES) and CONLLU_ID.fullmatch(cells[0]) for cells in tokens)
     return rows, CONLLU_NAMES if tokens and is_conllu else ()
 
 
-def read_columns(
-    path: Path, options: Options, labels: Codes, tokens: Codes, *, has_gold: bool = False, only_gold: bool = False
-) -> TaggedFile:
-    """Read a file of columns: a system's file with or without gold labels, or a gold file."""
+def read_columns(path: Path, options: Options, labels: Codes, tokens: Codes, roles: Sequence[str]) -> TaggedFile:
+    """Read a file of columns with labels of the roles prediction, gold, or both."""
     _, names = read_head_rows(path)
-    collector = SentenceCollector(path, labels, tokens)
-    columns: _Columns | None = None
-    width, first_line, is_start = 0, 0, True
-    for number, cells, document in iter_rows(enumerate_lines(path)):
-        if document is not None:
-            collector.start_document(document)
-        elif not cells:
-            collector.end_sentence()
-        elif is_start and is_header(cells):
-            is_start = False
-        else:
-            if columns is None:
-                width, first_line, is_start = len(cells), number, False
-                columns = _choose_columns(path, number, width, names, options, has_gold=has_gold, only_gold=only_gold)
-                collector.label_name = _format_name(names, columns.label, width)
-                collector.gold_name = "" if columns.gold is None else _format_name(names, columns.gold, width)
-                collector.has_others = width > 3 - columns.count(None)
-            if len(cells) != width:
-                raise InputError(
-                    file=path,
-                    line=number,
-                    found=f"{format_count(len(cells), 'column')} ({' '.join(cells)[:40]!r})",
-                    expected=f"{width} as on line {first_line}",
-                )
-            if names is not CONLLU_NAMES or cells[0].isdecimal():  # ranges (1-2) and empty nodes (1.1) are no tokens
-                gold, token = (None if k is None else cells[k] for k in (columns.gold, columns.token))
-                collector.add_token(number, cells[columns.label], gold, token)
-    return collector.build_file()
+    tokens_of_file = ((number, row) for number, row in iter_rows(enumerate_lines(path)) if isinstance(row, list))
+    first_line, first = next(tokens_of_file, (1, list[str]()))
+    check_filled(path, first)
+    width = len(first)
+    chosen = _choose_columns(path, first_line, width, names, options, roles)
+    word = names.index("FORM") if names is CONLLU_NAMES else 0
+    has_words = word not in chosen  # a column alone holds no tokens
 
+    def iter_events() -> Iterator[Event]:
+        for number, row in iter_rows(enumerate_lines(path)):
+            if not isinstance(row, list):
+                yield row
+                continue
+            if len(row) != width:
+                found = f"{format_count(len(row), 'column')} ({' '.join(row)[:40]!r})"
+                raise InputError(file=path, line=number, found=found, expected=f"{width} as on line {first_line}")
+            if names is not CONLLU_NAMES or row[0].isdecimal():  # ranges (1-2) and empty nodes (1.1) are no tokens
+                gold = row[chosen[1]] if chosen[1:] else None
+                yield Token(number, row[chosen[0]], gold, row[word] if has_words else None)
 
-class _Columns(NamedTuple):
-    """Indices of the columns that are read."""
-
-    label: int
-    gold: int | None
-    token: int | None
-
-
-def _format_name(names: Sequence[str], column: int, width: int) -> str:
-    if names:
-        return f"{names[column]} (column {column + 1})"
-    return f"column {column + 1}{' (the last)' if column + 1 == width else ''}"
+    described = [
+        f"{names[k]} (column {k + 1})" if names else f"column {k + 1}{' (the last)' if k + 1 == width else ''}"
+        for k in chosen
+    ]
+    scored = " against ".join(described) if width > len(chosen) + has_words else ""
+    return collect_sentences(path, iter_events(), labels, tokens, scored=scored)
 
 
 def _choose_columns(
-    path: Path, line: int, width: int, names: Sequence[str], options: Options, *, has_gold: bool, only_gold: bool
-) -> _Columns:
-    """Return which columns to read. By default the last one has the labels, and the one before it gold labels."""
+    path: Path, line: int, width: int, names: Sequence[str], options: Options, roles: Sequence[str]
+) -> list[int]:
+    """Return which column has each role. By default the last one has the labels, and the one before it gold labels."""
     lowered = [name.lower() for name in names]
+    default = "UPOS" if names is CONLLU_NAMES else next(filter(_is_entity_name, names), "-1")
+    column = options.own.get("column", default)
+    gold = "-2" if len(roles) > 1 else column if column.lower() in lowered else default
 
     def find(option: str, text: str) -> int:
         if text.lower() in lowered:
             return lowered.index(text.lower())
         index = int(text) - (int(text) > 0) if re.fullmatch(r"-?[1-9]\d{0,5}", text) else width
         if not -width <= index < width:
-            raise InputError(
-                f"found {format_count(width, 'column')}, but {option} is {text}",
-                file=path,
-                line=line,
-                remedy=f"name it: {spell('format', f'conll:{option}=N')}, or give {spell('gold', 'FILE')}",
-            )
+            remedy = f"name it: {spell('format', f'conll:{option}=N')}, or give {spell('gold', 'FILE')}"
+            problem = f"found {format_count(width, 'column')}, but {option} is {text}"
+            raise InputError(problem, file=path, line=line, remedy=remedy)
         return index % width
 
-    default = "UPOS" if names is CONLLU_NAMES else _find_ner_name(names) or "-1"
-    requested = options.own.get("column") or options.prediction_column
-    gold_text = options.own.get("gold-column") or options.gold_column
-    if only_gold:
-        same_name = requested if requested is not None and requested.lower() in lowered else default
-        label, gold = find("gold-column", gold_text or same_name), None
-    else:
-        label = find("column", requested or default)
-        gold = find("gold-column", gold_text or "-2") if has_gold else None
-    if gold == label:
+    options_by_role = {"prediction": ("column", column), "gold": ("gold-column", options.own.get("gold-column", gold))}
+    chosen = [find(*options_by_role[role]) for role in roles]
+    if len({*chosen}) < len(chosen):
         remedy = f"choose two: {spell('format', 'conll:column=N,gold-column=M')}"
-        raise InputError(f"column {label + 1} is chosen for gold and for predicted labels; {remedy}", file=path)
-    token = find("tokens", options.own.get("tokens") or ("FORM" if names is CONLLU_NAMES else "1"))
-    return _Columns(label, gold, None if token in {label, gold} else token)  # a column alone holds no tokens
+        raise InputError(f"column {chosen[0] + 1} is chosen for gold and for predicted labels; {remedy}", file=path)
+    return chosen
 
 
 def find_gold_column(path: Path, *, is_only_file: bool) -> dict[str, str]:
@@ -245,7 +209,7 @@ def _are_tags(cells: Collection[str]) -> bool:
     return any("-" in cell for cell in cells) and all(map(is_chunk_tag, cells))
 
 
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
     """Return whether the first lines of the first file, or of the gold file, have the pattern of tagged tokens."""
     path = sources[0].path
     if path.is_dir():
@@ -255,8 +219,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         return any(is_json_file(file) and has_tagged_records(file) for file in paths)
     rows, names = read_head_rows(path)
     if names is CONLLU_NAMES:
-        has_heads = any(row and row[CONLLU_HEAD].isdecimal() for row in rows)
-        return not has_heads or (bool(options.metrics) and all(map(TAG_METRICS.fullmatch, options.metrics)))
+        return not any(row and row[CONLLU_HEAD].isdecimal() for row in rows)
     return any(_are_tagged(file, has_gold=gold is not None) for file in paths)
 
 
@@ -266,7 +229,7 @@ def _are_tagged(path: Path, *, has_gold: bool) -> bool:
     Of plain labels only a gold file tells that they are labels.
     """
     rows, names = read_head_rows(path)
-    if _find_ner_name(names) is not None:
+    if any(map(_is_entity_name, names)):
         return True
     has_breaks = not all(rows[:-2])
     rows = [row for row in rows if row]

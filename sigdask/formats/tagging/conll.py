@@ -27,18 +27,21 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
 
     Gold labels are in a separate file, or in a column next to the predicted ones (conlleval's input).
     """
-    has_columns = bool(options.own.get("column") or options.prediction_column or options.own.get("gold-column"))
-    if gold is None and not has_columns and not options.gold_column and not is_json_file(sources[0].path):
+    has_columns = not {"column", "gold-column"}.isdisjoint(options.own)
+    if gold is None and not has_columns and not is_json_file(sources[0].path):
         found = columns.find_gold_column(sources[0].path, is_only_file=len(sources) == 1)
         options = options.with_format_options(found)
     labels, tokens = Codes(), Codes()
     systems = _split_by_column(sources, options)
-    files = [_read_file(source.path, own, labels, tokens, has_gold=gold is None) for source, own in systems]
-    first = files[0] if gold is None else _read_file(gold, options, labels, tokens, only_gold=True)
+    roles = ["prediction", *(["gold"] if gold is None else [])]
+    files = [_read_file(source.path, own, labels, tokens, roles) for source, own in systems]
+    first = files[0] if gold is None else _read_file(gold, options, labels, tokens, ["gold"])
     others = files if gold is not None else files[1:]
     sentences.check_structure(first, others)
     gold_labels = sentences.get_shared_gold(files, labels) if gold is None else first.labels
-    scope, scheme = _describe_scope(files, first), options.own.get("scheme")
+    scored = [*dict.fromkeys(file.scored for file in (*files, first) if file.scored)]
+    scope = (f"Only {format_list(scored, 10)} is scored",) if scored else ()
+    scheme = options.own.get("scheme")
     names = list(labels)
     gold_names = {names[k] for k in np.unique(gold_labels)}
     if scheme is None and (gold is not None or is_json_file(first.path)) and _are_plain(gold_names):
@@ -76,22 +79,9 @@ def _split_by_column(sources: Sequence[Source], options: Options) -> list[tuple[
     ]
 
 
-def _read_file(
-    path: Path, options: Options, labels: Codes, tokens: Codes, *, has_gold: bool = False, only_gold: bool = False
-) -> TaggedFile:
+def _read_file(path: Path, options: Options, labels: Codes, tokens: Codes, roles: Sequence[str]) -> TaggedFile:
     read = read_tagged_records if is_json_file(path) else columns.read_columns
-    return read(path, options, labels, tokens, has_gold=has_gold, only_gold=only_gold)
-
-
-def _describe_scope(files: Sequence[TaggedFile], first: TaggedFile) -> tuple[str, ...]:
-    """Return a note on which column is scored, if files have other columns, too."""
-    if not any(file.has_others for file in (first, *files)):
-        return ()
-    scored = format_list([*dict.fromkeys(file.label_name for file in files)], 10)
-    gold = files[0].gold_name
-    if first is not files[0] and first.label_name != scored:
-        gold = f"{first.label_name} of {first.path}"
-    return (f"Only {scored} is scored{f', against {gold}' if gold else ''}",)
+    return read(path, options, labels, tokens, roles)
 
 
 def _are_plain(labels: set[str]) -> bool:
@@ -120,7 +110,7 @@ def _build_counts(names: list[str], files: list[TaggedFile], first: TaggedFile, 
     some_types = {name: found for name, found in types.items() if found}  # a system may find nothing
     warnings = check_types(first.path, gold_types, some_types, "chunks")
     is_right = np.column_stack([tags.same[file.labels] == tags.same[gold] for file in files])
-    correct = sentences.sum_sentences(is_right, first.starts)
+    correct = np.add.reduceat(is_right, first.starts, axis=0, dtype=np.int32)
     # accuracy is that of tokens
     others = {"items": first.lengths[:, None], "correct": correct}
     return Counts(

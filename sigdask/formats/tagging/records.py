@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import json_records
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import name_role
-from sigdask.formats.tagging.sentences import SentenceCollector, TaggedFile
+from sigdask.formats.tagging.sentences import Event, TaggedFile, Token, collect_sentences
 from sigdask.interface import spell
 
 TOKEN_KEYS = ("tokens", "words")
@@ -39,50 +40,45 @@ def has_tagged_records(path: Path) -> bool:
     return any(sizes[key] in n_tokens for key in keys)
 
 
-def read_tagged_records(
-    path: Path, options: Options, labels: Codes, tokens: Codes, *, has_gold: bool = False, only_gold: bool = False
-) -> TaggedFile:
-    """Read a file of JSON records: a system's file with or without gold tags, or a gold file.
+def read_tagged_records(path: Path, options: Options, labels: Codes, tokens: Codes, roles: Sequence[str]) -> TaggedFile:
+    """Read a file of JSON records with tags of the roles prediction, gold, or both.
 
     Raises
     ------
     InputError
         A record has no tags, tags are not text, or the numbers of tokens, gold tags and tags differ.
     """
-    collector = SentenceCollector(path, labels, tokens)
-    keys: list[str] = []
-    ids: tuple[str, ...] = ()
-    for record in json_records.read_records(path, _is_record):
-        value = json_records.get_object(path, record)
-        if not keys:
-            roles = ["gold"] if only_gold else ["prediction", "gold"] if has_gold else ["prediction"]
-            keys = [_choose_key(path, record.place, value, role, options) for role in roles]
-            ids = json_records.find_id_keys(value, options)
-            collector.label_name, collector.gold_name = ([*map(repr, keys), ""])[:2]
-            collector.has_others, collector.unit = True, record.place.partition(" ")[0]
-        tags, *gold = lists = [value.get(key) or [] for key in keys]
-        words = next((value[key] for key in TOKEN_KEYS if _is_list(value.get(key))), None)
-        are_lists = all(_is_list(part) and all(isinstance(tag, str) for tag in part) for part in lists)
-        if not are_lists or len({*map(len, (*lists, *([] if words is None else [words])))}) > 1:
-            raise InputError(
-                file=path,
-                place=record.place,
-                found=", ".join(f"{key!r}: {str(value.get(key))[:40]}" for key in keys),
-                expected=f"a list of names of tags{'' if words is None else f', one for each of {len(words)} tokens'}",
-            )
-        for k, tag in enumerate(tags):
-            collector.add_token(record.number, tag, gold[0][k] if gold else None, words and str(words[k]))
-        collector.end_sentence()
-        if tags and ids:
-            collector.ids.append("/".join(json_records.get_id_parts(path, record.place, value, ids)))
-    return collector.build_file()
+    first = next(iter(json_records.read_records(path, _is_record)))
+    keys = [_choose_key(path, first.place, json_records.get_object(path, first), role, options) for role in roles]
+    id_keys = json_records.find_id_keys(first.value, options)
+    ids: list[str] = []
+
+    def iter_events() -> Iterator[Event]:
+        for record in json_records.read_records(path, _is_record):
+            value = json_records.get_object(path, record)
+            lists = [value.get(key) or [] for key in keys]
+            words = next((value[key] for key in TOKEN_KEYS if _is_list(value.get(key))), None)
+            are_lists = all(_is_list(part) and all(isinstance(tag, str) for tag in part) for part in lists)
+            if not are_lists or len({*map(len, (*lists, *([] if words is None else [words])))}) > 1:
+                found = ", ".join(f"{key!r}: {str(value.get(key))[:40]}" for key in keys)
+                expected = "a list of names of tags" + f", one for each of {len(words or ())} tokens" * (
+                    words is not None
+                )
+                raise InputError(file=path, place=record.place, found=found, expected=expected)
+            for k, tag in enumerate(lists[0]):
+                yield Token(record.number, tag, lists[1][k] if lists[1:] else None, words and str(words[k]))
+            yield None
+            if lists[0] and id_keys:
+                ids.append("/".join(json_records.get_id_parts(path, record.place, value, id_keys)))
+
+    file = collect_sentences(path, iter_events(), labels, tokens, unit=first.place.partition(" ")[0])
+    return replace(file, ids=tuple(ids), scored=" against ".join(map(repr, keys)))
 
 
 def _choose_key(path: Path, place: str, record: Mapping[str, Any], role: str, options: Options) -> str:
     """Return the key of the tags that have a role: the requested one, or the only one with a known name."""
     option = "gold-column" if role == "gold" else "column"
-    requested = options.own.get(option) or options.columns.get(role)
-    found = [requested] if requested else _list_keys(record, role)
+    found = [options.own[option]] if option in options.own else _list_keys(record, role)
     if len(found) != 1 or found[0] not in record:
         choices = " or ".join(spell("format", f"conll:{option}={key}") for key in found or ["KEY"])
         raise InputError(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,19 @@ Integers = NDArray[np.int32]
 
 NONE = -1
 """Code of a gold label or a token that a file does not have."""
+
+
+class Token(NamedTuple):
+    """A token of a file: its line (or record), its label, its gold label and its text, if the file has them."""
+
+    line: int
+    label: str
+    gold: str | None = None
+    text: str | None = None
+
+
+Event = Token | str | None
+"""A token; the name of a document that begins, "" for one without a name; or the end of a sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,10 +56,8 @@ class TaggedFile:
         Document of each sentence, if the file marks documents.
     ids : tuple of str
         Ids of the sentences. Empty if they have none.
-    label_name, gold_name : str
-        Names of the columns that are read as labels and as gold labels, for notes.
-    has_others : bool
-        Whether the file has columns that are not read.
+    scored : str
+        The columns that are read as labels, if the file has others, too.
     unit : str
         Unit of `lines`: lines, or records of JSON.
     """
@@ -57,11 +69,9 @@ class TaggedFile:
     gold: Integers
     tokens: Integers
     documents: tuple[str, ...] | None
-    ids: tuple[str, ...]
-    label_name: str
-    gold_name: str
-    has_others: bool
-    unit: str
+    ids: tuple[str, ...] = ()
+    scored: str = ""
+    unit: str = "line"
 
     @property
     def lengths(self) -> Integers:
@@ -78,57 +88,28 @@ class TaggedFile:
         return f"{self.path}, {self.get_place(self.starts[sentence]) if has_it else 'at its end'}"
 
 
-class SentenceCollector:
-    """Collects tokens, sentence ends and documents, in the order of the file."""
-
-    def __init__(self, path: Path, labels: Codes, tokens: Codes) -> None:
-        self.path, self._labels, self._tokens = path, labels, tokens
-        self._cells, self._starts = array("i"), array("i")
-        self._documents: list[str] = []
-        self._document: str | None = None
-        self._n_documents = 0
-        self._is_between = True
-        self.ids: list[str] = []
-        self.label_name = self.gold_name = ""
-        self.has_others, self.unit = False, "line"
-
-    def add_token(self, line: int, label: str, gold: str | None, token: str | None) -> None:
-        """Add a token; the first token after a sentence end begins a sentence."""
-        if self._is_between:
-            self._starts.append(len(self._cells) // 4)
-            self._documents.append(self._document or "0")
-            self._is_between = False
-        gold_code = NONE if gold is None else self._labels[gold]
-        self._cells.extend((line, self._labels[label], gold_code, NONE if token is None else self._tokens[token]))
-
-    def end_sentence(self) -> None:
-        """Close the current sentence, if there is one."""
-        self._is_between = True
-
-    def start_document(self, name: str) -> None:
-        """Begin a document, identified by its name or its number."""
-        self._is_between = True
-        self._n_documents += 1
-        self._document = name or str(self._n_documents)
-
-    def build_file(self) -> TaggedFile:
-        """Return the collected sentences."""
-        check_filled(self.path, self._cells)
-        lines, labels, gold, tokens = np.array(self._cells, np.int32).reshape(-1, 4).T.copy()
-        return TaggedFile(
-            path=self.path,
-            starts=np.array(self._starts, np.int32),
-            lines=lines,
-            labels=labels,
-            gold=gold,
-            tokens=tokens,
-            documents=tuple(self._documents) if self._n_documents else None,
-            ids=tuple(self.ids),
-            label_name=self.label_name,
-            gold_name=self.gold_name,
-            has_others=self.has_others,
-            unit=self.unit,
-        )
+def collect_sentences(path: Path, events: Iterable[Event], labels: Codes, tokens: Codes, **more: Any) -> TaggedFile:
+    """Return the sentences of a file, given what it has in its order, and further attributes."""
+    cells, starts = array("i"), array("i")
+    documents: list[str] = []
+    document, n_documents, is_between = "0", 0, True
+    for event in events:
+        if isinstance(event, Token):
+            if is_between:
+                starts.append(len(cells) // 4)
+                documents.append(document)
+                is_between = False
+            gold, text = NONE if event.gold is None else labels[event.gold], event.text
+            cells.extend((event.line, labels[event.label], gold, NONE if text is None else tokens[text]))
+            continue
+        is_between = True
+        if event is not None:
+            n_documents += 1
+            document = event or str(n_documents)
+    check_filled(path, cells)
+    columns = np.array(cells, np.int32).reshape(-1, 4).T.copy()
+    marked = tuple(documents) if n_documents else None
+    return TaggedFile(path, np.array(starts, np.int32), *columns, documents=marked, **more)
 
 
 def check_structure(first: TaggedFile, others: Sequence[TaggedFile]) -> None:
@@ -189,11 +170,6 @@ def build_groups(files: Sequence[TaggedFile], requested: Sequence[str]) -> dict[
     """Return the group columns: sentence if requested, and document if a file marks documents."""
     documents = next((file.documents for file in files if file.documents is not None), None)
     return build_sentence_groups(files[0].path, len(files[0].starts), documents, requested)
-
-
-def sum_sentences(values: Array, starts: Integers) -> Array:
-    """Sum token rows by sentence: (n_tokens, n_columns) to (n_sentences, n_columns)."""
-    return np.add.reduceat(values, starts, axis=0, dtype=np.int32)
 
 
 def build_outputs(gold: Integers, systems: Sequence[Integers], starts: Integers, names: Sequence[str]) -> Outputs:

@@ -7,7 +7,7 @@ brackets, a distribution in braces, a distance, a match depth.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
-from sigdask.counts.fields import LabelFields, LazyColumns
+from sigdask.counts.fields import Array, LabelFields, LazyColumns
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
@@ -95,7 +95,9 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     """Read tagged sentences, one file per tagger; items are sentences, labels belong to tokens."""
     labels, tokens = Codes(), Codes()
     end = options.own.get("end", UTTERANCE_END)
-    files = [_read_sentences(source.path, end, labels, tokens) for source in sources]
+    files = [
+        sentences.collect_sentences(source.path, _iter_tokens(source.path, end), labels, tokens) for source in sources
+    ]
     first = files[0]
     sentences.check_structure(first, files[1:])
     gold_codes = sentences.get_shared_gold(files, labels)
@@ -110,9 +112,15 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     }
     check_types(first.path, gold_tags, tags, "tags", "names")
     of_tokens = LabelFields(code[gold_codes][:, None], predicted, names)
+
+    def sum_sentences(name: str) -> Array:
+        return np.add.reduceat(of_tokens[name], first.starts, axis=0, dtype=np.int32)
+
     return Counts(
         systems=tuple(tags),
-        fields=LazyColumns([*of_tokens], lambda name: sentences.sum_sentences(of_tokens[name], first.starts)),
+        fields=LazyColumns(
+            [*of_tokens], lambda name: np.add.reduceat(of_tokens[name], first.starts, axis=0, dtype=np.int32)
+        ),
         n_items=len(first.starts),
         groups=sentences.build_groups(files, options.groups),
         labels=tuple(sorted({*gold_tags})),
@@ -123,8 +131,8 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     )
 
 
-def _read_sentences(path: Path, end: str, labels: Codes, tokens: Codes) -> sentences.TaggedFile:
-    collector = sentences.SentenceCollector(path, labels, tokens)
+def _iter_tokens(path: Path, end: str) -> Iterator[sentences.Event]:
+    """Yield the tokens of Mbt's output, None at the end of a sentence."""
     for number, line in enumerate_lines(path):
         words = _split_words(line.rstrip(" \r\n"), end)
         if not words:
@@ -136,11 +144,7 @@ def _read_sentences(path: Path, end: str, labels: Codes, tokens: Codes) -> sente
                 "gold tags if it reads a tagged file (-T, not -t)",
             )
         for word in words:
-            if len(word) == 3:
-                collector.add_token(number, word[2], word[1], word[0])
-            else:
-                collector.end_sentence()
-    return collector.build_file()
+            yield sentences.Token(number, word[2], word[1], word[0]) if len(word) == 3 else None
 
 
 def _split_words(line: str, end: str) -> list[tuple[str, ...]]:
