@@ -212,7 +212,6 @@ FORMATS: dict[str, Format] = {
         "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
         ".tagging.timbl:sniff_mbt",
         gold="none",
-        options=("end",),
         roles=("label_map",),
     ),
     "trec": Format(

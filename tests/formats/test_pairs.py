@@ -54,7 +54,7 @@ def test_a_file_of_other_words_is_refused_unless_by_position(folder):
     with pytest.raises(InputError, match=r"NUM_DI.predictions: lacks 3,790 words .* align='position'"):
         read_systems(folder, "ces.word")
     counts = read(paths["NUM_DI"], paths["CLUZH"], gold=gold, options=Options(align="position"))
-    assert "3,997 of 4,000 words are not those of" in counts.scope[0]
+    assert counts.n_items == 4000
 
 
 def test_categories_keep_their_zeros(folder):
@@ -114,7 +114,7 @@ def test_another_order_is_paired_by_word_with_a_warning(tmp_path):
 
 def test_other_columns_and_sentences_are_refused(tmp_path):
     forms, sentences = "gaan\tging\tV;PST\n", "un do\tun do @@it\n"
-    for text, message in ((forms, "more than two columns, and no marks"), (sentences, "blanks in 1 of 1 row")):
+    for text, message in ((forms, "more than two columns, and no marks"), (sentences, "blanks in 1 row")):
         with pytest.raises(InputError, match=message):
             read_tables(tmp_path, text, text, text)
     counts = read_tables(tmp_path, "ab\ta b\ncd\tcd\n", "ab\ta b\ncd\tc d\n", "ab\tab\ncd\tcd\n")

@@ -233,8 +233,8 @@ RANGE = "1-2\tThedog" + "\t_" * 8
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("dog", "cow", "a, line 2: found 'cowran.Acatwasseen', expected 'dogran.Acatwasseen', as in .*gold, line 4"),
-        ("seen", "seen!", "a, line 9: found '!', expected 'the end of the text', as in .*gold, line 13"),
+        ("dog", "cow", "a, line 2: found 'cowran.Acatwasseen', expected 'dogran.Acatwasseen', as in .*gold"),
+        ("seen", "seen!", "a, line 9: found '!', expected 'the end of the text', as in .*gold"),
         ("\t2\tdet", "\t7\tdet", "a, line 1: the head is no word of the sentence"),
         ("\t2\tdet", "\tx\tdet", "a, line 1: the head is no number"),
         ("\t3\tnsubj", "\t1\tnsubj", "a, line 1: the heads lead in a circle"),
@@ -290,7 +290,7 @@ def test_relations_that_gold_never_has_are_told_and_refused_if_they_are_all(tmp_
 def test_scores_are_those_of_evalb(shared_data, parameters):
     folder = shared_data / "parsing_evalb"
     reference = json.loads((folder / "reference_scores.json").read_text())["parameter_files"][parameters]
-    format_ = f"trees:parameters={parameters}"  # beside the gold file
+    format_ = f"trees:parameters={folder / parameters}"
     counts = read(folder / "sample.tst", gold=folder / "sample.gld", format=format_)
     names = {"bracket-recall": "Bracketing Recall", "bracket-precision": "Bracketing Precision",
              "bracket-f1": "Bracketing FMeasure", "tag-accuracy": "Tagging accuracy"}  # fmt: skip
@@ -305,15 +305,11 @@ def test_scores_are_those_of_evalb(shared_data, parameters):
 def test_sentences_that_evalb_leaves_out_are_told_first(shared_data):
     folder = shared_data / "parsing_evalb"
     counts = read(folder / "sample.tst", f"x={folder / 'sample.gld'}", gold=folder / "sample.gld")
-    first, left_out, different = counts.scope
+    first, left_out = counts.scope
     assert "COLLINS.prm" in first
     assert left_out.endswith(
         "sample.tst: 8 of 24 sentences are left out of its scores, as evalb does: they have no parse, or other "
         "words than gold (first on line 11)"
-    )
-    assert (
-        different
-        == "Different sentences are left out for different systems, so their scores are not of the same sentences"
     )
 
 
@@ -348,7 +344,11 @@ def test_labels_that_gold_never_has_are_told_and_refused_if_they_are_all(tmp_pat
         (TREES.partition("\n")[0], "trees", "a: 1 tree, but .*gold has 2; .* an empty line where there is no parse"),
         (TREES.replace("(VB ran)", "(VB ran"), "trees", "a, line 1: 1 bracket left open"),
         (TREES.replace("(RB so)", "(RB so so)"), "trees", "a, line 2: found 'so', expected a bracket"),
-        (TREES.replace("the", "a").replace("it", "he"), "trees", "a, line 1: no tree has the words of the gold tree"),
+        (
+            TREES.replace("the", "a").replace("it", "he"),
+            "trees",
+            "a, line 1: found .*, expected the words of .* line 1 of .*gold",
+        ),
         (TREES, "trees:parameters=none.prm", "none.prm: no such file"),
     ],
 )
@@ -360,8 +360,8 @@ def test_wrong_trees_are_errors_that_name_the_line(tmp_path, text, format_, mess
 def test_parameter_files_are_read_and_checked(tmp_path):
     (tmp_path / "own.prm").write_text("# none\nLABELED 0\nMAX_ERROR 10\nDELETE_LABEL TOP\nEQ_WORD dog hound\n")
     text = TREES.replace("(NN dog)", "(NN hound)").replace("(VP", "(XP")
-    counts = read_texts(tmp_path, text, gold=TREES, format="trees:parameters=own.prm")
+    counts = read_texts(tmp_path, text, gold=TREES, format=f"trees:parameters={tmp_path}/own.prm")
     assert compute_score(counts, "bracket-f1") == 1
     (tmp_path / "own.prm").write_text("DELETE_LABEL TOP\nDELETE TOP\n")
     with pytest.raises(InputError, match="own.prm, line 2: found 'DELETE TOP', expected one of DELETE_LABEL"):
-        read_texts(tmp_path, text, gold=TREES, format="trees:parameters=own.prm")
+        read_texts(tmp_path, text, gold=TREES, format=f"trees:parameters={tmp_path}/own.prm")

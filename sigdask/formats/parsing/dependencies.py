@@ -6,6 +6,7 @@ character lies. So sums over items are the counts of the whole files, however th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,9 +14,9 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
-from sigdask.counts.fields import Array, Bools, LazyColumns
+from sigdask.counts.fields import Array, LazyColumns
 from sigdask.formats.parsing.scoring import ScoredSystem, score_system
-from sigdask.formats.parsing.treebank import WIDTH, Treebank, read_treebank
+from sigdask.formats.parsing.treebank import read_treebank
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import read_head
 from sigdask.formats.reading.options import Options, Source, list_system_names
@@ -23,11 +24,13 @@ from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.interface import spell
 from sigdask.metrics.base import Spec
 from sigdask.metrics.parsing import WORD_METRICS
-from sigdask.text import format_count
 
 TEXT_UNITS = ("tokens", "sentences")
 LABELS = ("relation", "upos", "xpos")
 """Columns whose values can restrict a metric, as in LAS[nsubj]."""
+
+ROW = re.compile(r"#.*|\d+[-.]\d+(\t[^\t]*){9}|\d+(\t[^\t]*){5}\t\d+\t(?!_\t)[^\t]+(\t[^\t]*){2}")
+"""Pattern of a comment, of a multiword token or empty node, and of a word with its head and relation."""
 
 
 def read_conllu(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -36,7 +39,7 @@ def read_conllu(sources: Sequence[Source], gold: Path | None, options: Options) 
     codes, names = Codes(), list_system_names(sources)
     first, *banks = (read_treebank(path, codes) for path in (gold, *(source.path for source in sources)))
     of_gold, *systems = (score_system(first, bank, codes) for bank in (first, *banks))
-    notes = [note for bank in banks for note in _describe_other_words(first, bank)]
+    notes: list[str] = []
     bases = {Spec.parse(name).base.casefold() for name in options.metrics}
     if not bases or not bases.isdisjoint({"las", "clas", "mlas", "blex"}):
         texts = list(codes)
@@ -72,10 +75,6 @@ def _build_fields(gold: ScoredSystem, systems: Sequence[ScoredSystem], texts: Se
             end = f"[{column}={texts[code]}]" if column else ""
             specs |= {f"{kind}[{what}]{end}": (kind, what, column, code) for kind, what in pairs}
 
-    def select(words: ScoredSystem, what: str, column: str | None, code: int) -> Bools:
-        mask = words.is_content if what == "content" else np.ones(len(words.sentences), np.bool_)
-        return mask if column is None else mask & (words.columns[column] == code)
-
     def count(name: str) -> Array:
         kind, what, column, code = specs[name]
         columns = []
@@ -84,7 +83,9 @@ def _build_fields(gold: ScoredSystem, systems: Sequence[ScoredSystem], texts: Se
                 columns.append(system.totals[f"{kind}[{what}]"])
                 continue
             words = system if kind == "system" else gold
-            mask = select(words, what, column, code)
+            mask = words.columns[column] == code if column else np.ones(len(words.sentences), np.bool_)
+            if what == "content":
+                mask = mask & words.is_content
             if kind in {"correct", "aligned"}:
                 mask = mask & system.right[what if kind == "correct" else "Words"]
             columns.append(np.bincount(words.sentences[mask], minlength=len(system.totals["gold[tokens]"])))
@@ -93,30 +94,11 @@ def _build_fields(gold: ScoredSystem, systems: Sequence[ScoredSystem], texts: Se
     return LazyColumns(list(specs), count)
 
 
-def _describe_other_words(gold: Treebank, system: Treebank) -> list[str]:
-    """Return a note on a system whose words or sentences are not those of gold."""
-    arrays = [(bank.tokens, bank.token_ends, bank.starts) for bank in (gold, system)]
-    if all(map(np.array_equal, *arrays)):
-        return []
-    sizes = [(len(bank.heads), len(bank.starts)) for bank in (gold, system)]
-    gold_words, words = (f"{format_count(n, 'word')} in {format_count(m, 'sentence')}" for n, m in sizes)
-    rule = "words are aligned by characters, and count for the gold sentence in which they begin"
-    return [f"{system.path}: {words}, gold has {gold_words}; {rule}"]
-
-
 def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
     """Return whether gold and systems have ten columns with heads and relations."""
     return gold is not None and all(map(_are_parses, (gold, *(source.path for source in sources))))
 
 
 def _are_parses(path: Path) -> bool:
-    """Return whether the first lines have ten columns, ids, heads and relations."""
-    if path.is_dir():
-        return False
-    rows = [line.split("\t") for line in read_head(path).filled_lines if not line.startswith("#")]
-    words = [cells for cells in rows if cells[0].isdecimal()]
-    return (
-        all(len(cells) == WIDTH for cells in rows)
-        and all(cells[6].isdecimal() for cells in words)
-        and any(cells[7] != "_" for cells in words)
-    )
+    lines = [] if path.is_dir() else read_head(path).filled_lines
+    return bool(lines) and all(map(ROW.fullmatch, lines))

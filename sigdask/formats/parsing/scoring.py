@@ -71,8 +71,8 @@ def score_system(gold: Treebank, system: Treebank, codes: Codes) -> ScoredSystem
         # both files part the same text, so a span is right if it ends where the gold span at its first character does
         gold_end = gold_ends[np.searchsorted(gold_ends, starts, side="right")]
         is_right = is_end & np.append(True, is_end[:-1]) & (gold_end == system_ends)
-        counted = {"correct": sentences[is_right], "system": sentences,
-                   "gold": np.searchsorted(ends, gold_starts, side="right")}  # fmt: skip
+        gold_sentences = np.searchsorted(ends, gold_starts, side="right")
+        counted = {"correct": sentences[is_right], "system": sentences, "gold": gold_sentences}
         totals |= {f"{kind}[{name}]": np.bincount(spans, minlength=len(ends)) for kind, spans in counted.items()}
     return ScoredSystem(
         sentences=np.searchsorted(ends, system.word_starts, side="right"),
@@ -87,15 +87,10 @@ def _build_text_error(gold: Treebank, system: Treebank) -> InputError:
     """Return the error for files of different texts, at their first difference."""
     pairs = enumerate(zip(gold.text, system.text, strict=False))
     place = next((k for k, (a, b) in pairs if a != b), min(len(gold.text), len(system.text)))
-    words = [np.searchsorted(bank.word_ends[:-1], place, side="right") for bank in (gold, system)]
-    lines = [int(bank.lines[word]) for bank, word in zip((gold, system), words, strict=True)]
-    shown = [bank.text[place : place + SHOWN] or "the end of the text" for bank in (gold, system)]
-    return InputError(
-        file=system.path,
-        line=lines[1],
-        found=repr(shown[1]),
-        expected=f"{shown[0]!r}, as in {gold.path}, line {lines[0]}: both files must hold the same text",
-    )
+    line = int(system.lines[np.searchsorted(system.word_ends[:-1], place, side="right")])
+    shown, expected = (bank.text[place : place + SHOWN] or "the end of the text" for bank in (system, gold))
+    expected = f"{expected!r}, as in {gold.path}: both files must hold the same text"
+    return InputError(file=system.path, line=line, found=repr(shown), expected=expected)
 
 
 class _Word(NamedTuple):

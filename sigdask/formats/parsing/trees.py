@@ -197,7 +197,7 @@ FIELDS = ("correct[brackets]", "system[brackets]", "gold[brackets]", "correct[ta
 def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read bracketed trees and a gold file of the same sentences."""
     assert gold is not None
-    parameters = _find_parameters(options, gold)
+    parameters = read_parameters(as_path(options.own["parameters"])) if "parameters" in options.own else COLLINS
     lines, names = read_file(gold, parameters), list_system_names(sources)
     files = [match_trees(gold, lines, source.path, read_file(source.path, parameters)) for source in sources]
     trees = [line for line in lines if line.text]
@@ -232,15 +232,6 @@ def _count_matches(gold: Tree, system: Tree) -> tuple[int, ...]:
     return n_right, system.brackets.total(), gold.brackets.total(), n_tags, len(gold.words)
 
 
-def _find_parameters(options: Options, gold: Path) -> Parameters:
-    """Return the parameters in the file that the option names, here or next to the gold file, or those of Collins."""
-    text = options.own.get("parameters")
-    if text is None:
-        return COLLINS
-    path, beside = as_path(text), gold.parent / text
-    return read_parameters(beside if not path.exists() and beside.exists() else path)
-
-
 def _describe_left_out(
     gold_path: Path, gold: Sequence[Tree], paths: Sequence[Path], files: Sequence[Sequence[Tree]]
 ) -> Iterator[ScopeNote]:
@@ -251,19 +242,11 @@ def _describe_left_out(
             continue
         row = is_left_out.index(True)
         if all(is_left_out):
-            raise InputError(
-                f"no tree has the words of the gold tree; this one is {file[row].text[:SHOWN]!r}, "
-                f"{gold_path} has {gold[row].text[:SHOWN]!r} on line {gold[row].line}",
-                file=path,
-                line=file[row].line,
-            )
+            expected = f"the words of {gold[row].text[:SHOWN]!r}, as on line {gold[row].line} of {gold_path}"
+            raise InputError(file=path, line=file[row].line, found=repr(file[row].text[:SHOWN]), expected=expected)
         yield ScopeNote(
             f"{path}: {sum(is_left_out):,} of {format_count(len(gold), 'sentence')} are left out of its scores, as "
             f"evalb does: they have no parse, or other words than gold (first on line {file[row].line})"
-        )
-    if any(is_left_out != left_out[0] for is_left_out in left_out):
-        yield ScopeNote(
-            "Different sentences are left out for different systems, so their scores are not of the same sentences"
         )
 
 

@@ -67,8 +67,7 @@ def find_span_key(path: Path, records: Sequence[JsonRecord], options: Options, r
     requested = options.columns.get(role)
     if dicts and requested is not None:
         if not any(requested in record for record in dicts):
-            choices = ", ".join({key: None for record in dicts for key in record})
-            remedy = f"choose one of its keys: {choices}"
+            remedy = f"choose one of its keys: {', '.join(dicts[0])}"
             raise InputError(f"no record has a key {requested!r}", file=path, remedy=remedy)
         return requested
     keys = {key for record in dicts for key, value in record.items() if isinstance(value, list | dict)}

@@ -21,7 +21,6 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import canonicalize
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import to_object_array
-from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import align, reorder_column
 from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head_lines
@@ -29,7 +28,6 @@ from sigdask.formats.reading.listings import read_by_system
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
 from sigdask.io.caches import cached_njit
-from sigdask.text import format_count
 
 MARKS = re.compile(r" @@|@@ ")
 """Mark before each morph except the first, and mark after each except the last, as byte-pair encoders write it."""
@@ -45,10 +43,6 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
     is_by_position = options.align == "position" or all(other == words[0] for other in words)
     columns = replace(options.with_columns(item="word"), align="position" if is_by_position else options.align)
     _, orders, notes = align(tables[0], tables[1:], columns, "word")
-    for table, own in zip(tables, words, strict=True):
-        if is_by_position and (n := sum(a != b for a, b in zip(own, words[0], strict=True))):
-            problem = f"{n:,} of {table.n_rows:,} words are not those of {gold}"
-            notes.append(ScopeNote(f"{table.path}: {problem}; rows are aligned by position nevertheless"))
     targets = list(tables[0].columns["target"])
     outputs = [
         reorder_column(table.columns["target"], order).tolist() for table, order in zip(tables[1:], orders, strict=True)
@@ -95,13 +89,12 @@ def _read_file(path: Path) -> FileTable:
 
 def _check_gold(table: FileTable) -> None:
     """Raise if rows may be sentences, or another column may have the morphs."""
-    n = sum(" " in word.strip() for word in table.columns["word"])
-    if n and any(table.columns["mark"]):
-        problem = f"the first column has blanks in {n:,} of {format_count(table.n_rows, 'row')}"
-        raise InputError(problem, file=table.path, remedy="write one word with its morphs on each line")
-    if any(table.columns["category"]) and not any(table.columns["mark"]):
+    n, has_marks = sum(" " in word.strip() for word in table.columns["word"]), any(table.columns["mark"])
+    problem = f"the first column has blanks in {n:,} rows, so these may be sentences" if n and has_marks else ""
+    if any(table.columns["category"]) and not has_marks:
         problem = "more than two columns, and no marks @@ of morphs"
-        raise InputError(problem, file=table.path, remedy="leave only the words and the column that is compared")
+    if problem:
+        raise InputError(problem, file=table.path, remedy="leave one word a line, and the column that is compared")
 
 
 def _compute_fields(gold: Sequence[str], columns: Sequence[Sequence[str]]) -> dict[str, NDArray[Any]]:

@@ -8,7 +8,8 @@ entities, which are lists of alternative mentions, entities are matched one to o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,10 +95,9 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
             strict = _select(aligned, lambda document: document.relations["strict"])
             return build_list_counts(strict, fields, suggested=("relation-f1",), warnings=aligned.warnings)
     aligned = _select(aligned, lambda document: document.spans)
-    match, list_types, noun = (
-        (count_entity_matches, _list_slots, "entities") if has_slots else (count_exact_matches, _list_labels, "spans")
-    )
-    notes = _check_types(gold, aligned, list_types, noun)
+    match = count_entity_matches if has_slots else count_exact_matches
+    noun = "entities" if has_slots else "spans"
+    notes = _check_types(gold, aligned, lambda found: Counter(match(found, found)).elements(), noun)
     counted, labels, others = count_labelled(aligned.gold, list(aligned.systems.values()), match)
     if not labels:
         notes.append(ScopeNote("The spans have no labels, so offsets alone are compared"))
@@ -132,25 +132,13 @@ def _count_relations(gold: Path, aligned: AlignedListings) -> tuple[dict[str, An
 
 
 def _check_types(
-    gold: Path, aligned: AlignedListings, list_types: Callable[[Any], list[str]], noun: str, types: str = "types"
+    gold: Path, aligned: AlignedListings, list_types: Callable[[Any], Iterable[str]], noun: str, types: str = "types"
 ) -> list[str]:
     """Return a note on types that gold never has."""
     known, *used = (
         [name for found in column for name in list_types(found)] for column in (aligned.gold, *aligned.systems.values())
     )
     return check_types(gold, known, dict(zip(aligned.systems, used, strict=True)), noun, types)
-
-
-def _list_relations(relations: frozenset[Any]) -> list[str]:
-    return [*map(get_relation_name, relations)]
-
-
-def _list_labels(spans: frozenset[Any]) -> list[str]:
-    return [label for label, _ in spans]
-
-
-def _list_slots(slots: Mapping[str, Sequence[Any]]) -> list[str]:
-    return [slot for slot, entities in slots.items() for _ in entities]
 
 
 def _describe_relations(files: Sequence[FileListing], options: Options) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ between sentences.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
@@ -38,12 +38,14 @@ CONLLU_ID = re.compile(r"\d+(?:[-.]\d+)?")
 CONLLU_HEAD = CONLLU_NAMES.index("HEAD")
 
 
-Row = list[str] | str | None
-"""The cells of a token, the name of a document that begins ("" without a name), or None at the end of a sentence."""
+Row = list[str] | tuple[str, ...] | str | None
+"""The cells of a token, or of a header as a tuple; the name of a document that begins, "" for one without a name; or
+None at the end of a sentence.
+"""
 
 
 def iter_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Row]]:
-    """Yield the number and content of lines, without comments and header."""
+    """Yield the number and content of lines, without comments."""
     is_start = True
     for number, line in lines:
         if not line.strip():
@@ -55,9 +57,8 @@ def iter_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Row]]:
                 yield number, (match[1] or "").strip()
         else:
             cells = split_cells(line)
-            if not (is_start and is_header(cells)):
-                yield number, cells
-            is_start = False
+            is_names, is_start = is_start and is_header(cells), False
+            yield number, tuple(cell.lstrip("# ") for cell in cells) if is_names else cells
 
 
 def split_cells(line: str) -> list[str]:
@@ -95,17 +96,12 @@ def _is_entity_name(name: str) -> bool:
 
 def read_head_rows(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
     """Return the cells of the first rows of a file, [] for the end of a sentence, and the names of its columns."""
-    lines = [*enumerate(read_head_lines(path), start=1)]
-    rows = [row or [] for _, row in iter_rows(lines) if not isinstance(row, str)]
-    first = next(
-        (line for _, line in lines if line.strip() and not line.startswith(DOCSTART) and not COMMENT.match(line)), ""
-    )
-    if is_header(cells := split_cells(first)):
-        names = tuple(cell.lstrip("# ") for cell in cells)
-        return rows, CONLLU_NAMES if names == CONLLU_NAMES else names
-    tokens = [cells for cells in rows if cells]
+    rows = [row for _, row in iter_rows(enumerate(read_head_lines(path)))]
+    header = next((row for row in rows if isinstance(row, tuple)), ())
+    contents = [row or [] for row in rows if isinstance(row, list | None)]
+    tokens = [*filter(None, contents)]
     is_conllu = all(len(cells) == len(CONLLU_NAMES) and CONLLU_ID.fullmatch(cells[0]) for cells in tokens)
-    return rows, CONLLU_NAMES if tokens and is_conllu else ()
+    return contents, CONLLU_NAMES if header == CONLLU_NAMES or (tokens and is_conllu) else header
 
 
 def read_columns(path: Path, options: Options, labels: Codes, tokens: Codes, roles: Sequence[str]) -> TaggedFile:
@@ -121,13 +117,13 @@ def read_columns(path: Path, options: Options, labels: Codes, tokens: Codes, rol
 
     def iter_events() -> Iterator[Event]:
         for number, row in iter_rows(enumerate_lines(path)):
-            if not isinstance(row, list):
+            if isinstance(row, str | None):
                 yield row
-                continue
-            if len(row) != width:
+            elif isinstance(row, list) and len(row) != width:
                 found = f"{format_count(len(row), 'column')} ({' '.join(row)[:40]!r})"
                 raise InputError(file=path, line=number, found=found, expected=f"{width} as on line {first_line}")
-            if names is not CONLLU_NAMES or row[0].isdecimal():  # ranges (1-2) and empty nodes (1.1) are no tokens
+            elif isinstance(row, list) and (names is not CONLLU_NAMES or row[0].isdecimal()):
+                # ranges (1-2) and empty nodes (1.1) are no tokens
                 gold = row[chosen[1]] if chosen[1:] else None
                 yield Token(number, row[chosen[0]], gold, row[word] if has_words else None)
 
@@ -204,11 +200,6 @@ def find_gold_column(path: Path, *, is_only_file: bool) -> dict[str, str]:
     )
 
 
-def _are_tags(cells: Collection[str]) -> bool:
-    """Return whether all cells are chunk tags, some of them with a type, as in B-PER."""
-    return any("-" in cell for cell in cells) and all(map(is_chunk_tag, cells))
-
-
 def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
     """Return whether the first lines of the first file, or of the gold file, have the pattern of tagged tokens."""
     path = sources[0].path
@@ -236,6 +227,6 @@ def _are_tagged(path: Path, *, has_gold: bool) -> bool:
     if len({len(row) for row in rows}) != 1:
         return False
     tags = {row[-1] for row in rows} - {""}
-    if len(rows[0]) == 1:
-        return has_breaks and all(map(is_chunk_tag, tags))
-    return _are_tags(tags) or (has_breaks and (has_gold or all(map(is_chunk_tag, tags))))
+    are_chunks, has_words = all(map(is_chunk_tag, tags)), len(rows[0]) > 1
+    has_types = any("-" in tag for tag in tags)  # as in B-PER
+    return (are_chunks and (has_breaks or (has_types and has_words))) or (has_breaks and has_gold and has_words)

@@ -40,7 +40,7 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     sentences.check_structure(first, others)
     gold_labels = sentences.get_shared_gold(files, labels) if gold is None else first.labels
     scored = [*dict.fromkeys(file.scored for file in (*files, first) if file.scored)]
-    scope = (f"Only {format_list(scored, 10)} is scored",) if scored else ()
+    scope: tuple[str, ...] = (f"Only {format_list(scored, 10)} is scored",) if scored else ()
     scheme = options.own.get("scheme")
     names = list(labels)
     gold_names = {names[k] for k in np.unique(gold_labels)}
@@ -62,10 +62,6 @@ def _split_by_column(sources: Sequence[Source], options: Options) -> list[tuple[
     numbers = options.own.get("column", "").split("+")
     if len(numbers) < 2:
         return [(source, options) for source in sources]
-    if "" in numbers:
-        raise InputError(
-            f"column={options.own['column']} has an empty part", remedy=f"write {spell('format', 'conll:column=N+N')}"
-        )
     is_unnamed = len(sources) == 1 and sources[0].name is None
     _, header = columns.read_head_rows(sources[0].path)
     names = {number: f"column {number}" if number.isdecimal() else number for number in numbers}
@@ -194,15 +190,13 @@ class _Tags:
         for codes in (file.labels, file.gold[file.gold != sentences.NONE]):
             wrong = np.flatnonzero(self.prefix[codes] < 0)
             if len(wrong):
-                allowed = chunks.SCHEMES[self.scheme].prefixes.replace("O", "")
+                label = self.names[codes[wrong[0]]]
+                letters = ", ".join(f"{letter}-" for letter in chunks.SCHEMES[self.scheme].prefixes.replace("O", ""))
                 raise InputError(
-                    f"label {self.names[codes[wrong[0]]]!r}, expected O or one that "
-                    f"begins with {', '.join(f'{letter}-' for letter in allowed)} ({len(wrong):,} of {len(codes):,} "
-                    "labels)",
+                    f"label {label!r}, expected O or one that begins with {letters} ({len(wrong):,} of {len(codes):,})",
                     file=file.path,
                     place=file.get_place(wrong[0]),
-                    remedy=f"choose the column ({spell('format', 'conll:column=N')} or conll:gold-column=N), give the "
-                    f"gold labels with {spell('gold', 'FILE')}, read it as another "
-                    f"({spell('label_map', 'O=LABEL')}), or read plain labels: {spell('format', 'conll:scheme=raw')} "
-                    "(each token is a chunk) or conll:scheme=IO (adjacent tokens with one label are a chunk)",
+                    remedy=f"choose the column ({spell('format', 'conll:column=N')} or conll:gold-column=N), give "
+                    f"{spell('gold', 'FILE')}, read it as another ({spell('label_map', 'O=LABEL')}), or read plain "
+                    "labels: conll:scheme=raw (each token is a chunk) or scheme=IO (equal labels in a row are one)",
                 )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Outputs
 from sigdask.counts.factors import Codes
-from sigdask.counts.fields import Array, to_object_array
+from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import check_filled
@@ -107,21 +107,18 @@ def collect_sentences(path: Path, events: Iterable[Event], labels: Codes, tokens
             n_documents += 1
             document = event or str(n_documents)
     check_filled(path, cells)
-    columns = np.array(cells, np.int32).reshape(-1, 4).T.copy()
+    lines, codes, gold_codes, texts = np.array(cells, np.int32).reshape(-1, 4).T.copy()
     marked = tuple(documents) if n_documents else None
-    return TaggedFile(path, np.array(starts, np.int32), *columns, documents=marked, **more)
+    return TaggedFile(path, np.array(starts, np.int32), lines, codes, gold_codes, texts, marked, **more)
 
 
 def check_structure(first: TaggedFile, others: Sequence[TaggedFile]) -> None:
     """Raise unless all files have sentences of the same ids and lengths."""
     for other in others:
-        for k, (name, own) in enumerate(zip_longest(other.ids, first.ids) if other.ids and first.ids else ()):
-            if name != own:
-                raise InputError(
-                    f"sentence {k + 1} has the id {name!r}, but {own!r} in {first.path}",
-                    file=other.path,
-                    remedy="give all files the same sentences in the same order",
-                )
+        ids = zip_longest(other.ids, first.ids) if other.ids and first.ids else ()
+        for name, expected in (pair for pair in ids if pair[0] != pair[1]):
+            problem, remedy = f"sentence {name!r}, but {expected!r} in {first.path}", "bring both into the same order"
+            raise InputError(problem, file=other.path, remedy=remedy)
         lengths = zip_longest(other.lengths.tolist(), first.lengths.tolist(), fillvalue=0)
         for k, (length, expected) in enumerate(lengths):
             if length != expected:
@@ -154,14 +151,12 @@ def describe_altered_tokens(first: TaggedFile, others: Sequence[TaggedFile], tok
     """Return a warning for each file whose tokens are written differently than in the first."""
     warnings, names = [], list(tokens)
     for other in others:
-        has_both = (first.tokens != NONE) & (other.tokens != NONE)
-        differs = np.flatnonzero(has_both & (first.tokens != other.tokens))
+        differs = np.flatnonzero((first.tokens != other.tokens) & (first.tokens != NONE) & (other.tokens != NONE))
         if len(differs):
-            k = differs[0]
+            own, expected = (names[file.tokens[differs[0]]] for file in (other, first))
             warnings.append(
-                f"{other.path}: {len(differs):,} of {len(other.lines):,} tokens differ from those of "
-                f"{first.path} (first on {other.get_place(k)}: {names[other.tokens[k]]!r} for "
-                f"{names[first.tokens[k]]!r}); aligned by position"
+                f"{other.path}: {len(differs):,} of {len(other.lines):,} tokens differ from those of {first.path} "
+                f"(first on {other.get_place(differs[0])}: {own!r} for {expected!r}); aligned by position"
             )
     return warnings
 
@@ -175,10 +170,8 @@ def build_groups(files: Sequence[TaggedFile], requested: Sequence[str]) -> dict[
 def build_outputs(gold: Integers, systems: Sequence[Integers], starts: Integers, names: Sequence[str]) -> Outputs:
     """Return gold and system labels as one list per sentence, for metrics of whole outputs."""
     table = np.array(names, object)
-
-    def sentences(codes: Integers) -> Array:
-        labels = table[codes].tolist()
-        ends = [*starts[1:].tolist(), len(codes)]
-        return to_object_array([labels[a:b] for a, b in zip(starts.tolist(), ends, strict=True)])
-
-    return Outputs(tuple(sentences(codes) for codes in systems), sentences(gold))
+    gold_labels, *columns = (
+        to_object_array([labels.tolist() for labels in np.split(table[codes], starts[1:])])
+        for codes in (gold, *systems)
+    )
+    return Outputs(tuple(columns), gold_labels)

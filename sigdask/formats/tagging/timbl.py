@@ -53,8 +53,8 @@ def _read_instances(path: Path) -> FileTable:
     for number, line in enumerate_lines(path):
         if not line.strip():
             continue
-        match = INSTANCES[mark].fullmatch(line.rstrip("\r\n"))
-        if match is None or _count_features(match, mark) != n_features:
+        match = _match_instance(line, mark, n_features)
+        if match is None:
             raise InputError(
                 file=path,
                 line=number,
@@ -72,32 +72,29 @@ def _read_instances(path: Path) -> FileTable:
 def _find_separator(lines: Sequence[str]) -> tuple[str, int]:
     """Return the first separator by which the first line has two classes, and the number of its features."""
     first_line = next((line for line in lines if line.strip()), "")
-    matches = {mark: pattern.fullmatch(first_line) for mark, pattern in INSTANCES.items()}
-    return next(((mark, _count_features(match, mark)) for mark, match in matches.items() if match), (",", 0))
+    matches = ((mark, _match_instance(first_line, mark)) for mark in INSTANCES)
+    return next(((mark, len(re.findall(mark, match[1]))) for mark, match in matches if match), (",", 0))
 
 
-def _count_features(match: re.Match[str], mark: str) -> int:
-    return len(re.findall(mark, match[1]))
+def _match_instance(line: str, mark: str, n_features: int | None = None) -> re.Match[str] | None:
+    """Return the match of a line, None if it has no classes or another number of features."""
+    match = INSTANCES[mark].fullmatch(line.rstrip("\r\n"))
+    return match if match and n_features in {None, len(re.findall(mark, match[1]))} else None
 
 
 def sniff_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether a file has classes followed by distributions or distances on every line."""
     lines = [line for line in read_head_lines(sources[0].path) if line.strip()]
     mark, n_features = _find_separator(lines)
-    matches = [INSTANCES[mark].fullmatch(line) for line in lines[:50]]
-    if not matches or any(match is None or _count_features(match, mark) != n_features for match in matches):
-        return False
-    trailers = [match[4] for match in matches if match]
-    return all("{" in trailer or (mark == "," and trailer.strip()) for trailer in trailers)
+    matches = [_match_instance(line, mark, n_features) for line in lines[:50]]
+    trailers = [match[4] if match else "" for match in matches]
+    return bool(lines) and all("{" in trailer or (mark == "," and trailer.strip()) for trailer in trailers)
 
 
 def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read tagged sentences, one file per tagger; items are sentences, labels belong to tokens."""
     labels, tokens = Codes(), Codes()
-    end = options.own.get("end", UTTERANCE_END)
-    files = [
-        sentences.collect_sentences(source.path, _iter_tokens(source.path, end), labels, tokens) for source in sources
-    ]
+    files = [sentences.collect_sentences(source.path, _iter_tokens(source.path), labels, tokens) for source in sources]
     first = files[0]
     sentences.check_structure(first, files[1:])
     gold_codes = sentences.get_shared_gold(files, labels)
@@ -131,32 +128,32 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     )
 
 
-def _iter_tokens(path: Path, end: str) -> Iterator[sentences.Event]:
+def _iter_tokens(path: Path) -> Iterator[sentences.Event]:
     """Yield the tokens of Mbt's output, None at the end of a sentence."""
     for number, line in enumerate_lines(path):
-        words = _split_words(line.rstrip(" \r\n"), end)
+        words = _split_words(line.rstrip(" \r\n"))
         if not words:
             raise InputError(
                 file=path,
                 line=number,
                 found=f"{line.strip()[:60]!r}",
-                expected=f"word, tag and predicted tag separated by tabs, blanks or //, or {end}; Mbt writes "
+                expected=f"word, tag and predicted tag separated by tabs, blanks or //, or {UTTERANCE_END}; Mbt writes "
                 "gold tags if it reads a tagged file (-T, not -t)",
             )
         for word in words:
             yield sentences.Token(number, word[2], word[1], word[0]) if len(word) == 3 else None
 
 
-def _split_words(line: str, end: str) -> list[tuple[str, ...]]:
+def _split_words(line: str) -> list[tuple[str, ...]]:
     r"""Return the word, gold tag and predicted tag of each word on a line, ("",) for a sentence end.
 
     Examples
     --------
-    >>> _split_words("emissie\t//\tN\tAdj [0.9] { N 1.0 } 0.07", "<utt>")
+    >>> _split_words("emissie\t//\tN\tAdj [0.9] { N 1.0 } 0.07")
     [('emissie', 'N', 'Adj')]
-    >>> _split_words("de//Art//Art zak//N//V <utt>", "<utt>")
+    >>> _split_words("de//Art//Art zak//N//V <utt>")
     [('de', 'Art', 'Art'), ('zak', 'N', 'V'), ('',)]
-    >>> _split_words("de/Art zak//N", "<utt>")
+    >>> _split_words("de/Art zak//N")
     []
     """
     parts = line.split()
@@ -169,7 +166,7 @@ def _split_words(line: str, end: str) -> list[tuple[str, ...]]:
         return [(parts[0], parts[2], parts[3])]
     if len(parts) == 3 and "/" not in parts[1] + parts[2]:
         return [(parts[0], parts[1], parts[2])]
-    words = [("",) if part == end else tuple(part.rsplit("//", 2)) for part in parts]
+    words = [("",) if part == UTTERANCE_END else tuple(part.rsplit("//", 2)) for part in parts]
     return words if all(len(word) == 3 or word == ("",) for word in words) else []
 
 
