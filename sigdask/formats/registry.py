@@ -227,7 +227,7 @@ FORMATS: dict[str, Format] = {
         "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
         ".ratings.ratings:sniff",
         gold="none",
-        options=("raters=mean", "major", "minor", "critical"),
+        options=("raters=mean", "critical=none|5|10|25"),
         roles=("item", "system", "score", "ignore"),
         brings_metrics=True,
     ),

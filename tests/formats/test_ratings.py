@@ -94,8 +94,9 @@ def test_errors_of_mqm_weigh_what_they_should(tmp_path):
     means = counts.field("score") / counts.field("items")
     assert means.tolist() == [[-2.55, -25], [-1, 0]]
     assert counts.groups["doc"] == ("d1", "d1")
-    heavier = read(tmp_path / "e.tsv", format="ratings:major=10")
-    assert (heavier.field("score") / heavier.field("items")).tolist() == [[-5.05, -25], [-1, 0]]
+    path = write_text(tmp_path / "c.tsv", ERRORS.replace("Neutral", "Critical"))
+    counts = read(path, format="ratings:critical=10")
+    assert (counts.field("score") / counts.field("items")).tolist() == [[-2.55, -25], [-1, -10]]
 
 
 def test_two_ratings_of_an_output_by_one_rater_are_refused(tmp_path):
@@ -135,21 +136,27 @@ def test_bad_ratings_are_errors_that_name_the_place(tmp_path, text, message):
 def test_segments_numbered_within_documents_are_told_apart(tmp_path):
     rows = [f"{s}\t{d}\t{k}\t{v}" for s, v in (("x", 1), ("y", 2)) for d in ("d1", "d2") for k in (1, 2)]
     path = write_text(tmp_path / "d.tsv", "system\tdoc\tseg\tesa_score\n" + "\n".join(rows) + "\n")
-    counts = read(path)
-    assert counts.ids == ("d1:1", "d1:2", "d2:1", "d2:2")
+    with pytest.raises(InputError, match=r"line 4: item '1' has 'd2' in column 'doc'.*columns=\{'item': 'doc\+seg'\}"):
+        read(path)
+    counts = read(path, options=Options(columns={"item": "doc+seg"}))
+    assert counts.ids == ("d1/1", "d1/2", "d2/1", "d2/2")
     [r] = compare_all(counts, metrics=["mean"], unit="doc", trials=256, interval="none")
     assert r.n_units == 2
 
 
-def test_mt_bench_grades_have_turns(tmp_path):
+def test_grades_of_mt_bench_have_turns_and_minus_one_is_none(tmp_path):
     rows = [
-        {"question_id": q, "model": m, "judge": ["gpt-4", "single-v1"], "turn": t, "score": s}
-        for q in (81, 82) for m, s in (("x", 9), ("y", 7)) for t in (1, 2)
+        {"question_id": q, "model": m, "judge": ["gpt-4", "single-v1"], "turn": t, "score": -1 if q == 83 else s}
+        for q in (81, 82, 83) for m, s in (("x", 9), ("y", 7)) for t in (1, 2)
     ]  # fmt: skip
     path = write_text(tmp_path / "gpt-4_single.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    counts = read(path)
-    assert (detect([parse_source(str(path))]), counts.n_items) == ("ratings", 4)
-    assert compute_scores(counts) == {"x": 9, "y": 7}
+    with pytest.raises(InputError, match=r"item '81' has '2' in column 'turn'.*'item': 'turn\+question_id'"):
+        read(path)
+    counts = read(path, options=Options(columns={"item": "turn+question_id"}))
+    assert (counts.format, counts.n_items, compute_scores(counts)) == ("ratings", 4, {"x": 9, "y": 7})
+    assert counts.notices[0].endswith("4 rows left out (score is -1 or -1.0)")
+    mqm = write_text(tmp_path / "mqm.tsv", "system\tseg_id\tturn\tscore\nx\t1\t1\t-1\ny\t1\t1\t0\n")
+    assert compute_scores(read(mqm, format="ratings")) == {"x": -1, "y": 0}
 
 
 @pytest.mark.slow
@@ -178,19 +185,6 @@ def test_alpaca_pairs_have_the_means_of_the_items_both_have_and_no_other_pair_ch
     assert (pair_result.n_extreme, pair_result.p_value) == (results[full, gaps].n_extreme, results[full, gaps].p_value)
 
 
-def test_what_a_judge_gave_no_grade_is_missing_and_no_grade_of_minus_one(tmp_path):
-    rows = [
-        {"question_id": q, "model": m, "judge": ["gpt-4", "single-v1"], "turn": 1, "score": -1 if q == 82 else s}
-        for q in (81, 82) for m, s in (("x", 9), ("y", 7))
-    ]  # fmt: skip
-    path = write_text(tmp_path / "gpt-4_single.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    counts = read(path)
-    assert compute_scores(counts) == {"x": 9, "y": 7}
-    assert counts.notices[0].endswith("2 grades of -1 (the judge gave none) taken as missing")
-    mqm = write_text(tmp_path / "mqm.tsv", "system\tseg_id\tturn\tscore\nx\t1\t1\t-1\ny\t1\t1\t0\n")
-    assert compute_scores(read(mqm, format="ratings")) == {"x": -1, "y": 0}
-
-
 APPRAISE = (
     "u1,x,1,TGT,eng,deu,80,d1,False,,10.5,12.5\nu1,y,1,TGT,eng,deu,60,d1,False,,10.5,12.5\n"
     "u1,x,1,BAD,eng,deu,5,d1,False,,10.5,12.5\nu2,x,1,TGT,eng,ces,20,d1,False,,10.5,12.5\n"
@@ -202,8 +196,10 @@ HEADER = "user,system,item,type,src,tgt,score,doc,isdoc,spans,start,end\n"
 def test_appraise_is_read_by_language_without_its_controls(tmp_path):
     path = write_text(tmp_path / "campaign.csv", HEADER + APPRAISE)
     assert detect([parse_source(str(path))]) == "ratings"
-    counts = read(path, options=Options(groups=("tgt",)))
-    assert counts.ids == ("deu:1", "ces:1")
+    with pytest.raises(InputError, match=r"item '1' has 'ces' in column 'tgt'.*'item': 'tgt\+item'"):
+        read(path)
+    counts = read(path, options=Options(groups=("tgt",), columns={"item": "tgt+item"}))
+    assert counts.ids == ("deu/1", "ces/1")
     assert counts.groups["tgt"] == ("deu", "ces")
     assert counts.field("score").tolist() == [[80, 60], [20, 40]]
     assert [note.split(": ", 1)[1] for note in counts.notices] == [
