@@ -284,7 +284,6 @@ FORMATS: dict[str, Format] = {
         "wins, ties and losses of two models (Arena, evalscope, AlpacaEval annotations); a tie is half a win",
         ".ratings.battles:sniff",
         gold="none",
-        options=("against",),
         roles=("item",),
         brings_metrics=True,
     ),
