@@ -80,8 +80,8 @@ def test_comets_json_holds_a_system_a_file_of_translations(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{}", "bad.json: has no segments"),
-        ('{"a": [], "b": [{"COMET": 1}]}', "bad.json: 'a' has no segments"),
+        ("{}", "bad.json: expected an object with the segments"),
+        ('{"a": [], "b": [{"COMET": 1}]}', "bad.json: expected an object with the segments of each file"),
         (
             '{"a": [{"mt": "m", "COMET": true}]}',
             "bad.json, 'a', segment 1: found .*expected an object with a number COMET",
@@ -105,23 +105,21 @@ def write_meta(path, *names):
     return path
 
 
-def test_other_human_scores_are_no_metrics(tmp_path):
-    path = write_meta(tmp_path / "s.csv", "human_fluency", "mqm-accuracy", "COMET", "chrF")
-    counts = read(path, format="meta")
-    assert counts.systems == ("COMET", "chrF")
-    assert any("human_fluency" in note and "mqm-accuracy" in note for note in counts.warnings)
-    chosen = read(path, format="meta", options=Options(columns={"gold": "human_fluency"}))
-    assert chosen.systems == ("COMET", "chrF")
-    path = write_meta(tmp_path / "t.csv", "mqm", "COMET", "chrF")
-    with pytest.raises(InputError, match="several columns may hold the human scores(.|\n)*human.*mqm"):
+def test_columns_that_people_may_have_rated_are_metrics_only_if_the_user_says_so(tmp_path):
+    path = write_meta(tmp_path / "s.csv", "human_fluency", "fluency", "COMET", "chrF")
+    ignored = "ignore=\\['human_fluency'\\] ignore=\\['fluency'\\]"
+    with pytest.raises(
+        InputError, match=f"may be of people or of a metric(.|\n)*{ignored}, or .*fluency\\+COMET\\+chrF"
+    ):
         read(path, format="meta")
-    for gold in ("human", "mqm"):
-        assert read(path, format="meta", options=Options(columns={"gold": gold})).systems == ("COMET", "chrF")
-    path = write_meta(tmp_path / "u.csv", "fluency", "COMET", "chrF")
-    with pytest.raises(InputError, match="may be of people or of a metric.*fluency\\+COMET\\+chrF.*ignore"):
-        read(path, format="meta")
+    options = Options(ignore=("human_fluency", "fluency"))
+    assert read(path, format="meta", options=options).systems == ("COMET", "chrF")
     assert read(path, format="meta:scores=fluency+COMET+chrF").n_systems == 3
-    assert read(path, format="meta", options=Options(ignore=("fluency",))).n_systems == 2
+    path = write_meta(tmp_path / "t.csv", "mqm", "COMET", "chrF")
+    with pytest.raises(InputError, match=r"several columns may hold the human scores(.|\n)*'mqm'\} ignore=\['human'\]"):
+        read(path, format="meta")
+    options = Options(columns={"gold": "mqm"}, ignore=("human",))
+    assert read(path, format="meta", options=options).systems == ("COMET", "chrF")
 
 
 FURTHER = [

@@ -50,16 +50,18 @@ def test_the_language_pair_is_asked_for_where_there_are_several(wmt):
         read(wmt, format="mt-metrics-eval:pair=de-en")
 
 
-def test_the_folder_of_all_test_sets_names_those_in_it(wmt):
-    with pytest.raises(InputError, match="mt-metrics-eval-v2: has neither .*; give the folder of one test set: wmt22"):
+def test_the_folder_of_all_test_sets_is_refused(wmt):
+    with pytest.raises(
+        InputError, match="mt-metrics-eval-v2: no scores of segments .*; give the folder of one test set"
+    ):
         read(wmt.parent)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sysA\t-1\nsysA\n", r"mqm.seg.score, line 2: found 1 cells, expected a system and its score"),
-        ("sysA\t-1\nsysA\tbad\n", r"mqm.seg.score, line 2: found 'bad', expected a number"),
+        ("sysA\t-1\nsysA\n", r"mqm.seg.score, line 2: found 1 field, expected 2"),
+        ("sysA\t-1\nsysA\tbad\n", r"mqm.seg.score, line 2, column 'score': found 'bad', expected a number"),
         ("sysA\t-1\nsysA\t0\n", r"mqm.seg.score: system 'sysA' has 2 scores, but there are 4 segments"),
         ("", r"mqm.seg.score: is empty"),
     ],

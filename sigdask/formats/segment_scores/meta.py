@@ -6,10 +6,10 @@ Several files or language pairs are sets, over which agreement is averaged. An i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +33,11 @@ SET_NAMES = ("language_pair", "lp", "langpair", "lang_pair", "testset", "test_se
 """Names of columns, compared without case; "-" and blanks are read as "_". The others are as in `roles`."""
 
 HUMAN_WORDS = frozenset({"human", "mqm", "esa", "sqm", "rater", "annotator"})
-"""Words in names of human scores, such as mqm_accuracy. Beside the column that is compared with, they are left out."""
-
 DIMENSIONS = frozenset({"accuracy", "adequacy", "fluency", "coherence", "consistency", "relevance", "faithfulness",
                         "informativeness", "grammar", "style", "terminology", "overall", "quality"})  # fmt: skip
-"""Names of what people rate, and metrics may as well. They are refused unless the user says which of the two it is."""
+"""Words in names of human scores, such as mqm_accuracy, and names of what people rate, and metrics may as well. Beside
+the column that is compared with, they are refused unless the user says what they are.
+"""
 
 SUGGESTED = ("meta-pearson",)
 MIN_CELLS = 3
@@ -47,8 +47,7 @@ Array = NDArray[Any]
 Column = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class ScoredCells:
+class ScoredCells(NamedTuple):
     """Human and metric scores of one set: columns over cells.
 
     Attributes
@@ -71,7 +70,7 @@ class ScoredCells:
     def select(self, mask: NDArray[np.bool_]) -> ScoredCells:
         """Return some of the cells."""
         scores, groups = ({name: column[mask] for name, column in part.items()} for part in (self.scores, self.groups))
-        return replace(self, human=self.human[mask], scores=scores, groups=groups)
+        return ScoredCells(self.path, self.human[mask], scores, groups)
 
 
 def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -85,10 +84,7 @@ def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) ->
         parts = _read_folder(source.path, options) if is_folder else _read_table(source.path, options, notes)
         for part, cells in parts.items():
             key = (part if len(sources) == 1 or is_folder else f"{name} {part}".strip()) or name
-            if key in sets:
-                problem = f"test set {key!r} is in {sets[key].path} already"
-                raise InputError(problem, file=source.path, remedy="name the two NAME=PATH")
-            sets[key] = cells
+            sets[f"{name} {part}" if key in sets else key] = cells  # two folders may have one language pair
     metric_names = _list_shared_metrics(sets, options, notes)
     if len(metric_names) < 2:
         remedy = "a comparison needs columns of two metrics"
@@ -102,16 +98,16 @@ def _read_table(path: Path, options: Options, notes: list[str]) -> dict[str, Sco
     table = read_table(path, options.ignore)
     human = _find_human(table, options)
     roles = resolve_roles(table, replace(options.with_columns(gold=human), groups=()))
-    system, segment = roles.get("system"), roles.get("item")
-    if system is None or segment is None:
-        ways = [spell("columns", f"{role}=COLUMN") for role in ("system", "item")]
-        raise build_roles_error(table, f"no column of {'systems' if system is None else 'segments'}", ways)
+    for role in ("system", "item"):
+        if role not in roles:
+            raise build_roles_error(table, f"no {role} column", [spell("columns", f"{role}=COLUMN")])
+    system, segment = roles.columns["system"][0], roles.columns["item"][0]
     notes.append(ScopeNote(f"{path.name}: human scores in {human!r}, systems in {system!r}, segments in {segment!r}"))
     subsets = [name for name in roles.list_all("subset") if _normalize(name) in SET_NAMES][:1]
     groups = [name for name in (*options.groups, *roles.list_all("unit", "subset", "run")) if name in table.columns]
     known = {system, segment, human, *subsets, *groups, *roles.left_out}
-    scored = _list_scored(table, [name for name in table.columns if name not in known], options, notes)
-    numbers = {name: _read_numbers(table, name) for name in (human, *scored)}
+    scored = _list_scored(table, [name for name in table.columns if name not in known], options)
+    numbers = {name: np.asarray(table.get_numbers(name), np.float64) for name in (human, *scored)}
     lower = _list_lower(options, numbers)
     if turned := [name for name in numbers if name in lower]:
         notes.append(f"{path}: lower is better in {describe_items(turned, 'column')}: the sign is reversed")
@@ -120,7 +116,7 @@ def _read_table(path: Path, options: Options, notes: list[str]) -> dict[str, Sco
     set_names = [*table.get_column(subsets[0])] if subsets else [""] * table.n_rows
     _check_cells(table, (system, segment), (*columns.values(), set_names))
     columns |= {name: table.get_column(name) for name in groups if name not in columns}
-    cells = ScoredCells(path, numbers[human], {name: numbers[name] for name in scored}, _as_columns(columns))
+    cells = ScoredCells(path, numbers.pop(human), numbers, _as_columns(columns))
     values = np.array(set_names, object)
     return {value: cells.select(values == value) for value in dict.fromkeys(set_names)}
 
@@ -130,7 +126,8 @@ def _normalize(name: str) -> str:
 
 
 def _is_human(name: str) -> bool:
-    return not HUMAN_WORDS.isdisjoint(_normalize(name).split("_"))
+    word = _normalize(name)
+    return word in HUMAN_NAMES or word in DIMENSIONS or not HUMAN_WORDS.isdisjoint(word.split("_"))
 
 
 def _find_human(table: FileTable, options: Options) -> str:
@@ -142,35 +139,23 @@ def _find_human(table: FileTable, options: Options) -> str:
     if len(claims) == 1:
         return claims[0]
     problem = "several columns may hold the human scores" if claims else "no column of human scores"
-    names = claims or [name for name in table.columns if _is_human(name)] or ["COLUMN"]
-    raise build_roles_error(table, problem, [spell("columns", f"gold={name}") for name in names])
+    known = [name for name in table.columns if _is_human(name)]
+    rest = {name: [spell("ignore", other) for other in known if other != name] for name in claims or known}
+    ways = [" ".join((spell("columns", f"gold={name}"), *others)) for name, others in rest.items()]
+    raise build_roles_error(table, problem, ways or [spell("columns", "gold=COLUMN")])
 
 
-def _list_scored(table: FileTable, others: list[str], options: Options, notes: list[str]) -> list[str]:
-    """Return the columns of metrics; other human scores are left out with a note."""
+def _list_scored(table: FileTable, others: list[str], options: Options) -> list[str]:
+    """Return the columns of metrics, which the user names, or whose names are not of human scores."""
     if listed := folders.list_names(options):
         return listed
-    human = [name for name in others if _is_human(name)]
-    rest = [name for name in others if name not in human]
-    if unclear := [name for name in rest if _normalize(name) in DIMENSIONS]:
+    if unclear := [name for name in others if _is_human(name)]:
         ignore = " ".join(spell("ignore", name) for name in unclear)
-        raise InputError(
-            f"{describe_items(unclear, 'column')} may be of people or of a metric",
-            file=table.path,
-            remedy=f"choose {spell('format', 'meta:scores=' + '+'.join(rest))} if metrics, or {ignore} if not",
-        )
-    if human:
-        notes.append(f"{table.path}: other human scores left out: {describe_items(human, 'column')}")
-    if not rest:
+        ways = [ignore, f"{spell('format', 'meta:scores=' + '+'.join(others))} if these are metrics"]
+        raise build_roles_error(table, f"{describe_items(unclear, 'column')} may be of people or of a metric", ways)
+    if not others:
         raise InputError("no column of a metric", file=table.path, remedy="add one for each metric")
-    return rest
-
-
-def _read_numbers(table: FileTable, name: str) -> Column:
-    try:
-        return np.asarray(table.get_numbers(name), np.float64)
-    except InputError as error:
-        raise error.add_hint(f"leave the column out with {spell('ignore', name)} if it is no metric") from None
+    return others
 
 
 def _check_cells(table: FileTable, names: tuple[str, str], columns: Sequence[Sequence[str]]) -> None:
@@ -199,10 +184,9 @@ def _list_lower(options: Options, numbers: Mapping[str, Column]) -> set[str]:
 def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:
     """Return the language pairs of a test-set folder of mt-metrics-eval that have the human scores asked for."""
     requested, human = options.own.get("pair"), options.gold_column
-    pairs = folders.list_pairs(path) if requested is None else [folders.select_pair(path, requested)]
     sets: dict[str, ScoredCells] = {}
     known: dict[str, None] = {}
-    for pair in pairs:
+    for pair in folders.list_pairs(path) if requested is None else [folders.select_pair(path, requested)]:
         files = folders.find_score_files(path, pair)
         names = [name for name, file in files.items() if file.parent.name == folders.HUMAN]
         known |= dict.fromkeys(names)
@@ -213,22 +197,18 @@ def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:
             scored = folders.list_names(options) or [name for name in files if name not in names]
             sets[pair] = _read_pair(path, pair, human or names[0], scored)
     if not sets:
-        raise InputError(
-            f"no human scores {human or ''} of {', '.join(pairs) or 'any language pair'}",
-            file=path,
-            remedy=f"there are: {', '.join(known) or 'none'}, in files PAIR.NAME.seg.score of its folder human-scores",
-        )
+        remedy = f"there are: {', '.join(known) or 'none'}, in files PAIR.NAME.seg.score of its folder human-scores"
+        raise InputError(f"no human scores {human or ''} of any language pair", file=path, remedy=remedy)
     return sets
 
 
 def _read_pair(path: Path, pair: str, human: str, names: Sequence[str]) -> ScoredCells:
-    read = folders.read_pair(path, pair, [*dict.fromkeys((human, *names))])
-    is_rated = np.array([not np.isnan(column).all() for column in read.scores[human].T])
-    systems = [system for system, is_in in zip(read.systems, is_rated, strict=True) if is_in]
-    columns = {name: scores[:, is_rated].T.ravel() for name, scores in read.scores.items()}
+    read = folders.read_pair(path, pair, [*dict.fromkeys((human, *names))]).select([human])
+    columns = {name: scores.T.ravel() for name, scores in read.scores.items()}
     n = len(read.scores[human])
-    cells: dict[str, Any] = {"system": np.repeat(systems, n), "segment": [str(k + 1) for k in range(n)] * len(systems)}
-    cells |= {name: [*column] * len(systems) for name, column in read.groups.items()}
+    cells: dict[str, Any] = {"system": np.repeat(read.systems, n)}
+    cells |= {"segment": [str(k + 1) for k in range(n)] * len(read.systems)}
+    cells |= {name: [*column] * len(read.systems) for name, column in read.groups.items()}
     return ScoredCells(path, columns.pop(human), columns, _as_columns(cells))
 
 
@@ -239,17 +219,15 @@ def _as_columns(groups: Mapping[str, Any]) -> dict[str, Array]:
 def _list_shared_metrics(sets: Mapping[str, ScoredCells], options: Options, notes: list[str]) -> list[str]:
     """Return the metrics that have scores of most cells with human scores, in every set; the others are left out."""
     every = dict.fromkeys(name for cells in sets.values() for name in cells.scores)
-    absent: dict[str, None] = {}
+    shared = [*every]
     for set_name, cells in sets.items():
         rated = ~np.isnan(cells.human)
         if not rated.any():
-            raise InputError(f"{cells.path}{f', {set_name}' * bool(set_name)}: no human scores")
-        for name in every:
-            scores = cells.scores.get(name)
-            if scores is None or 2 * np.isnan(scores[rated]).sum() > rated.sum():
-                absent[name] = None
-    shared = [name for name in every if name not in absent]
-    problem = f"{describe_items([*absent], 'metric')} lack scores for most of the human scores"
+            raise InputError(f"{set_name}: no human scores", file=cells.path)
+        shares = {name: np.isnan(column[rated]).mean() for name, column in cells.scores.items()}
+        shared = [name for name in shared if shares.get(name, 1) <= 1 / 2]
+    absent = [name for name in every if name not in shared]
+    problem = f"{describe_items(absent, 'metric')} lack scores for most of the human scores"
     if not shared or {*absent} & {*folders.list_names(options)}:
         raise InputError(problem, remedy="leave them out, or name systems and segments alike in all files")
     if absent:
@@ -275,8 +253,7 @@ def _select_complete(cells: ScoredCells, metric_names: Sequence[str], notes: lis
 
 
 def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], notes: list[str]) -> Counts:
-    is_many = len(sets) > 1
-    parts = [*sets.values()]
+    is_many, parts = len(sets) > 1, [*sets.values()]
     columns: dict[str, Array] = {}
     for name in parts[0].groups:
         if all(name in cells.groups for cells in parts):
@@ -290,7 +267,9 @@ def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], notes: 
     ids = [f"{system}\t{segment}" for system, segment in zip(columns["system"], columns["segment"], strict=True)]
     n_systems = format_count(max(len({*cells.groups["system"]}) for cells in parts), "system")
     described = f"{format_count(len(ids), 'cell')} (a segment of a system) with human scores"
-    notes += [ScopeNote(f"{n_systems}{' or fewer in each set' * is_many}, {described}"), *_iter_notes(sets)]
+    notes.append(ScopeNote(f"{n_systems}{' or fewer in each set' * is_many}, {described}"))
+    for name, cells in sets.items():
+        notes += _describe_size(f" of {name}" * is_many, cells)
     return Counts(
         systems=tuple(names),
         fields={
@@ -305,14 +284,11 @@ def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], notes: 
     )
 
 
-def _iter_notes(sets: Mapping[str, ScoredCells]) -> Iterator[ScopeNote]:
-    """Yield notes on sets of one or two systems or segments; raise for constant human scores."""
-    for name, cells in sets.items():
-        place = f" of {name}" * (len(sets) > 1)
-        if np.ptp(cells.human) == 0:
-            problem = f"all human scores{place} are {cells.human[0]:g}, so no metric can agree with them"
-            raise InputError(problem, file=cells.path, remedy="choose other human scores, or leave this data out")
-        for group in ("system", "segment"):
-            if (n := len({*cells.groups[group]})) < MIN_CELLS:
-                limit = "a correlation between them is always 1 or -1, or undefined"
-                yield ScopeNote(f"only {format_count(n, group)}{place}: {limit}")
+def _describe_size(place: str, cells: ScoredCells) -> list[ScopeNote]:
+    """Return notes on a set of one or two systems or segments; raise for constant human scores."""
+    if np.ptp(cells.human) == 0:
+        problem = f"all human scores{place} are {cells.human[0]:g}, so no metric can agree with them"
+        raise InputError(problem, file=cells.path, remedy="choose other human scores, or leave this data out")
+    sizes = {group: len({*cells.groups[group]}) for group in ("system", "segment")}
+    limit = "a correlation between them is always 1 or -1, or undefined"
+    return [ScopeNote(f"only {format_count(n, group)}{place}: {limit}") for group, n in sizes.items() if n < MIN_CELLS]

@@ -7,19 +7,19 @@ Human scores are compared by default. Documents and domains (`documents/en-de.do
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.columns import NotANumberError, to_numbers
-from sigdask.formats.reading.files import check_filled, open_text
+from sigdask.formats.reading import files
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.replicates import build_score_counts
+from sigdask.formats.reading.tables import build_table
 from sigdask.interface import spell
 from sigdask.text import describe_items, format_list
 
@@ -30,8 +30,7 @@ SHOWN = 12
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class PairScores:
+class PairScores(NamedTuple):
     """Scores of the segments of one language pair.
 
     Attributes
@@ -48,42 +47,35 @@ class PairScores:
     scores: dict[str, Floats]
     groups: dict[str, list[str]]
 
+    def select(self, names: Collection[str]) -> PairScores:
+        """Return the systems that have all of these scores."""
+        has_all = np.logical_and.reduce([~np.isnan(self.scores[name]).all(axis=0) for name in names])
+        systems = [system for system, is_in in zip(self.systems, has_all, strict=True) if is_in]
+        return PairScores(systems, {name: scores[:, has_all] for name, scores in self.scores.items()}, self.groups)
+
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether a folder is a test set of mt-metrics-eval, or holds several."""
     path = sources[0].path
-    return path.is_dir() and (_is_test_set(path) or any(map(_is_test_set, path.iterdir())))
-
-
-def _is_test_set(path: Path) -> bool:
-    return (path / HUMAN).is_dir() or (path / METRIC).is_dir()
+    return path.is_dir() and any(any(path.glob(f"{deep}{name}")) for deep in ("", "*/") for name in (HUMAN, METRIC))
 
 
 def read_directory(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read the segment scores of one language pair from a test-set folder of mt-metrics-eval."""
     path = sources[0].path
-    if len(sources) > 1 or not _is_test_set(path):
-        inner = [part.name for part in sorted(path.iterdir()) if _is_test_set(part)] if path.is_dir() else []
-        remedy = f"give the folder of one test set{f': {format_list(inner)}' if inner else ''}"
-        problem = "is a second folder" if len(sources) > 1 else f"has neither {HUMAN} nor {METRIC}"
-        raise InputError(problem, file=sources[-1].path, remedy=remedy)
+    if len(sources) > 1:
+        raise InputError("is a second folder", file=sources[1].path, remedy="give the folder of one test set")
     pair = select_pair(path, options.own.get("pair"))
-    files = find_score_files(path, pair)
-    human = [name for name, file in files.items() if file.parent.name == HUMAN]
-    read = read_pair(path, pair, [*dict.fromkeys((*list_names(options), *options.metrics))] or human)
-    is_scored = np.logical_and.reduce([~np.isnan(scores).all(axis=0) for scores in read.scores.values()])
-    systems = [system for system, is_in in zip(read.systems, is_scored, strict=True) if is_in]
-    if not systems:
-        raise InputError(f"no system has scores in all of {', '.join(read.scores)}", file=path)
-    omitted = [system for system in read.systems if system not in systems]
-    note = f"{path}: {describe_items(omitted, 'system')} without scores in every metric: left out"
+    human = [name for name, file in find_score_files(path, pair).items() if file.parent.name == HUMAN]
+    names = [*dict.fromkeys((*list_names(options), *options.metrics))] or human
+    read = read_pair(path, pair, names)
+    selected = read.select(names)
+    if not selected.systems:
+        raise InputError(f"no system has scores in all of {', '.join(names)}", file=path)
+    omitted = [system for system in read.systems if system not in selected.systems]
+    notes = [f"{path}: {describe_items(omitted, 'system')} without scores in every metric: left out"] if omitted else []
     return build_score_counts(
-        {name: scores[:, is_scored] for name, scores in read.scores.items()},
-        systems,
-        None,
-        groups=read.groups,
-        options=options,
-        warnings=[note] * bool(omitted),
+        selected.scores, selected.systems, None, groups=read.groups, options=options, warnings=notes
     )
 
 
@@ -103,7 +95,8 @@ def select_pair(path: Path, requested: str | None) -> str:
     """Return the requested language pair, or the only one."""
     pairs = list_pairs(path)
     if not pairs:
-        raise InputError("no scores of segments", file=path)
+        problem = f"no scores of segments in folders {HUMAN} and {METRIC}"
+        raise InputError(problem, file=path, remedy="give the folder of one test set")
     if requested in pairs or (requested is None and len(pairs) == 1):
         return requested or pairs[0]
     problem = f"no language pair {requested!r}" if requested else "several language pairs"
@@ -121,24 +114,21 @@ def find_score_files(path: Path, pair: str) -> dict[str, Path]:
 
 def read_pair(path: Path, pair: str, names: Sequence[str]) -> PairScores:
     """Return the named scores of a language pair."""
-    files = find_score_files(path, pair)
-    unknown = [name for name in names if name not in files]
+    known = find_score_files(path, pair)
+    unknown = [name for name in names if name not in known]
     if unknown or not names:
         problem = f"no scores {unknown[0]!r}" if unknown else "no human scores"
-        remedy = f"choose with {spell('metrics')}: {format_list([*files], SHOWN)}"
+        remedy = f"choose with {spell('metrics')}: {format_list([*known], SHOWN)}"
         raise InputError(f"{problem} of {pair}", file=path, remedy=remedy)
-    read = {name: _read_scores(files[name]) for name in names}
+    read = {name: _read_scores(known[name]) for name in names}
     groups = _read_documents(path / DOCUMENTS / f"{pair}.docs")
-    n = (
-        len(groups["document"])
-        if groups
-        else max(len(column) for scores in read.values() for column in scores.values())
-    )
+    sizes = [len(column) for scores in read.values() for column in scores.values()]
+    n = len(groups["document"]) if groups else max(sizes)
     for name, scores in read.items():
         for system, column in scores.items():
             if len(column) != n:
                 problem = f"system {system!r} has {len(column):,} scores, but there are {n:,} segments"
-                raise InputError(problem, file=files[name], remedy="write one line per segment")
+                raise InputError(problem, file=known[name], remedy="write one line per segment")
     systems = [*dict.fromkeys(system for scores in read.values() for system in scores)]
     matrices = {
         name: np.column_stack([scores.get(system, np.full(n, np.nan)) for system in systems])
@@ -149,26 +139,16 @@ def read_pair(path: Path, pair: str, names: Sequence[str]) -> PairScores:
 
 def _read_scores(path: Path) -> Mapping[str, Floats]:
     """Read rows of system and score from one file, and return the scores of each system's segments."""
-    with open_text(path) as text:
-        rows = [(number, line.split()) for number, line in enumerate(text, start=1) if line.strip()]
-    check_filled(path, rows)
-    for number, row in rows:
-        if len(row) != 2:
-            raise InputError(file=path, line=number, found=f"{len(row)} cells", expected="a system and its score")
-    try:
-        values = to_numbers([row[1] for _, row in rows])
-    except NotANumberError as error:
-        raise InputError(f"{error}", file=path, line=rows[error.index][0]) from None
-    rows_by_system: dict[str, list[int]] = {}
-    for k, (_, row) in enumerate(rows):
-        rows_by_system.setdefault(row[0], []).append(k)
-    return {system: values[system_rows] for system, system_rows in rows_by_system.items()}
+    rows = [(number, line.split()) for number, line in files.enumerate_lines(path) if line.strip()]
+    files.check_filled(path, rows)
+    table = build_table(path, [(0, ["system", "score"]), *files.check_widths(path, iter(rows), 2)])
+    systems, values = np.array([*table.columns["system"]], object), table.get_numbers("score")
+    return {system: values[systems == system] for system in dict.fromkeys(systems)}
 
 
 def _read_documents(path: Path) -> dict[str, list[str]]:
     """Return document and domain of each segment; empty if the file does not exist."""
     if not path.exists():
         return {}
-    with open_text(path) as text:
-        rows = [line.split(maxsplit=1) for line in text if line.strip()]
+    rows = [line.split(maxsplit=1) for _, line in files.enumerate_lines(path) if line.strip()]
     return {"document": [row[-1].strip() for row in rows], "domain": [row[0] for row in rows]}

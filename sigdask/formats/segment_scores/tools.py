@@ -14,9 +14,8 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading import files
 from sigdask.formats.reading.json_records import is_json, load_json, parse_number, read_keys
-from sigdask.formats.reading.options import Options, Source, list_row_systems
+from sigdask.formats.reading.options import Options, Source, distinguish_names, list_row_systems
 from sigdask.formats.reading.replicates import build_score_counts
 
 METRIC = "COMET"
@@ -37,7 +36,8 @@ def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options)
     systems: dict[str, Segments] = {}
     for source in sources:
         read = _read_file(source.path)
-        names = _name_by_files([*read]) if len(read) > 1 else [source.system]
+        own = [s.system for s in distinguish_names([Source(Path(name)) for name in read])]
+        names = own if len(read) > 1 else [source.system]
         names_of_file = list_row_systems(source, names, path_by_system, is_only_file=len(sources) == 1)
         systems |= dict(zip(names_of_file, read.values(), strict=True))
     (first_name, first), *others = systems.items()
@@ -56,12 +56,8 @@ def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options)
 def _read_file(path: Path) -> dict[str, Segments]:
     """Return the segments of each file of translations, whose scores are numbers."""
     document = load_json(path)
-    if not isinstance(document, dict):
-        raise InputError(file=path, found=str(document)[:40], expected="an object with the segments of each file")
     systems: dict[str, Segments] = {}
-    for name, segments in document.items():
-        if segments == []:
-            raise InputError(f"{name!r} has no segments", file=path)
+    for name, segments in document.items() if isinstance(document, dict) else ():
         for number, segment in enumerate(segments if isinstance(segments, list) else [segments], start=1):
             value = segment.get(METRIC) if isinstance(segment, dict) else None
             score = None if isinstance(value, bool) else parse_number(value)
@@ -69,13 +65,6 @@ def _read_file(path: Path) -> dict[str, Segments]:
                 place, expected = f"{name!r}, segment {number}", f"an object with a number {METRIC}"
                 raise InputError(file=path, place=place, found=str(segment)[:40], expected=expected)
             systems.setdefault(name, []).append({**segment, METRIC: score})
-    if not systems:
-        raise InputError("has no segments", file=path)
+    if not systems or len(systems) < len(document):
+        raise InputError("expected an object with the segments of each file of translations", file=path)
     return systems
-
-
-def _name_by_files(paths: Sequence[str]) -> list[str]:
-    """Return the names of files or, if these repeat, the parts of their paths that differ."""
-    names = [files.get_stem(Path(path)) for path in paths]
-    by_path = files.name_by_difference([*map(Path, paths)])
-    return names if len({*names}) == len(paths) else [by_path[Path(path)] for path in paths]
