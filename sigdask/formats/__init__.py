@@ -29,7 +29,7 @@ from sigdask.formats.reading.options import (
     parse_source,
 )
 from sigdask.formats.reading.tables import TABLE_FORMATS, describe_unknown_columns, read_table
-from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, add_installed_formats
+from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, SCORED_FORMATS, add_installed_formats
 from sigdask.formats.resolve import TABLE, describe_reading, resolve_format
 from sigdask.interface import spell
 from sigdask.io import addresses, as_path
@@ -209,7 +209,7 @@ def may_have_metric(metric: str, format_: str, gold: Path | None) -> bool:
     """
     if format_ in DETECTED:
         return gold is None or metric.casefold() in FORMATS_BY_METRIC
-    return format_ not in FORMATS or FORMATS[format_].brings_metrics
+    return format_ not in FORMATS or format_ in SCORED_FORMATS
 
 
 def detect(

@@ -42,8 +42,6 @@ class Format:
         Metrics, in lower case, that only this format has if there is a gold file.
     roles : tuple of str
         Roles of columns that it uses, and the options `label_map` and `ignore` if it uses them.
-    reads_folders, brings_metrics : bool
-        Whether it reads folders, and whether its files may hold scores under names of metrics.
     """
 
     reader: str
@@ -53,8 +51,6 @@ class Format:
     options: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
-    reads_folders: bool = False
-    brings_metrics: bool = False
 
     @property
     def choices(self) -> dict[str, tuple[str, ...]]:
@@ -149,7 +145,6 @@ FORMATS: dict[str, Format] = {
         gold="required",
         metrics=("type-precision", "type-recall", "type-f1"),
         roles=("item", "gold", "prediction"),
-        reads_folders=True,
     ),
     "spans": Format(
         ".spans.spans:read_spans",
@@ -158,7 +153,6 @@ FORMATS: dict[str, Format] = {
         gold="required",
         metrics=("relation-precision", "relation-recall", "relation-f1"),
         roles=("item", "gold", "prediction", "label_map"),
-        reads_folders=True,
     ),
     "pairs": Format(
         ".spans.pairs:read_pairs",
@@ -166,14 +160,12 @@ FORMATS: dict[str, Format] = {
         ".spans.pairs:sniff",
         gold="required",
         metrics=("edit-distance",),
-        brings_metrics=True,
     ),
     "long": Format(
         ".tables.scores:read_long",
         "scores, rows of system, item, score (and metric)",
         gold="none",
         roles=("item", "system", "score", "ignore"),
-        brings_metrics=True,
     ),
     "conll": Format(
         ".tagging.conll:read_conll",
@@ -220,7 +212,6 @@ FORMATS: dict[str, Format] = {
         ".trec.topics:sniff",
         options=("order=score|rank", "topics=1|2"),
         metrics=("ap",),
-        brings_metrics=True,
     ),
     "ratings": Format(
         ".ratings.ratings:read_ratings",
@@ -229,7 +220,6 @@ FORMATS: dict[str, Format] = {
         gold="none",
         options=("raters=mean", "critical=none|5|10|25"),
         roles=("item", "system", "score", "ignore"),
-        brings_metrics=True,
     ),
     "samples": Format(
         ".samples.samples:read_samples",
@@ -237,15 +227,12 @@ FORMATS: dict[str, Format] = {
         ".samples.samples:sniff",
         gold="none",
         roles=("item", "score", "ignore"),
-        reads_folders=True,
-        brings_metrics=True,
     ),
     "metrics": Format(
         ".segment_scores.tools:read_metrics",
         "COMET's JSON (comet-score --to_json): scores of segments, one system per file of translations",
         ".segment_scores.tools:sniff",
         gold="none",
-        brings_metrics=True,
     ),
     "mt-metrics-eval": Format(
         ".segment_scores.mt_metrics_eval:read_directory",
@@ -253,8 +240,6 @@ FORMATS: dict[str, Format] = {
         ".segment_scores.mt_metrics_eval:sniff",
         gold="none",
         options=("pair", "scores"),
-        reads_folders=True,
-        brings_metrics=True,
     ),
     "meta": Format(
         ".segment_scores.meta:read_meta",
@@ -262,7 +247,6 @@ FORMATS: dict[str, Format] = {
         gold="none",
         options=("pair", "scores", "lower"),
         roles=("item", "gold", "system", "ignore"),
-        reads_folders=True,
     ),
     "squad": Format(
         ".texts.squad:read_squad",
@@ -271,7 +255,6 @@ FORMATS: dict[str, Format] = {
         gold="required",
         options=("version=1.1|2.0",),
         metrics=("exact_match",),
-        brings_metrics=True,
     ),
     "ref-hyp": Format(
         ".texts.speech:read_ref_hyp",
@@ -285,10 +268,15 @@ FORMATS: dict[str, Format] = {
         ".ratings.battles:sniff",
         gold="none",
         roles=("item",),
-        brings_metrics=True,
     ),
 }
 """The documented formats, and the shapes of tables: responses, labels, numbers, wide and long."""
+
+FOLDER_FORMATS = ("terms", "spans", "samples", "mt-metrics-eval", "meta")
+"""Formats that read folders."""
+
+SCORED_FORMATS = ("pairs", "long", "trec", "ratings", "samples", "metrics", "mt-metrics-eval", "squad", "battles")
+"""Formats whose files may hold scores under names of metrics."""
 
 FORMATS_BY_METRIC = {metric: name for name, declared in FORMATS.items() for metric in declared.metrics}
 """Format that each metric implies, if only one format has it and there is a gold file. Without a gold file, such a
@@ -304,6 +292,3 @@ def add_installed_formats() -> None:
             expected = "a Format, with a name that no other one has"
             raise InputError(f"entry point {name!r} of sigdask.formats", found=declared, expected=expected)
         FORMATS[name] = declared
-
-
-FOLDER_FORMATS = tuple(name for name, declared in FORMATS.items() if declared.reads_folders)

@@ -46,7 +46,7 @@ def test_of_several_annotations_one_is_to_be_named(file):
         (UCS.replace("1.71", "high"), r"line 5, column 'am\.MI': found 'high'"),
         (
             UCS.replace("3\tum\tUhr", "3\tin\tBetracht"),
-            r"line 6: id 'in Betracht' \(columns 'l1', 'l2'\) is on line 5",
+            r"line 6: id 'in\\tBetracht' \(l1 and l2\) is on line 5",
         ),
     ],
 )
