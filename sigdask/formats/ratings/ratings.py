@@ -181,7 +181,7 @@ def _read_files(sources: Sequence[Source], options: Options, notes: list[str]) -
         is_direct = "z.scr" in map(str.lower, table.columns) or any(
             "SYSTEM" in table.columns[name] for name in columns.get("type", ())
         )
-        if options.score_column is None and "RAW.SCR" in table.columns:
+        if "score" not in options.columns and "RAW.SCR" in table.columns:
             notes.append(
                 ScopeNote(f"{table.path}: Z.SCR is compared ({spell('columns', 'score=RAW.SCR')}: raw scores)")
             )
