@@ -77,29 +77,22 @@ def are_one_system(paths: Sequence[Path], *, are_logs: bool) -> bool:
 
 def open_logs(sources: Sequence[Source]) -> list[SampleFile]:
     """Return the logs of all sources, with the systems that they belong to."""
-    groups = [_open_source(source) for source in sources]
-    logs = [log for group in groups for log in group]
-    if all(source.name is None and _is_file(source) for source in sources):
+    logs: list[SampleFile] = []
+    are_files = [not source.parts and not source.path.is_dir() for source in sources]
+    for source, is_file in zip(sources, are_files, strict=True):
+        path = source.path
+        if not (files := list_source_files(source)):
+            tools = ", ".join(dict.fromkeys(layout.tool for layout in LAYOUTS))
+            raise InputError("no logs in this folder", file=path, remedy=f"expected logs of {tools}, or .jsonl files")
+        system = source.name or source.apart or (get_stem(path) if is_file else path.resolve().name)
+        home = path.parent if is_file else path
+        logs += [_open_file(file, home, system, in_folder=not is_file) for file in files]
+    if all(are_files) and all(source.name is None for source in sources):
         _name_files(logs)
     elif len(sources) == 1 and sources[0].name is None:
         _name_logs(logs)
     _check_models(logs)
     return logs
-
-
-def _is_file(source: Source) -> bool:
-    return not source.parts and not source.path.is_dir()
-
-
-def _open_source(source: Source) -> list[SampleFile]:
-    """Return the logs of a source, which is their system."""
-    path, is_file = source.path, _is_file(source)
-    files = list_source_files(source)
-    if not files:
-        tools = ", ".join(dict.fromkeys(layout.tool for layout in LAYOUTS))
-        raise InputError("no logs in this folder", file=path, remedy=f"expected logs of {tools}, or .jsonl files")
-    system = source.name or source.apart or (get_stem(path) if is_file else path.resolve().name)
-    return [_open_file(file, path.parent if is_file else path, system, in_folder=not is_file) for file in files]
 
 
 def _open_file(path: Path, home: Path, system: str, *, in_folder: bool) -> SampleFile:

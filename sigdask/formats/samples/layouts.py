@@ -12,8 +12,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
@@ -101,31 +100,26 @@ def _read_records(path: Path) -> Run:
 
 ARCHIVE = ".eval"
 ZIP_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, KeyError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
     *(OSError, EOFError, ValueError, RuntimeError, OverflowError),
 )
 """Errors of `zipfile` for an unreadable zip: encrypted, truncated or with an unknown compression."""
 
 
-@contextmanager
-def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open a zip; errors of unpacking are raised as errors of the input."""
+def _iter_members(path: Path, pattern: str) -> Places:
+    """Yield the parsed members of a zip whose names fit a pattern, in the order of their names."""
     try:
         with zipfile.ZipFile(path) as archive:
-            yield archive
+            names = sorted({name for name in archive.namelist() if re.fullmatch(pattern, name)})
+            check_unpacked_size(path, sum(archive.getinfo(name).file_size for name in names), path.stat().st_size)
+            for name in names:
+                where = f"{path}, {name}"
+                yield where, json_records.parse_json(where, archive.read(name).decode())
     except NotImplementedError:
         remedy = "convert it: inspect log convert --to json"
         raise InputError("is compressed with zstd, which this Python cannot read", file=path, remedy=remedy) from None
     except ZIP_ERRORS as error:
         raise InputError(f"damaged .eval log ({error}); expected a zip as Inspect writes it", file=path) from None
-
-
-def _iter_members(path: Path, names: Sequence[str]) -> Places:
-    with _open_archive(path) as archive:
-        check_unpacked_size(path, sum(archive.getinfo(name).file_size for name in names), path.stat().st_size)
-        for name in names:
-            where = f"{path}, {name}"
-            yield where, json_records.parse_json(where, archive.read(name).decode())
 
 
 def _iter_samples(path: Path, log: Record) -> Places:
@@ -137,10 +131,8 @@ def _read_inspect(path: Path) -> Run:
     """Read an Inspect log, JSON or a zip with one JSON file for each sample."""
     records: Callable[[], Places]
     if path.suffix == ARCHIVE:
-        with _open_archive(path) as archive:
-            names = sorted({*archive.namelist()})
-        ((_, header),) = _iter_members(path, ["header.json" if "header.json" in names else "_journal/start.json"])
-        records = partial(_iter_members, path, [name for name in names if re.fullmatch(r"samples/.*\.json", name)])
+        _, header = [("", None), *_iter_members(path, r"header\.json|_journal/start\.json")][-1]
+        records = partial(_iter_members, path, r"samples/.*\.json")
     else:
         header = json_records.load_json(path)
         records = partial(_iter_samples, path, header)

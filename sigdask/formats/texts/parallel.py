@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -74,18 +74,18 @@ def build_text_counts(
     )
 
 
-def _check_texts(systems: Mapping[str, Texts], references: Sequence[Texts]) -> Iterator[ScopeNote]:
-    """Raise an error if all references or all texts of a system are empty; yield a note on empty references."""
-    filled = [any(text and text.strip() for text in texts) for texts in zip(*references, strict=True)]
-    if not any(filled):
-        raise InputError(f"all {len(filled):,} references are empty", remedy=f"check the files of {spell('gold')}")
+def _check_texts(systems: Mapping[str, Texts], references: Sequence[Texts]) -> list[ScopeNote]:
+    """Raise an error if all references or all texts of a system are empty; return a note on empty references."""
     for name, texts in systems.items():
         if not any(text and text.strip() for text in texts):
-            raise InputError(
-                f"all {len(texts):,} outputs of system {name!r} are empty", remedy="leave out the system, or its file"
-            )
-    if n_empty := len(filled) - sum(filled):
-        yield ScopeNote(f"{n_empty:,} of {format_count(len(filled), 'reference')} are empty: any output is an error")
+            problem = f"all {len(texts):,} outputs of system {name!r} are empty"
+            raise InputError(problem, remedy="leave out the system, or its file")
+    n_items = len(references[0])
+    n_empty = sum(not any(text and text.strip() for text in texts) for texts in zip(*references, strict=True))
+    if n_empty == n_items:
+        raise InputError(f"all {n_items:,} references are empty", remedy=f"check the files of {spell('gold')}")
+    note = ScopeNote(f"{n_empty:,} of {format_count(n_items, 'reference')} are empty: any output is an error")
+    return [note] if n_empty else []
 
 
 OTHER_LAYOUTS = {

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -65,20 +65,17 @@ def compute_scores(answer: str, gold: Sequence[Sequence[str]], *, nothing_is_an_
 SQUAD_START = re.compile(r'"(paragraphs|qas)"\s{0,9}:\s{0,9}\[')
 
 
-class Question(NamedTuple):
-    """A question with its gold answers (none if it has no answer), title, paragraph and answerability."""
-
-    answers: list[str]
-    groups: Mapping[str, str]
+Question = tuple[list[str], dict[str, str]]
+"""The gold answers of a question (none if it has no answer), and its title, paragraph and answerability."""
 
 
 def read_squad(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read the systems' answers and the gold answers, and return counts of exact match and F1."""
     assert gold is not None
     questions = _read_questions(gold)
-    is_second = '"v2.0"' in read_head(gold).text or not all(question.answers for question in questions.values())
+    is_second = '"v2.0"' in read_head(gold).text or not all(answers for answers, _ in questions.values())
     version = options.own.get("version") or ("2.0" if is_second else "1.1")  # in 2.0 some questions have no answer
-    gold_words = {item: _split_gold_answers(question, version) for item, question in questions.items()}
+    gold_words = {item: _split_gold_answers(answers, version) for item, (answers, _) in questions.items()}
     scores = np.full((2, len(questions), len(sources)), np.nan)
     warnings = []
     for k, source in enumerate(sources):
@@ -94,8 +91,8 @@ def read_squad(sources: Sequence[Source], gold: Path | None, options: Options) -
                 scores[:, row, k] = compute_scores(answers[item], gold_words[item], nothing_is_an_answer=is_second)
     if version == "1.1" and options.missing is None:
         options = replace(options, missing="zero")
-    names = next(iter(questions.values())).groups
-    columns = {name: [question.groups[name] for question in questions.values()] for name in names}
+    all_groups = [groups for _, groups in questions.values()]
+    columns = {name: [groups[name] for groups in all_groups] for name in all_groups[0]}
     matrices = {"exact_match": scores[0], "f1": scores[1]}
     systems = list_system_names(sources)
     return build_score_counts(matrices, systems, tuple(questions), groups=columns, options=options, warnings=warnings)
@@ -123,7 +120,7 @@ def _read_questions(path: Path) -> dict[str, Question]:
             for groups, qas in _iter_paragraphs(record, contexts):
                 for qa in qas:
                     texts = _get_texts(qa["answers"])
-                    question = Question(texts, {**groups, "answerable": "yes" if texts else "no"})
+                    question = (texts, {**groups, "answerable": "yes" if texts else "no"})
                     questions.add(format_cell(qa["id"]), question, record.place)
         except (AttributeError, KeyError, TypeError):
             expected = "questions with `id` and `answers`, as records or in `qas` of `paragraphs`"
@@ -152,9 +149,9 @@ def _get_texts(answers: Any) -> list[str]:
     return texts
 
 
-def _split_gold_answers(question: Question, version: str) -> list[list[str]]:
+def _split_gold_answers(answers: Sequence[str], version: str) -> list[list[str]]:
     """Return the words of each gold answer; 2.0 skips empty answers unless all are empty."""
-    words = [normalize_words(answer) for answer in question.answers]
+    words = [normalize_words(answer) for answer in answers]
     return [answer_words for answer_words in words if answer_words or version == "1.1"] or [[]]
 
 
