@@ -127,16 +127,6 @@ def test_repeats_are_averaged_exactly(tmp_path):
         read(*files)
 
 
-def test_a_sample_one_system_lacks_is_what_missing_says(tmp_path):
-    a = write_samples(tmp_path / "a.jsonl", [build_sample(k, acc=1) for k in range(3)])
-    b = write_samples(tmp_path / "b.jsonl", [build_sample(k, acc=k % 2) for k in range(2)])
-    with pytest.raises(InputError, match=r"system 'b' has no score 'acc' for item '2' \(1 missing in total\)"):
-        read(a, b)
-    counts = read(a, b, options=Options(missing="pairwise"))
-    assert compute_scores(counts, "acc") == {"a": 1, "b": 0.5}
-    assert compute_scores(read(a, b, options=Options(missing="zero")), "acc")["b"] == pytest.approx(1 / 3)
-
-
 def test_ids_that_are_positions_of_reordered_documents_are_paired_by_the_hash(tmp_path):
     def write_log(name, order, has_hash=True):
         records = [build_sample(k, acc=int(d in "abc"[: 2 + (name == "x")])) for k, d in enumerate(order)]
@@ -197,6 +187,7 @@ def test_samples_that_ended_in_an_error_are_left_out_with_their_number(tmp_path)
         read(*files)
     counts = read(*files, options=Options(missing="pairwise"))
     assert compute_scores(counts, "match") == {"a": 1, "b": 1}
+    assert compute_scores(read(*files, options=Options(missing="zero")), "match") == {"a": 1, "b": 0.75}
     assert any("1 sample left out (error is set)" in note for note in counts.warnings)
 
 

@@ -189,9 +189,6 @@ def test_xml_takes_no_references_in_lines(tmp_path):
     path = write_xml(tmp_path)
     with pytest.raises(InputError, match="WMT's XML holds references and documents"):
         read(path, options=Options(references=(path,)))
-    (tmp_path / "lines").write_text("one\n")
-    with pytest.raises(InputError, match=r"lines: is no XML of WMT"):
-        read(path, gold=tmp_path / "lines")
 
 
 @pytest.mark.slow
@@ -211,22 +208,11 @@ def test_wmt22_has_its_official_scores(shared_data):
             assert r.signature.rpartition("|")[0] == expected[signature].rpartition("|")[0]
 
 
-PROSE = ("Introduction", "The cat sat on the mat.", "A dog ran off.", "It was a big red house indeed.")
-
-
-def test_sentences_of_which_a_line_is_lost_are_no_lists_of_ids(tmp_path):
-    for name, lines in {"ref": PROSE, "x": PROSE, "y": PROSE[:-1]}.items():
-        (tmp_path / name).write_text("\n".join(lines) + "\n")
-    for order in (("x", "y"), ("y", "x")):
-        with pytest.raises(InputError, match="y: 3 lines, but .*ref has 4"):
-            read(*(tmp_path / name for name in order), gold=tmp_path / "ref", format="segments")
-
-
-def test_tables_with_sentences_in_a_column_are_no_segments(tmp_path):
-    for name, column in (("gold.csv", "label"), ("x.csv", "pred"), ("y.csv", "pred")):
-        rows = [f"{k},{text},{'ab'[k % 2]}" for k, text in enumerate(PROSE)]
-        (tmp_path / name).write_text("\n".join([f"id,text,{column}", *rows]) + "\n")
-    assert detect([parse_source(str(tmp_path / "x.csv"))], tmp_path / "gold.csv") == "labels"
+def test_a_lost_line_is_an_error(tmp_path):
+    gold, x, y = write_files(tmp_path, {**LINES, "y": "yes yes\nthat is (all) right\n"})
+    for order in ((x, y), (y, x)):
+        with pytest.raises(InputError, match="y: 2 lines, but .*gold has 3"):
+            read(*order, gold=gold, format="segments")
 
 
 SENTENCES = [
