@@ -17,13 +17,13 @@ from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.comparison.study import Study, build_specs, prepare_study
 from sigdask.analysis.details import UnitTables, compute_details, select_rows
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_foreign_labels, check_indices, list_values
-from sigdask.counts.factors import Factor
+from sigdask.counts.checks import check_indices, list_values
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import count_with_options
 from sigdask.formats.frames import as_counts, move_index
 from sigdask.formats.reading.options import Source
+from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.io import as_path
 from sigdask.metrics import takes_numbers, takes_texts
 from sigdask.options import (
@@ -337,10 +337,9 @@ def _build_gold_counts(
     gold = list_values(gold, "gold")
     if any(map(takes_numbers, named)):
         return Counts.from_numbers(gold, systems, **shared)
-    gold_labels = Factor.from_values(gold)
-    system_labels = {key: Factor.from_values(column) for key, column in systems.items()}
-    warnings = check_foreign_labels(gold_labels, system_labels)
-    return Counts.from_labels(gold_labels, system_labels, warnings=warnings, **shared)
+    known, labels = [*map(str, gold)], {key: [*map(str, column)] for key, column in systems.items()}
+    warnings = check_types(None, known, labels, "labels", "values", "write the labels of systems as gold has them")
+    return Counts.from_labels(known, labels, warnings=warnings, **shared)
 
 
 def compare_all(

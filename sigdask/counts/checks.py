@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Iterator, Mapping, Sequence, ValuesView
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Bools
-from sigdask.counts.texts import ScopeNote, Texts
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError, MissingItemsError
-from sigdask.interface import spell, spell_map
+from sigdask.interface import spell
 from sigdask.options import Missing
-from sigdask.text import format_list
 
 MIN_COMMON_SHARE = 0.05
 """Minimum share of items that two systems must have in common."""
@@ -177,72 +175,6 @@ def check_complete(
         f"total); choose {spell('missing', 'pairwise')} (compares each pair on the items that both have) or "
         f"{spell('missing', 'zero')}{zero}"
     )
-
-
-def check_foreign_labels(gold: Factor, predictions: Mapping[str, Factor], *, are_files: bool = False) -> list[str]:
-    """Return a warning on labels that gold never has; raise an error for a system that has no other labels.
-
-    An empty label is that of an item that a system lacks. With `are_files`, the error names options of reading files.
-    """
-    gold_labels = {*gold.levels}
-    foreign: list[str] = []
-    for name, column in predictions.items():
-        is_foreign = np.array([level not in gold_labels and level != "" for level in column.levels], np.bool_)
-        is_outside = is_foreign[column.codes] if len(column) else is_foreign
-        n_outside, n_given = int(is_outside.sum()), len(column) - int(column.equals_text("").sum())
-        if not n_outside:
-            continue
-        label = column[int(np.argmax(is_outside))]
-        if n_outside == n_given:
-            remedy = f"leave it out ({spell('ignore', name)} for a column), or "
-            remedy += suggest_map(gold_labels, set(column.levels))
-            raise InputError(
-                f"{name}: 0 of its {n_given:,} labels occur in the gold standard (it has {label!r}; gold has "
-                f"{format_list(sorted(gold_labels), 8)})",
-                remedy=remedy if are_files else "write the labels of systems as gold has them",
-            )
-        foreign.append(f"{name} {n_outside:,} of {n_given:,} (such as {label!r})")
-    return [f"labels that gold never has, so they are never correct: {format_list(foreign)}"] if foreign else []
-
-
-def suggest_map(gold_labels: Collection[str], labels: Collection[str]) -> str:
-    """Return how to replace labels by those of gold: a map of all that are equal as numbers or but for case, if any.
-
-    Examples
-    --------
-    >>> suggest_map(["1", "0"], ["1.0", "0.0"]), suggest_map(["PER"], ["A"])
-    ("replace its labels: label_map={'0': ['0.0'], '1': ['1.0']}", 'correct its labels')
-    """
-    gold_by_key: dict[float | str, list[str]] = {}
-    for label in gold_labels:
-        gold_by_key.setdefault(_normalize(label), []).append(label)
-    equal = {label: gold_by_key.get(_normalize(label), []) for label in sorted(labels) if label}
-    names = {label: others[0] for label, others in equal.items() if len(others) == 1}
-    return f"replace its labels: {spell_map(names)}" if names else "correct its labels"
-
-
-def _normalize(label: str) -> float | str:
-    try:
-        return float(label)
-    except ValueError:
-        return label.casefold()
-
-
-def describe_foreign_types(known: Collection[str], used: Mapping[str, Sequence[str]], noun: str = "types") -> list[str]:
-    """Return a note if systems give types that gold never has; for the first lines if half of a system's are foreign.
-
-    Examples
-    --------
-    >>> describe_foreign_types({"PER"}, {"a": ["PER"], "b": ["per"]})
-    ["types that gold never has are never correct: b 1 of 1 (such as 'per')"]
-    """
-    parts, is_clear = [], False
-    for system, names in used.items():
-        if foreign := [name for name in names if name not in known]:
-            parts.append(f"{system} {len(foreign):,} of {len(names):,} (such as {min(foreign)!r})")
-            is_clear |= 2 * len(foreign) >= len(names)
-    note = f"{noun} that gold never has are never correct: {format_list(parts)}"
-    return [ScopeNote(note) if is_clear else note] if parts else []
 
 
 def suggest_group_file(name: str) -> str:

@@ -127,18 +127,24 @@ def _count_relations(gold: Path, aligned: AlignedListings) -> tuple[dict[str, An
         fields |= {f"relation-{match}-{name}": counted[name] for name in counted}
     strict = _select(aligned, lambda document: document.relations["strict"])
     return fields, _check_types(
-        gold, strict, lambda found: [*map(get_relation_name, found)], "relations", "types and roles"
+        gold, strict, lambda found: [*map(get_relation_name, found)], "relations", "types and roles", have_roles=True
     )
 
 
 def _check_types(
-    gold: Path, aligned: AlignedListings, list_types: Callable[[Any], Iterable[str]], noun: str, types: str = "types"
+    gold: Path,
+    aligned: AlignedListings,
+    list_types: Callable[[Any], Iterable[str]],
+    noun: str,
+    types: str = "types",
+    *,
+    have_roles: bool = False,
 ) -> list[str]:
     """Return a note on types that gold never has."""
     known, *used = (
         [name for found in column for name in list_types(found)] for column in (aligned.gold, *aligned.systems.values())
     )
-    return check_types(gold, known, dict(zip(aligned.systems, used, strict=True)), noun, types)
+    return check_types(gold, known, dict(zip(aligned.systems, used, strict=True)), noun, types, have_roles=have_roles)
 
 
 def _describe_relations(files: Sequence[FileListing], options: Options) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import SEPARATOR, join_labels, list_labels
 from sigdask.errors import InputError
@@ -61,15 +60,17 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
         _convert_to_sets(column, mark, names) if are_sets else column.rename_levels(names) for column in columns
     )
     systems = dict(zip(systems, mapped, strict=True))
-    arguments: dict[str, Any] = {"ids": predictions.ids, "groups": predictions.read_groups()}
-    if are_sets:
-        used = {name: sorted(list_labels(column)) for name, column in systems.items()}
-        unknown = check_types(predictions.table.path, sorted(list_labels(gold)), used, "labels", "values")
-        notes = [*predictions.notes, *unknown]
-        counts = Counts.from_label_sets(gold, systems, warnings=notes, **arguments)
-    else:
-        notes = [*predictions.notes, *check_foreign_labels(gold, systems, are_files=True)]
-        counts = Counts.from_labels(gold, systems, warnings=notes, **arguments)
+    known, *used = (sorted(list_labels(c)) if are_sets else [label for label in c if label] for c in (gold, *mapped))
+    own = dict(zip(systems, used, strict=True))
+    unknown = check_types(predictions.table.path, known, own, "labels", "values")
+    build = Counts.from_label_sets if are_sets else Counts.from_labels
+    counts = build(
+        gold,
+        systems,
+        ids=predictions.ids,
+        groups=predictions.read_groups(),
+        warnings=[*predictions.notes, *unknown],
+    )
     present = predictions.find_present(len(gold))
     counts = replace(counts, scope=(*counts.scope, *describe_missing(present, counts.systems, options)))
     # Under "zero" an item without a prediction is wrong.
