@@ -503,7 +503,7 @@ def test_two_lists_of_tags_in_a_record_are_asked_about(tmp_path):
         ("d1 0 w (1)\nd1 1 v -\n\nd1 0 w (1\nd1 1 v 1)\n", "brackets over several lines"),
         ("the DT (S* (A0*\ndog NN * *)\n\nran VB *) *\n", "brackets over several lines"),
         ("the\tDT\t\n\nran\tVB\t\n", "holds nothing but '_'"),
-        ("id,tags\n1,\"['O', 'B-PER', 'O']\"\n2,\"['O']\"\n", "sequences of tags .* write them as JSON lines"),
+        ("id,tags\n1,\"['O', 'B-PER', 'O']\"\n2,\"['O']\"\n", "lists as text .* write them as JSON lines"),
     ],
 )
 def test_what_no_metric_scores_is_refused_by_its_name(tmp_path, text, message):

@@ -54,8 +54,6 @@ def folder(tmp_path_factory):
             for k in range(40)
         )
     )  # fmt: skip
-    lists = "\n".join(f'x{k},"{SETS["gold"][k]}","{SETS["svm"][k]}","{SETS["bert"][k]}"' for k in range(40))
-    (folder / "python_lists.csv").write_text(f"id,gold,svm,bert\n{lists}\n")
     for name in everything:
         (folder / f"{name}.csv").write_text(format_csv([name]).replace(f"id,{name}", "id,labels"))
         (folder / f"{name}.jsonl").write_text(format_json_lines([name], "labels"))
@@ -80,7 +78,6 @@ def expected():
         (["semicolons.tsv"], None, "labels:separator=semicolon"),
         (["wide.jsonl"], None, "auto"),
         (["with_text.jsonl"], None, "auto"),
-        (["python_lists.csv"], None, "auto"),
         (["svm.csv", "bert.csv"], "gold.csv", "labels:separator=|"),
         (["svm.jsonl", "bert.jsonl"], "gold.jsonl", "auto"),
         (["svm.csv", "bert.jsonl"], "gold.jsonl", "labels:separator=pipe"),

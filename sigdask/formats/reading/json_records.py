@@ -6,7 +6,6 @@ an object of equally long lists, one for each column. Fields of objects and list
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 from collections import Counter
@@ -19,7 +18,6 @@ from typing import Any, NamedTuple
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
 from sigdask.formats.reading.cache import cache_result
-from sigdask.formats.reading.columns import iterate
 from sigdask.formats.reading.converted import read_arrow_table
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import ROLES, name_role
@@ -29,32 +27,6 @@ from sigdask.text import format_list
 
 SHOWN_KINDS = 6
 ABSENT = object()
-
-
-def parse_nested_columns(arrays: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the parsed cells of text columns whose filled cells are all objects or lists in JSON or Python syntax."""
-    parsed = {}
-    for name, array in arrays.items():
-        if next((cell for cell in iterate(array) if cell), "")[:1] not in {"{", "["}:
-            continue
-        values = []
-        for cell in iterate(array):
-            values.append(_parse_cell(cell))
-            if values[-1] is None and cell:
-                break
-        else:
-            parsed[name] = values
-    return parsed
-
-
-def _parse_cell(cell: str) -> Any:
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            value = parse(cell)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-        return value if isinstance(value, dict | list) else None
-    return None
 
 
 def get_field(nested: Mapping[str, Sequence[Any]], name: str) -> list[str] | None:
@@ -115,10 +87,12 @@ RECORDS = "data"
 DOCUMENT_NAMES = ("document_id", "documentid", "doc_id", "docid", "doc_key", "doc", "file_id", "file", "filename",
                   "file_name")  # fmt: skip
 PART_NAMES = ("section_id", "paragraph_id", "par_id", "sentence_id", "sent_id", "segment_id", "seg_id")
-"""Names of the coarser levels of ids, compared without case. The names of the finest level are those of the items."""
+"""Names of the coarser levels of ids, compared without case."""
 
-PRODIGY_ID = "_input_hash"
-"""Key of the id in records of Prodigy, if they have no other."""
+ITEM_NAMES = tuple(name for name in (*ROLES["item"], "_input_hash") if name not in {*DOCUMENT_NAMES, *PART_NAMES})
+"""Names of the finest level of ids. The last is that of Prodigy, in records that have no other."""
+
+ID_LEVELS = (DOCUMENT_NAMES, *((name,) for name in PART_NAMES), ITEM_NAMES)
 
 
 class JsonRecord(NamedTuple):
@@ -351,14 +325,11 @@ def _check_rows(path: Path, document: Mapping[str, Any]) -> None:
 def is_json_lines(path: Path) -> bool:
     """Return whether the first line is a complete JSON value and more lines follow."""
     with files.open_text(path) as text:
-        filled = list(islice((line for line in text if line.strip()), 2))
-    if len(filled) < 2 or not filled[0].lstrip().startswith(("{", "[")):
-        return False
+        first, *others = *islice((line for line in text if line.strip()), 2), ""
     try:
-        json.loads(filled[0])
+        return any(others) and first.lstrip()[:1] in {"{", "["} and json.loads(first) is not None
     except (ValueError, RecursionError):
         return False
-    return True
 
 
 def is_json(path: Path) -> bool:
@@ -376,9 +347,7 @@ def find_id_keys(record: Mapping[str, Any], options: Options) -> tuple[str, ...]
     if options.id_column is not None:
         return tuple(options.id_column.split("+"))
     lowered = {name.strip().lower(): name for name in reversed(list(record))}
-    coarse = [DOCUMENT_NAMES, *((name,) for name in PART_NAMES)]
-    finest = [name for name in (*ROLES["item"], PRODIGY_ID) if name not in {*DOCUMENT_NAMES, *PART_NAMES}]
-    found = (next((lowered[name] for name in names if name in lowered), None) for names in (*coarse, finest))
+    found = (next((lowered[name] for name in names if name in lowered), None) for names in ID_LEVELS)
     return tuple(filter(None, found))
 
 
@@ -480,17 +449,11 @@ def parse_number(value: Any) -> float | None:
     >>> parse_number(True), parse_number("False"), parse_number("0.25"), parse_number("C"), parse_number([1])
     (1.0, 0.0, 0.25, None, None)
     """
-    if isinstance(value, bool | int | float):
-        try:
-            return float(value)
-        except OverflowError:  # a whole number of hundreds of digits
-            return None
-    if not isinstance(value, str):
-        return None
-    if value.lower() in {"true", "false"}:
-        return float(value.lower() == "true")
+    if isinstance(value, float):
+        return value  # also NaN and infinity
     try:
-        result = float(value)
-    except ValueError:
+        text = str(value).lower() if isinstance(value, bool | int | str) else ""
+        number = {"true": 1.0, "false": 0.0}[text] if text in {"true", "false"} else float(text)
+    except ValueError:  # also of a whole number of thousands of digits
         return None
-    return result if math.isfinite(result) and "_" not in value else None  # Python reads 1_0 as 10
+    return number if math.isfinite(number) and "_" not in text else None  # Python reads 1_0 as 10

@@ -44,14 +44,12 @@ class Source:
     def system(self) -> str:
         """Name of the system in a file of one system, by default the file's name without its ending."""
         name = self.name or self.apart or get_stem(self.path)
-        if not name.isascii():
-            try:
-                name.encode()
-            except UnicodeEncodeError:
-                raise InputError(
-                    f"{str(self.path)!r}: the file's name, which is also the system's, is not UTF-8",
-                    remedy="rename the file, or name the system: NAME=FILE, in a plan NAME = PATTERN",
-                ) from None
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            problem = f"{str(self.path)!r}: the file's name, which is also the system's, is not UTF-8"
+            remedy = "rename the file, or name the system: NAME=FILE, in a plan NAME = PATTERN"
+            raise InputError(problem, remedy=remedy) from None
         return name
 
 
@@ -337,8 +335,7 @@ def parse_map(text: str) -> tuple[str, tuple[str, ...]]:
     >>> parse_map("non-entailment=neutral,contradiction")
     ('non-entailment', ('neutral', 'contradiction'))
     """
-    target, _, source_list = text.partition("=")
-    return _check_map_entry(text, target.strip(), [source.strip() for source in source_list.split(",")])
+    return parse_maps([text])[0]
 
 
 def parse_maps(texts: Sequence[str]) -> LabelMap:
@@ -348,20 +345,16 @@ def parse_maps(texts: Sequence[str]) -> LabelMap:
     """
     entries: list[tuple[str, tuple[str, ...]]] = []
     for text in texts:
-        if not text.startswith("@"):
-            entries.append(parse_map(text))
-            continue
-        for line in read_names(text[1:]):
-            target, *sources = line.split("\t")
-            entries.append(_check_map_entry(line, target, sources, text[1:]))
+        file = text[1:] if text.startswith("@") else None
+        for line in [text] if file is None else read_names(file):
+            target, _, source_list = line.partition("=" if file is None else "\t")
+            labels = target, *source_list.split("," if file is None else "\t")
+            target, *sources = map(str.strip, labels)
+            if not target or not all(sources):
+                expected = "TARGET=LABEL,LABEL" if file is None else "TARGET<tab>LABEL<tab>LABEL"
+                raise InputError(f"label map {line!r}: expected {expected}", file=file)
+            entries.append((target, tuple(sources)))
     return tuple(entries)
-
-
-def _check_map_entry(text: str, target: str, sources: Sequence[str], file: str = "") -> tuple[str, tuple[str, ...]]:
-    if not target or not sources or not all(sources):
-        expected = "TARGET<tab>LABEL<tab>LABEL" if file else "TARGET=LABEL,LABEL"
-        raise InputError(f"label map {text!r}: expected {expected}", file=file or None)
-    return target, tuple(sources)
 
 
 DEFAULTS = Options()

@@ -259,8 +259,7 @@ def _read_table_file(path: Path, ignore: Collection[str]) -> FileTable:
         return FileTable(path, columns, lines, header=False, decimal=decimal)
     names = _check_header(path, names, ignore)
     columns, lines = text.read_columns(names, n_skipped)
-    table = FileTable(path, columns, lines, decimal=decimal)
-    return replace(table, nested=json_records.parse_nested_columns(table.arrays))
+    return FileTable(path, columns, lines, decimal=decimal)
 
 
 def _check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ()) -> list[str]:

@@ -26,6 +26,9 @@ from sigdask.interface import spell
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 """Names of separators, since some characters have a meaning on a command line."""
 
+LIST_PATTERN = re.compile(r"""\[\s*(['"].*['"])?\s*\]""")
+"""Pattern of a list in JSON or Python syntax."""
+
 TAG_PATTERN = re.compile(r"O|[BIESLU]-\S+")
 """Pattern of a chunk tag."""
 
@@ -125,7 +128,13 @@ def _convert_to_sets(column: Factor, mark: str | None, mapped: Mapping[str, str]
 
 
 def _check_not_sequences(gold: Factor) -> None:
-    """Raise an error if gold cells are the tag sequences of sentences, whose order would be lost in label sets."""
+    """Raise an error if gold cells are lists as text, or the tags of sentences, whose order would be lost in sets."""
+    if (filled := [*filter(None, gold.levels.tolist())]) and all(map(LIST_PATTERN.fullmatch, filled)):
+        raise InputError(
+            f"the gold labels are lists as text ({filled[0]})",
+            remedy='write them as JSON lines, {"id": 1, "gold": ["A", "B"]}, or as A|B with '
+            f"{spell('format', 'labels:separator=pipe')}",
+        )
     cells = (cell.replace(SEPARATOR, " ").split() for cell in gold.levels.tolist())
     tags = {tag for cell in cells if len(cell) > 1 for tag in cell}
     if "O" in tags and any(tag.startswith("B-") for tag in tags) and all(map(TAG_PATTERN.fullmatch, tags)):
