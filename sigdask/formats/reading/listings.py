@@ -35,9 +35,6 @@ MUC_ID = re.compile(r"[A-Z]+(\d*)-MUC\d+-(\d+)")
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 
-ANNOTATOR_KEYS = ("annotator", "_annotator_id", "_session_id")
-"""Keys of the annotator of a record, for the option `annotator`."""
-
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
@@ -205,7 +202,6 @@ def read_listing(
     """
     listing = FileListing(path, {}, {})
     ids: tuple[str, ...] | None = None
-    annotator = options.own.get("annotator")
     for number, record in enumerate(records, start=1):
         value = record.value
         if key is None and record.key is not None:
@@ -213,9 +209,6 @@ def read_listing(
             continue
         if key is None or not isinstance(value, dict):
             raise build_key_error(path, record, noun)
-        annotators = [str(value[name]) for name in ANNOTATOR_KEYS if name in value]
-        if annotator and annotators and annotator not in annotators:
-            continue  # another annotator's record may repeat the id
         reason = find_status(value)
         content = get_value(value, record.place) if reason is None else LeftOut(reason)
         if record.key is None:
