@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence, ValuesView
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,7 @@ BLOCK = 1 << 16
 
 def canonicalize(text: str) -> bytes:
     """Return the form of a name or id that is compared and sorted: UTF-8 bytes in Unicode's form NFC (scheme 1)."""
-    try:
-        return unicodedata.normalize("NFC", text).encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{text!r}: a name or id that cannot be written in UTF-8; change it") from None
+    return canonicalize_column([text])[0].encode()
 
 
 def check_names(systems: Sequence[str], minimum: int = 2) -> None:
@@ -44,11 +40,11 @@ def check_texts(column: Any, name: str) -> list[str]:
     """Return the texts of a column; raise if it is a single text or has a value that is none."""
     if isinstance(column, str):
         raise InputError(f"{name} is a single text ({column[:40]!r}); expected a list with a text for each item")
-    texts = [str(value) if isinstance(value, str) else value for value in column]
+    texts: list[Any] = [str(value) if isinstance(value, str) else value for value in column]
     for position, value in enumerate(texts, start=1):
         if not isinstance(value, str):
             raise InputError(f"{name}: item {position} is {value!r}, not a text", remedy="write '' for an empty output")
-    return texts
+    return Texts.from_values(texts).tolist()  # which UTF-8 can hold
 
 
 def list_values(values: Any, name: str) -> Any:
@@ -89,13 +85,9 @@ def check_indices(columns: Mapping[str, Any]) -> None:
 
 def check_unique(names: Sequence[str], what: str) -> None:
     """Raise if two names have the same canonical form."""
-    if canonicalize_column(names).are_unique:
-        return
-    seen: set[bytes] = set()
-    for name in names:
-        if (key := canonicalize(name)) in seen:
-            raise InputError(f"{what} {name!r} occurs twice")
-        seen.add(key)
+    order, are_repeated = canonicalize_column(names).sorted
+    if are_repeated.any():
+        raise InputError(f"{what} {names[int(order[are_repeated].min())]!r} occurs twice")
 
 
 def canonicalize_column(names: Sequence[str]) -> Texts:
@@ -127,8 +119,6 @@ def check_common_items(
     InputError
         Two systems have less than `MIN_COMMON_SHARE` of their items in common.
     """
-    if has.all():
-        return
     common = np.zeros((len(systems), len(systems)))
     for k in range(0, len(has), BLOCK):
         rows = has[k : k + BLOCK].astype(np.float64)

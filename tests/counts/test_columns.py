@@ -1,11 +1,13 @@
 """Columns of texts in Arrow have the order, the bytes and the errors of Python's."""
 
+import json
 import random
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from sigdask import compare, read
 from sigdask.counts import checks, factors
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
@@ -90,6 +92,17 @@ def test_columns_are_arrow_arrays_and_come_from_them():
         assert Texts.from_arrow(array)[np.array([3, 1])] == ("b", "")
 
 
-def test_a_text_that_utf8_cannot_hold_is_refused():
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+def test_half_of_a_character_is_refused_where_it_is_written(tmp_path, suffix):
+    for name, term in (("gold", "t"), ("a", "t"), ("b", "\ud800")):
+        rows = [{"id": str(k), "terms": ["t", term]} for k in range(2)]
+        texts = {"json": json.dumps(rows), "jsonl": "\n".join(map(json.dumps, rows))}
+        (tmp_path / f"{name}.{suffix}").write_text(texts[suffix])
+    a, b, gold = (tmp_path / f"{name}.{suffix}" for name in ("a", "b", "gold"))
+    with pytest.raises(InputError, match=rf"b\.{suffix}.*: half of a character, '\\ud800'"):
+        read(a, b, gold=gold)
+    for outputs in (["x", "\udce9"], ["\udce9", "x"]):
+        with pytest.raises(InputError, match=r"'\\udce9'.*cannot be written in UTF-8"):
+            compare(["x", "x"], outputs, gold=["x", "x"], metric="WER")
     with pytest.raises(InputError, match=r"b\\udce9'.*cannot be written in UTF-8"):
         Texts.from_values(["a", "b\udce9"])

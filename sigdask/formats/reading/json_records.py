@@ -193,7 +193,7 @@ def parse_json(path: object, text: str, line: int | None = None) -> Any:
     Raises
     ------
     InputError
-        It is not JSON, or one of its objects has a key twice.
+        It is not JSON, or one of its objects has a key twice, or a text holds half of a surrogate pair.
     """
     import orjson
 
@@ -205,13 +205,18 @@ def parse_json(path: object, text: str, line: int | None = None) -> Any:
     if value is not ABSENT and n_keys == _count_keys(value):
         return value
     try:
-        return json.loads(text, object_pairs_hook=partial(_build_object, path, line))
+        value = json.loads(text, object_pairs_hook=partial(_build_object, path, line))
+        json.dumps(value, ensure_ascii=False).encode()  # orjson refuses what this does
+    except UnicodeEncodeError as error:
+        problem = f"half of a character, {error.object[error.start]!r}, which UTF-8 cannot hold"
+        raise InputError(problem, file=path, line=line, remedy="write the whole character") from None
     except ValueError as error:
         reason = f"{str(getattr(error, 'msg', error)).removesuffix(' at')} at column {getattr(error, 'colno', 1)}"
         line = (line or 1) + getattr(error, "lineno", 1) - 1
         raise InputError(f"invalid JSON ({reason})", file=path, line=line, remedy="correct or complete it") from None
     except RecursionError:
         raise InputError("JSON nested too deeply", file=path, line=line or 1) from None
+    return value
 
 
 def _count_keys(value: Any) -> float:
