@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.checks import canonicalize_column, check_unique
+from sigdask.counts.precision import check_lengths
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 
@@ -17,8 +19,7 @@ UNKNOWN = -1
 """Value in `gold` of a candidate without a judgement."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CanonicalOrder:
+class CanonicalOrder(NamedTuple):
     """The order of candidates that the random stream uses: by canonical id, or by position if there are no ids.
 
     Attributes
@@ -59,7 +60,7 @@ class Candidates:
     gold: NDArray[np.int8]
     scores: NDArray[np.float64]
     smaller: frozenset[str] = frozenset()
-    ids: Texts | None = None
+    ids: Sequence[str] | None = None
     name: str = ""
     notes: tuple[str, ...] = ()
 
@@ -100,41 +101,32 @@ class Candidates:
         InputError
             The candidates cannot be ranked. The message names the problem and the candidate.
         """
-        gold_codes = np.array([UNKNOWN if value is None or value != value else int(value) for value in gold], np.int8)  # noqa: PLR0124
-        columns = {measure: np.asarray(column, np.float64) for measure, column in scores.items()}
-        for measure, column in columns.items():
-            if column.shape != gold_codes.shape:
-                raise InputError(f"measure {measure!r} has {len(column)} scores for {len(gold_codes)} candidates")
-        matrix = np.array([*columns.values()], np.float64).reshape(len(columns), len(gold_codes))
-        texts = None if ids is None else Texts.from_values(ids)
-        candidates = Candidates(tuple(columns), gold_codes, matrix, frozenset(smaller), texts, name, tuple(notes))
-        candidates.check()
-        return candidates
+        codes = np.array([UNKNOWN if value is None or value != value else int(value) for value in gold], np.int8)  # noqa: PLR0124
+        check_lengths({"gold": len(codes), **{measure: len(column) for measure, column in scores.items()}})
+        matrix = np.array([*scores.values()], np.float64).reshape(len(scores), len(codes))
+        return Candidates(tuple(scores), codes, matrix, frozenset(smaller), ids, name, tuple(notes))
 
-    def __len__(self) -> int:
-        return len(self.gold)
-
-    def check(self) -> None:
-        """Raise InputError if the candidates cannot be ranked, such as for a score that is no finite number."""
+    def __post_init__(self) -> None:
         if not self.measures:
             raise InputError("no measure: give a column of scores to rank candidates by")
         check_unique(self.measures, "measure")
         for measure in sorted(self.smaller - {*self.measures}):
             raise InputError(f"smaller: no measure {measure!r}; measures: {', '.join(self.measures)}")
-        odd = ~np.isin(self.gold, (0, 1, UNKNOWN))
-        if odd.any():
-            raise InputError(
-                f"gold of {self.called(int(np.argmax(odd)))} is {self.gold[np.argmax(odd)]}: must be 0 or 1"
-            )
+        if self.ids is not None:
+            object.__setattr__(self, "ids", Texts.from_values(self.ids))
+            check_lengths({"candidates": len(self), "ids": len(self.ids)})
+            check_unique(self.ids, "id")
+        if (odd := ~np.isin(self.gold, (0, 1, UNKNOWN))).any():
+            k = int(np.argmax(odd))
+            raise InputError(f"gold of {self._called(k)} is {self.gold[k]}: must be 0 or 1")
         if not np.isfinite(self.scores).all():
             m, k = np.argwhere(~np.isfinite(self.scores))[0].tolist()
             raise InputError(
-                f"{self.measures[m]!r} of {self.called(k)} is {self.scores[m, k]}: must be a finite number"
+                f"{self.measures[m]!r} of {self._called(k)} is {self.scores[m, k]}: must be a finite number"
             )
-        if self.ids is not None:
-            if len(self.ids) != len(self):
-                raise InputError(f"{len(self.ids)} ids for {len(self)} candidates")
-            check_unique(self.ids, "id")
+
+    def __len__(self) -> int:
+        return len(self.gold)
 
     def check_gold(self) -> None:
         """Raise InputError if no candidate is judged, or if all are true or all false."""
@@ -146,7 +138,7 @@ class Candidates:
                 f"{subject} {state}: precision needs both true and false candidates", remedy="check the gold column"
             )
 
-    def called(self, k: int) -> str:
+    def _called(self, k: int) -> str:
         """Return the name of a candidate in errors: its id, or its position."""
         return f"candidate {k + 1}" if self.ids is None else f"candidate {self.ids[k]!r}"
 
@@ -158,8 +150,8 @@ class Candidates:
     @cached_property
     def oriented(self) -> NDArray[np.float64]:
         """Scores with signs such that larger ones are better, shape (n_measures, n_candidates)."""
-        signs = np.array([-1.0 if measure in self.smaller else 1.0 for measure in self.measures])
-        return np.asarray(self.scores * signs[:, None])
+        is_smaller = np.array([measure in self.smaller for measure in self.measures])
+        return np.where(is_smaller[:, None], -self.scores, self.scores)
 
     @cached_property
     def named(self) -> CanonicalOrder:
@@ -167,5 +159,4 @@ class Candidates:
         if self.ids is None:
             return CanonicalOrder(len(self), np.arange(len(self)))
         forms = canonicalize_column(self.ids)
-        order, _ = forms.sorted
-        return CanonicalOrder(forms[order], np.asarray(order, np.int64))
+        return CanonicalOrder(forms[forms.sorted[0]], forms.sorted[0])

@@ -128,7 +128,6 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
     try:
         smaller = frozenset(choices.smaller)
         candidates = Candidates(measures, labels, scores, smaller, texts, name, (*table.notes, *notes))
-        candidates.check()
         if not choices.one_of_many:
             candidates.check_gold()
     except InputError as error:
