@@ -53,8 +53,10 @@ class ScoreTable:
         Columns of scores: of systems in a wide table, else of metrics.
     groups : mapping of str to Factor
         Columns of units and subsets.
-    systems, items, metrics : Factor or None
-        The system and item of each row, unless the table is wide, and the metric, if a column names it.
+    systems, metrics : Factor or None
+        The system of each row, unless the table is wide, and the metric, if a column names it.
+    items : Texts or None
+        The item of each row, unless the table is wide.
     """
 
     table: FileTable
@@ -63,7 +65,7 @@ class ScoreTable:
     scores: tuple[str, ...]
     groups: Mapping[str, Factor]
     systems: Factor | None = None
-    items: Factor | None = None
+    items: Texts | None = None
     metrics: Factor | None = None
 
     def get_numbers(self, column: str) -> Array:
@@ -178,7 +180,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         ways = [f"{spell('columns', f'system={name}')} (if it names the system of each row)" for name in columns]
         problem = f"a comparison needs two systems or more, found only {names[0] or 'one column of scores'!r}"
         raise build_roles_error(table, problem, [*ways, "scores of at least two systems, in columns or in files"])
-    ids = table.get_ids(options)
+    ids = table.get_ids(options.with_columns(item=opened.item))
     _check_no_summary(table.path, ids)
     return _build_counts(table.path, LazyColumns(names, opened.get_numbers), ids, opened.groups, options, table.notes)
 
@@ -252,7 +254,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         systems = Factor.from_values(opened.table.get_column(str(system)))
         row_systems = list_row_systems(source, systems.levels.tolist(), homes, is_only_file=len(sources) == 1)
         systems = systems.rename_levels(dict(zip(systems.levels, row_systems, strict=True)))
-        items = Factor.from_values(opened.table.get_column(str(opened.item)))
+        items = Texts.from_values(opened.table.get_column(str(opened.item)))
         metrics = None if metric is None else Factor.from_values(opened.table.get_column(metric))
         tables.append(replace(opened, systems=systems, items=items, metrics=metrics))
     return _build_row_counts(tables, options)
@@ -271,8 +273,8 @@ def _read_files(sources: Sequence[Source], options: Options) -> Counts:
         _, _, notes = align(first, others, options)
     rows = []
     for table, name in zip(tables, list_system_names(sources), strict=True):
-        ids = None if by_position else table.table.get_ids(options)
-        items = Factor.from_values(map(str, range(1, table.table.n_rows + 1)) if ids is None else ids)
+        ids = None if by_position else table.table.get_ids(options.with_columns(item=table.item))
+        items = Texts.from_values(map(str, range(1, table.table.n_rows + 1))) if ids is None else ids
         rows.append(replace(table, systems=_repeat_text(name, len(items)), items=items))
     return _build_row_counts(rows, options, notes, has_ids=not by_position)
 
@@ -282,7 +284,8 @@ def _build_row_counts(
 ) -> Counts:
     """Return counts of the rows of all tables."""
     path = tables[0].table.path
-    all_systems, items = (_join_factors([getattr(table, name) for table in tables]) for name in ("systems", "items"))
+    all_systems = _join_factors([table.systems for table in tables if table.systems is not None])
+    items = Factor.from_values(join_columns([table.items for table in tables if table.items is not None]))
     groups = {
         name: _join_factors([t.groups.get(name) or Factor.from_values(t.table.get_column(name)) for t in tables])
         for name in dict.fromkeys(name for table in tables for name in table.groups)
