@@ -213,7 +213,7 @@ def _names_metric(column: str, options: Options) -> bool:
 
 def _build_counts(
     path: Path,
-    columns: LazyColumns,
+    columns: Mapping[str, Array],
     ids: Texts | None,
     groups: Mapping[str, Factor],
     options: Options,
@@ -222,7 +222,7 @@ def _build_counts(
     """Return counts of one score of each system, whose columns are read when they are needed."""
     scores, notes = ScoreMatrix.from_scores(columns), [*notes]
     is_stated = any(":better=" in name for name in options.metrics)
-    if not is_stated and (is_lower_better(path.name) or all(map(is_lower_better, columns.names))):
+    if not is_stated and (is_lower_better(path.name) or all(map(is_lower_better, columns))):
         note = "higher is taken as better. Is lower better, as the names say? Then -m mean:better=lower"
         notes.append(ScopeNote(f"{path}: {note}"))
     return Counts.from_scores(
@@ -231,7 +231,7 @@ def _build_counts(
         groups=groups,
         missing=options.missing_policy,
         few_in_common=options.few_in_common,
-        warnings=[*notes, *describe_missing(scores.present, columns.names, options)],
+        warnings=[*notes, *describe_missing(scores.present, [*columns], options)],
     )
 
 
@@ -304,14 +304,20 @@ def _build_row_counts(
     _check_no_summary(path, ids)
     item_groups = {name: column[first_rows[item_order]] for name, column in groups.items()}
     all_notes = [*notes, *(note for table in tables for note in table.table.notes if has_ids)]
-    keys = [f"{metric}\0{system}" for metric in metrics for system in systems] if has_metrics else systems
-    blocks = [
-        _build_columns(keys, codes, items, [table.get_numbers(column) for table in tables])
-        for column in (columns[:1] if has_metrics else columns)
-    ]
+    positions = np.argsort(item_order)[items.codes]
+
+    def build_matrix(column: str) -> Array:
+        """Return a column of scores by item, metric and system, NaN where there is none."""
+        numbers = np.concatenate([table.get_numbers(column) for table in tables])
+        matrix = np.full((len(item_order), len(systems) * (len(metrics) if has_metrics else 1)), np.nan, numbers.dtype)
+        matrix[positions, codes] = numbers
+        return matrix
+
+    blocks = [build_matrix(column) for column in (columns[:1] if has_metrics else columns)]
     if len(metrics) == 1 and not has_metrics and not _names_metric(columns[0], options):
-        return _build_counts(path, blocks[0], ids, item_groups, options, all_notes)
-    matrix = np.column_stack([column for block in blocks for column in block.values()]).astype(np.float64)
+        scores = dict(zip(systems, blocks[0].T, strict=True))
+        return _build_counts(path, scores, ids, item_groups, options, all_notes)
+    matrix = np.column_stack(blocks).astype(np.float64)
     matrices = dict(zip(metrics, np.split(matrix, len(metrics), axis=1), strict=True))
     return build_score_counts(matrices, systems, ids, groups=item_groups, options=options, warnings=all_notes)
 
@@ -352,29 +358,6 @@ def _check_rows(
         other = groups[name][int(item_rows[row])]
         problem = f"item {item} has {name} {groups[name][row]!r}, but {other!r} elsewhere"
     raise InputError(problem, file=path, line=line, remedy=remedy)
-
-
-def _build_columns(systems: list[str], codes: Integers, items: Factor, values: list[Array]) -> LazyColumns:
-    """Return the scores of each system in item order, NaN where it has none."""
-    order = np.argsort(codes, kind="stable")
-    bounds = np.searchsorted(codes[order], np.arange(len(systems) + 1))
-    n_items = len(items.levels)
-    positions = np.empty(n_items, np.intp)
-    positions[items.first_occurrences[0]] = np.arange(n_items)
-    positions = positions[items.codes[order]]
-    ordered = np.concatenate(values)[order] if len(values) > 1 else values[0][order]
-    file_numbers = np.repeat(np.arange(len(values)), [len(column) for column in values])
-    first_rows = order[np.minimum(bounds[:-1], len(order) - 1)]  # another column's if a metric lacks a system
-    kinds = [values[k].dtype for k in file_numbers[first_rows]]
-
-    def get_scores(system: str) -> Array:
-        k = systems.index(system)
-        span = slice(bounds[k], bounds[k + 1])
-        scores = np.full(n_items, np.nan, kinds[k])
-        scores[positions[span]] = ordered[span]
-        return scores
-
-    return LazyColumns(systems, get_scores)
 
 
 TRUTHS = {"1": True, "true": True, "yes": True, "x": True, "1.0": True}
