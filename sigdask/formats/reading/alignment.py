@@ -49,10 +49,10 @@ def align(
     -------
     ids : Texts, or None
         Item ids, None by position.
-    orders : list of Order
+    orders : list of RowOrder
         For each other table, its row of each item of the first table.
     warnings : list of str
-        Notes of the tables, and notes on tables in another order or without an item.
+        Notes of the tables, and on tables in another order or without items.
 
     Raises
     ------
@@ -61,42 +61,38 @@ def align(
     """
     tables = (first, *others)
     notes = [note for table in tables for note in table.notes]
-    all_ids = [table.get_ids(options) for table in tables]
-    without = next((table for table, ids in zip(tables, all_ids, strict=True) if ids is None), None)
-    if options.align == "id" and without is not None:
-        raise InputError(
-            "no item column to align by", file=without.path, remedy=f"name it with {spell('columns', 'item=COLUMN')}"
-        )
-    ids = all_ids[0]
-    if without is not None or ids is None:
+    with_ids = [(table, ids) for table in tables if (ids := table.get_ids(options)) is not None]
+    if len(with_ids) < len(tables):
+        without = next(table for table in tables if all(table is not other for other, _ in with_ids))
+        if options.align == "id":
+            remedy = f"name it with {spell('columns', 'item=COLUMN')}"
+            raise InputError("no item column to align by", file=without.path, remedy=remedy)
         for table in others:
-            _check_equal_lengths(first, table)
-            if options.align != "position":
-                _check_same_names(first, table, options)
-        if any(table_ids is not None for table_ids in all_ids) and without is not None:
+            _check_rows(first, table, options)
+        if with_ids:
             notes.append(ScopeNote(f"{without.path} has no item column, so rows are aligned by position"))
         return None, [FILE_ORDER] * len(others), notes
     may_lack = may_lack and options.missing in {"zero", "pairwise"}
-    orders: list[RowOrder] = []
-    for table, keys in zip(others, all_ids[1:], strict=True):
-        assert keys is not None
-        order, note = _align_by_id((first, ids), (table, keys), noun, may_lack=may_lack)
-        orders.append(order)
-        notes += note
-    return ids, orders, notes
+    expected, *others_with_ids = with_ids
+    orders = [_align_by_id(expected, given, noun, may_lack=may_lack) for given in others_with_ids]
+    notes += [
+        f"{table.path}: {noun}s stand in another order than in {first.path}; aligned by {noun}"
+        for (table, _), order in zip(others_with_ids, orders, strict=True)
+        if not isinstance(order, slice)
+    ]
+    return expected[1], orders, notes
 
 
-def _check_equal_lengths(first: FileTable, table: FileTable) -> None:
+def _check_rows(first: FileTable, table: FileTable, options: Options) -> None:
+    """Raise an error if tables without items differ in length, or in a column of inputs or groups."""
     if table.n_rows != first.n_rows:
         raise InputError(
             f"{format_count(table.n_rows, 'row')}, but {first.path} has {first.n_rows:,}; rows are aligned by "
             f"position. If a column of each file names the items, give {spell('columns', 'item=COLUMN')}",
             file=table.path,
         )
-
-
-def _check_same_names(first: FileTable, table: FileTable, options: Options) -> None:
-    """Raise an error if tables without items differ in a column of inputs or groups: rows may not correspond."""
+    if options.align == "position":
+        return
     aside = {options.gold_column, options.prediction_column, "hypothesis", *first.nested, *table.nested}
     for name in first.columns:
         roles = {*name_role(name)}
@@ -117,11 +113,11 @@ def _check_same_names(first: FileTable, table: FileTable, options: Options) -> N
 
 def _align_by_id(
     expected: tuple[FileTable, Texts], given: tuple[FileTable, Texts], noun: str, *, may_lack: bool
-) -> tuple[RowOrder, list[str]]:
-    """Return the row of each expected item, and a note if rows are in another order or missing."""
+) -> RowOrder:
+    """Return the row of each expected item."""
     (first, ids), (table, keys) = expected, given
-    if len(keys) == len(ids) and (is_same := keys.equals_column(ids)).all():
-        return FILE_ORDER, []
+    if len(keys) == len(ids) and keys.equals_column(ids).all():
+        return FILE_ORDER
     row_by_id = {item: row for row, item in enumerate(keys)}
     missing = [item for item in ids if item not in row_by_id]
     extra = sorted(row_by_id.keys() - {*ids}, key=row_by_id.__getitem__)
@@ -136,12 +132,7 @@ def _align_by_id(
             line=None if missing else table.lines[row_by_id[extra[0]]],
             remedy=f"give both files the same items. If rows correspond as they stand, {spell('align', 'position')}",
         )
-    order = np.array([row_by_id.get(item, -1) for item in ids], np.intp)
-    if missing:
-        return order, []
-    line = table.lines[int(np.argmin(is_same))]
-    note = f"{table.path}: {noun}s stand in another order than in {first.path} (first on line {line})"
-    return order, [f"{note}; aligned by {noun}"]
+    return np.array([row_by_id.get(item, -1) for item in ids], np.intp)
 
 
 def reorder_column(column: Sequence[Any], order: RowOrder) -> Texts:

@@ -12,6 +12,7 @@ import io
 import re
 import stat
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -370,19 +371,14 @@ def check_quotes(path: Path, content: bytes, delimiter: str) -> None:
         return
     mark = re.escape(delimiter.encode())
     match = re.match(QUOTED_CELLS % (mark, BOM, mark), content)
-    end = match.end() if match else 0
-    if end < len(content):
-        raise _build_quote_error(path, content, content.find(b'"', end))
-
-
-def _build_quote_error(path: Path, content: bytes, position: int) -> InputError:
-    return InputError(
-        "a quotation mark does not enclose a whole cell",
-        file=path,
-        line=1 + content.count(b"\n", 0, position),
-        remedy='put the cell in quotation marks and double the mark: "a ""word"" b". If all marks are part of the '
-        f"texts, add {spell_option('quotes=text')}",
-    )
+    if (end := match.end() if match else 0) < len(content):
+        raise InputError(
+            "a quotation mark does not enclose a whole cell",
+            file=path,
+            line=1 + content.count(b"\n", 0, content.find(b'"', end)),
+            remedy='put the cell in quotation marks and double the mark: "a ""word"" b". If all marks are part of the '
+            f"texts, add {spell_option('quotes=text')}",
+        )
 
 
 def check_widths(path: Path, rows: Iterator[Row], width: int) -> Iterator[Row]:
@@ -453,16 +449,12 @@ def check_n_columns(path: Path, n_columns: int) -> None:
 def check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ()) -> None:
     """Raise an error for unnamed columns, and for repeated names unless they are ignored."""
     check_n_columns(path, len(names))
-    known: set[str] = set()
-    for k, name in enumerate(names):
-        if not name:
-            raise InputError(
-                f"column {k + 1} has no name in the header", file=path, line=1, remedy="name it, or remove it"
-            )
-        if name in known and name not in ignore:
-            remedy = f"name each system once, or leave these out with {spell('ignore', name)}"
-            raise InputError(f"column {name!r} occurs twice in the header", file=path, line=1, remedy=remedy)
-        known.add(name)
+    if "" in names:
+        problem = f"column {names.index('') + 1} has no name in the header"
+        raise InputError(problem, file=path, line=1, remedy="name it, or remove it")
+    if name := next((name for name, n in Counter(names).items() if n > 1 and name not in ignore), None):
+        remedy = f"name each system once, or leave these out with {spell('ignore', name)}"
+        raise InputError(f"column {name!r} occurs twice in the header", file=path, line=1, remedy=remedy)
 
 
 REPEATED_ID_REMEDY = (

@@ -122,21 +122,10 @@ class FileTable:
             raise MissingColumnError(f"{self.path}: no column {name[:1000]!r}; columns: {names}", name)
         return self.columns[name]
 
-    def build_column_error(self, problem: str, option: str) -> InputError:
-        """Return the error for a column that cannot be determined, with all columns and the option that names it."""
-        if not any(self.columns):
-            return InputError(f"{problem}; it has no header line with names between commas or tabs", file=self.path)
-        end = "" if problem.endswith("?") else ";"
-        return InputError(
-            f"{problem}{end} columns: {', '.join(self.columns)}", file=self.path, remedy=f"name it with {option}"
-        )
-
     def get_numbers(self, name: str) -> NDArray[Any]:
         """Return a column as numbers, float64 unless the file declares a smaller type; a missing cell is NaN."""
-        if name in self.nested:
-            raise json_records.build_nested_error(self.path, name, self.lines, self.nested[name])
         try:
-            if name in self.columns:
+            if name in self.columns and name not in self.nested:
                 return convert_numbers(self.arrays[name], self.decimal)
             return to_numbers(self.get_column(name))
         except NotANumberError as error:
@@ -174,26 +163,18 @@ class FileTable:
         if name is None or options.align == "position":
             return None
         cells = Texts.from_values(self.get_column(name))
-        if not cells.sizes.all() or not cells.are_unique:
-            raise self._build_id_error(name, cells)
-        return cells
-
-    def _build_id_error(self, name: str, cells: Sequence[str]) -> InputError:
-        """Return the error for the first empty or repeated id."""
+        if cells.sizes.all() and cells.are_unique:
+            return cells
         line_by_id: dict[str, int] = {}
         for line, item in zip(self.lines, cells, strict=True):
             if not item:
-                return InputError(f"column {name!r} is empty, expected an item id", file=self.path, line=line)
-            if item in line_by_id:
+                raise InputError(f"column {name!r} is empty, expected an item id", file=self.path, line=line)
+            if (first := line_by_id.setdefault(item, line)) != line:
                 break
-            line_by_id[item] = line
-        return files.build_repeated_id_error(
-            f"{self.path}, line {line}",
-            repr(item),
-            f"on line {line_by_id[item]}",
-            f"ids of column {name!r} must be unique. Do rows correspond as they stand? Then "
-            f"{spell('align', 'position')}",
-        )
+        remedy = f"ids of column {name!r} must be unique. Do rows correspond as they stand? Then "
+        remedy += spell("align", "position")
+        place = f"{self.path}, line {line}"
+        raise files.build_repeated_id_error(place, repr(item), f"on line {first}", remedy)
 
     def select_rows(self, is_selected: NDArray[np.bool_]) -> FileTable:
         """Return the table with the rows that a mask selects."""

@@ -148,7 +148,7 @@ def list_scores(table: FileTable, roles: Roles, options: Options) -> tuple[str, 
     if scores and (named or asked or not unknown):
         return scores
     if not (scores or unknown):
-        raise table.build_column_error("has no column of scores", spell("columns", "score=COLUMN"))
+        raise build_roles_error(table, "has no column of scores", [spell("columns", "score=COLUMN")])
     ways = [f"{spell('columns', f'score={column}')} (if it is the score)" for column in (*scores, *unknown)]
     if scores:
         ways.append(" ".join(spell("ignore", column) for column in unknown))
@@ -371,9 +371,8 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
     table = read_table(sources[0].path, options.ignore)
     roles = resolve_roles(table, options)
     if (name := roles.get("gold")) is None:
-        raise table.build_column_error(
-            "no column says which responses are of interest", spell("columns", "gold=COLUMN")
-        )
+        problem = "no column says which responses are of interest"
+        raise build_roles_error(table, problem, [spell("columns", "gold=COLUMN")])
     systems = roles.list_all("prediction") or roles.unknown
     groups = dict.fromkeys((*options.groups, *roles.list_all("unit", "subset")))
     return Counts.from_responses(
