@@ -110,7 +110,7 @@ FORMATS: dict[str, Format] = {
         roles=("item", "system", "gold", "prediction", "label_map", "ignore"),
     ),
     "numbers": Format(
-        ".tables.numbers:read_numbers",
+        ".tables.predictions:read_numbers",
         "predicted numbers for real gold values: columns of gold and systems; or --gold FILE and one file per system",
         options=("systems", "list=no|yes"),
         metrics=NUMBER_METRICS,

@@ -9,15 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from sigdask.errors import ColumnsError, InputError
 from sigdask.interface import spell
 from sigdask.text import suggest_name
-
-if TYPE_CHECKING:
-    from sigdask.formats.reading.options import Options
-    from sigdask.formats.reading.tables import FileTable
 
 ROLES: dict[str, tuple[str, ...]] = {
     "item": (
@@ -107,6 +103,38 @@ MAX_SHOWN, MAX_CELL = 20, 30
 FileKind = Literal["gold", "system"]
 
 
+class NamedColumns(Protocol):
+    """What is needed of a table to find the roles of its columns."""
+
+    @property
+    def path(self) -> object:
+        """The file."""
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[str]]:
+        """The cells of each column."""
+
+    @property
+    def nested(self) -> Mapping[str, Sequence[object]]:
+        """Columns of objects or lists, some of which are in `columns`."""
+
+
+class RoleOptions(Protocol):
+    """The options that give columns their roles, of `sigdask.formats.Options`."""
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Columns by role."""
+
+    @property
+    def ignore(self) -> Sequence[str]:
+        """Columns that are left out."""
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """Columns of units and subsets."""
+
+
 @dataclass(frozen=True, slots=True)
 class Roles:
     """The roles of the columns of one table.
@@ -163,7 +191,7 @@ def split_columns(text: str, known: Mapping[str, object]) -> tuple[str, ...]:
     return (text,) if text in known else tuple(text.split("+"))
 
 
-def resolve_roles(table: FileTable, options: Options, part: FileKind | None = None) -> Roles:
+def resolve_roles(table: NamedColumns, options: RoleOptions, part: FileKind | None = None) -> Roles:
     """Return the role of each column of a table, by the user's options and by the columns' names.
 
     Parameters
@@ -208,7 +236,7 @@ def resolve_roles(table: FileTable, options: Options, part: FileKind | None = No
     return Roles({role: tuple(columns) for role, columns in roles.items()}, tuple(unknown), tuple(left_out), is_index)
 
 
-def _list_given(table: FileTable, options: Options) -> dict[str, str]:
+def _list_given(table: NamedColumns, options: RoleOptions) -> dict[str, str]:
     """Return the role of each column that the user names."""
     given = {}
     for role, text in options.columns.items():
@@ -228,7 +256,7 @@ def _choose_role(column: str, claimed: set[str], part: FileKind | None) -> str |
     return next((role for role in choices if role not in claimed), choices[-1] if choices else None)
 
 
-def _is_index(table: FileTable, *, has_item: bool) -> bool:
+def _is_index(table: NamedColumns, *, has_item: bool) -> bool:
     """Return whether the column without a name is the index of a data frame; raise if it may be the items."""
     cells = table.columns[UNNAMED]
     if has_item or all(cell == str(k) for k, cell in enumerate(cells)):
@@ -237,7 +265,7 @@ def _is_index(table: FileTable, *, has_item: bool) -> bool:
     raise build_roles_error(table, problem, [spell("columns", f"item={UNNAMED}"), spell("ignore", UNNAMED)])
 
 
-def _check_status(table: FileTable, column: str) -> None:
+def _check_status(table: NamedColumns, column: str) -> None:
     """Raise an error for rows that a column of an annotation tool marks as rejected or skipped."""
     if not (values := STATUS_VALUES.get(column.lower())):
         return
@@ -247,7 +275,7 @@ def _check_status(table: FileTable, column: str) -> None:
         raise build_roles_error(table, problem, [f"{spell('ignore', column)} (if all rows count)"])
 
 
-def check_single(table: FileTable, columns: Sequence[str], role: str, options: Options) -> None:
+def check_single(table: NamedColumns, columns: Sequence[str], role: str, options: RoleOptions) -> None:
     """Raise an error if several columns claim a role that only one can have, and the user does not join them."""
     if len(columns) < 2 or role in options.columns:
         return
@@ -258,12 +286,12 @@ def check_single(table: FileTable, columns: Sequence[str], role: str, options: O
     raise build_roles_error(table, f"columns {' and '.join(map(repr, columns))} may both be the {role}", ways)
 
 
-def describe_columns(table: FileTable, n_values: int = 3) -> str:
+def describe_columns(table: NamedColumns, n_values: int = 3) -> str:
     """Return a line for each column, with its first values."""
     return "\n".join(_iter_column_lines(table, n_values))
 
 
-def build_roles_error(table: FileTable, problem: str, ways: Sequence[str]) -> ColumnsError:
+def build_roles_error(table: NamedColumns, problem: str, ways: Sequence[str]) -> ColumnsError:
     """Return the error for columns of unclear roles, with their first values and the ways to read them.
 
     Parameters
@@ -278,7 +306,7 @@ def build_roles_error(table: FileTable, problem: str, ways: Sequence[str]) -> Co
     return ColumnsError(problem, [*_iter_column_lines(table)], file=table.path, remedy=f"Choose {', or '.join(ways)}.")
 
 
-def _iter_column_lines(table: FileTable, n_values: int = 3) -> Iterator[str]:
+def _iter_column_lines(table: NamedColumns, n_values: int = 3) -> Iterator[str]:
     for column in [*table.columns][:MAX_SHOWN]:
         role = f" ({roles[0]})" if (roles := name_role(column)) else ""
         cells = [_shorten(str(cell)) for cell in table.columns[column][:n_values]]

@@ -22,9 +22,9 @@ from sigdask.counts import Counts
 from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
+from sigdask.formats.reading.alignment import describe_missing
 from sigdask.formats.reading.files import build_repeated_id_error, check_filled, format_cell, get_stem, list_files
 from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, read_records
-from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.roles import STATUS_VALUES
 from sigdask.interface import spell

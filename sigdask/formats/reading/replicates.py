@@ -18,7 +18,7 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.fields import Array, Bools, Floats
 from sigdask.counts.texts import ScopeNote
-from sigdask.formats.reading.missing import describe_missing
+from sigdask.formats.reading.alignment import describe_missing
 from sigdask.formats.reading.options import Options
 
 MIN_IMBALANCE = 10

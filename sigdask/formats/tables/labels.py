@@ -15,11 +15,10 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import SEPARATOR, join_labels, list_labels
 from sigdask.errors import InputError
+from sigdask.formats.reading.alignment import describe_missing
 from sigdask.formats.reading.columns import NUMBER
-from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
-from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.formats.tables.predictions import Predictions, read_predictions
 from sigdask.interface import spell
 

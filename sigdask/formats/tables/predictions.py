@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Bools
 from sigdask.counts.texts import Texts
@@ -24,7 +25,7 @@ from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.roles import FileKind, Roles, build_roles_error, name_role, resolve_roles
 from sigdask.interface import spell
 from sigdask.io.text_files import split_names
-from sigdask.text import format_list
+from sigdask.text import format_count, format_list
 
 Prepare = Callable[[FileTable], FileTable]
 """Function that converts the columns of a table, such as lists of labels."""
@@ -233,3 +234,48 @@ def _check_same_gold(tables: Sequence[FileTable], columns: Sequence[str], orders
             file=table.path,
             line=table.lines[row],
         )
+
+
+NO_NUMBER = "found no number; write one, or remove the item from every file"
+
+
+def read_numbers(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read predicted numbers from one table with a gold column, or from a gold file and one file for each system."""
+    options = replace(options, missing=None)
+    predictions = read_predictions(sources, gold, options, _order_submission)
+    return Counts.from_numbers(
+        predictions.table.get_complete_numbers(predictions.gold, NO_NUMBER),
+        {
+            name: np.asarray(table.get_complete_numbers(column, NO_NUMBER)[order])
+            for name, (table, column, order) in predictions.systems.items()
+        },
+        ids=predictions.ids,
+        groups=predictions.read_groups(),
+        warnings=predictions.notes,
+    )
+
+
+SUBMISSION_HEAD = 3
+"""Lines before the rows of a submission to WMT's quality estimation task: size in bytes, parameters, models."""
+
+
+def _order_submission(table: FileTable) -> FileTable:
+    """Return the numbers of a submission to WMT's quality estimation task by their indices, other tables unchanged.
+
+    A row has the language pair, the method, the index of the segment, and the number.
+    """
+    if table.header or len(table.columns) != 1:
+        return table
+    [(name, column)] = table.columns.items()
+    cells = [cell.split("\t") for cell in column]
+    head, rows = cells[:SUBMISSION_HEAD], cells[SUBMISSION_HEAD:]
+    if not rows or not all(cell[0].isdigit() for cell in head) or any(len(row) != 4 for row in rows):
+        return table
+    lines = table.lines[SUBMISSION_HEAD:]
+    number_by_index = {index: (number, line) for (_, _, index, number), line in zip(rows, lines, strict=True)}
+    indices = [str(k) for k in range(len(rows))]
+    if lacking := [index for index in indices if index not in number_by_index]:
+        remedy = f"give {format_count(len(rows), 'row')} the indices 0 to {len(rows) - 1:,}, each once"
+        raise InputError(f"no row has the index {lacking[0]}", file=table.path, remedy=remedy)
+    numbers, lines = zip(*(number_by_index[index] for index in indices), strict=True)
+    return replace(table, columns={name: numbers}, lines=lines)

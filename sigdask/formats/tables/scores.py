@@ -22,8 +22,7 @@ from sigdask.counts.fields import Array, LazyColumns
 from sigdask.counts.precision import ScoreMatrix
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
 from sigdask.errors import InputError
-from sigdask.formats.reading.alignment import align
-from sigdask.formats.reading.missing import describe_missing
+from sigdask.formats.reading.alignment import align, describe_missing
 from sigdask.formats.reading.options import Options, Source, list_row_systems, list_system_names
 from sigdask.formats.reading.replicates import build_score_counts
 from sigdask.formats.reading.tables import FileTable, read_table

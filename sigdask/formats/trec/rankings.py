@@ -23,8 +23,8 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
+from sigdask.formats.reading.alignment import describe_missing
 from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head
-from sigdask.formats.reading.missing import describe_missing
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.interface import spell
 from sigdask.text import format_count, format_list
