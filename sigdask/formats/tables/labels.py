@@ -19,6 +19,7 @@ from sigdask.formats.reading.alignment import describe_missing
 from sigdask.formats.reading.columns import NUMBER
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
+from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.formats.tables.predictions import Predictions, read_predictions
 from sigdask.interface import spell
 
