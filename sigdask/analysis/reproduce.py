@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 
 from sigdask.analysis.comparison.families import SHARED_TRIALS
 from sigdask.analysis.comparison.intervals import NO_ITEM_DIFFERS, NO_MEAN, NOT_BINARY
@@ -30,11 +32,10 @@ from sigdask.interface import spell
 from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS
 from sigdask.randomization.panels import agreement, outputs, sums
 from sigdask.randomization.stream import SCHEME
-from sigdask.results import fields
 from sigdask.results.columns import BCA, CONDITIONAL, INVERSION, NORMAL, PERCENTILE, TANGO
 from sigdask.results.comparisons import VERSION, ComparisonResults, get_version
-from sigdask.results.export import import_pyarrow, list_csv_rows
-from sigdask.results.fields import CSV_UNDETERMINED, DOCUMENT_UNDETERMINED, UNDETERMINED_NOTES, iter_json_lines
+from sigdask.results.export import list_csv_rows
+from sigdask.results.fields import iter_json_lines
 from sigdask.results.record import Result
 from sigdask.results.signature import ATTRIBUTES, EXACT, TRIALS, Signature, split_scorer_signature
 from sigdask.results.table import Table
@@ -139,9 +140,8 @@ def read(path: Path) -> RecordedResults:
         The file cannot be read, has no known format, or its results have no signatures.
     """
     if is_parquet(path):
-        pyarrow = import_pyarrow()
         try:
-            with pyarrow.parquet.ParquetFile(path) as file:
+            with parquet.ParquetFile(path) as file:
                 if (n_rows := file.metadata.num_rows) > MAX_ROWS:
                     raise InputError(
                         f"has {n_rows:,} rows, more than {MAX_ROWS:,}",
@@ -149,7 +149,7 @@ def read(path: Path) -> RecordedResults:
                         remedy="give the JSON file of these results instead",
                     )
                 table = file.read()
-        except (pyarrow.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError) as error:
             raise InputError(f"not Parquet that can be read ({error})", file=path) from None
         _check_columns(path, table.column_names)
         document: Mapping[str, Any] = {"results": list(table.to_pylist())}
@@ -916,10 +916,31 @@ def _compare_result(entry: RecordedResult, result: Result, current: Mapping[str,
 SCORE_INTERVALS = ("score_a_interval", "score_b_interval")
 
 
+CSV_UNDETERMINED = dict.fromkeys(
+    ("interval_method", "interval_confidence", "interval_low", "interval_high", "score_a_low", "score_a_high",
+     "score_b_low", "score_b_high", "paired_d", "interval_simultaneous_low", "interval_simultaneous_high"),
+    "CSV and Parquet do not say the number of resamples and the level",
+)  # fmt: skip
+"""Columns that CSV and Parquet files alone do not determine."""
+
+DOCUMENT_UNDETERMINED = {
+    **dict.fromkeys(("plan", "run", "changes", "gate"), "the run of a plan"),
+    **dict.fromkeys(("candidates", "independence"), "other analyses of a plan"),
+    "grouping": "how rankings are shown",
+}
+"""Keys of the JSON that the results do not determine, with the reason."""
+
+UNDETERMINED_NOTES = {
+    **dict.fromkeys(("scope", "reading", "missing"), "how the files were read and chosen"),
+    "second-look": "earlier runs of a plan",
+    "unused-option": "options that have no effect",
+}
+"""Kinds of notes that data, settings and seed do not determine, with the reason."""
+
+
 def _find_undetermined(recorded: Mapping[str, Any]) -> dict[str, str]:
     """Return the fields of a recorded row that a run does not determine, with the reasons."""
-    reasons = {entry.name: entry.undetermined for entry in fields.FIELDS if entry.undetermined}
-    reasons |= CSV_UNDETERMINED if "interval_method" in recorded else {}
+    reasons = CSV_UNDETERMINED if "interval_method" in recorded else {}
     return {name: reason for name, reason in reasons.items() if name in recorded}
 
 

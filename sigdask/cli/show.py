@@ -36,7 +36,7 @@ from sigdask.report.plots.files import (
 )
 from sigdask.report.presentable import Results
 from sigdask.report.terminal import candidate_rankings, independence, power, render
-from sigdask.results.fields import read_schema
+from sigdask.results.schema import read_schema
 from sigdask.text import format_count, format_list, make_printable
 
 MAX_NAMED = 6
@@ -76,7 +76,7 @@ def _prepare_results(results: Results, options: Mapping[str, Any]) -> Results:
     """Return results whose rankings are marked as requested."""
     if not _is_given("grouping"):
         return results
-    return replace(results, table=replace(results.table, grouping=options["grouping"]))
+    return replace(results, table=results.table.replace(grouping=options["grouping"]))
 
 
 def _is_given(name: str) -> bool:

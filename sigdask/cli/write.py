@@ -30,7 +30,6 @@ from sigdask.report.page.frame import get_versions, hash_paths, hide_folders
 from sigdask.report.tables import latex, markdown
 from sigdask.report.terminal import render_with_warnings
 from sigdask.results import export
-from sigdask.results.export import import_pyarrow
 from sigdask.results.ranking import is_agreement
 from sigdask.text import escape_json, is_url, make_printable, redact
 
@@ -84,8 +83,6 @@ def list_outputs(options: Mapping[str, Any], *formats: str) -> list[OutputFile]:
             raise InputError(f"-o {file}: expected a file that ends in {format_endings(formats)}")
         outputs.append(OutputFile(format_, file, "-o"))
     for k, output in enumerate(outputs):
-        if output.format == "parquet":
-            import_pyarrow()
         if not output.is_piped:
             check_writable(output.file, output.option)
         if any(Path(output.file).absolute() == Path(other.file).absolute() for other in outputs[:k]):
@@ -226,11 +223,9 @@ def check_units(file: str | None) -> None:
     if file is None:
         return
     try:
-        format_, _ = export.parse_unit_file(Path(file))
+        export.parse_unit_file(Path(file))
     except InputError as error:
         raise InputError(f"--items {error}") from None
-    if format_ == "parquet":
-        import_pyarrow()
     check_writable(file, "--items")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,17 +14,12 @@ from sigdask.formats.reading.json_records import is_json
 from sigdask.report.analyses import Evaluation, Independences, Powers
 from sigdask.report.presentable import Results
 from sigdask.results.comparisons import FamilyNote, ResultAcrossSets
-from sigdask.results.from_records import results_to_table
-from sigdask.results.notes import Note
-from sigdask.results.record import Result
-from sigdask.results.table import Table
+from sigdask.results.fields import build_table
+from sigdask.results.notes import read_note
 from sigdask.results.validation import find_fault
 from sigdask.text import value_from_json
 
 AnyResults = Results | Evaluation | Independences | Powers
-
-NAN_KEYS = ("score_a", "score_b", "difference", "p_value")
-"""Keys whose null means NaN."""
 
 
 def load_results(path: str | Path) -> AnyResults:
@@ -87,46 +81,13 @@ def _load_comparisons(path: Path, document: Mapping[str, Any]) -> Results:
     check_signatures(path, document)
     alpha, notes = document.get("alpha", 0.05), document.get("notes", ())
     return Results(
-        _build_table(path, document, alpha),
+        build_table(document["results"], alpha, document.get("grouping", "auto")),
         document.get("seed", 0),
         alpha,
-        tuple(map(_build_note, notes)),
+        tuple(map(read_note, notes)),
         value_from_json(FamilyNote, document.get("family")),
         tuple(value_from_json(ResultAcrossSets, verdict) for verdict in document.get("together") or ()),
     )
-
-
-def _build_table(path: Path, document: Mapping[str, Any], alpha: float) -> Table:
-    rows = []
-    for number, row in enumerate(document["results"]):
-        try:
-            values = {**row, **{key: math.nan if row[key] is None else row[key] for key in NAN_KEYS}}
-            values |= _restore_bounds(row)
-            notes = tuple(map(_build_note, row.get("notes", ())))
-            rows.append(replace(value_from_json(Result, values), notes=notes))
-        except (KeyError, TypeError) as error:
-            raise InputError(
-                f"not results of `sigdask compare --json`: results[{number}] lacks a key ({error})", file=path
-            ) from None
-    return replace(results_to_table(rows, alpha), grouping=document.get("grouping", "auto"))
-
-
-def _restore_bounds(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the intervals of a row, in which a bound that is null is infinite."""
-    bounds = {"low": -math.inf, "high": math.inf}
-    intervals: dict[str, Any] = {}
-    if (interval := row.get("interval")) is not None:
-        intervals["interval"] = interval | {k: v for k, v in bounds.items() if interval.get(k) is None}
-    for key in ("interval_simultaneous", "score_a_interval", "score_b_interval"):
-        if (ends := row.get(key)) is not None:
-            intervals[key] = [b if end is None else end for end, b in zip(ends, bounds.values(), strict=True)]
-    return intervals
-
-
-def _build_note(values: Mapping[str, Any]) -> Note:
-    """Return a note whose numbers are the keys other than kind and text."""
-    numbers = {key: value for key, value in values.items() if key not in {"kind", "text"}}
-    return Note(values["kind"], values["text"], numbers)
 
 
 def _list_powers(document: Mapping[str, Any]) -> list[dict[str, Any]]:

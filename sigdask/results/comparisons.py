@@ -17,9 +17,9 @@ from sigdask.results.export import (
     UnitScores,
     build_dataset,
     build_frame,
-    build_frame_from_columns,
+    build_frame_from_data,
     build_indexed_frame,
-    build_unit_columns,
+    build_unit_data,
     iter_csv,
     write_parquet,
 )
@@ -369,7 +369,7 @@ class ComparisonResults(Sequence[Result]):
             ("system", a), ("system", b), ("metric", metric), ("test set", test_set), ("subset", subset)
         )  # fmt: skip
         parts = [*units.iter_scores(pair=(a, b), metric=metric, test_set=test_set, subset=subset, max_calls=max_calls)]
-        return build_frame_from_columns(build_unit_columns(parts), library)
+        return build_frame_from_data(build_unit_data(parts), library)
 
     def _check_names(self, *names: tuple[str, str | None]) -> None:
         """Raise if results have no such system, metric, test set or subset; None is always allowed."""

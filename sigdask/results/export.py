@@ -5,8 +5,9 @@ Files are written in parts.
 
 from __future__ import annotations
 
+import csv
 import importlib
-import re
+import io
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -14,14 +15,15 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, overload
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError, build_extra_error
 from sigdask.results.columns import CodedColumn
-from sigdask.results.fields import build_columns
+from sigdask.results.fields import build_frame_data
 from sigdask.results.table import Table, list_tests
-from sigdask.results.values import Nullable, Values, build_optional, format_values, list_values
-from sigdask.text import iter_json, to_plain
+from sigdask.text import as_json_line, iter_json, to_plain
 
 FRAME_EXTRAS = {"pandas": "frame", "xarray": "xarray"}
 """Data-frame libraries that an extra installs."""
@@ -30,21 +32,9 @@ PART_ROWS = 65_536
 """Rows written at a time. In Parquet, a row group."""
 
 
-def to_array(values: Values) -> Any:
-    """Return a column as an array: numbers with NaN where there is none, or objects."""
-    if isinstance(values, Nullable):
-        values = values.values
-    if isinstance(values, np.ndarray):
-        return values
-    coded = values if isinstance(values, CodedColumn) else CodedColumn.from_values(list_values(values))
-    distinct = np.empty(len(coded.values), object)
-    distinct[:] = coded.values
-    return distinct[coded.codes]
-
-
 def build_frame(table: Table, library: str) -> Any:
     """Return a table of results as a data frame of the given library, with None or, for pandas, NaN if missing."""
-    return build_frame_from_columns(build_columns(table) if len(table) else {}, library)
+    return build_frame_from_data(build_frame_data(table), library)
 
 
 AXES = ("test_set", "subset", "metric", "a", "b")
@@ -72,8 +62,8 @@ def build_dataset(table: Table, attributes: Mapping[str, Any]) -> Any:
     attributes : mapping
         Attributes of the dataset.
     """
-    xarray, columns = _import_library("xarray", "to_xarray()"), build_columns(table)
-    axes = {name: CodedColumn.from_values(value or "" for value in list_values(columns[name])) for name in AXES}
+    xarray, data = _import_library("xarray", "to_xarray()"), build_frame_data(table)
+    axes = {name: CodedColumn.from_values(value or "" for value in data[name].to_pylist()) for name in AXES}
     shape = tuple(len(axis.values) for axis in axes.values())
     if np.prod(shape, dtype=float) > MAX_CELLS:
         raise InputError(
@@ -83,37 +73,24 @@ def build_dataset(table: Table, attributes: Mapping[str, Any]) -> Any:
         )
     place = tuple(axis.codes for axis in axes.values())
     variables = {}
-    for name, values in columns.items():
-        array = to_array(values)
-        if name not in AXES and array.dtype.kind in "iuf":
-            if isinstance(values, Nullable):
-                array = np.where(values.has_value, array, np.nan)
+    for name, column in zip(data.column_names, data.columns, strict=True):
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
             variables[name] = (AXES, np.full(shape, np.nan))
-            variables[name][1][place] = array
+            variables[name][1][place] = column.to_numpy()
     coordinates: dict[str, Any] = {name: list(axis.values) for name, axis in axes.items()}
     if len(table):
         higher = np.zeros(len(axes["metric"].values), np.bool_)
-        higher[axes["metric"].codes] = to_array(columns["higher_is_better"])
+        higher[axes["metric"].codes] = data["higher_is_better"].to_numpy()
         coordinates["higher_is_better"] = ("metric", higher)
     return xarray.Dataset(variables, coordinates, dict(attributes))
 
 
-def build_frame_from_columns(columns: Mapping[str, Values], library: str) -> Any:
-    """Return columns as a data frame of the given library, with null or, for pandas, NaN if missing.
-
-    Columns are lists of plain values or arrays of numbers, so that no library takes them for objects.
-    """
-    return _get_frame_maker(library)(
-        {
-            name: to_array(values) if library == "pandas" or _is_numeric(values) else list_values(values)
-            for name, values in columns.items()
-        }
-    )
-
-
-def _is_numeric(values: Values) -> bool:
-    """Return whether a column is an array of numbers or truth values without gaps."""
-    return isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
+def build_frame_from_data(data: pa.Table, library: str) -> Any:
+    """Return columns as a data frame of the given library, with null or, for pandas, NaN if missing."""
+    make_frame = _get_frame_maker(library)
+    if library in {"pandas", "pyarrow"}:
+        return data.to_pandas() if library == "pandas" else data
+    return make_frame(data if library == "polars" else data.to_pydict())
 
 
 def build_frame_from_rows(rows: Sequence[Mapping[str, Any]], library: str) -> Any:
@@ -202,16 +179,14 @@ class ListedResults(Sequence[Entry]):
 
 def iter_csv(tables: Iterable[Table]) -> Iterator[str]:
     """Yield parts of a CSV file of results, one row per comparison, with the columns of a data frame."""
-    tables = [*tables]
-    tests = list_tests(tables)
-    for k, part in enumerate(_split_tables(tables)):
-        yield _format_csv_part(build_columns(part, tests), is_first=k == 0)
+    for k, part in enumerate(_iter_frame_data(tables)):
+        yield _format_csv_part(part, is_first=k == 0)
 
 
-def _format_csv_part(columns: Mapping[str, Values], *, is_first: bool) -> str:
+def _format_csv_part(data: pa.Table, *, is_first: bool) -> str:
     """Return columns as lines of CSV; the first part of a file begins with their names."""
-    rows = zip(*map(_list_cells, columns.values()), strict=True)
-    return format_csv_rows(chain([columns], rows) if is_first else rows)
+    rows = zip(*(column.to_pylist() for column in data.columns), strict=True)
+    return format_csv_rows(chain([data.column_names], rows) if is_first else rows)
 
 
 def format_csv_rows(rows: Iterable[Iterable[Any]]) -> str:
@@ -224,73 +199,38 @@ def format_csv_rows(rows: Iterable[Iterable[Any]]) -> str:
     =1,-1.5
     "x,y",
     """
-    return "".join(f"{','.join(map(_format_cell, row))}\n" for row in rows)
-
-
-_SPECIAL = re.compile('[,"\r\n]')
-
-
-def _format_cell(cell: Any) -> str:
-    if cell is None or isinstance(cell, int | float):
-        return "" if cell is None else str(cell)
-    text = str(cell)
-    return '"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def list_csv_rows(table: Table, tests: Sequence[str]) -> list[dict[str, Any]]:
     """Return the rows of a CSV file by column, with their values before they are written as text."""
-    columns = build_columns(table, tests)
-    return [dict(zip(columns, cells, strict=True)) for cells in zip(*map(_list_cells, columns.values()), strict=True)]
-
-
-def _list_cells(values: Values) -> list[Any]:
-    """Return the values of a column as a list, with None for NaN."""
-    is_float = isinstance(values, np.ndarray) and values.dtype == np.float64
-    return list_values(build_optional(values) if is_float else values)  # type: ignore[arg-type]
+    rows: list[dict[str, Any]] = build_frame_data(table, tests).to_pylist()
+    return rows
 
 
 def write_parquet(tables: Iterable[Table], file: IO[bytes]) -> None:
     """Write a Parquet file, one row per comparison, with the columns of a data frame."""
+    _write_parquet_parts(_iter_frame_data(tables), file)
+
+
+def _write_parquet_parts(parts: Iterable[pa.Table], file: IO[bytes]) -> None:
+    """Write columns that come in parts as a Parquet file, a row group for each part."""
+    parts = iter(parts)
+    first = next(parts)
+    with parquet.ParquetWriter(file, first.schema) as writer:
+        for part in chain([first], parts):
+            writer.write_table(part)
+
+
+def _iter_frame_data(tables: Iterable[Table]) -> Iterator[pa.Table]:
+    """Yield the columns of data frames, of at most `PART_ROWS` rows; without any row, those of one empty table."""
     tables = [*tables]
     tests = list_tests(tables)
-    _write_parquet_parts((build_columns(part, tests) for part in _split_tables(tables)), file)
-
-
-def _write_parquet_parts(parts: Iterable[Mapping[str, Values]], file: IO[bytes]) -> None:
-    """Write columns that come in parts as a Parquet file, a row group for each part."""
-    pyarrow, writer = import_pyarrow(), None
-    try:
-        for part_columns in parts:
-            batch = pyarrow.table({name: _to_arrow(pyarrow, values) for name, values in part_columns.items()})
-            if writer is None:
-                writer = pyarrow.parquet.ParquetWriter(file, batch.schema)
-            writer.write_table(batch)
-    finally:
-        if writer is not None:
-            writer.close()
-
-
-def import_pyarrow() -> Any:
-    """Import pyarrow with its Parquet module."""
-    importlib.import_module("pyarrow.parquet")
-    return importlib.import_module("pyarrow")
-
-
-def _to_arrow(pyarrow: Any, values: Values) -> Any:
-    column = to_array(values)
-    if column.dtype == object:
-        return pyarrow.array(column, pyarrow.string()).dictionary_encode()
-    return pyarrow.array(column, from_pandas=isinstance(values, Nullable))  # NaN is null
-
-
-def _split_tables(tables: Iterable[Table]) -> Iterator[Table]:
-    """Yield tables of at most `PART_ROWS` rows; without any row, yield one empty table."""
-    n = 0
-    for table in tables:
-        yield from table.split(PART_ROWS)
-        n += len(table)
-    if not n:
-        yield Table.build_empty(0, alpha=0.05)
+    parts = (part for table in tables for part in table.split(PART_ROWS))
+    for part in parts if any(map(len, tables)) else [Table.build_empty()]:
+        yield build_frame_data(part, tests)
 
 
 UNIT_FORMATS = {".csv": "csv", ".jsonl": "json", ".parquet": "parquet"}
@@ -344,28 +284,33 @@ class UnitScores:
 UNIT_NAMES = ("test_set", "subset", "unit", "metric", "a", "b")
 
 
-def build_unit_columns(parts: Sequence[UnitScores]) -> dict[str, Values]:
+def build_unit_data(parts: Sequence[UnitScores]) -> pa.Table:
     """Return the columns of a table of units: those of one comparison after another."""
-    sizes = [len(part) for part in parts]
+    tables = [_build_unit_data(part) for part in parts] or [_build_unit_data(NO_UNITS)]
+    return pa.concat_tables(tables)
 
-    def repeat_names(name: str) -> CodedColumn[Any]:
-        column = CodedColumn.from_values(getattr(part, name) for part in parts)
-        return CodedColumn(np.repeat(column.codes, sizes), column.values)
 
-    scores = np.concatenate([np.empty((0, 2)), *(part.scores for part in parts)])
+def _build_unit_data(part: UnitScores) -> pa.Table:
     with np.errstate(invalid="ignore"):
-        difference = scores[:, 0] - scores[:, 1]
-    return {
-        **{name: repeat_names(name) for name in UNIT_NAMES},
-        "id": [*chain.from_iterable(part.ids for part in parts)],
-        "n_items": np.concatenate([np.empty(0, np.int64), *(part.n_items for part in parts)]),
-        "score_a": build_optional(scores[:, 0]),
-        "score_b": build_optional(scores[:, 1]),
-        "difference": build_optional(difference),
-        "contribution": build_optional(np.concatenate([np.empty(0), *(part.contributions for part in parts)])),
-        "contribution_kind": repeat_names("kind"),
-        "note": repeat_names("note"),
-    }
+        difference = part.scores[:, 0] - part.scores[:, 1]
+    names = {name: getattr(part, name) for name in UNIT_NAMES}
+    numbers = {
+        "score_a": part.scores[:, 0], "score_b": part.scores[:, 1], "difference": difference,
+        "contribution": part.contributions,
+    }  # fmt: skip
+    return pa.table({
+        **{name: pa.repeat(pa.scalar(value, pa.string()), len(part)) for name, value in names.items()},
+        "id": pa.array(list(part.ids), pa.string()),
+        "n_items": pa.array(part.n_items),
+        **{name: pa.array(values, pa.float64(), from_pandas=True) for name, values in numbers.items()},
+        "contribution_kind": pa.repeat(pa.scalar(part.kind), len(part)),
+        "note": pa.repeat(pa.scalar(part.note), len(part)),
+    })  # fmt: skip
+
+
+NO_UNITS = UnitScores(
+    "", None, "", "", "", "", (), np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros(0), NO_CONTRIBUTION
+)
 
 
 def parse_unit_file(path: Path) -> tuple[str, bool]:
@@ -400,16 +345,15 @@ def write_units(units: Iterable[UnitScores], file: IO[bytes], format_: str) -> N
     format_ : {"csv", "json", "parquet"}
         JSON means JSON lines.
     """
-    parts = map(build_unit_columns, _group_units(units))
+    parts = map(build_unit_data, _group_units(units))
     if format_ == "parquet":
         _write_parquet_parts(parts, file)
         return
-    for k, columns in enumerate(parts):
+    for k, data in enumerate(parts):
         if format_ == "csv":
-            text = _format_csv_part(columns, is_first=k == 0)
+            text = _format_csv_part(data, is_first=k == 0)
         else:
-            cells = ([f'"{name}":{cell}' for cell in format_values(values)] for name, values in columns.items())
-            text = "".join(f"{{{','.join(row)}}}\n" for row in zip(*cells, strict=True))
+            text = "".join(f"{as_json_line(row)}\n" for row in data.to_pylist())
         file.write(text.encode())
 
 

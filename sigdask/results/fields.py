@@ -1,56 +1,29 @@
-"""The registry of result fields: what each key of a result is read from.
-
-`FIELDS` drives the records of results and their JSON, and `FRAME_COLUMNS` beside it data frames, CSV and Parquet.
-A field without a reader is a column of the table. It is an attribute of `Table` and of `Result`, or, where these
-have no such attribute, a column of `Table.added` and an item of `Result.added`. Rows are taken, joined and stored
-with all columns, and the JSON schema describes fields with their `help` that `schema.json` does not know.
-"""
+"""Rows of tables as records: their JSON, `Result` objects, columns of data frames, and tables of records read back."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from importlib.resources import files
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from sigdask.counts.fields import Bools
-from sigdask.options import INDEPENDENT_TESTS
+from sigdask.counts.fields import Bools, Floats
+from sigdask.options import INDEPENDENT_TESTS, Grouping
 from sigdask.results import messages
-from sigdask.results.columns import UNADJUSTED, CodedColumn, EqualScores, Intervals, Margins
-from sigdask.results.notes import list_dicts, list_texts
-from sigdask.results.record import (
-    ClassicalTest,
-    EqualScoreResult,
-    Exact,
-    Interval,
-    Margin,
-    OtherUnitResult,
-    Result,
-    SecondRun,
-)
-from sigdask.results.signature import format_signatures
-from sigdask.results.table import DISAGREES, ClassicalColumn, Table, get_details, get_equal_scores
-from sigdask.results.values import (
-    Composite,
-    Lists,
-    Nullable,
-    SparseLists,
-    Values,
-    build_optional,
-    build_optional_pairs,
-    build_pairs,
-    build_records,
-    format_values,
-    list_values,
-)
-from sigdask.statistics.bounds import EQUAL_SCORES, Check
-from sigdask.statistics.dependence import Dependence
+from sigdask.results.columns import UNADJUSTED, CodedColumn, Column, Columns
+from sigdask.results.notes import Note, list_dicts
+from sigdask.results.record import Result
+from sigdask.results.schema import KEYED, build_column, flatten, get_type, nest
+from sigdask.results.signature import Signature, format_signatures
+from sigdask.results.table import DISAGREES, GROUPS, Table, decide_runs, get_group, to_arrow
+from sigdask.statistics.bounds import EQUAL_SCORES
+from sigdask.text import as_json_line, value_from_json
 
 CHUNK_ROWS = 4096
-"""Rows whose texts are built at a time."""
+"""Rows whose records are built at a time."""
 
 VERDICTS = ("not applicable", "agrees", "disagrees")
 """Words for the outcomes of a cross-check, by code."""
@@ -58,255 +31,118 @@ VERDICTS = ("not applicable", "agrees", "disagrees")
 DECISIONS = ("not significant", "significant", "contested", "undecided")
 """Words for verdicts."""
 
-MARGIN_VERDICTS = tuple(
-    tuple(claim for k, claim in enumerate(("not worse", "not better", "equivalent")) if code & 1 << k)
-    for code in range(8)
-)
-"""Claims that the tests of a margin show, by code."""
+MARGIN_CLAIMS = ("not worse", "not better", "equivalent")
+"""Claims that the tests of a margin can show."""
+
+RUN_VERDICTS = ("too few runs", "not significant", "significant")
+"""Words for verdicts on recipes."""
 
 METHODS = ("approximate", "exact")
 """Words for how p was computed: from random trials, or from all arrangements."""
 
-
-@dataclass(frozen=True, slots=True)
-class ResultField:
-    """A key of a result.
-
-    Attributes
-    ----------
-    name : str
-        The key in JSON, and the name of the attribute or column.
-    read : callable or None
-        Reads it from a table; None for a column of the table.
-    kind : {"number", "integer", "boolean", "string"}
-        JSON type of a field that `schema.json` does not list. Values may be null.
-    unit, help : str
-        Unit of measurement, and description.
-    undetermined : str
-        Why data, settings and seed do not determine the field, such as "a measured time". `sigdask reproduce` then does
-        not compare it. Empty for other fields.
-    """
-
-    name: str
-    read: Callable[[Table], Values] | None = None
-    kind: str = "number"
-    unit: str = ""
-    help: str = ""
-    undetermined: str = ""
-
-    def get_values(self, table: Table) -> Values:
-        """Return the values of a table's rows."""
-        if self.read is not None:
-            return self.read(table)
-        if self.name in Table.__slots__:
-            column: Values = getattr(table, self.name)
-            return column
-        column = table.added.get(self.name, [None] * len(table))
-        return build_optional(column) if isinstance(column, np.ndarray) and column.dtype.kind == "f" else column
-
-    def describe(self) -> dict[str, Any]:
-        """Return the JSON schema of the field."""
-        return {"type": [self.kind, "null"], "description": self.help + (f" In {self.unit}." if self.unit else "")}
+NAN_KEYS = ("score_a", "score_b", "difference", "p_value")
+"""Numbers that are NaN rather than None if there is none."""
 
 
-def _read_methods(exact: Bools) -> CodedColumn[str]:
-    return CodedColumn(exact.astype(np.int32), METHODS)
+def iter_records(table: Table) -> Iterator[dict[str, Any]]:
+    """Yield the JSON of each row as a dictionary, building some thousand at a time."""
+    for part in table.split(CHUNK_ROWS):
+        yield from _build_records(part, messages.build_notes(part))
 
 
-def _read_second_runs(table: Table) -> Values:
-    trials, extreme = table.second_trials, table.second_extreme
-    p = (extreme + 1) / (trials + 1)
-    return Nullable(build_records(SecondRun, trials, extreme, p, table.agreement_p), trials > 0)
-
-
-def _read_exact(table: Table) -> Values:
-    method, guarantee = (table.exact_by.map(lambda by, k=k: by and by[k]) for k in range(2))  # type: ignore[misc]
-    limits = table.exact_low, table.exact_high
-    return Nullable(build_records(Exact, *limits, method, guarantee), ~np.isnan(table.exact_low))
-
-
-def _read_checks(table: Table) -> Values:
-    n, parts = len(table), []
-    nothing = build_optional(np.full(n, np.nan))
-    for name, results in table.checks.items():
-        verdicts = CodedColumn(results.verdict.astype(np.int32), VERDICTS)
-        details = messages.describe_checks(table, name)
-        members = CodedColumn.from_constant(name, n), verdicts, build_optional(results.p_value), details, nothing
-        parts.append(Nullable(build_records(Check, *members), results.verdict >= 0))
+def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[dict[str, Any]]:
+    given = _list_values(table, notes) | dict(_iter_entries(table))
+    presence = {path: mask.tolist() for path, mask in _list_presence(table).items()}
+    keys = {group: [*getattr(table, group)] for group in KEYED}
     if table.equal_scores is not None:
-        parts.append(_read_equal_score_check(table, table.equal_scores))
-    return Lists(parts, n)
+        keys["checks"].append(EQUAL_SCORES)
+
+    def read(path: str, kind: str, is_nullable: bool) -> list[Any]:
+        column = table[path]
+        values = column.to_list() if isinstance(column, CodedColumn) else column.tolist()
+        if not is_nullable or path in NAN_KEYS:
+            return list(values)
+        return _list_numbers(column) if kind == "number" else [value or None for value in values]
+
+    return nest(len(table), given, presence, keys, read)
 
 
-def _read_equal_score_check(table: Table, test: EqualScores) -> Nullable:
-    """Return the equal-score test as an entry of the checks; its verdict is "contested" where the two tests differ."""
-    n, has_p = len(table), ~np.isnan(test.p_value)
-    verdict = CodedColumn(np.where(table.is_contested, 2, has_p).astype(np.int32), (*VERDICTS[:2], "contested"))
-    pairs = CodedColumn.from_values(zip(test.why.codes.tolist(), test.cause.codes.tolist(), strict=True))
-    detail = pairs.map(lambda pair: test.why.values[pair[0]] or test.cause.values[pair[1]])
-    p_values = build_optional(test.p_value), detail, build_optional(test.p_adjusted)
-    return Nullable(
-        build_records(Check, CodedColumn.from_constant(EQUAL_SCORES, n), verdict, *p_values), np.ones(n, np.bool_)
-    )
+def _list_values(table: Table, notes: Mapping[int, Sequence[Note]]) -> dict[str, list[Any]]:
+    """Return the values of records that no column of a table has, by path."""
+    n, rows = len(table), range(len(table))
+    margins, runs = get_group(table, "margins"), get_group(table, "runs")
+    return {
+        "method": _pick(METHODS, table.exact),
+        "second_run.p_value": ((table.second_extreme + 1) / (table.second_trials + 1)).tolist(),
+        "notes": [list_dicts(notes.get(row, ())) for row in rows],
+        "warnings": [[note.text for note in notes.get(row, ())] for row in rows],
+        "test_signature": format_signatures(table),
+        f"p_adjusted_by.{UNADJUSTED}": table.p_value.tolist(),
+        "verdict": _pick(DECISIONS, table.outcome % 4),
+        "margin.p_equivalent": np.maximum(margins.not_worse, margins.not_better).tolist(),
+        "margin.verdicts": _list_claims(margins, table.alpha) if table.margins else [()] * n,
+        "runs.verdict": _pick(RUN_VERDICTS, decide_runs(runs, table.alpha) + 1),
+    }
 
 
-def _read_equal_scores(table: Table) -> Values:
-    test = get_equal_scores(table)
-    p_values = build_optional(test.p_value), build_optional(test.p_adjusted)
-    records = build_records(EqualScoreResult, *p_values, test.n_resamples, test.why, test.cause)
-    return Nullable(records, np.full(len(table), table.equal_scores is not None))
+def _list_presence(table: Table) -> dict[str, Bools]:
+    """Return which rows have an object of records, by path."""
+    presence = {
+        "second_run": table.second_trials > 0,
+        "exact": ~np.isnan(table.exact_low),
+        "interval": table["interval.method"].find(bool),
+        "margin": ~np.isnan(table["margin.margin"]),
+        "runs": table["runs.n_runs"] > 0,
+        "equal_scores": np.full(len(table), table.equal_scores is not None),
+        "p_adjusted_by": ~np.isnan(table["p_adjusted_by.tukey"]),
+        "subset": table["subset.column"].find(bool),
+    }
+    presence |= {f"checks.{name}": checked.verdict >= 0 for name, checked in table.checks.items()}
+    presence |= {f"tests.{name}": test.detail.find(bool) for name, test in table.tests.items()}
+    presence |= {f"dependence.{name}": column.n_groups > 0 for name, column in table.dependence.items()}
+    return presence | {f"beside.{name}": other.n_units > 0 for name, other in table.beside.items()}
 
 
-def _read_verdicts(table: Table) -> Values:
-    """Return the verdict of each row, in the words of `Result.verdict` without the level."""
-    return CodedColumn(table.outcome.astype(np.int32) % 4, DECISIONS)
+def _iter_entries(table: Table) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the values of entries of lists in records that no column has, with their paths."""
+    n = len(table)
+    for name, checked in table.checks.items():
+        yield f"checks.{name}.verdict", _pick(VERDICTS, checked.verdict)
+        yield f"checks.{name}.detail", messages.describe_checks(table, name)
+        yield f"checks.{name}.p_adjusted", [None] * n
+    if (test := table.equal_scores) is not None:
+        codes = np.where(table.is_contested, 2, ~np.isnan(test.p_value))
+        reasons = zip(test.why.to_list(), test.cause.to_list(), strict=True)
+        yield f"checks.{EQUAL_SCORES}.verdict", _pick((*VERDICTS[:2], "contested"), codes)
+        yield f"checks.{EQUAL_SCORES}.p_value", _list_numbers(test.p_value)
+        yield f"checks.{EQUAL_SCORES}.detail", [why or cause for why, cause in reasons]
+        yield f"checks.{EQUAL_SCORES}.p_adjusted", _list_numbers(test.p_adjusted)
+    for name, test in table.tests.items():
+        yield f"tests.{name}.assumes_independence", [name in INDEPENDENT_TESTS] * n
+        yield f"tests.{name}.detail", messages.describe_test(test)
+    for name, other in table.beside.items():
+        yield f"beside.{name}.method", _pick(METHODS, other.exact)
+    names = {group: [*getattr(table, group)] for group in KEYED}
+    for group, keys in names.items():
+        for key in [*keys, EQUAL_SCORES] if group == "checks" else keys:
+            yield f"{group}.{key}.{KEYED[group]}", [key] * n
 
 
-def _read_dependence(table: Table) -> Values:
-    n, parts = len(table), []
-    for correlation in table.dependence:
-        column = CodedColumn.from_constant(correlation.column, n)
-        members = build_records(Dependence, column, *correlation.columns.values())
-        parts.append(Nullable(members, correlation.n_groups > 0))
-    return Lists(parts, n)
+def _pick(words: Sequence[str], codes: Any) -> list[str]:
+    return [words[code] for code in np.asarray(codes).astype(np.int64).tolist()]
 
 
-def _read_other_units(table: Table) -> Values:
-    parts = [
-        Nullable(
-            build_records(
-                OtherUnitResult, other.unit, other.n_units, _read_methods(other.exact), other.n_trials, other.n_extreme,
-                other.p_value,
-            ),
-            other.n_units > 0,
-        )
-        for other in table.beside
-    ]  # fmt: skip
-    return Lists(parts, len(table))
+def _list_numbers(values: Floats) -> list[float | None]:
+    has_all = not np.isnan(values).any()
+    return values.tolist() if has_all else [None if math.isnan(value) else value for value in values.tolist()]
 
 
-def _read_tests(table: Table) -> Values:
-    n, parts = len(table), []
-    for test in table.tests:
-        name, is_independent = (CodedColumn.from_constant(v, n) for v in (test.name, test.name in INDEPENDENT_TESTS))
-        p = build_optional(test.p_value)
-        numbers = build_optional(test.statistic), p, Nullable(test.n, p.has_value)
-        members = build_records(ClassicalTest, name, *numbers, is_independent, messages.describe_test(test))
-        parts.append(Nullable(members, test.is_requested))
-    return Lists(parts, n)
-
-
-def _get_intervals(table: Table) -> Intervals:
-    return Intervals.build_empty(len(table)) if table.intervals is None else table.intervals
-
-
-def _read_intervals(table: Table) -> Values:
-    intervals = _get_intervals(table)
-    n_resamples = Nullable(intervals.n_resamples, intervals.n_resamples > 0)
-    percentile = build_optional_pairs(intervals.plain_low, intervals.plain_high)
-    numbers = intervals.confidence, intervals.low, intervals.high
-    return Nullable(
-        build_records(Interval, intervals.method, *numbers, n_resamples, percentile), intervals.method.find(bool)
-    )
-
-
-def _read_score_intervals(side: str) -> Callable[[Table], Values]:
-    def read(table: Table) -> Values:
-        intervals = _get_intervals(table)
-        return build_optional_pairs(getattr(intervals, f"{side}_low"), getattr(intervals, f"{side}_high"))
-
-    return read
-
-
-def _read_adjusted_by(table: Table) -> Values:
-    tukey = get_details(table).p_tukey
-    build = lambda tukey, alone: {"tukey": tukey, UNADJUSTED: alone}  # noqa: E731
-    return Nullable(Composite((tukey, table.p_value), build, ('{"tukey":', f',"{UNADJUSTED}":', "}")), ~np.isnan(tukey))
-
-
-def _get_margins(table: Table) -> Margins:
-    return Margins.build_empty(len(table)) if table.margins is None else table.margins
-
-
-def _read_margins(table: Table) -> Values:
-    m = _get_margins(table)
-    p_values = m.not_worse, m.not_better, np.maximum(m.not_worse, m.not_better)
-    holm = m.holm_not_worse, m.holm_not_better, m.holm_equivalent
-    shown = [np.where(np.isnan(h), p, h) <= table.alpha for p, h in zip(p_values, holm, strict=True)]
-    codes = np.array([1, 2, 4], np.int32) @ np.array(shown, np.int32)
-    adjusted = Nullable(Composite(holm, lambda *p: p, ("[", ",", ",", "]")), ~np.isnan(m.holm_equivalent))
-    members = m.margin, *p_values, adjusted, CodedColumn(codes, MARGIN_VERDICTS), m.method
-    return Nullable(build_records(Margin, *members), ~np.isnan(m.margin))
-
-
-def _read_margin_p(*names: str) -> Callable[[Table], Values]:
-    def read(table: Table) -> Values:
-        margins = _get_margins(table)
-        return build_optional(np.maximum.reduce([getattr(margins, name) for name in names]))
-
-    return read
-
-
-FIELDS = (
-    ResultField("test_set"),
-    ResultField("subset", lambda t: t.subset.map(lambda s: s and {"column": s.column, "value": s.value})),
-    *map(ResultField, ("unit", "a", "b")),
-    ResultField("metric", lambda t: t.metric.map(lambda metric: metric.name)),
-    ResultField("higher_is_better", lambda t: t.metric.find(lambda metric: metric.higher_is_better)),
-    *map(ResultField, ("score_a", "score_b", "difference", "alternative", "n_items", "n_units", "n_discordant")),
-    ResultField("method", lambda t: _read_methods(t.exact)),
-    *map(ResultField, ("n_trials", "n_extreme", "p_value")),
-    ResultField("p_interval", lambda t: build_pairs(t.p_low, t.p_high)),
-    ResultField("p_adjusted", lambda t: build_optional(t.p_adjusted)),
-    ResultField("r12", lambda t: build_optional(np.asarray(t.r12))),
-    ResultField("second_run", _read_second_runs),
-    ResultField("exact", _read_exact),
-    ResultField("checks", _read_checks),
-    ResultField("dependence", _read_dependence),
-    ResultField("beside", _read_other_units),
-    ResultField("notes", lambda t: SparseLists(messages.build_notes(t), len(t), list_dicts)),
-    ResultField("signature", lambda t: t.metric.map(lambda metric: metric.signature)),
-    ResultField("p_adjusted_interval", lambda t: build_optional_pairs(t.p_adjusted_low, t.p_adjusted_high)),
-    ResultField("tests", _read_tests),
-    ResultField("interval", _read_intervals),
-    ResultField("score_a_interval", _read_score_intervals("a")),
-    ResultField("score_b_interval", _read_score_intervals("b")),
-    ResultField("paired_d", lambda t: build_optional(_get_intervals(t).paired_d)),
-    ResultField("warnings"),  # the texts of the notes
-    ResultField("test_signature", format_signatures),
-    ResultField("p_adjusted_by", _read_adjusted_by),
-    ResultField("interval_simultaneous", lambda t: build_optional_pairs(get_details(t).low, get_details(t).high)),
-    ResultField("equal_scores", _read_equal_scores),
-    ResultField("verdict", _read_verdicts),  # of the method `Result.verdict` at the table's level
-    ResultField("margin", _read_margins),
-    ResultField("runs", lambda t: [None] * len(t) if t.runs is None else t.runs.read(t.alpha)),
-)
-"""Keys of each result, in their order. None is ever removed."""
-
-
-DOCUMENT_UNDETERMINED = {
-    **dict.fromkeys(("plan", "run", "changes", "gate"), "the run of a plan"),
-    **dict.fromkeys(("candidates", "independence"), "other analyses of a plan"),
-    "grouping": "how rankings are shown",
-}
-"""Keys of the JSON that the results do not determine, with the reason. `sigdask reproduce` does not compare them."""
-
-UNDETERMINED_NOTES = {
-    **dict.fromkeys(("scope", "reading", "missing"), "how the files were read and chosen"),
-    "second-look": "earlier runs of a plan",
-    "unused-option": "options that have no effect",
-}
-"""Kinds of notes that data, settings and seed do not determine, with the reason."""
-
-
-def list_added_fields() -> list[ResultField]:
-    """Return the fields that are not attributes of `Result`."""
-    return [field for field in FIELDS if not hasattr(Result, field.name)]
-
-
-def _read_values(table: Table) -> dict[str, Values]:
-    """Return the values of all fields but the warnings, which are texts of the notes."""
-    return {field.name: field.get_values(table) for field in FIELDS if field.name != "warnings"}
+def _list_claims(margins: Columns, alpha: float) -> list[tuple[str, ...]]:
+    """Return what the tests of a margin show of each row."""
+    p_values = margins.not_worse, margins.not_better, np.maximum(margins.not_worse, margins.not_better)
+    adjusted = margins.holm_not_worse, margins.holm_not_better, margins.holm_equivalent
+    shown = [np.where(np.isnan(h), p, h) <= alpha for p, h in zip(p_values, adjusted, strict=True)]
+    return [tuple(c for c, is_shown in zip(MARGIN_CLAIMS, row, strict=True) if is_shown) for row in np.transpose(shown)]
 
 
 def get_result(table: Table, row: int) -> Result:
@@ -317,105 +153,94 @@ def get_result(table: Table, row: int) -> Result:
 
 def iter_results(table: Table) -> Iterator[Result]:
     """Yield each row of a table as a `Result`, building some thousand at a time."""
-    added_names = [field.name for field in list_added_fields()]
     for part in table.split(CHUNK_ROWS):
-        columns = {name: list_values(values) for name, values in _read_values(part).items() if name != "verdict"}
-        if added_names:
-            added_rows = zip(*(columns.pop(name) for name in added_names), strict=True)
-            columns["added"] = [dict(zip(added_names, values, strict=True)) for values in added_rows]
-        for values in zip(*columns.values(), strict=True):
-            yield Result(**dict(zip(columns, values, strict=True)))
+        notes = messages.build_notes(part)
+        for row, record in enumerate(_build_records(part, notes)):
+            yield replace(value_from_json(Result, record | {"notes": ()}), notes=tuple(notes.get(row, ())))
 
 
 def iter_json_lines(table: Table) -> Iterator[str]:
     """Yield the JSON of all results, comma-separated, in chunks of some thousand lines."""
-    names = [field.name for field in FIELDS]
-    pieces = [f'{"," if k else "{"}"{name}":' for k, name in enumerate(names)]
     for part in table.split(CHUNK_ROWS):
-        values = _read_values(part)
-        notes = values["notes"]
-        assert isinstance(notes, SparseLists)
-        values["warnings"] = replace(notes, convert=list_texts)
-        members = tuple(values[name] for name in names)
-        yield ",\n".join(format_values(Composite(members, dict, (*pieces, "}"))))
+        yield ",\n".join(map(as_json_line, iter_records(part)))
 
 
-def read_schema() -> str:
-    """Return the JSON schema of results as text."""
-    schema = json.loads(files("sigdask.results").joinpath("schema.json").read_text("utf-8"))
-    result = schema["$defs"]["result"]
-    for field in list_added_fields():
-        result["properties"][field.name] = field.describe()
-        result["required"].append(field.name)
-    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+def build_table(records: Sequence[Mapping[str, Any]], alpha: float, grouping: Grouping = "auto") -> Table:
+    """Return a table of the JSON of results, with all texts as they are.
+
+    Parameters
+    ----------
+    records : sequence of mapping
+        Results as their schema describes them.
+    alpha : float
+        Level of the verdicts.
+    grouping : str
+        How rankings mark systems.
+    """
+    records = [
+        r | {"checks": [c for c in r.get("checks", ()) if c["name"] != EQUAL_SCORES]} for r in map(dict, records)
+    ]
+    columns: dict[str, Any] = flatten(records)
+    columns["is_exact"] = columns["method"].find("exact".__eq__)
+    columns["kept_notes"] = CodedColumn.from_values(as_json_line(r.get("notes", ())) for r in records)
+    if "interval.method" in columns:  # an end that is null is infinite
+        has_interval, nans = columns["interval.method"].find(bool), np.full(len(records), np.nan)
+        for path, limit in (("interval.low", -np.inf), ("interval.high", np.inf)):
+            ends = columns.get(path, nans)
+            columns[path] = np.where(np.isnan(ends) & has_interval, limit, ends)
+    for path in [*columns]:
+        group, _, rest = path.partition(".")
+        if group == "checks" and rest.endswith(".verdict"):
+            columns[path] = np.array([VERDICTS.index(v) if v else -1 for v in columns[path].to_list()], np.int8)
+        elif group == "beside" and rest.endswith(".method"):
+            columns[path.removesuffix("method") + "exact"] = columns[path].find("exact".__eq__)
+    if "test_signature" in columns:
+        columns |= _read_origins(columns["test_signature"])
+    few: list[Mapping[str, Any]] = [next((n for n in r.get("notes", ()) if n["kind"] == "few-units-decide"), {}) for r in records]
+    if any(few):
+        columns["deciding.n_deciding"] = np.array([note.get("n_deciding", 0) for note in few])
+    return Table(pa.table({path: to_arrow(column) for path, column in columns.items()}), alpha, grouping)
 
 
-def _read_second_p(table: Table) -> Values:
-    trials = table.second_trials
-    return build_optional(np.where(trials > 0, (table.second_extreme + 1) / (trials + 1), np.nan))
+def _read_origins(texts: CodedColumn[str]) -> dict[str, Column]:
+    """Return the inputs of p in the signatures of results."""
+    signatures = [Signature.parse(text) if text else None for text in texts.values]
+    values = [{} if s is None else {
+        "seed": s.seed, "method": s.method if s.exact_limit is None else f"{s.method}:{s.exact_limit}",
+        "units": s.data.units, "data_a": s.data.a, "data_b": s.data.b, "code": dict(s.options).get("code"),
+        "adjust": s.adjust, "members": None if s.members is None else str(s.members), "family": s.family,
+        "version": s.version,
+    } for s in signatures]  # fmt: skip
+    paths = GROUPS["origins"]
+    rows = [values[code] for code in texts.codes.tolist()]
+    return {path: build_column(get_type(path), [row.get(name) for row in rows]) for name, path in paths.items()}
 
 
-def _read_disagreements(table: Table) -> Values:
-    """Return for each row the names of the checks that disagree."""
-    names = [""] * len(table)
-    for name, results in table.checks.items():
-        for row in np.flatnonzero(results.verdict == DISAGREES).tolist():
-            names[row] = f"{names[row]}, {name}" if names[row] else name
-    return list(names)
-
-
-def _read_interval_column(name: str) -> Callable[[Table], Values]:
-    return lambda table: build_optional(getattr(_get_intervals(table), name))
-
-
-INTERVAL_COLUMNS = {
-    "interval_confidence": "confidence", "interval_low": "low", "interval_high": "high", "score_a_low": "a_low",
-    "score_a_high": "a_high", "score_b_low": "b_low", "score_b_high": "b_high",
+FRAME_COLUMNS = {
+    **{name: name for name in (
+        "test_set", "subset", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference",
+        "alternative", "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_adjusted",
+        "r12", "signature",
+    )},
+    "p_low": "p_interval.0", "p_high": "p_interval.1", "p_adjusted_low": "p_adjusted_interval.0",
+    "p_adjusted_high": "p_adjusted_interval.1", "second_run_p_value": "second_run.p_value",
+    "agreement_p": "second_run.agreement_p", "disagreements": "disagreements", "tests": "tests",
+    "interval_method": "interval.method", "interval_confidence": "interval.confidence", "interval_low": "interval.low",
+    "interval_high": "interval.high", "score_a_low": "score_a_interval.0", "score_a_high": "score_a_interval.1",
+    "score_b_low": "score_b_interval.0", "score_b_high": "score_b_interval.1", "paired_d": "paired_d",
+    "test_signature": "test_signature", "p_tukey": "p_adjusted_by.tukey",
+    "interval_simultaneous_low": "interval_simultaneous.0", "interval_simultaneous_high": "interval_simultaneous.1",
+    "p_equal_scores": "equal_scores.p_value", "p_equal_scores_adjusted": "equal_scores.p_adjusted",
+    "verdict": "verdict", "margin": "margin.margin", "p_not_worse": "margin.p_not_worse",
+    "p_not_better": "margin.p_not_better", "p_equivalent": "margin.p_equivalent",
 }  # fmt: skip
-"""Columns of intervals, by their names in `Intervals`."""
-
-FRAME_COLUMNS: dict[str, Callable[[Table], Values] | None] = {
-    **dict.fromkeys(("test_set",)),
-    "subset": lambda t: t.subset.map(lambda subset: subset and subset.value),
-    **dict.fromkeys(
-        ("unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative", "n_items",
-         "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_adjusted", "r12", "signature")
-    ),
-    "p_low": lambda t: t.p_low,
-    "p_high": lambda t: t.p_high,
-    "p_adjusted_low": lambda t: build_optional(t.p_adjusted_low),
-    "p_adjusted_high": lambda t: build_optional(t.p_adjusted_high),
-    "second_run_p_value": _read_second_p,
-    "agreement_p": lambda t: build_optional(t.agreement_p),
-    "disagreements": _read_disagreements,
-    "tests": None,
-    "interval_method": lambda t: _get_intervals(t).method.map(lambda method: method or None),
-    **{name: _read_interval_column(column) for name, column in INTERVAL_COLUMNS.items()},
-    **dict.fromkeys(("paired_d", "test_signature")),
-    "p_tukey": lambda t: build_optional(get_details(t).p_tukey),
-    "interval_simultaneous_low": lambda t: build_optional(get_details(t).low),
-    "interval_simultaneous_high": lambda t: build_optional(get_details(t).high),
-    "p_equal_scores": lambda t: build_optional(get_equal_scores(t).p_value),
-    "p_equal_scores_adjusted": lambda t: build_optional(get_equal_scores(t).p_adjusted),
-    **dict.fromkeys(("verdict",)),
-    "margin": _read_margin_p("margin"),
-    "p_not_worse": _read_margin_p("not_worse"),
-    "p_not_better": _read_margin_p("not_better"),
-    "p_equivalent": _read_margin_p("not_worse", "not_better"),
-}  # fmt: skip
-"""Columns of data frames, CSV and Parquet, in their order. Those without a reader are fields of results. `tests`
-stands for the statistic and p-value of each classical test. New columns are appended.
+"""Columns of data frames, CSV and Parquet, in their order, with the paths of their values. `tests` stands for the
+statistic and p-value of each classical test. New columns are appended.
 """
 
-CSV_UNDETERMINED = dict.fromkeys(
-    ("interval_method", *INTERVAL_COLUMNS, "paired_d", "interval_simultaneous_low", "interval_simultaneous_high"),
-    "CSV and Parquet do not say the number of resamples and the level",
-)  # fmt: skip
-"""Columns that CSV and Parquet files alone do not determine. `sigdask reproduce` does not compare them."""
 
-
-def build_columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Values]:
-    """Return the columns of a data frame.
+def build_frame_data(table: Table, tests: Sequence[str] | None = None) -> pa.Table:
+    """Return the columns of a data frame, with nulls for what is missing.
 
     Parameters
     ----------
@@ -424,16 +249,33 @@ def build_columns(table: Table, tests: Sequence[str] | None = None) -> dict[str,
     tests : sequence of str, optional
         The classical tests whose statistic and p-value have columns; by default those that were requested.
     """
-    results = {field.name: field for field in FIELDS}
-    tested = {test.name: test for test in table.tests}
-    untested = ClassicalColumn.build_empty(len(table), name="")
-    columns: dict[str, Values] = {}
-    for name, read in (FRAME_COLUMNS | {field.name: None for field in list_added_fields()}).items():
-        if name == "tests":
-            for test_name in tested if tests is None else tests:
-                test = tested.get(test_name, untested)
-                columns[f"{test_name}_statistic"] = build_optional(test.statistic)
-                columns[f"{test_name}_p_value"] = build_optional(test.p_value)
-        else:
-            columns[name] = results[name].get_values(table) if read is None else read(table)
-    return columns
+    tests = list(table.tests) if tests is None else tests
+    paths: dict[str, str] = {}
+    for name, path in FRAME_COLUMNS.items():
+        of_tests = {f"{t}_{key}": f"tests.{t}.{key}" for t in tests for key in ("statistic", "p_value")}
+        paths |= of_tests if name == "tests" else {name: path}
+    margins, trials = get_group(table, "margins"), table.second_trials
+    values = {
+        "subset": [subset and subset.value for subset in table.subset.to_list()],
+        "method": _pick(METHODS, table.exact),
+        "signature": [metric.signature for metric in table.metric.to_list()],
+        "second_run.p_value": np.where(trials > 0, (table.second_extreme + 1) / (trials + 1), np.nan),
+        "disagreements": _list_disagreements(table),
+        "interval.method": [method or None for method in table["interval.method"].to_list()],
+        "test_signature": format_signatures(table),
+        "verdict": _pick(DECISIONS, table.outcome % 4),
+        "margin.p_equivalent": np.maximum(margins.not_worse, margins.not_better),
+    }
+    return pa.table({name: _to_nullable(values[p] if p in values else table[p]) for name, p in paths.items()})
+
+
+def _to_nullable(values: Any) -> pa.Array:
+    if isinstance(values, np.ndarray):
+        return pa.array(values, from_pandas=True)  # NaN is null
+    return pa.array(values.to_list() if isinstance(values, CodedColumn) else values, pa.string())
+
+
+def _list_disagreements(table: Table) -> list[str]:
+    """Return for each row the names of the checks that disagree."""
+    disagrees = {name: (checked.verdict == DISAGREES).tolist() for name, checked in table.checks.items()}
+    return [", ".join(name for name in disagrees if disagrees[name][row]) for row in range(len(table))]

@@ -5,6 +5,7 @@ Notes on intervals say that one is missing and why, or that its coverage may be 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any
@@ -21,13 +22,11 @@ from sigdask.results.columns import (
     BCA,
     NORMAL,
     PERCENTILE,
-    CodedColumn,
-    Intervals,
+    Columns,
     format_deciding,
 )
-from sigdask.results.notes import Note
-from sigdask.results.table import ClassicalColumn, Table
-from sigdask.results.values import REMEMBERED_ROWS, Sentences, Values
+from sigdask.results.notes import Note, read_note
+from sigdask.results.table import Table
 from sigdask.statistics.bounds import (
     ARRANGEMENTS_TEXT,
     KNOWN_DIGITS,
@@ -63,7 +62,7 @@ SHORTFALLS = {
 """Conditions under which measured coverage is below the nominal level (docs/error-rates.md), by name."""
 
 
-def iter_shortfalls(table: Table, intervals: Intervals) -> Iterator[tuple[str, Bools]]:
+def iter_shortfalls(table: Table, intervals: Columns) -> Iterator[tuple[str, Bools]]:
     """Yield the name of each coverage shortfall with a mask of the rows to which it applies."""
     resampled = intervals.method.find(lambda method: method in {BCA, PERCENTILE, NORMAL}) & (table.n_discordant > 0)
     skewness = np.abs(np.nan_to_num(intervals.skewness)) / np.sqrt(np.maximum(table.n_units, 1))
@@ -84,7 +83,7 @@ def iter_interval_notes(table: Table) -> RowNotes:
     yield from _note_shortfalls(table, intervals)
 
 
-def _note_shortfalls(table: Table, intervals: Intervals) -> RowNotes:
+def _note_shortfalls(table: Table, intervals: Columns) -> RowNotes:
     shortfalls_by_row: dict[int, list[str]] = {}
     for shortfall, rows in iter_shortfalls(table, intervals):
         for row in np.flatnonzero(rows).tolist():
@@ -115,7 +114,7 @@ DROPPED_PLACEHOLDER = "{dropped}"
 NOT_REACHED = Note("not-reached", "not computed yet: no trial is counted, so p is shown as 1")
 
 
-def describe_checks(table: Table, name: str) -> Values:
+def describe_checks(table: Table, name: str) -> list[str]:
     """Return the sentence on the outcome of one check for each row, empty where the row has no such check.
 
     Parameters
@@ -126,58 +125,46 @@ def describe_checks(table: Table, name: str) -> Values:
         Name of the check.
     """
     checked = table.checks[name]
+    if f"checks.{name}.detail" in table.data.column_names:
+        return list(checked.detail.to_list())
+    texts: list[str] = checked.why.to_list()
     applies, is_enumerated = checked.verdict > 0, table.is_enumerated & (name != SECOND_RUN)
-    if applies.all() and not checked.kept and is_enumerated.min(initial=True) == is_enumerated.max(initial=False):
-        return _describe_applicable(table, name, np.arange(len(table)))
-    messages = checked.why.to_list()
     for rows in (np.flatnonzero(applies & is_enumerated), np.flatnonzero(applies & ~is_enumerated)):
-        for row, text in zip(rows.tolist(), _describe_applicable(table, name, rows).to_list(), strict=True):
-            messages[row] = text
-    return [checked.kept.get(row, text) for row, text in enumerate(messages)]
+        if len(rows):
+            template, *parts = _describe_applicable(table, name, rows)
+            for row, *values in zip(rows.tolist(), *parts, strict=True):
+                texts[row] = template.format(*values)
+    return texts
 
 
-def _describe_applicable(table: Table, name: str, rows: NDArray[np.intp]) -> Sentences:
-    """Return the sentences of rows to which a check applies, all with or all without a count of all arrangements."""
+def _describe_applicable(table: Table, name: str, rows: NDArray[np.intp]) -> tuple[Any, ...]:
+    """Return a template and its values for rows to which a check applies, all or none with all arrangements counted."""
     trials, extreme = (column[rows] for column in (table.n_trials, table.n_extreme))
     if name == SECOND_RUN:
-        counts = _code_numbers(extreme), _code_numbers(table.second_extreme[rows])
-        n_trials = _code_numbers(table.second_trials[rows], _format_trials)
-        return Sentences(RUNS_TEXT, (*counts, n_trials, code_p_values(table.agreement_p[rows])))
-    known_p = code_p_values(table.checks[name].p_value[rows], KNOWN_DIGITS)
+        counts = _format_numbers(extreme), _format_numbers(table.second_extreme[rows])
+        n_trials = _format_numbers(table.second_trials[rows], _format_trials)
+        return RUNS_TEXT, *counts, n_trials, _format_p_values(table.agreement_p[rows])
+    known_p = _format_p_values(table.checks[name].p_value[rows], KNOWN_DIGITS)
     if table.is_enumerated[rows].any():
-        return Sentences(ARRANGEMENTS_TEXT, (known_p, _code_numbers(extreme), _code_numbers(trials)))
-    counts = _code_numbers(extreme), _code_numbers(trials, _format_trials)
-    return Sentences(TRIALS_TEXT, (known_p, *counts, code_p_values(table.checks[name].fit[rows])))
+        return ARRANGEMENTS_TEXT, known_p, _format_numbers(extreme), _format_numbers(trials)
+    counts = _format_numbers(extreme), _format_numbers(trials, _format_trials)
+    return TRIALS_TEXT, known_p, *counts, _format_p_values(table.checks[name].fit[rows])
 
 
 def _format_trials(n: int) -> str:
     return format_count(n, "trial")
 
 
-def _code_numbers(numbers: NDArray[Any], form: Callable[[Any], str] = "{:,}".format) -> CodedColumn[str]:
-    """Return a column of formatted numbers; equal ones are formatted once."""
+def _format_numbers(numbers: NDArray[Any], form: Callable[[Any], str] = "{:,}".format) -> list[str]:
+    """Return formatted numbers; equal ones are formatted once."""
     distinct, positions = find_distinct(numbers)
-    return CodedColumn(positions.astype(np.int32), tuple(map(form, distinct.tolist())))
+    texts = list(map(form, distinct.tolist()))
+    return [texts[position] for position in positions.tolist()]
 
 
-def describe_test(test: ClassicalColumn) -> list[str]:
-    """Return the sentence on a classical test for each row, empty where the test was not requested."""
-    messages = test.detail.to_list()
-    has_placeholder = test.detail.find(lambda text: DROPPED_PLACEHOLDER in text)
-    for row, n in zip(np.flatnonzero(has_placeholder).tolist(), test.n_dropped[has_placeholder].tolist(), strict=True):
-        messages[row] = messages[row].replace(DROPPED_PLACEHOLDER, f"{n:,}")
-    return messages
-
-
-def code_p_values(values: Floats, digits: int = 3) -> CodedColumn[str]:
-    """Return a column of texts such as "p = 0.03", formatting equal rounded numbers and equal columns only once."""
-    code = _code_once if len(values) <= REMEMBERED_ROWS else _code_once.__wrapped__
-    return code(values.tobytes(), digits)
-
-
-@lru_cache(maxsize=4)
-def _code_once(content: bytes, digits: int) -> CodedColumn[str]:
-    return _code_numbers(round_up(np.frombuffer(content), digits), partial(_format_rounded_p, digits=digits))
+def _format_p_values(values: Floats, digits: int = 3) -> list[str]:
+    """Return texts such as "p = 0.03"."""
+    return _format_numbers(round_up(values, digits), partial(_format_rounded_p, digits=digits))
 
 
 @lru_cache(maxsize=2**16)
@@ -185,8 +172,21 @@ def _format_rounded_p(p: float, *, digits: int) -> str:
     return format_p_equals(p, digits=digits)
 
 
+def describe_test(test: Columns) -> list[str]:
+    """Return the sentence on a classical test for each row, empty where the test was not requested."""
+    dropped = getattr(test, "n_dropped", None)
+    texts: list[str] = test.detail.to_list()
+    if dropped is None:
+        return texts
+    pairs = zip(texts, dropped.tolist(), strict=True)
+    return [text.replace(DROPPED_PLACEHOLDER, f"{n:,}") for text, n in pairs]
+
+
 def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:
     """Return the notes of each row that has any, in the order in which they are shown."""
+    if "kept_notes" in table.data.column_names:
+        texts = table["kept_notes"].map(lambda text: tuple(map(read_note, json.loads(text))))
+        return {row: notes for row, notes in enumerate(texts.to_list()) if notes}
     notes_by_row: dict[int, list[Note]] = {}
     for iter_notes in (
         _note_identical,
@@ -200,8 +200,7 @@ def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:
     ):
         for row, note in iter_notes(table):
             notes_by_row.setdefault(row, []).append(note)
-    new_notes = {row: tuple(row_notes) for row, row_notes in notes_by_row.items() if row not in table.notes}
-    return new_notes | {row: row_notes for row, row_notes in table.notes.items() if row_notes}
+    return {row: tuple(row_notes) for row, row_notes in notes_by_row.items()}
 
 
 def _note_identical(table: Table) -> RowNotes:

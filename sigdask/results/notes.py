@@ -91,6 +91,11 @@ class Note:
         return {"kind": self.kind, "text": self.text, **self.numbers}
 
 
+def read_note(values: Mapping[str, Any]) -> Note:
+    """Return the note of a JSON object, whose numbers are the keys other than kind and text."""
+    return Note(values["kind"], values["text"], {k: v for k, v in values.items() if k not in {"kind", "text"}})
+
+
 def list_texts(notes: Iterable[Note]) -> tuple[str, ...]:
     """Return the sentences of notes."""
     return tuple(note.text for note in notes)

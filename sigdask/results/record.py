@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from sigdask.results.notes import Note, list_texts
-from sigdask.results.runs import RecipeResult
 from sigdask.statistics.bounds import Check
 from sigdask.statistics.dependence import Dependence
 from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
@@ -192,6 +190,55 @@ class Margin:
 
 
 @dataclass(frozen=True, slots=True)
+class RecipeResult:
+    """Results of a comparison over several runs of each system, which are a sample of its recipe.
+
+    Attributes
+    ----------
+    column : str
+        What the runs are: a column such as "seed", or "run" for several files of a system.
+    n_runs : int
+        Number of runs of each system.
+    is_paired : bool
+        Whether the runs of both systems share seeds.
+    method : {"permutation", "paired t", "Welch's t"}
+        Test of `p_runs`. Permutations are exact.
+    p_runs : float or None
+        p over runs, for the items of the test set. `p_value` of the result is over items, for these runs.
+    p_value : float or None
+        p of the recipes: for further runs and items. None with fewer than three runs.
+    p_adjusted : float or None
+        p of the recipes, adjusted over the family (Holm). None if p was not adjusted.
+    df : float or None
+        Degrees of freedom of the test of recipes.
+    se_items, se_runs : float
+        Standard errors of the difference over items and over runs.
+    interval : tuple of float, or None
+        Interval of the difference between recipes, with confidence 1 - alpha.
+    verdict : {"significant", "not significant", "too few runs"}
+        Verdict on the recipes.
+    """
+
+    column: str
+    n_runs: int
+    is_paired: bool
+    method: str
+    p_runs: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    df: float | None
+    se_items: float
+    se_runs: float
+    interval: tuple[float, float] | None
+    verdict: str
+
+    @property
+    def best_p(self) -> float | None:
+        """The adjusted p of the recipes, or the p if it was not adjusted."""
+        return self.p_value if self.p_adjusted is None else self.p_adjusted
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One comparison: two systems, one metric, one test set (or subset).
 
@@ -271,8 +318,6 @@ class Result:
         Tests of the margin that you chose with `margin`. None without it.
     runs : RecipeResult or None
         Results over several runs of each system, and of their recipes. None if the systems have one run.
-    added : mapping of str to value
-        Registered fields (`sigdask.results.fields`) that have no attribute here.
 
     Examples
     --------
@@ -322,7 +367,6 @@ class Result:
     equal_scores: EqualScoreResult | None = None
     margin: Margin | None = None
     runs: RecipeResult | None = None
-    added: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __repr__(self) -> str:
         return format_line(self)

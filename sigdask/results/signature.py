@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -24,9 +24,8 @@ from sigdask.errors import InputError
 from sigdask.options import MAX_SEED, MAX_STREAM_TRIALS, OPTIONS
 from sigdask.randomization.panels.digests import format_hash, hash_content, mix_bits
 from sigdask.randomization.stream import SCHEME
-from sigdask.results.columns import CodedColumn, Hashes, InputDigests
+from sigdask.results.columns import CodedColumn, Columns, Hashes
 from sigdask.results.table import Table
-from sigdask.results.values import Sentences, Values, list_values
 
 TRIALS, EXACT, LIMITS = "trials", "exact", "limits"
 """How p was computed: (k + 1) / (n + 1) from random trials, exactly, or as the upper of two limits."""
@@ -258,7 +257,7 @@ def _parse_value(key: str, text: str) -> Any:
     return value
 
 
-def format_signatures(table: Table) -> Values:
+def format_signatures(table: Table) -> list[str | None]:
     """Return the signature of each row, or None for rows without digests.
 
     Rows with equal settings differ only in `data`. So one signature is built for them, and filled with each row's data.
@@ -268,13 +267,11 @@ def format_signatures(table: Table) -> Values:
         return [None] * len(table)
     group, firsts = _group_signatures(table, digests)
     halves = [str(template).split(f"|data:{NO_DIGESTS}|") for template in firsts]
-    starts, ends = (CodedColumn(group.astype(np.int32), tuple(half[k] for half in halves)) for k in range(2))
-    digest_columns = digests.units, digests.data_a, digests.data_b
-    signatures = Sentences("{}|data:{}.{}.{}|{}", (starts, *digest_columns, ends))
-    has_digests = digests.units.find(bool)
-    if has_digests.all():
-        return signatures
-    return [text if known else None for text, known in zip(signatures.to_list(), has_digests.tolist(), strict=True)]
+    columns = (column.to_list() for column in (digests.units, digests.data_a, digests.data_b))
+    return [
+        f"{halves[k][0]}|data:{units}.{a}.{b}|{halves[k][1]}" if units else None
+        for k, units, a, b in zip(group.tolist(), *columns, strict=True)
+    ]
 
 
 def format_shared(table: Table) -> str | None:
@@ -286,13 +283,13 @@ def format_shared(table: Table) -> str | None:
     if digests is None or not len(table) or not digests.units.find(bool).all():
         return None
     if len(table) == 1:
-        return str(list_values(format_signatures(table))[0])
+        return format_signatures(table)[0]
     all_parts = [dict.fromkeys(str(template).split("|")) for template in _group_signatures(table, digests)[1]]
     common = [part for part in all_parts[0] if all(part in others for others in all_parts)]
     return "|".join(part for part in common if part != f"data:{NO_DIGESTS}")
 
 
-def _group_signatures(table: Table, digests: InputDigests) -> tuple[Integers, list[Signature]]:
+def _group_signatures(table: Table, digests: Columns) -> tuple[Integers, list[Signature]]:
     """Return for each row the number of its group, and for each group a signature; in groups only `data` differs."""
     group = number_rows(*_list_settings(table, digests))
     _, firsts = np.unique(group, return_index=True)
@@ -302,13 +299,13 @@ def _group_signatures(table: Table, digests: InputDigests) -> tuple[Integers, li
 NO_DIGESTS = DataDigests("0", "0", "0")
 
 
-def _list_columns(table: Table, digests: InputDigests, *names: str) -> list[CodedColumn[Any]]:
+def _list_columns(table: Table, digests: Columns, *names: str) -> list[CodedColumn[Any]]:
     """Return the coded columns of the tested comparisons and their settings, and those of the named digests."""
     tested = ("test_set", "subset", "unit", "metric", "alternative")
     return [*(getattr(table, name) for name in tested), *(getattr(digests, name) for name in ("method", *names))]
 
 
-def _list_settings(table: Table, digests: InputDigests) -> list[Any]:
+def _list_settings(table: Table, digests: Columns) -> list[Any]:
     """Return the columns that must be equal in rows whose signatures differ only in data."""
     coded_columns = _list_columns(table, digests, "code", "adjust", "members", "family", "version")
     return [
@@ -317,7 +314,7 @@ def _list_settings(table: Table, digests: InputDigests) -> list[Any]:
     ]
 
 
-def _build_signature(table: Table, digests: InputDigests, row: int) -> Signature:
+def _build_signature(table: Table, digests: Columns, row: int) -> Signature:
     """Return the signature of a row with a placeholder for the digests of its data."""
     subset, score = table.subset[row], table.metric[row]
     method, _, limit = digests.method[row].partition(":")
@@ -388,10 +385,10 @@ def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], In
     adjust_column, sizes, contents = (
         CodedColumn.join([CodedColumn(codes, values)]) for values in zip(*families_text, strict=True)
     )
-    return replace(table, origins=replace(digests, adjust=adjust_column, members=sizes, family=contents))
+    return table.replace(origins=digests.with_columns(adjust=adjust_column, members=sizes, family=contents))
 
 
-def _hash_comparisons(table: Table, digests: InputDigests) -> Hashes:
+def _hash_comparisons(table: Table, digests: Columns) -> Hashes:
     """Return a hash of each comparison, leaving out its systems' names, for digests of families."""
     hashes = mix_bits(digests.seed.astype(np.uint64))
     for column in _list_columns(table, digests, "units", "data_a", "data_b", "code"):

@@ -1,4 +1,4 @@
-"""Results of many comparisons as a table: a column for each quantity, a row for each comparison.
+"""Results of many comparisons as one table of Arrow, with a row for each comparison and its columns as arrays.
 
 Checks and notes are numbers and codes. They become sentences when a row is shown or written. This module also chooses
 which exact p-values and which intervals are reported.
@@ -6,329 +6,224 @@ which exact p-values and which intervals are reported.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.factors import number_rows
+from sigdask.counts.fields import Bools, Floats
 from sigdask.options import Grouping
 from sigdask.results.columns import (
     SIMULTANEOUS,
     UNADJUSTED,
-    AdjustmentDetails,
     CodedColumn,
     Column,
-    ColumnGroup,
-    DecidingUnits,
-    EqualScores,
-    InputDigests,
-    Intervals,
-    Margins,
+    Columns,
     Rows,
     ScoredMetric,
     Subset,
-    Value,
-    build_sparse_column,
-    divide_columns,
-    get_filling,
-    join_column,
-    sparse_to_dict,
-    take_rows,
 )
-from sigdask.results.notes import Note
-from sigdask.results.runs import RunResults
-from sigdask.statistics.bounds import EXACT_VALUE, SECOND_RUN, SIGN_TEST
+from sigdask.results.schema import EMPTY_VALUES, KEYED, get_type
+from sigdask.statistics.bounds import CHECKS, EXACT_VALUE, SECOND_RUN, SIGN_TEST
 from sigdask.statistics.classical import sort_tests
 from sigdask.statistics.exact import CLOSE_SHARE
 
 NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
-"""Codes of a cross-check's outcome."""
+"""Codes of a cross-check's outcome; -1 where a row has no such check."""
 
 CONTESTED = 2
 """Code of a verdict on which the test and the equal-score test differ."""
 
+PATHS = {
+    "exact": "is_exact", "p_low": "p_interval.0", "p_high": "p_interval.1", "p_adjusted_low": "p_adjusted_interval.0",
+    "p_adjusted_high": "p_adjusted_interval.1", "second_trials": "second_run.n_trials",
+    "second_extreme": "second_run.n_extreme", "agreement_p": "second_run.agreement_p", "exact_low": "exact.p_lo",
+    "exact_high": "exact.p_hi",
+}  # fmt: skip
+"""Columns of attributes that are named otherwise."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CheckResults(ColumnGroup):
-    """Results of one check for each row of a table.
+GROUPS = {
+    "intervals": {
+        **{name: f"interval.{name}" for name in ("method", "why", "confidence", "low", "high", "n_resamples")},
+        "plain_low": "interval.percentile.0", "plain_high": "interval.percentile.1", "a_low": "score_a_interval.0",
+        "a_high": "score_a_interval.1", "b_low": "score_b_interval.0", "b_high": "score_b_interval.1",
+        "paired_d": "paired_d", "skewness": "interval.skewness",
+    },
+    "adjusted": {"p_tukey": "p_adjusted_by.tukey", "low": "interval_simultaneous.0", "high": "interval_simultaneous.1"},
+    "equal_scores": {
+        name: f"equal_scores.{name}" for name in ("p_value", "p_adjusted", "n_resamples", "why", "cause")
+    },
+    "margins": {
+        "margin": "margin.margin", "not_worse": "margin.p_not_worse", "not_better": "margin.p_not_better",
+        "holm_not_worse": "margin.p_adjusted.0", "holm_not_better": "margin.p_adjusted.1",
+        "holm_equivalent": "margin.p_adjusted.2", "method": "margin.method",
+    },
+    "runs": {
+        **{name: f"runs.{name}" for name in ("column", "n_runs", "is_paired", "method", "p_runs", "p_value",
+                                             "p_adjusted", "df", "se_items", "se_runs")},
+        "low": "runs.interval.0", "high": "runs.interval.1",
+    },
+    "origins": {
+        name: f"origins.{name}" for name in ("seed", "method", "units", "data_a", "data_b", "code", "adjust", "members",
+                                             "family", "version")
+    },
+    "deciding": {name: f"deciding.{name}" for name in ("n_deciding", "reverses")},
+}  # fmt: skip
+"""Columns of groups, by the group and the attribute. A table may lack a group."""
 
-    Attributes
-    ----------
-    verdict : int8 array, shape (n,)
-        NOT_APPLICABLE, AGREES or DISAGREES; -1 where the row has no such check at all.
-    p_value : float64 array, shape (n,)
-        p-value with which p is compared. NaN if there is none.
-    fit : float64 array, shape (n,)
-        Binomial p of the count if that p is true; NaN if all arrangements were counted or there is no p.
-    why : CodedColumn of str
-        Why the check is not applicable; empty if it is.
-    kept : mapping of int to str
-        Sentences that the columns do not reproduce, by row.
-    """
-
-    verdict: NDArray[np.int8]
-    p_value: Floats
-    fit: Floats
-    why: CodedColumn[str]
-    kept: Mapping[int, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UnitCorrelation(ColumnGroup):
-    """Correlation of differences within the groups of one coarser column, for each row of a table.
-
-    Attributes
-    ----------
-    column : str
-        The grouping column.
-    n_groups : int64 array, shape (n,)
-        0 where the correlation is not tested.
-    icc, design_effect, p_value : float64 array, shape (n,)
-        As in `Dependence`.
-    """
-
-    KEYS: ClassVar[tuple[str, ...]] = ("column",)
-
-    column: str
-    n_groups: Integers
-    icc: Floats
-    design_effect: Floats
-    p_value: Floats
+JOINT: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+    "metric": (("metric", "higher_is_better", "signature"), lambda *m: ScoredMetric(m[0], bool(m[1]), m[2] or None)),
+    "subset": (("subset.column", "subset.value"), lambda column, value: Subset(column, value) if column else None),
+    "exact_by": (("exact.method", "exact.guarantee"), lambda *method: method if method[0] else None),
+}  # fmt: skip
+"""Columns of attributes whose values are objects, and how these are built."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AlternativeUnit(ColumnGroup):
-    """Results of the same comparisons by swaps of another kind of unit, a row for each row of a table.
-
-    Empty if a row has no alternative unit.
-    """
-
-    unit: CodedColumn[str]
-    n_units: Integers
-    exact: Bools
-    n_trials: Integers
-    n_extreme: Integers
-    p_value: Floats
+def build_columns(group: str, n: int, **columns: Column) -> Columns:
+    """Return a group of columns of `n` rows: the given ones, and others without values."""
+    empty = {name: _fill(path, n) for name, path in GROUPS[group].items() if name not in columns}
+    return Columns(**empty | columns)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassicalColumn(ColumnGroup):
-    """Results of one classical test for each row of a table.
+def _fill(path: str, n: int) -> Column:
+    kind = get_type(path)
+    return CodedColumn.from_constant("", n) if kind == "string" else np.full(n, EMPTY_VALUES[kind])
+
+
+class Table:
+    """Results of comparisons, a row for each. Columns are attributes, and arrays of shape (n,).
 
     Attributes
     ----------
-    name : str
-        Name of the test, one of `statistics.classical.names`.
-    statistic, p_value : float64 array, shape (n,)
-        NaN where there is none.
-    n : int64 array, shape (n,)
-        Number of observations, of both samples if there are two. 0 if the test does not apply.
-    n_dropped : int64 array, shape (n,)
-        Number of units without a difference, which are dropped.
-    detail : CodedColumn of str
-        How it was computed, or why it does not fit the score, with "{dropped}" for `n_dropped`; empty if not requested.
-    """
-
-    KEYS: ClassVar[tuple[str, ...]] = ("name",)
-
-    name: str
-    statistic: Floats
-    p_value: Floats
-    n: Integers
-    n_dropped: Integers
-    detail: CodedColumn[str]
-
-    @property
-    def is_requested(self) -> Bools:
-        """Whether the test was requested for each row."""
-        return self.detail.find(bool)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Table(ColumnGroup):
-    """Results of comparisons: arrays of shape (n,), a row for each comparison.
-
-    Attributes
-    ----------
+    data : pyarrow.Table
+        The columns, named by their paths in the JSON of results (`sigdask.results.schema`).
     alpha : float
         Level of the verdicts.
     grouping : str
         How rankings mark systems that are not significantly different, as in `options.RankingMarkOptions`.
-    test_set, unit, a, b, alternative : CodedColumn of str
-        As in `Result`.
-    subset : CodedColumn of Subset or None
-    metric : CodedColumn of ScoredMetric
-    score_a, score_b, difference : float64
-        NaN where a metric of whole outputs gave no score.
-    n_items, n_units, n_discordant : int64
-    exact : bool
+    exact : bool array
         Whether p is exact.
-    n_trials, n_extreme : int64
-        Trials and exceedances of the sample, or of all arrangements.
-    p_value, p_low, p_high : float64
-        p, and the ends of its Monte Carlo interval; both ends are p if there is none.
-    r12 : float64
-        NaN where it does not apply.
-    second_trials, second_extreme : int64
-        Trials and exceedances of the second run. 0 trials if there was none.
-    agreement_p : float64
-        Fisher's p that both runs have the same rate; NaN if there was no second run.
-    exact_low, exact_high : float64
-        The exact p, or bounds of it. NaN if unknown.
-    exact_by : CodedColumn of (str, str) or None
-        Its method and its guarantee.
-    checks : mapping of str to CheckResults
-        By the check's name, in the order in which they are shown.
-    p_adjusted, p_adjusted_low, p_adjusted_high : float64
-        NaN where p was not adjusted.
-    dependence : tuple of UnitCorrelation
-    beside : tuple of AlternativeUnit
-        In the order in which they are shown.
-    undefined_a, undefined_b : float64
-        The score used in place of 0/0; NaN if the score is defined.
-    step : float64
-        Resolution of scores. 0 if they are exact, negative if some differ by less than the resolution.
-    seen_with : int64
-        Number of trials of an earlier p with fewer trials; 0 if there was none.
-    tests : tuple of ClassicalColumn
-        One for each requested classical test, in the order of their names.
-    intervals : Intervals or None
-        None if not requested.
-    origins : InputDigests or None
-        None for results without digests.
-    deciding : DecidingUnits or None
-        The few units that decide contested results. None without contested results.
-    adjusted : AdjustmentDetails or None
-        Details of the adjusted p-values, or None.
-    equal_scores : EqualScores or None
-        The equal-score test of each row, or None.
-    margins : Margins or None
-        Tests of a margin. None if not requested.
-    runs : RunResults or None
-        Tests over runs and of recipes, or None if all systems have one run.
-    notes : mapping of int to tuple of Note
-        Notes of rows that the columns do not reproduce. Such rows get no other notes.
-    added : mapping of str to column
-        Columns of registered fields (`sigdask.results.fields`) that have no attribute here.
+    p_low, p_high, p_adjusted_low, p_adjusted_high : float64 array
+        Ends of Monte Carlo intervals.
+    metric, subset, exact_by : CodedColumn of ScoredMetric, of Subset or None, and of (method, guarantee) or None
+    checks, tests, dependence, beside : dict of str to Columns
+        By the name of the check, test, grouping column or unit. The verdict of a check is a code.
+    intervals, adjusted, equal_scores, margins, runs, origins, deciding : Columns or None
+        Groups of columns (`GROUPS`); None if the table has none of them.
     """
 
-    alpha: float
-    test_set: CodedColumn[str]
-    subset: CodedColumn[Subset | None]
-    unit: CodedColumn[str]
-    a: CodedColumn[str]
-    b: CodedColumn[str]
-    metric: CodedColumn[ScoredMetric]
-    alternative: CodedColumn[str]
-    score_a: Floats
-    score_b: Floats
-    difference: Floats
-    n_items: Integers
-    n_units: Integers
-    n_discordant: Integers
-    exact: Bools
-    n_trials: Integers
-    n_extreme: Integers
-    p_value: Floats
-    p_low: Floats
-    p_high: Floats
-    r12: Floats
-    second_trials: Integers
-    second_extreme: Integers
-    agreement_p: Floats
-    exact_low: Floats
-    exact_high: Floats
-    exact_by: CodedColumn[tuple[str, str] | None]
-    p_adjusted: Floats
-    p_adjusted_low: Floats
-    p_adjusted_high: Floats
-    undefined_a: Floats
-    undefined_b: Floats
-    step: Floats
-    seen_with: Integers
-    checks: Mapping[str, CheckResults] = field(default_factory=dict)
-    dependence: tuple[UnitCorrelation, ...] = ()
-    beside: tuple[AlternativeUnit, ...] = ()
-    tests: tuple[ClassicalColumn, ...] = ()
-    intervals: Intervals | None = None
-    origins: InputDigests | None = None
-    deciding: DecidingUnits | None = None
-    adjusted: AdjustmentDetails | None = None
-    equal_scores: EqualScores | None = None
-    margins: Margins | None = None
-    runs: RunResults | None = None
-    notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
-    added: Mapping[str, Column] = field(default_factory=dict)
-    grouping: Grouping = "auto"
-
-    def __len__(self) -> int:
-        return len(self.p_value)
-
-    def columns_by_path(self) -> dict[Name, Column]:
-        """Return all columns of the table by path, without `alpha` and `grouping`."""
-        columns: dict[Name, Column] = {(name,): column for name, column in (self.columns | dict(self.added)).items()}
-        for kind in GROUPS:
-            for key, group in _list_groups(getattr(self, kind)):
-                columns |= {(kind, key, name): column for name, column in group.to_columns(len(self)).items()}
-        return columns | {NOTES: build_sparse_column(self.notes, len(self))}
+    def __init__(self, data: pa.Table, alpha: float, grouping: Grouping = "auto") -> None:
+        self.data, self.alpha, self.grouping = data, alpha, grouping
+        self._cache: dict[str, Any] = {}
 
     @staticmethod
-    def from_paths(columns: Mapping[Name, Column], alpha: float, grouping: Grouping = "auto") -> Table:
-        """Return the table whose columns `columns_by_path` returned, with a significance level for verdicts."""
-        plain, added, layout = _arrange_paths(tuple(columns))
-        groups = {}
-        for kind, paths_by_key in layout.items():
-            by_key = {key: {name: columns[path] for name, path in paths} for key, paths in paths_by_key.items()}
-            groups[kind] = _build_groups(kind, by_key)
-        values: dict[str, Any] = {name: columns[name,] for name in plain}
-        return Table(
-            alpha=alpha,
-            grouping=grouping,
-            **values,
-            **groups,
-            notes=sparse_to_dict(columns[NOTES]),
-            added={name: columns[name,] for name in added},
-        )
+    def from_columns(alpha: float, columns: Mapping[str, Any], grouping: Grouping = "auto") -> Table:
+        """Return a table of columns, given by their attributes; groups that are None are left out."""
+        arrays = {path: to_arrow(column) for pair in columns.items() for path, column in _split_columns(*pair)}
+        return Table(pa.table(arrays), alpha, grouping)
+
+    @staticmethod
+    def build_empty(alpha: float = 0.05) -> Table:
+        """Return a table without rows."""
+        return Table.from_columns(alpha, {"p_value": np.zeros(0)})
+
+    def replace(self, **columns: Any) -> Table:
+        """Return the table with some columns, `alpha` or `grouping` replaced."""
+        grouping, alpha = columns.pop("grouping", self.grouping), columns.pop("alpha", self.alpha)
+        dropped = {path for name in columns for path in GROUPS.get(name, {}).values()}
+        kept = {name: self.data[name] for name in self.data.column_names if name not in dropped}
+        arrays = {path: to_arrow(column) for pair in columns.items() for path, column in _split_columns(*pair)}
+        return Table(pa.table(kept | arrays), alpha, grouping)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Table, (self.data, self.alpha, self.grouping)
+
+    def __len__(self) -> int:
+        return int(self.data.num_rows)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._cache:
+            try:
+                self._cache[name] = self._read(name)
+            except KeyError:
+                raise AttributeError(f"tables of results have no column {name!r}") from None
+        return self._cache[name]
+
+    def _read(self, name: str) -> Any:
+        if name in KEYED:
+            return {key: Columns(**self._read_group(f"{name}.{key}.")) for key in self._list_keys(name)}
+        if name in GROUPS:
+            paths = GROUPS[name]
+            has_any = any(path in self.data.column_names for path in paths.values())
+            return Columns(**{key: self[path] for key, path in paths.items()}) if has_any else None
+        return self._join(*JOINT[name]) if name in JOINT else self[PATHS.get(name, name)]
+
+    def _read_group(self, prefix: str) -> dict[str, Column]:
+        paths = [path for path in self.data.column_names if path.startswith(prefix)]
+        return {path.removeprefix(prefix): self[path] for path in paths}
+
+    def _list_keys(self, name: str) -> list[str]:
+        """Return the names of a table's checks, classical tests, grouping columns or units in their order."""
+        paths = (path.removeprefix(f"{name}.") for path in self.data.column_names if path.startswith(f"{name}."))
+        keys = list(dict.fromkeys(path.rpartition(".")[0] for path in paths))
+        order = CHECKS if name == "checks" else sort_tests(keys) if name == "tests" else ()
+        return [key for key in order if key in keys] if order else keys
+
+    def _join(self, paths: Sequence[str], build: Any) -> CodedColumn[Any]:
+        columns = [self[path] for path in paths]
+        numbers = number_rows(*(c.codes if isinstance(c, CodedColumn) else c for c in columns))
+        _, firsts, codes = np.unique(numbers, return_index=True, return_inverse=True)
+        values = [build(*(column[row] for column in columns)) for row in firsts.tolist()]
+        return CodedColumn(codes.astype(np.int32), tuple(values))
+
+    def __getitem__(self, path: str) -> Any:
+        """Return a column by its path: numbers with NaN or 0 and texts with "" where there is none."""
+        kind = get_type(path)
+        if path not in self.data.column_names:
+            return _fill(path, len(self))
+        column = self.data[path]
+        if kind == "string":
+            texts = column.cast(pa.string()).fill_null("").combine_chunks().dictionary_encode()
+            return CodedColumn(texts.indices.to_numpy(), tuple(texts.dictionary.to_pylist()))
+        if kind != "number" and column.null_count:
+            column = column.fill_null(-1 if path.endswith(".verdict") else EMPTY_VALUES[kind])
+        return column.to_numpy()
 
     def find_pair(self, a: str, b: str) -> list[int]:
         """Return the rows that compare two systems, in this order."""
-        if a not in self.a.values or b not in self.b.values:
-            return []
-        matches = (self.a.codes == self.a.values.index(a)) & (self.b.codes == self.b.values.index(b))
-        return np.flatnonzero(matches).tolist()
+        return np.flatnonzero(self.a.find(a.__eq__) & self.b.find(b.__eq__)).tolist()
 
     def take(self, rows: Rows) -> Table:
         """Return a table of the given rows, in the given order."""
-        return Table.from_paths(take_rows(self.columns_by_path(), rows), self.alpha, self.grouping)
+        if isinstance(rows, slice):
+            rows = np.arange(len(self))[rows]
+        return Table(self.data.take(pa.array(rows)), self.alpha, self.grouping)
+
+    def divide(self, sizes: Iterable[int]) -> Iterator[Table]:
+        """Yield consecutive rows in tables of the given sizes."""
+        start = 0
+        for size in sizes:
+            yield Table(self.data.slice(start, size), self.alpha, self.grouping)
+            start += size
 
     def split(self, max_rows: int) -> Iterator[Table]:
         """Yield the rows in tables of at most `max_rows`."""
-        if 0 < len(self) <= max_rows:
-            yield self
-            return
-        columns = self.columns_by_path()
-        for start in range(0, len(self), max_rows):
-            yield Table.from_paths(take_rows(columns, slice(start, start + max_rows)), self.alpha, self.grouping)
-
-    def divide(self, sizes: Iterable[int]) -> Iterator[Table]:
-        """Yield consecutive rows in tables of the given sizes; coded columns list only the values of their rows."""
-        columns = self.columns_by_path()
-        for parts in zip(*divide_columns(columns.values(), [*sizes]), strict=True):
-            yield Table.from_paths(dict(zip(columns, parts, strict=True)), self.alpha)
+        return self.divide([max_rows] * -(-len(self) // max_rows))
 
     @staticmethod
-    def join(tables: Sequence[Table]) -> Table:  # type: ignore[override]
-        """Return the concatenation of one or more tables that have the same alpha."""
+    def join(tables: Sequence[Table]) -> Table:
+        """Return the rows of one or more tables that have the same alpha, with nulls where one lacks a column."""
+        first = tables[0]
         if len(tables) == 1:
-            return tables[0]
-        parts = [table.columns_by_path() for table in tables]
-        columns = join_columns(parts, merge_orders(tuple(part) for part in parts))
-        return Table.from_paths(columns, tables[0].alpha, tables[0].grouping)
+            return first
+        data = pa.concat_tables([table.data for table in tables], promote_options="default")
+        return Table(data.unify_dictionaries().combine_chunks(), first.alpha, first.grouping)
 
     @property
     def is_enumerated(self) -> Bools:
@@ -350,7 +245,8 @@ class Table(ColumnGroup):
     def equal_score_p(self) -> Floats:
         """The p of the equal-score test with which each row's verdict is compared: adjusted if that of the row is."""
         test = get_equal_scores(self)
-        return np.where(np.isnan(self.p_adjusted) | np.isnan(test.p_adjusted), test.p_value, test.p_adjusted)
+        is_alone = np.isnan(self.p_adjusted) | np.isnan(test.p_adjusted)
+        return np.asarray(np.where(is_alone, test.p_value, test.p_adjusted))
 
     @property
     def is_contested(self) -> Bools:
@@ -372,122 +268,64 @@ class Table(ColumnGroup):
         return disagreement
 
 
-GROUPS: dict[str, type[ColumnGroup]] = {
-    "checks": CheckResults, "dependence": UnitCorrelation, "beside": AlternativeUnit,
-    "tests": ClassicalColumn, "intervals": Intervals, "origins": InputDigests, "deciding": DecidingUnits,
-    "adjusted": AdjustmentDetails, "equal_scores": EqualScores, "margins": Margins, "runs": RunResults,
-}  # fmt: skip
-"""Fields of a table that are groups of columns."""
-
-Name = tuple[str, ...]
-"""Path of a column in a table: its name, or field, key and name of a column in a group."""
-
-NOTES: Name = ("notes",)
-
-
-Keys = dict[str, list[tuple[str, Name]]]
-"""Names and paths of the columns of groups of one kind, by the groups' keys."""
-
-
-@lru_cache
-def _arrange_paths(paths: tuple[Name, ...]) -> tuple[list[str], list[str], dict[str, Keys]]:
-    """Return the names of columns that are fields of a table and of those in `added`, and the groups by kind."""
-    plain: list[str] = []
-    added: list[str] = []
-    groups = {kind: Keys() for kind in GROUPS}
-    for path in paths:
-        if len(path) > 1:
-            groups[path[0]].setdefault(path[1], []).append((path[2], path))
-        elif path != NOTES:
-            (plain if path[0] in Table.__slots__ else added).append(path[0])
-    return plain, added, groups
+def _split_columns(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the columns of an attribute of a table by path."""
+    if name in KEYED:
+        for key, group in value.items():
+            yield from ((f"{name}.{key}.{attribute}", column) for attribute, column in vars(group).items())
+    elif name in GROUPS:
+        if value is not None:
+            yield from ((GROUPS[name][attribute], column) for attribute, column in vars(value).items())
+    elif name == "metric":
+        yield "metric", value.map(lambda metric: metric.name)
+        yield "higher_is_better", value.find(lambda metric: metric.higher_is_better)
+        yield "signature", value.map(lambda metric: metric.signature)
+    elif name == "subset":
+        yield "subset.column", value.map(lambda subset: subset and subset.column)
+        yield "subset.value", value.map(lambda subset: subset and subset.value)
+    elif name == "exact_by":
+        yield "exact.method", value.map(lambda by: by and by[0])
+        yield "exact.guarantee", value.map(lambda by: by and by[1])
+    else:
+        yield PATHS.get(name, name), value
 
 
-def _list_groups(groups: Any) -> list[tuple[str, ColumnGroup]]:
-    """Return a table's groups of one kind with the texts of their keys."""
-    if isinstance(groups, Mapping):
-        return list(groups.items())
-    if not isinstance(groups, tuple):
-        return [] if groups is None else [("all", groups)]
-    keys = [[getattr(group, name) for name in group.KEYS] for group in groups]
-    texts = [key[0] if len(key) == 1 else json.dumps(key) if key else str(k) for k, key in enumerate(keys)]
-    return list(zip(texts, groups, strict=True))
-
-
-def _build_groups(kind: str, columns_by_key: Mapping[str, Mapping[str, Column]]) -> Any:
-    """Return the value of a table's field from the columns of its groups."""
-    group = GROUPS[kind]
-    if kind == "checks":
-        return {key: group.from_columns(columns) for key, columns in columns_by_key.items()}
-    if kind in {"intervals", "origins", "deciding", "adjusted", "equal_scores", "margins", "runs"}:
-        return next((group.from_columns(columns) for columns in columns_by_key.values()), None)
-    keys = sort_tests(columns_by_key) if kind == "tests" else columns_by_key
-    values = [[key] if len(group.KEYS) == 1 else json.loads(key) if group.KEYS else [] for key in keys]
-    return tuple(
-        group.from_columns(columns_by_key[key], **dict(zip(group.KEYS, key_values, strict=True)))
-        for key, key_values in zip(keys, values, strict=True)
-    )
-
-
-def join_columns(parts: Sequence[Mapping[Name, Column]], names: Iterable[Name] | None = None) -> dict[Name, Column]:
-    """Return the rows of several tables one after the other; a column that a table lacks is filled for its rows."""
-    if len(parts) == 1:
-        return dict(parts[0])
-    examples = {name: column for part in parts for name, column in part.items()}
-    sizes = [count_rows(part) for part in parts]
-    joined = {}
-    for name in examples if names is None else names:
-        pairs = zip(parts, sizes, strict=True)
-        filled = [part[name] if name in part else build_filling(name, examples[name], n) for part, n in pairs]
-        joined[name] = join_column(filled)
-    return joined
-
-
-def count_rows(columns: Mapping[Name, Column]) -> int:
-    """Return the length of the columns."""
-    return len(next(iter(columns.values()), ()))
-
-
-def build_filling(name: Name, example: Column, n: int) -> Column:
-    """Return a column of values that stand for "none", of the same type as an example column."""
-    if isinstance(example, CodedColumn):
-        return CodedColumn.from_constant(None if name[-1] in {"kept", "notes"} else "", n)
-    return np.full(n, get_filling(example.dtype), example.dtype)
+def to_arrow(column: Column | pa.Array) -> pa.Array:
+    """Return a column as an array of Arrow; half surrogate pairs in names, which Arrow does not hold, are escaped."""
+    if not isinstance(column, CodedColumn):
+        return pa.array(np.ascontiguousarray(column)) if isinstance(column, np.ndarray) else column
+    try:
+        values = pa.array(column.values, pa.string())
+    except UnicodeEncodeError:
+        values = pa.array([v and v.encode("utf-8", "backslashreplace").decode() for v in column.values], pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(np.ascontiguousarray(column.codes)), values)
 
 
 def list_tests(tables: Iterable[Table]) -> tuple[str, ...]:
     """Return the names of all classical tests in some tables, in their fixed order."""
-    return sort_tests(test.name for table in tables for test in table.tests)
+    return sort_tests(name for table in tables for name in table.tests)
 
 
-def merge_orders(orders: Iterable[tuple[Value, ...]]) -> list[Value]:
-    """Return one order of all names that agrees with each of several orders, if possible.
-
-    Examples
-    --------
-    >>> merge_orders([("b",), ("a", "b"), ("c",)])
-    ['a', 'b', 'c']
-    """
-    predecessors: dict[Value, set[Value]] = {}
-    for order in dict.fromkeys(orders):
-        for k, name in enumerate(order):
-            predecessors.setdefault(name, set()).update(order[:k])
-    names: list[Value] = []
-    while predecessors:
-        ready = (name for name, earlier in predecessors.items() if not earlier & predecessors.keys())
-        names.append(next(ready, next(iter(predecessors))))
-        del predecessors[names[-1]]
-    return names
+def get_group(table: Table, name: str) -> Columns:
+    """Return a group of columns, without values if the table has none."""
+    group = getattr(table, name)
+    return build_columns(name, len(table)) if group is None else group
 
 
-def get_details(table: Table) -> AdjustmentDetails:
+def get_details(table: Table) -> Columns:
     """Return the details of adjusted p-values of a table's rows; NaN if the table has none."""
-    return AdjustmentDetails.build_empty(len(table)) if table.adjusted is None else table.adjusted
+    return get_group(table, "adjusted")
 
 
-def get_equal_scores(table: Table) -> EqualScores:
+def get_equal_scores(table: Table) -> Columns:
     """Return the equal-score test of a table's rows; NaN if the table has none."""
-    return EqualScores.build_empty(len(table)) if table.equal_scores is None else table.equal_scores
+    return get_group(table, "equal_scores")
+
+
+def decide_runs(runs: Columns, alpha: float) -> NDArray[np.int8]:
+    """Return whether each row's difference is significant for recipes: 1, 0, or -1 if runs are too few."""
+    p = np.where(np.isnan(runs.p_adjusted), runs.p_value, runs.p_adjusted)
+    return np.where(np.isnan(p), -1, p <= alpha).astype(np.int8)
 
 
 ExactMethod = tuple[str, str]
@@ -542,8 +380,7 @@ def use_exact_p(table: Table) -> Table:
     p = np.where(is_known | is_only_exact, table.exact_high, table.p_value)
     low = np.where(is_only_exact, np.where(is_known, p, table.exact_low), table.p_low)
     exact = table.exact | is_known
-    return replace(
-        table,
+    return table.replace(
         exact=exact,
         p_value=p,
         p_low=low,
@@ -552,7 +389,7 @@ def use_exact_p(table: Table) -> Table:
     )
 
 
-def _remove_repeated_checks(table: Table, exact: Bools) -> dict[str, CheckResults]:
+def _remove_repeated_checks(table: Table, exact: Bools) -> dict[str, Columns]:
     """Return the checks, of which those that compute an exact p again, or have no part in it, are not applicable."""
     checks = dict(table.checks)
     sign_p, exact_check = checks[SIGN_TEST].p_value, checks[EXACT_VALUE]
@@ -564,8 +401,7 @@ def _remove_repeated_checks(table: Table, exact: Bools) -> dict[str, CheckResult
         check = checks[name]
         rows = is_repeated & (check.verdict > 0)
         reasons = np.where(rows, len(check.why.values), check.why.codes).astype(np.int32)
-        checks[name] = replace(
-            check,
+        checks[name] = check.with_columns(
             verdict=np.where(rows, NOT_APPLICABLE, check.verdict).astype(np.int8),
             p_value=np.where(rows, np.nan, check.p_value),
             why=CodedColumn(reasons, (*check.why.values, why)),
@@ -573,7 +409,7 @@ def _remove_repeated_checks(table: Table, exact: Bools) -> dict[str, CheckResult
     return checks
 
 
-def select_intervals(table: Table) -> tuple[Intervals | None, str]:
+def select_intervals(table: Table) -> tuple[Columns | None, str]:
     """Return the intervals to show with the p that decides, and the word to put before "interval".
 
     With adjusted p-values these are the simultaneous intervals of the family, if there are any. All other intervals are
@@ -582,7 +418,8 @@ def select_intervals(table: Table) -> tuple[Intervals | None, str]:
     details, intervals = get_details(table), table.intervals
     if intervals is None or np.isnan(table.p_adjusted).all():
         return intervals, ""
-    if not details.has_interval.any():
+    has_interval = ~np.isnan(details.low)
+    if not has_interval.any():
         return intervals, f"{UNADJUSTED} "
-    confidence = np.where(details.has_interval, 1 - table.alpha, np.nan)
-    return replace(intervals, low=details.low, high=details.high, confidence=confidence), SIMULTANEOUS
+    confidence = np.where(has_interval, 1 - table.alpha, np.nan)
+    return intervals.with_columns(low=details.low, high=details.high, confidence=confidence), SIMULTANEOUS

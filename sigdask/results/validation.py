@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import operator
 from collections.abc import Mapping
 from typing import Any
 
-from sigdask.results.fields import read_schema
+from sigdask.results.schema import load_schema
 
 Fault = tuple[str, str, str]
 
@@ -28,14 +27,14 @@ MAX_CHARACTERS = 80
 def find_fault(document: Mapping[str, Any]) -> str | None:
     """Return what is wrong with the first value that the schema of results does not allow, or None.
 
-    Keys may be missing and unknown ones are skipped, as in files of other versions.
+    Unknown keys are skipped, as in files of other versions.
 
     Examples
     --------
-    >>> find_fault({"schema_version": 1, "results": [{"a": "x", "p_value": "0.5"}]})
-    "results[0].p_value = '0.5': must be number or null"
+    >>> find_fault({"sigdask": "0.4.0", "schema_version": 2})
+    'schema_version = 2: must be 1'
     """
-    schema = json.loads(read_schema())
+    schema = load_schema()
     fault = _find_fault(document, schema, schema["$defs"])
     return None if fault is None else "{} = {}: must be {}".format(*fault)
 
@@ -54,8 +53,9 @@ def _find_fault(value: Any, schema: Mapping[str, Any], definitions: Mapping[str,
     if isinstance(value, dict):
         known, others = schema.get("properties", {}), schema.get("additionalProperties") or None
         members = ((key, inner, known.get(key, others)) for key, inner in value.items())
+        missing = [key for key in schema.get("required", ()) if key not in value]
     elif isinstance(value, list):
-        members = ((k, inner, schema.get("items")) for k, inner in enumerate(value))
+        members, missing = ((k, inner, schema.get("items")) for k, inner in enumerate(value)), []
     else:
         return None
     for key, inner, inner_schema in members:
@@ -63,7 +63,7 @@ def _find_fault(value: Any, schema: Mapping[str, Any], definitions: Mapping[str,
             path, text, expected = fault
             step = f"[{key}]" if isinstance(key, int) else key
             return f"{step}{'.' if path and path[0] != '[' else ''}{path}", text, expected
-    return None
+    return (missing[0], "nothing", "given") if missing else None
 
 
 def _describe_expected(value: Any, schema: Mapping[str, Any]) -> str | None:

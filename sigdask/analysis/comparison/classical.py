@@ -27,8 +27,7 @@ from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.randomization.resampling.sums import compute_binary_size
-from sigdask.results.columns import CodedColumn
-from sigdask.results.table import ClassicalColumn
+from sigdask.results.columns import CodedColumn, Columns
 from sigdask.statistics.classical import (
     WILCOXON_EXACT_UP_TO,
     SignedRanks,
@@ -393,25 +392,25 @@ class MatchedSums:
             unit_text, n_units, total, squares, wins, losses, step, _join_ranks(ranks) if ranks else None
         )
 
-    def student_t(self, name: str, alternative: str) -> ClassicalColumn:
+    def student_t(self, alternative: str) -> Columns:
         """Test the mean difference with Student's t-test."""
         n = self.n_units
         t, p = compute_t(self.total, np.maximum(self.squares, 0), n, n - 1, alternative, min_deviation=self.step)
         words = FREEDOM + self.unit_text, CONSTANT, NO_DIFFERENCE, TOO_FEW
         codes = np.select([self.n_units < 2, ~np.isnan(t), p == 1], [3, 0, 2], 1).astype(np.int32)
         n = np.where(np.isnan(p), 0, self.n_units)
-        return ClassicalColumn(name, t, p, n, np.zeros_like(n), CodedColumn(codes, words))
+        return build_test(t, p, n, np.zeros_like(n), CodedColumn(codes, words))
 
-    def sign_test(self, name: str, alternative: str) -> ClassicalColumn:
+    def sign_test(self, alternative: str) -> Columns:
         """Test whether A wins as many units as it loses; for single 0/1 items this is McNemar's test."""
         n = self.wins + self.losses
         words = f"exact; {{dropped}} without a difference dropped{self.unit_text}"
         p = sign_test(self.wins, self.losses, alternative)
-        return ClassicalColumn(
-            name, self.wins.astype(np.float64), p, n, self.n_units - n, CodedColumn.from_constant(words, len(n))
+        return build_test(
+            self.wins.astype(np.float64), p, n, self.n_units - n, CodedColumn.from_constant(words, len(n))
         )
 
-    def wilcoxon(self, name: str, _alternative: str) -> ClassicalColumn:
+    def wilcoxon(self, _alternative: str) -> Columns:
         """Test with Wilcoxon's signed-rank test."""
         ranks = self.ranks
         assert ranks is not None
@@ -422,12 +421,28 @@ class MatchedSums:
             f"normal approximation for more than {most} ranks, its variance that of the tied ranks; {zeros}",
         )
         codes = (ranks.n > most).astype(np.int32)
-        return ClassicalColumn(
-            name, ranks.statistic, ranks.p_value, ranks.n, self.n_units - ranks.n, CodedColumn(codes, words)
-        )
+        return build_test(ranks.statistic, ranks.p_value, ranks.n, self.n_units - ranks.n, CodedColumn(codes, words))
 
 
-TESTS: dict[str, Callable[[MatchedSums, str, str], ClassicalColumn]] = {
+def build_test(
+    statistic: Floats, p_value: Floats, n: Integers, n_dropped: Integers, detail: CodedColumn[str]
+) -> Columns:
+    """Return the columns of one classical test.
+
+    Parameters
+    ----------
+    statistic, p_value : float64 array, shape (n_comparisons,)
+        NaN where there is none.
+    n, n_dropped : int64 array, shape (n_comparisons,)
+        Number of observations, of both samples if there are two (0 if the test does not apply), and of units without a
+        difference, which are dropped.
+    detail : CodedColumn of str
+        How it was computed, or why it does not fit the score, with "{dropped}" for `n_dropped`.
+    """
+    return Columns(statistic=statistic, p_value=p_value, n=n, n_dropped=n_dropped, detail=detail)
+
+
+TESTS: dict[str, Callable[[MatchedSums, str], Columns]] = {
     "t": MatchedSums.student_t,
     "sign": MatchedSums.sign_test,
     "wilcoxon": MatchedSums.wilcoxon,
@@ -450,7 +465,7 @@ ALL_ALIKE = "all items are alike"
 NO_ITEMS = "does not apply: a system has no item that counts"
 
 
-def two_sample_t(matched: MatchedComparisons, alternative: str) -> ClassicalColumn:
+def two_sample_t(matched: MatchedComparisons, alternative: str) -> Columns:
     """Test the difference of two means with Student's two-sample t-test."""
     (a, b), spread = matched.sides, matched.spread
     total, squares = spread.total[a] - spread.total[b], spread.squares[a] + spread.squares[b]
@@ -458,15 +473,14 @@ def two_sample_t(matched: MatchedComparisons, alternative: str) -> ClassicalColu
     unit_text = "" if matched.unit == "item" else f", by {matched.unit}"
     codes = np.isnan(statistic).astype(np.int32)
     n = np.where(np.isnan(p), 0, 2 * spread.n_units)
-    return ClassicalColumn(
-        "two-sample-t", statistic, p, n, np.zeros_like(n), CodedColumn(codes, (SAMPLES_FREEDOM + unit_text, NO_SPREAD))
-    )
+    words = SAMPLES_FREEDOM + unit_text, NO_SPREAD
+    return build_test(statistic, p, n, np.zeros_like(n), CodedColumn(codes, words))
 
 
-def compare_shares(matched: MatchedComparisons, alternative: str) -> ClassicalColumn:
+def compare_shares(matched: MatchedComparisons, alternative: str) -> Columns:
     """Test the difference of two shares of right items by the normal approximation."""
     z, p = two_proportion_z(*_get_counts(matched), alternative)
-    return _build_column("binomial", matched, z, p, "z of the difference of two shares")
+    return _build_column(matched, z, p, "z of the difference of two shares")
 
 
 def _get_counts(matched: MatchedComparisons) -> tuple[Floats, Floats, Floats, Floats]:
@@ -474,9 +488,7 @@ def _get_counts(matched: MatchedComparisons) -> tuple[Floats, Floats, Floats, Fl
     return shares.n_right[a], shares.n_items[a], shares.n_right[b], shares.n_items[b]
 
 
-def _build_column(
-    name: str, matched: MatchedComparisons, statistic: Floats, p: Floats, description: str
-) -> ClassicalColumn:
+def _build_column(matched: MatchedComparisons, statistic: Floats, p: Floats, description: str) -> Columns:
     right_a, n_a, right_b, n_b = _get_counts(matched)
     n_right, n_items = right_a + right_b, n_a + n_b
     expected = np.minimum(n_a, n_b) * np.minimum(n_right, n_items - n_right) / np.maximum(n_items, 1)
@@ -488,7 +500,7 @@ def _build_column(
     )
     codes = np.select([np.isnan(p), np.isnan(statistic), expected < FEWEST], [3, 2, 1], 0).astype(np.int32)
     n = np.where(np.isnan(p), 0, n_items).astype(np.int64)
-    return ClassicalColumn(name, statistic, p, n, np.zeros_like(n), CodedColumn(codes, words))
+    return build_test(statistic, p, n, np.zeros_like(n), CodedColumn(codes, words))
 
 
 NO_RATIO = "does not apply: the score is not a mean or share over items"
@@ -496,7 +508,7 @@ NOT_A_MEAN = "does not apply: the denominator depends on the system, so the scor
 NOT_RIGHT_OR_WRONG = "does not apply: it needs items that are right or wrong (scores of 0 and 1)"
 
 
-def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) -> tuple[ClassicalColumn, ...]:
+def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) -> tuple[Columns, ...]:
     """Return the results of some classical tests of all comparisons.
 
     Parameters
@@ -515,25 +527,25 @@ def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) 
     if len(results) == 1:
         return tuple(results[0])
     inverse = np.argsort(np.concatenate([group.rows for group in groups]))
-    return tuple(ClassicalColumn.join(columns).take(inverse) for columns in zip(*results, strict=True))
+    return tuple(Columns.join(columns).take(inverse) for columns in zip(*results, strict=True))
 
 
-def _run_group(group: MatchedComparisons, names: Sequence[str], alternative: str) -> list[ClassicalColumn]:
+def _run_group(group: MatchedComparisons, names: Sequence[str], alternative: str) -> list[Columns]:
     """Return the results of the tests for comparisons that share panel, metric and items."""
     is_mean = group.is_ratio and group.mean is not None
     sums = MatchedSums.from_comparisons(group, names, alternative) if is_mean and {*names} & TESTS.keys() else None
     return [_run_test(group, sums, name, alternative) for name in names]
 
 
-def _run_test(group: MatchedComparisons, sums: MatchedSums | None, name: str, alternative: str) -> ClassicalColumn:
+def _run_test(group: MatchedComparisons, sums: MatchedSums | None, name: str, alternative: str) -> Columns:
     if (reason := _find_misfit(group, name)) is not None:
-        return build_misfit(name, reason, len(group.rows))
+        return build_misfit(reason, len(group.rows))
     if name == "two-sample-t":
         return two_sample_t(group, alternative)
     if name == "binomial":
         return _mask_unfit(group, compare_shares(group, alternative))
     assert sums is not None
-    result = TESTS[name](sums, name, alternative)
+    result = TESTS[name](sums, alternative)
     return _mask_unfit(group, result) if name == "mcnemar" else result
 
 
@@ -546,16 +558,16 @@ def _find_misfit(group: MatchedComparisons, name: str) -> str | None:
     return NOT_A_MEAN if name != "binomial" and group.mean is None else None
 
 
-def _mask_unfit(group: MatchedComparisons, result: ClassicalColumn) -> ClassicalColumn:
+def _mask_unfit(group: MatchedComparisons, result: Columns) -> Columns:
     """Return test results in which comparisons of items that are not right or wrong have a misfit with its reason."""
     fits = np.logical_and(*group.shares.fits[group.sides])
     if fits.all():
         return result
-    candidates = ClassicalColumn.join([result, build_misfit(result.name, NOT_RIGHT_OR_WRONG, len(fits))])
+    candidates = Columns.join([result, build_misfit(NOT_RIGHT_OR_WRONG, len(fits))])
     return candidates.take(np.arange(len(fits)) + np.where(fits, 0, len(fits)))
 
 
-def build_misfit(name: str, reason: str, n: int) -> ClassicalColumn:
+def build_misfit(reason: str, n: int) -> Columns:
     """Return the column of a test that does not fit any of `n` comparisons: NaN, with the reason."""
     nans, zeros = np.full(n, np.nan), np.zeros(n, np.int64)
-    return ClassicalColumn(name, nans, nans, zeros, zeros, CodedColumn.from_constant(reason, n))
+    return build_test(nans, nans, zeros, zeros, CodedColumn.from_constant(reason, n))

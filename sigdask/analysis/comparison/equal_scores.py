@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -34,10 +34,9 @@ from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.slabs import Job, Tallies
-from sigdask.results.columns import CodedColumn, DecidingUnits, EqualScores
+from sigdask.results.columns import CodedColumn, Columns
 from sigdask.results.record import EqualScoreResult
-from sigdask.results.table import Table
-from sigdask.results.values import build_optional
+from sigdask.results.table import Table, build_columns
 from sigdask.statistics.bounds import compute_bound
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, enforce_step_down
 
@@ -109,9 +108,9 @@ class EqualScoreTest:
         assert isinstance(self.job.panel, StudentisedBootstrap)
         return self.job.panel
 
-    def compute_columns(self, tallies: Tallies) -> EqualScores:
+    def compute_columns(self, tallies: Tallies) -> Columns:
         """Return the p-values of the test from the tallies, with reasons where there are none."""
-        reason, columns = self.reason.copy(), EqualScores.build_empty(len(self.reason))
+        reason, columns = self.reason.copy(), build_columns("equal_scores", len(self.reason))
         is_made = reason == MADE
         if self.job is not None and is_made.any():
             tally = tallies[self.job]
@@ -125,27 +124,14 @@ class EqualScoreTest:
                 rows = self.rows[shown]
                 columns.p_value[rows], columns.p_adjusted[rows] = p[shown], adjusted[shown]
                 columns.n_resamples[rows] = tally.n_trials
-        return EqualScores(
-            columns.p_value,
-            columns.p_adjusted,
-            columns.n_resamples,
-            CodedColumn(reason.astype(np.int32), REASONS),
-            columns.cause,
-        )
+        return columns.with_columns(why=CodedColumn(reason.astype(np.int32), REASONS))
 
     def compute_records(self, tallies: Tallies) -> list[EqualScoreResult]:
         """Return the test of each comparison as a record."""
         columns = self.compute_columns(tallies)
-        p_values = (build_optional(p).to_list() for p in (columns.p_value, columns.p_adjusted))
-        return [
-            *map(
-                EqualScoreResult,
-                *p_values,
-                columns.n_resamples.tolist(),
-                columns.why.to_list(),
-                columns.cause.to_list(),
-            )
-        ]
+        p_values = ([None if np.isnan(p) else p for p in c.tolist()] for c in (columns.p_value, columns.p_adjusted))
+        texts = columns.why.to_list(), columns.cause.to_list()
+        return [*map(EqualScoreResult, *p_values, columns.n_resamples.tolist(), *texts)]
 
     def _compute_p_values(self, counts: Integers, n_resamples: int) -> tuple[Floats, Floats]:
         """Return p of each comparison in the bootstrap, and the adjusted p."""
@@ -196,7 +182,7 @@ def explain_contested(table: Table, set_comparisons: Sequence[Comparisons]) -> T
     n, start, contested = len(table), 0, table.is_contested
     if table.equal_scores is None or not contested.any():
         return table
-    cause, found = np.full(n, "", object), DecidingUnits.build_empty(n)
+    cause, found = np.full(n, "", object), build_columns("deciding", n)
     verdicts = _extract_verdicts(table)
     for comparisons in set_comparisons:
         for panel, metric, every_row in comparisons.iter_panels():
@@ -216,8 +202,8 @@ def explain_contested(table: Table, set_comparisons: Sequence[Comparisons]) -> T
             deciding = find_deciding(panel, metric, pairs, verdicts.take(table_rows))
             found.n_deciding[table_rows], found.reverses[table_rows] = deciding
         start += len(comparisons)
-    tests = replace(table.equal_scores, cause=CodedColumn.from_values(cause.tolist()))
-    return replace(table, equal_scores=tests, deciding=found)
+    tests = table.equal_scores.with_columns(cause=CodedColumn.from_values(cause.tolist()))
+    return table.replace(equal_scores=tests, deciding=found)
 
 
 def _is_unequal(panel: Panel, metric: int, pairs: Integers) -> Bools:

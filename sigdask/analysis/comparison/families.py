@@ -33,9 +33,9 @@ from sigdask.randomization.panels.build import SIDES, FamilyMember
 from sigdask.randomization.panels.sums import SUMS
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS, Tally
-from sigdask.results.columns import AdjustmentDetails
+from sigdask.results.columns import Columns
 from sigdask.results.comparisons import FamilyNote, ResultAcrossSets
-from sigdask.results.table import Table
+from sigdask.results.table import Table, build_columns
 from sigdask.statistics.bounds import clopper_pearson, compute_p_value
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, count_replicated, enforce_step_down
 
@@ -113,7 +113,7 @@ class Adjustment:
             return None
         return compute_joint_p_values(self.family, tallies[self.job])
 
-    def compute_details(self, difference: Floats, tallies: Tallies, alpha: float) -> AdjustmentDetails:
+    def compute_details(self, difference: Floats, tallies: Tallies, alpha: float) -> Columns:
         """Return Tukey's p, and simultaneous intervals.
 
         Parameters
@@ -126,9 +126,9 @@ class Adjustment:
             1 minus the confidence of the intervals.
         """
         n = len(difference)
-        found = AdjustmentDetails.build_empty(n)
+        found = build_columns("adjusted", n)
         if self.method == "tukey" and (joint := self._compute_joint(tallies)):
-            found = replace(found, p_tukey=joint[0])
+            found = found.with_columns(p_tukey=joint[0])
         test = self.equal_scores
         if not self.with_intervals or test is None or test.job is None:
             return found
@@ -137,7 +137,7 @@ class Adjustment:
         has = np.isfinite(reach) & (family.errors > 0)
         low, high = difference - reach, difference + reach
         low, high = (np.full(n, -np.inf) if side < 0 else low), (np.full(n, np.inf) if side > 0 else high)
-        return replace(found, low=np.where(has, low, np.nan), high=np.where(has, high, np.nan))
+        return found.with_columns(low=np.where(has, low, np.nan), high=np.where(has, high, np.nan))
 
     def with_counted_trials(self, tallies: Tallies) -> Adjustment:
         """Return a copy with the number of trials that were counted, which a deadline may have made smaller."""

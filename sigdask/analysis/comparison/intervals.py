@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -42,8 +42,9 @@ from sigdask.results.columns import (
     PERCENTILE,
     TANGO,
     CodedColumn,
-    Intervals,
+    Columns,
 )
+from sigdask.results.table import build_columns
 from sigdask.statistics.bounds import (
     ENUMERATED_UNITS,
     compute_bca_shares,
@@ -100,7 +101,7 @@ class IntervalEnds:
         ]
         return IntervalEnds(corrected[0], corrected[1], plain[0], plain[1], is_bca, counts[:, UNDEFINED])
 
-    def write_ends(self, columns: Intervals, indices: Integers, row: Integers, a: Integers, b: Integers) -> None:
+    def write_ends(self, columns: Columns, indices: Integers, row: Integers, a: Integers, b: Integers) -> None:
         """Write the interval ends of differences and of both systems' scores into the rows of `columns`."""
         columns.low[indices], columns.high[indices] = self.low[row], self.high[row]
         columns.plain_low[indices], columns.plain_high[indices] = self.plain_low[row], self.plain_high[row]
@@ -252,7 +253,7 @@ class IntervalGroup:
     alternative: Alternative
     job: Job | None
 
-    def write_intervals(self, columns: Intervals, reasons: dict[int, str], tallies: Tallies) -> None:
+    def write_intervals(self, columns: Columns, reasons: dict[int, str], tallies: Tallies) -> None:
         """Write the intervals into the comparisons' rows of `columns`, and remarks into `reasons`."""
         if self.kind in {"inversion", "enumerated"}:  # keeps bootstrap intervals of both scores
             for values in (columns.low, columns.high, columns.plain_low, columns.plain_high):
@@ -276,7 +277,7 @@ class IntervalGroup:
         assert isinstance(self.panel, Panel)
         return [Jackknife.from_panel(self.panel, m) for m in range(len(self.panel.metrics))]
 
-    def _write_effects(self, panel: Panel, columns: Intervals) -> None:
+    def _write_effects(self, panel: Panel, columns: Columns) -> None:
         """Write standardised differences (paired d) and skewness.
 
         Paired d is the difference divided by the standard deviation of the units' contributions. For a mean over units
@@ -294,7 +295,7 @@ class IntervalGroup:
         columns.paired_d[self.indices] = d
         columns.skewness[self.indices] = skewness
 
-    def write_bootstrap(self, panel: Panel, columns: Intervals, reasons: dict[int, str], tally: Tally) -> None:
+    def write_bootstrap(self, panel: Panel, columns: Columns, reasons: dict[int, str], tally: Tally) -> None:
         """Write intervals of the paired bootstrap for scores that are functions of sums."""
         assert self.job is not None
         resampled = self.job.panel
@@ -308,7 +309,7 @@ class IntervalGroup:
         ends.write_ends(columns, self.indices, start + self.row, start + n_pairs + i, start + n_pairs + j)
         reasons |= ends.list_remarks(self.indices, start + self.row, tally.n_trials, self.confidence)
 
-    def write_outputs(self, _panel: OutputsPanel, columns: Intervals, reasons: dict[int, str], tally: Tally) -> None:
+    def write_outputs(self, _panel: OutputsPanel, columns: Columns, reasons: dict[int, str], tally: Tally) -> None:
         """Write bootstrap intervals of two systems under a metric of whole outputs."""
         assert self.job is not None
         resampled = self.job.panel
@@ -320,7 +321,7 @@ class IntervalGroup:
         remarks = ends.list_remarks(self.indices, first, tally.n_trials, self.confidence)
         reasons |= {k: WHOLE_OUTPUTS if remark == NO_BCA else remark for k, remark in remarks.items()}
 
-    def write_normal(self, panel: Panel, columns: Intervals, _reasons: dict[int, str], _tally: None) -> None:
+    def write_normal(self, panel: Panel, columns: Columns, _reasons: dict[int, str], _tally: None) -> None:
         """Write normal intervals of means and smooth scores of sums."""
         row, column = self.row, self.column
         errors = np.stack([jackknife.error for jackknife in self.jackknives], axis=1)
@@ -335,7 +336,7 @@ class IntervalGroup:
             high[self.indices] = middle + reach[reach_rows, column]
         columns.method.codes[self.indices] = METHODS.index(NORMAL)
 
-    def write_inversion(self, panel: Panel, columns: Intervals, reasons: dict[int, str], tally: Tally) -> None:
+    def write_inversion(self, panel: Panel, columns: Columns, reasons: dict[int, str], tally: Tally) -> None:
         """Write intervals of means by the inverted test, from random trials."""
         assert self.job is not None
         shift_panel = self.job.panel
@@ -355,7 +356,7 @@ class IntervalGroup:
             reasons |= dict.fromkeys(self.indices[~is_bounded].tolist(), UNBOUNDED)
         columns.method.codes[self.indices] = METHODS.index(INVERSION)
 
-    def write_enumerated(self, panel: Panel, columns: Intervals, reasons: dict[int, str], _tally: None) -> None:
+    def write_enumerated(self, panel: Panel, columns: Columns, reasons: dict[int, str], _tally: None) -> None:
         """Write intervals of means by the inverted test, over so few units that all arrangements are counted."""
         for k, row, m in zip(self.indices.tolist(), self.row.tolist(), self.column.tolist(), strict=True):
             above, below = compute_numerators_and_weights(panel, m)
@@ -367,7 +368,7 @@ class IntervalGroup:
                 reasons[k] = UNBOUNDED
         columns.method.codes[self.indices] = METHODS.index(INVERSION)
 
-    def write_binary(self, panel: Panel, columns: Intervals, reasons: dict[int, str], _tally: None) -> None:
+    def write_binary(self, panel: Panel, columns: Columns, reasons: dict[int, str], _tally: None) -> None:
         """Write intervals of 0/1 item scores: Tango's or conditional exact for differences, Wilson's for scores."""
         confidence = self.confidence
         for m in range(len(panel.metrics)):
@@ -460,16 +461,16 @@ class IntervalJobs:
         counted = ((group.job, group.indices) for group in self.groups)
         return [CountedCells.from_whole(job, indices) for job, indices in counted if job is not None]
 
-    def build_columns(self, tallies: Tallies) -> Intervals:
+    def build_columns(self, tallies: Tallies) -> Columns:
         """Return the columns of intervals, computed from the tallies of `jobs`."""
         method = CodedColumn(np.zeros(self.n, np.int32), METHODS)
-        intervals = Intervals.build_empty(self.n, method=method)
+        intervals = build_columns("intervals", self.n, method=method)
         reasons = dict(self.reasons)
         for group in self.groups:
             group.write_intervals(intervals, reasons, tallies)
         intervals.confidence[method.codes > 0] = self.confidence
         words = CodedColumn.from_values(reasons.get(k, "") for k in range(self.n))
-        return replace(intervals, why=words)
+        return intervals.with_columns(why=words)
 
 
 def _find_refusal(panel: ComparedPanel) -> str | None:

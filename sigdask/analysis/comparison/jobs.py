@@ -29,7 +29,8 @@ from sigdask.randomization.panels import AnyPanel, ComparedPanel
 from sigdask.randomization.panels.digests import format_hash, hash_code, hash_fields
 from sigdask.randomization.panels.sums import EnumeratedPairs, Panel, SwapUnits
 from sigdask.randomization.slabs import Job
-from sigdask.results.columns import CodedColumn, Hashes, InputDigests
+from sigdask.results.columns import CodedColumn, Columns, Hashes
+from sigdask.results.table import build_columns
 
 Enumerated = tuple[Integers, AnyPanel]
 """Comparisons, and the panel whose rows are all their arrangements."""
@@ -249,7 +250,7 @@ class FamilyComparisons:
         return systems[int(comparisons.a[row])], systems[int(comparisons.b[row])]
 
 
-def build_input_digests(sets: Sequence[ComparisonJobs], seed: int, version: str) -> InputDigests:
+def build_input_digests(sets: Sequence[ComparisonJobs], seed: int, version: str) -> Columns:
     """Return the digests of the inputs of results, without the digests of families, which are added later.
 
     Parameters
@@ -284,7 +285,8 @@ def build_input_digests(sets: Sequence[ComparisonJobs], seed: int, version: str)
     codes = [CodedColumn(jobs.comparisons.metric, tuple(map(hash_code, jobs.comparisons.metrics))) for jobs in sets]
     methods = [CodedColumn.from_constant(s.spec.method_and_limit, k) for s, k in zip(sets, sizes, strict=True)]
     units = [CodedColumn.from_constant(format_hash(s.spec.units.content), k) for s, k in zip(sets, sizes, strict=True)]
-    return InputDigests.build_empty(
+    return build_columns(
+        "origins",
         n,
         seed=np.broadcast_to(np.int64(seed), n),
         version=CodedColumn.from_constant(version, n),

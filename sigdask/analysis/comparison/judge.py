@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,8 @@ from sigdask.errors import InputError, SigdaskError
 from sigdask.options import Alternative
 from sigdask.randomization.slabs import Tallies
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns import CodedColumn, DeferredNumbers, ScoredMetric
-from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, CheckResults, ExactValues, Table
+from sigdask.results.columns import CodedColumn, Columns, ScoredMetric
+from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, ExactValues, Table
 from sigdask.statistics import bounds
 from sigdask.statistics.classical import sign_test
 
@@ -98,51 +97,46 @@ class JudgementSettings:
             )
             for entry in comparisons
         ]
-        nans = np.broadcast_to(np.nan, n)
         sign_check = self._check_sign_test(jobs, unit, signs, judged, exact)
-        return Table(
-            alpha=self.alpha,
-            test_set=CodedColumn.join(test_set),
-            subset=CodedColumn.join([entry.subset for entry in comparisons]),
-            unit=CodedColumn.from_constant(unit, n),
-            a=CodedColumn.join(a),
-            b=CodedColumn.join(b),
-            metric=CodedColumn.join(metrics),
-            alternative=CodedColumn.from_constant(self.alternative, n),
-            n_items=np.concatenate([entry.n_items for entry in comparisons]),
-            n_units=np.concatenate([entry.n_units for entry in comparisons]),
-            n_discordant=jobs.n_discordant,
-            exact=exact,
-            n_trials=judged.n_trials,
-            n_extreme=judged.n_extreme,
-            p_value=p,
-            p_low=low,
-            p_high=high,
-            r12=cast("Floats", DeferredNumbers(partial(compute_r12, comparisons))),  # costly, and rarely shown
-            second_trials=second.n_trials,
-            second_extreme=second.n_extreme,
-            agreement_p=agreement,
-            exact_low=exact_values.low,
-            exact_high=exact_values.high,
-            exact_by=exact_values.by,
-            checks={
+        columns = {
+            "test_set": CodedColumn.join(test_set),
+            "subset": CodedColumn.join([entry.subset for entry in comparisons]),
+            "unit": CodedColumn.from_constant(unit, n),
+            "a": CodedColumn.join(a),
+            "b": CodedColumn.join(b),
+            "metric": CodedColumn.join(metrics),
+            "alternative": CodedColumn.from_constant(self.alternative, n),
+            "n_items": np.concatenate([entry.n_items for entry in comparisons]),
+            "n_units": np.concatenate([entry.n_units for entry in comparisons]),
+            "n_discordant": jobs.n_discordant,
+            "exact": exact,
+            "n_trials": judged.n_trials,
+            "n_extreme": judged.n_extreme,
+            "p_value": p,
+            "p_low": low,
+            "p_high": high,
+            "r12": compute_r12(comparisons),
+            "second_trials": second.n_trials,
+            "second_extreme": second.n_extreme,
+            "agreement_p": agreement,
+            "exact_low": exact_values.low,
+            "exact_high": exact_values.high,
+            "exact_by": exact_values.by,
+            "checks": {
                 "second run": self._check_second_run(exact, second, agreement),
                 "sign test": sign_check,
                 "exact value": self._check_exact_value(
                     exact_values, judged, exact, jobs.rational.is_counted, sign_check
                 ),
             },
-            p_adjusted=nans,
-            p_adjusted_low=nans,
-            p_adjusted_high=nans,
-            seen_with=np.broadcast_to(np.int64(0), n),
             **observed_columns,
-        )
+        }
+        return Table.from_columns(self.alpha, columns)
 
     def _compute_alarm_level(self) -> Floats:
         return bounds.ALARM / np.maximum(self.n_sampled, 1)
 
-    def _check_second_run(self, exact: Bools, second: ComparisonCounts, agreement: Floats) -> CheckResults:
+    def _check_second_run(self, exact: Bools, second: ComparisonCounts, agreement: Floats) -> Columns:
         has_run = second.n_trials > 0
         reason = CodedColumn(
             np.where(has_run, 0, np.where(exact, 2, 1)).astype(np.int32),
@@ -150,11 +144,11 @@ class JudgementSettings:
         )
         p = np.where(has_run, bounds.compute_bound(second.n_extreme, second.n_trials), np.nan)
         verdict = _encode_verdicts(has_run, agreement >= self._compute_alarm_level())
-        return CheckResults(verdict, p, np.broadcast_to(np.nan, len(p)), reason)
+        return Columns(verdict=verdict, p_value=p, fit=np.broadcast_to(np.nan, len(p)), why=reason)
 
     def _check_sign_test(
         self, jobs: JointJobs, unit: str, signs: Integers, judged: ComparisonCounts, exact: Bools
-    ) -> CheckResults:
+    ) -> Columns:
         n = len(jobs)
         tested = signs[:, 0] >= 0
         if unit != "item":
@@ -173,7 +167,7 @@ class JudgementSettings:
         all_counted = tested & exact
         counts = judged.n_extreme[all_counted], judged.n_trials[all_counted]
         fits[all_counted] = bounds.matches_share(*counts, p[all_counted])
-        return CheckResults(_encode_verdicts(tested, fits), p, fit, reason)
+        return Columns(verdict=_encode_verdicts(tested, fits), p_value=p, fit=fit, why=reason)
 
     def _check_exact_value(
         self,
@@ -181,8 +175,8 @@ class JudgementSettings:
         judged: ComparisonCounts,
         exact: Bools,
         in_fractions: Bools,
-        sign_check: CheckResults,
-    ) -> CheckResults:
+        sign_check: Columns,
+    ) -> Columns:
         """Check counts against exact values. If these are the sign test's p, return its check."""
         low, high = exact_values.low, exact_values.high
         # in fractions, trials give only upper bounds
@@ -194,7 +188,8 @@ class JudgementSettings:
             fit[rows] = bounds.compute_fit_p_within(*counts, low[rows], high[rows])
         verdict = _encode_verdicts(is_checked, fit >= self._compute_alarm_level())
         verdict[~is_checked] = -1  # there is no such check
-        return CheckResults(verdict, np.where(is_checked, high, np.nan), fit, CodedColumn.from_constant("", len(fit)))
+        why = CodedColumn.from_constant("", len(fit))
+        return Columns(verdict=verdict, p_value=np.where(is_checked, high, np.nan), fit=fit, why=why)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,7 +30,8 @@ from sigdask.metrics.forms import Ratios
 from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.slabs import Job, Tallies
-from sigdask.results.columns import CodedColumn, Margins, Subset
+from sigdask.results.columns import CodedColumn, Columns, Subset
+from sigdask.results.table import build_columns
 from sigdask.statistics.matched_proportions import MatchedProportions
 
 MAX_SKEWNESS = 0.2
@@ -320,10 +321,10 @@ class MarginJobs:
         jobs = [job for _, tests in self.tests for job in tests.jobs]
         return [CountedCells.from_whole(job, np.zeros(0, np.int64)) for job in jobs]
 
-    def build_columns(self, difference: Floats, tallies: Tallies) -> Margins:
+    def build_columns(self, difference: Floats, tallies: Tallies) -> Columns:
         """Return the columns of the tests, given the observed differences and the tallies of the jobs."""
         c = self.comparisons
-        columns, methods = Margins.build_empty(len(c)), [""] * len(c)
+        columns, methods = build_columns("margins", len(c)), [""] * len(c)
         for rows, tests in self.tests:
             gains = difference[rows] * (1 if c.get_metric(rows[0]).higher_is_better else -1)
             units = [*zip(c.n_units[rows].tolist(), c.n_discordant[rows].tolist(), strict=True)]
@@ -334,7 +335,7 @@ class MarginJobs:
             columns.not_better[rows] = [result.p_value for result in better]
             for k, *sides in zip(rows.tolist(), worse, better, strict=True):
                 methods[k] = max(sides, key=lambda side: side.is_doubtful).method
-        return replace(columns, method=CodedColumn.from_values(methods))
+        return columns.with_columns(method=CodedColumn.from_values(methods))
 
 
 def estimate_deviations(comparisons: Comparisons, rows: Integers) -> list[float]:

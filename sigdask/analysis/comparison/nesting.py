@@ -17,7 +17,7 @@ from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import compute_gradients
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.results.table import UnitCorrelation
+from sigdask.results.columns import Columns
 from sigdask.statistics.dependence import SumsOfSquares
 
 MAX_NUMBERS, MAX_COLUMNS, MAX_PAIRS = 2**24, 2**12, 2**16
@@ -73,7 +73,7 @@ def find_coarser_columns(counts: Counts, units: SwapUnits) -> dict[str, Integers
     return columns
 
 
-def compute_unit_correlations(comparisons: Comparisons, units: SwapUnits) -> tuple[UnitCorrelation, ...]:
+def compute_unit_correlations(comparisons: Comparisons, units: SwapUnits) -> dict[str, Columns]:
     """Return, for each coarser column, how units' differences correlate within its groups; only for scores of sums."""
     levels = find_coarser_columns(comparisons.counts, units)
     by_level: dict[str, list[LevelResults]] = {column: [] for column in levels}
@@ -83,18 +83,18 @@ def compute_unit_correlations(comparisons: Comparisons, units: SwapUnits) -> tup
             for tile in _iter_tiles(comparisons, group, len(metric.fields), units.n_units):
                 for column, results in _test_levels(comparisons, tile, metric, units, levels):
                     by_level[column].append(results)
-    return tuple(_merge_results(column, results, len(comparisons)) for column, results in by_level.items() if results)
+    return {column: _merge_results(results, len(comparisons)) for column, results in by_level.items() if results}
 
 
-def _merge_results(column: str, results: list[LevelResults], n: int) -> UnitCorrelation:
+def _merge_results(results: list[LevelResults], n: int) -> Columns:
     """Return one column's correlations for each of `n` rows, none where they are undefined."""
-    correlation = UnitCorrelation.build_empty(n, column=column)
+    numbers_of = {name: np.full(n, np.nan) for name in ("icc", "design_effect", "p_value")}
+    full = {"n_groups": np.zeros(n, np.int64), **numbers_of}
     rows, *numbers = (np.concatenate(columns) for columns in zip(*results, strict=True))
     is_defined = ~np.isnan(numbers[-1])
-    full: Any = correlation.columns
     for name, values in zip(full, numbers, strict=True):
         full[name][rows[is_defined]] = values[is_defined]
-    return correlation
+    return Columns(**full)
 
 
 def _group_by_sums(comparisons: Comparisons) -> list[Integers]:

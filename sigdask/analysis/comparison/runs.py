@@ -20,8 +20,8 @@ from sigdask.metrics.base import BoundMetric, Metric
 from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.sums import Jackknife
-from sigdask.results.columns import RECIPE, CodedColumn, Intervals
-from sigdask.results.runs import RunResults
+from sigdask.results.columns import RECIPE, CodedColumn, Columns
+from sigdask.results.table import build_columns
 from sigdask.statistics.runs import compare_runs
 
 
@@ -59,7 +59,7 @@ def compute_scores_and_errors(settings: ComparisonSettings, comparisons: Compari
 
 def compare_all_runs(
     jobs: ComparisonJobs, scores: Floats, alternative: Alternative, alpha: float, confidence: float
-) -> RunResults:
+) -> Columns:
     """Return the tests over runs and of recipes for all comparisons of a test set.
 
     Parameters
@@ -80,7 +80,8 @@ def compare_all_runs(
         scores, errors, jobs.comparisons.n_units, is_paired=runs.is_shared, alternative=alternative, alpha=alpha
     )
     low, high = tested.compute_interval(scores[:, 0].mean(axis=1) - scores[:, 1].mean(axis=1), confidence)
-    return RunResults.build_empty(
+    return build_columns(
+        "runs",
         n,
         column=CodedColumn.from_constant(runs.column, n),
         method=CodedColumn.from_constant(str(tested.method), n),
@@ -96,13 +97,12 @@ def compare_all_runs(
     )
 
 
-def use_recipe_intervals(intervals: Intervals, runs: RunResults) -> Intervals:
+def use_recipe_intervals(intervals: Columns, runs: Columns) -> Columns:
     """Return the intervals with those of recipes in place of those that hold for these runs only."""
     known = ~np.isnan(runs.low)
     pairs = zip(known.tolist(), intervals.method.to_list(), intervals.why.to_list(), strict=True)
     method, why = zip(*((RECIPE, "") if is_known else (name, text) for is_known, name, text in pairs), strict=True)
-    return replace(
-        intervals,
+    return intervals.with_columns(
         method=CodedColumn.from_values(method),
         why=CodedColumn.from_values(why),
         low=np.where(known, runs.low, intervals.low),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -53,15 +53,14 @@ from sigdask.interface import spell, spell_in
 from sigdask.options import OPTIONS, Adjust, Alternative, Option, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
-from sigdask.results.columns import AdjustmentDetails, EqualScores, Intervals, Margins
+from sigdask.results.columns import Columns
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.messages import note_unused
 from sigdask.results.notes import Note, NoteValue, drop_duplicates
-from sigdask.results.runs import RunResults, adjust_runs
 from sigdask.results.signature import add_families
-from sigdask.results.table import AlternativeUnit, ClassicalColumn, Table, UnitCorrelation, use_exact_p
+from sigdask.results.table import Table, use_exact_p
 from sigdask.statistics.dependence import compute_naive_size, find_clear
-from sigdask.statistics.multiplicity import holm
+from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, holm
 from sigdask.text import format_list
 
 Families = Sequence[tuple[Adjustment, Integers]]
@@ -86,7 +85,7 @@ class SetAnalysis:
     ----------
     main : ComparisonJobs
         With the requested unit.
-    dependences : tuple of UnitCorrelation
+    dependences : dict of str to Columns
         How differences are correlated within each coarser column.
     contrasts : tuple of ComparisonJobs
         With other units, for contrast.
@@ -107,7 +106,7 @@ class SetAnalysis:
     """
 
     main: ComparisonJobs
-    dependences: tuple[UnitCorrelation, ...]
+    dependences: dict[str, Columns]
     contrasts: tuple[ComparisonJobs, ...]
     left_out: tuple[tuple[str | None, str, str, str], ...] = ()
     tests: tuple[str, ...] = ()
@@ -133,7 +132,7 @@ class SetAnalysis:
         bound = spec.bind_metrics(grouped)
         main = ComparisonJobs.from_spec(grouped, bound, second_run=second_run)
         run_scores, spec = compute_run_scores(main, spec), bound
-        dependences = compute_unit_correlations(main.comparisons, main.spec.units) if grouped.groups else ()
+        dependences = compute_unit_correlations(main.comparisons, main.spec.units) if grouped.groups else {}
         finer = [level for level in dict.fromkeys(("item", *spec.levels)) if level != unit]
         levels = [*(finer if unit != "item" else ()), *list_clear_columns(dependences, MIN_GROUPS)]
         levels = levels if spec.has_contrasts and not counts.apart else []
@@ -175,7 +174,7 @@ class SetAnalysis:
     def layout(self) -> Hashable:
         """Key that analyses share if their results have the same groups of columns, so that one table can hold them."""
         units = tuple(jobs.spec.counts.unit for jobs in self.comparison_jobs)
-        columns = tuple(entry.column for entry in self.dependences)
+        columns = tuple(self.dependences)
         has_further = self.intervals is None, self.margins is None, self.run_scores is None
         return self.alternative, has_further, self.tests, columns, units, len(self) > 0
 
@@ -198,7 +197,7 @@ class SetAnalysis:
         notes += [note for note in permuted if note is not None]
         n_tested, n = _count_tested(self.dependences), len(self)
         for column in list_clear_columns(self.dependences):
-            [correlation] = [entry for entry in self.dependences if entry.column == column]
+            correlation = self.dependences[column]
             is_clear = np.flatnonzero(find_clear(correlation.design_effect, correlation.p_value, n_tested))
             worst = int(is_clear[np.argmax(correlation.design_effect[is_clear])])
             n_groups, icc = int(correlation.n_groups[worst]), float(correlation.icc[worst])
@@ -225,32 +224,33 @@ def _build_table(analyses: Sequence[SetAnalysis], settings: JudgementSettings, t
     jobs_by_unit = zip(*(analysis.comparison_jobs for analysis in analyses), strict=True)
     result, *contrasts = (settings.build_table(unit_jobs, tallies) for unit_jobs in jobs_by_unit)
     tests = [run_tests(entry.main.comparisons, entry.tests, settings.alternative) for entry in analyses]
-    return replace(
-        result,
-        dependence=tuple(map(UnitCorrelation.join, zip(*(entry.dependences for entry in analyses), strict=True))),
-        beside=tuple(
-            AlternativeUnit(t.unit, t.n_units, t.exact, t.n_trials, t.n_extreme, t.p_value) for t in contrasts
-        ),
-        tests=tuple(map(ClassicalColumn.join, zip(*tests, strict=True))),
+    names = ("n_units", "exact", "n_trials", "n_extreme", "p_value")
+    return result.replace(
+        dependence={
+            column: Columns.join([entry.dependences[column] for entry in analyses])
+            for column in analyses[0].dependences
+        },
+        beside={t.unit[0]: Columns(**{name: getattr(t, name) for name in names}) for t in contrasts if len(t)},
+        tests=dict(zip(analyses[0].tests, map(Columns.join, zip(*tests, strict=True)), strict=False)),
     )
 
 
-def list_clear_columns(dependences: Sequence[UnitCorrelation], fewest: int = 2) -> list[str]:
+def list_clear_columns(dependences: Mapping[str, Columns], fewest: int = 2) -> list[str]:
     """Return columns of at least `fewest` groups within which differences are clearly correlated.
 
     Columns are ordered by the first comparison with such a correlation.
     """
     n_tested = _count_tested(dependences)
     first_rows = {}
-    for entry in dependences:
+    for column, entry in dependences.items():
         is_clear = find_clear(entry.design_effect, entry.p_value, n_tested) & (entry.n_groups >= fewest)
         if is_clear.any():
-            first_rows[entry.column] = int(np.argmax(is_clear))
+            first_rows[column] = int(np.argmax(is_clear))
     return sorted(first_rows, key=first_rows.__getitem__)
 
 
-def _count_tested(dependences: Sequence[UnitCorrelation]) -> int:
-    return sum(int(np.count_nonzero(entry.n_groups)) for entry in dependences)
+def _count_tested(dependences: Mapping[str, Columns]) -> int:
+    return sum(int(np.count_nonzero(entry.n_groups)) for entry in dependences.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -397,10 +397,10 @@ def judge_studies(
         table = add_families(table, [(entry.method, (entry.n_trials,), indices) for entry, indices in adjusted])
         if table.runs is not None:
             runs = adjust_runs(table.runs, [(entry.method, rows) for entry, rows in adjusted])
-            table = replace(table, runs=runs, adjusted=None)  # simultaneous intervals hold for these runs only
+            table = table.replace(runs=runs, adjusted=None)  # simultaneous intervals hold for these runs only
     comparisons = [analysis.main.comparisons for study in studies for analysis in study.analyses]
     equal_scores = _compute_equal_scores(all_families, tallies, failed)
-    table = explain_contested(replace(table, equal_scores=equal_scores), comparisons)
+    table = explain_contested(table.replace(equal_scores=equal_scores), comparisons)
     parts = [table] if len(studies) == 1 else map(_drop_empty_details, table.divide(sizes))
     return table, [
         study._build_results(part, study_families, tallies)  # noqa: SLF001
@@ -420,12 +420,11 @@ def _build_joint_table(studies: Sequence[Study], n_sampled: Integers, tallies: T
         differences = np.split(table.difference, np.cumsum([*map(len, analyses)])[:-1])
         pairs = [(entry.margins, d) for entry, d in zip(analyses, differences, strict=True) if entry.margins]
         margins = [jobs.build_columns(difference, tallies) for jobs, difference in pairs]
-        joined = Intervals.join(intervals) if intervals else None
+        joined = Columns.join(intervals) if intervals else None
         runs = _compare_runs(analyses, studies[0].alpha)
         tables.append(
-            replace(
-                table,
-                margins=Margins.join(margins) if margins else None,
+            table.replace(
+                margins=Columns.join(margins) if margins else None,
                 intervals=joined if joined is None or runs is None else use_recipe_intervals(joined, runs),
                 runs=runs,
                 origins=build_input_digests([a.main for a in analyses], studies[0].seed, get_version()),
@@ -435,24 +434,24 @@ def _build_joint_table(studies: Sequence[Study], n_sampled: Integers, tallies: T
     return Table.join(tables)
 
 
-def _compare_runs(analyses: Sequence[SetAnalysis], alpha: float) -> RunResults | None:
+def _compare_runs(analyses: Sequence[SetAnalysis], alpha: float) -> Columns | None:
     """Return the tests over runs and of recipes, None if systems have one run."""
     results = []
     for entry in analyses:
         if entry.run_scores is not None:
             confidence = 1 - alpha if entry.intervals is None else entry.intervals.confidence
             results.append(compare_all_runs(entry.main, entry.run_scores, entry.alternative, alpha, confidence))
-    return RunResults.join(results) if results else None
+    return Columns.join(results) if results else None
 
 
 def _drop_empty_details(table: Table) -> Table:
     """Return the table without details of adjusted p-values if no row has any."""
     details = table.adjusted
-    return replace(table, adjusted=None) if details is not None and _is_empty(details) else table
+    return table.replace(adjusted=None) if details is not None and _is_empty(details) else table
 
 
-def _is_empty(details: AdjustmentDetails) -> bool:
-    return bool(np.isnan(details.p_tukey).all()) and not details.has_interval.any()
+def _is_empty(details: Columns) -> bool:
+    return bool(np.isnan(details.p_tukey).all()) and bool(np.isnan(details.low).all())
 
 
 def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
@@ -480,10 +479,10 @@ def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table
     p, p_low, p_high = columns
     details = _compute_details(table, families, tallies)
     margins = table.margins and adjust_margins(table.margins, families)
-    return replace(table, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high, adjusted=details, margins=margins)
+    return table.replace(p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high, adjusted=details, margins=margins)
 
 
-def adjust_margins(margins: Margins, families: Families) -> Margins:
+def adjust_margins(margins: Columns, families: Families) -> Columns:
     """Return the tests of a margin with p adjusted by Holm over each family that is adjusted."""
     p_values = margins.not_worse, margins.not_better, np.maximum(margins.not_worse, margins.not_better)
     columns = [np.full(len(p), np.nan) for p in p_values]
@@ -492,20 +491,30 @@ def adjust_margins(margins: Margins, families: Families) -> Margins:
             for column, p in zip(columns, p_values, strict=True):
                 column[indices] = holm(p[indices])
     worse, better, equivalent = columns
-    return replace(margins, holm_not_worse=worse, holm_not_better=better, holm_equivalent=equivalent)
+    return margins.with_columns(holm_not_worse=worse, holm_not_better=better, holm_equivalent=equivalent)
 
 
-def _compute_equal_scores(families: Families, tallies: Tallies, failed: Failed | None) -> EqualScores | None:
+def adjust_runs(runs: Columns, families: list[tuple[str, Integers]]) -> Columns:
+    """Return the results with the p of recipes adjusted in each family: by Holm, or by bh where that is requested."""
+    adjusted = runs.p_adjusted.copy()
+    for method, rows in families:
+        known = rows[~np.isnan(runs.p_value[rows])]
+        if method != "none" and len(rows) > 1 and len(known):
+            adjusted[known] = P_VALUE_ADJUSTMENTS["bh" if method == "bh" else "holm"](runs.p_value[known])
+    return runs.with_columns(p_adjusted=adjusted)
+
+
+def _compute_equal_scores(families: Families, tallies: Tallies, failed: Failed | None) -> Columns | None:
     """Return the equal-score tests of all comparisons in row order; None without comparisons."""
     tests = [(adjustment.equal_scores, rows) for adjustment, rows in families]
     columns = [_test_equal_scores(test, tallies, failed) for test, _ in tests if test is not None]
     if not columns:
         return None
     rows = np.concatenate([family_rows for _, family_rows in tests])
-    return EqualScores.join(columns).take(np.argsort(rows, kind="stable"))
+    return Columns.join(columns).take(np.argsort(rows, kind="stable"))
 
 
-def _test_equal_scores(test: EqualScoreTest, tallies: Tallies, failed: Failed | None) -> EqualScores:
+def _test_equal_scores(test: EqualScoreTest, tallies: Tallies, failed: Failed | None) -> Columns:
     """Return the equal-score tests of one family; without p if its metric of whole outputs fails, as its scores do."""
     try:
         return test.compute_columns(tallies)
@@ -520,7 +529,7 @@ def _select_adjusted(table: Table, families: Families) -> Families:
     return [family for family in families if not np.isnan(table.p_adjusted[family[1]]).all()]
 
 
-def _compute_details(table: Table, families: Families, tallies: Tallies) -> AdjustmentDetails | None:
+def _compute_details(table: Table, families: Families, tallies: Tallies) -> Columns | None:
     """Return the details of adjusted p-values in row order; None if no family has any."""
     if all(not adjustment.jobs for adjustment, _ in families):
         return None
@@ -528,7 +537,7 @@ def _compute_details(table: Table, families: Families, tallies: Tallies) -> Adju
     if all(map(_is_empty, details)):
         return None
     rows = np.concatenate([family_rows for _, family_rows in families])
-    return AdjustmentDetails.join(details).take(np.argsort(rows, kind="stable"))
+    return Columns.join(details).take(np.argsort(rows, kind="stable"))
 
 
 def prepare_study(

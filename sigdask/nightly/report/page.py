@@ -100,7 +100,7 @@ LOWEST_P = 1e-4
 def join_tables(report: PlanReport) -> Table:
     """Return one table of the comparisons of all test sets, in their order."""
     tables = [results.table for results in report.results.values()]
-    return Table.join(tables) if tables else Table.build_empty(0, alpha=0.05)
+    return Table.join(tables) if tables else Table.build_empty()
 
 
 def build_part(report: PlanReport) -> PagePart:

@@ -424,7 +424,7 @@ def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Tabl
     if len(results) > 1:  # one study per test set
         seen_with = np.split(table.seen_with, np.cumsum([len(study_results) for study_results in results])[:-1])
         for name, study_results, seen in zip(batch.names, results, seen_with, strict=True):
-            set_table = replace(study_results.table, seen_with=seen) if seen.any() else study_results.table
+            set_table = study_results.table.replace(seen_with=seen) if seen.any() else study_results.table
             yield name, replace(convert_results(study_results, Results), table=set_table)
         return
     joint_results = convert_results(results[0], Results)
@@ -441,4 +441,4 @@ def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Tabl
 def _mark_second_looks(table: Table, seen_trials: Integers) -> Table:
     """Return the table with a mark on each p-value computed before: the smaller number of its trials."""
     is_again = (seen_trials > 0) & (seen_trials < table.n_trials) & ~table.exact
-    return replace(table, seen_with=np.where(is_again, seen_trials, 0))
+    return table.replace(seen_with=np.where(is_again, seen_trials, 0))

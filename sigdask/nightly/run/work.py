@@ -326,7 +326,7 @@ class UnreadSets:
 
         A gate, a page and a table of units need the data of all test sets. With `reread`, all are read.
         """
-        none = UnreadSets({}, {}, StoredResults(Table.build_empty(0, alpha=0), NO_NUMBERS, NO_NUMBERS.astype(bool)))
+        none = UnreadSets({}, {}, StoredResults(Table.build_empty(), NO_NUMBERS, NO_NUMBERS.astype(bool)))
         has_files = plan.report.has_page or "items" in plan.report.files
         run = None if has_files or plan.gate is not None or reread else store.find_finished_run()
         if run is None:

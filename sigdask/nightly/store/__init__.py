@@ -161,11 +161,11 @@ class Store:
 
     def fetch_unchanged(self, earlier_run: int) -> Table:
         """Return the current results whose system outputs are the same as after an earlier run."""
-        return results.build_results_table(self._read(results.find_unchanged, self.plan, earlier_run), math.nan)
+        return self._read(results.find_unchanged, self.plan, earlier_run)
 
     def fetch_results_after(self, number: int) -> Table:
         """Return the results that were current after a run."""
-        return results.build_results_table(self._read(results.fetch_results_at, self.plan, number), math.nan)
+        return self._read(results.fetch_results_at, self.plan, number)
 
     def _read(self, read: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what a function reads in one transaction."""

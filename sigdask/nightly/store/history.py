@@ -276,7 +276,7 @@ def apply_families(families: Mapping[str, Mapping[str, Sequence[str]]], table: T
     adjust, members, family = (
         CodedColumn.join([CodedColumn(numbers.astype(np.int32), values)]) for values in zip(*current, strict=True)
     )
-    return replace(table, origins=replace(table.origins, adjust=adjust, members=members, family=family))
+    return table.replace(origins=table.origins.with_columns(adjust=adjust, members=members, family=family))
 
 
 def find_plan(connection: Connection, plan: str | None) -> str:

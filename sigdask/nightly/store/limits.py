@@ -15,6 +15,8 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+from pyarrow import ArrowException
+
 from sigdask.errors import DamagedError
 
 MAX_DEPTH = 64
@@ -26,8 +28,8 @@ MAX_VALUES, MAX_JSON_BYTES = 2**23, 2**28
 FREE_JSON_BYTES, MAX_RATIO = 2**24, 128
 """Texts longer than the first must not exceed this ratio to their compressed bytes."""
 
-UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, zlib.error,
-              struct.error)  # fmt: skip
+UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, OSError, zlib.error,
+              struct.error, ArrowException)  # fmt: skip
 """Errors raised by values that sigdask did not write."""
 
 STEPS_AT_ONCE = 100_000

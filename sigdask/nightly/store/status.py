@@ -19,18 +19,15 @@ from sigdask.nightly.store import PlanRun, Store, history, open_for_reading
 from sigdask.nightly.store.columns import COMPLETE, iter_blocks, match_rows
 from sigdask.nightly.store.lease import has_sign_of_life
 from sigdask.nightly.store.results import (
-    IDENTITY,
     ResultChanges,
-    build_results_table,
     count_changed,
     fetch_results_at,
     find_changes,
-    select_identity,
 )
 from sigdask.report.presentable import Results
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
-from sigdask.results.table import Name, Table
+from sigdask.results.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +119,6 @@ class Changes:
     new: Table
     old_rows: NDArray[np.int64]
     new_rows: NDArray[np.int64]
-
-    @staticmethod
-    def from_changes(changed: ResultChanges, alpha: float) -> Changes:
-        """Build the tables of changed results, with a level for the verdicts."""
-        old, new = (build_results_table(columns, alpha) for columns in changed[:2])
-        return Changes(old, new, *changed[2:])
 
     def __len__(self) -> int:
         return len(self.old_rows)
@@ -276,22 +267,20 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
                 f"run {run.number} of plan {name!r}: its record names no settings, so its results cannot be shown",
                 remedy="run the plan again",
             )
-        columns = fetch_results_at(connection, name, run.number)
+        alpha = float(run.details["settings"]["alpha"])
+        table = fetch_results_at(connection, name, run.number, alpha)
         previous = history.find_previous_run(connection, run)
-        changed: ResultChanges = {}, {}, NO_ROWS, NO_ROWS
+        changed: ResultChanges = Table.build_empty(), Table.build_empty(), NO_ROWS, NO_ROWS
         if previous is not None:
-            changed = find_changes(connection, name, previous, run.number)
-    settings = run.details["settings"]
-    alpha = float(settings["alpha"])
-    table = history.apply_families(run.details.get("families") or {}, build_results_table(columns, alpha))
-    n_incomplete = int((~np.asarray(columns[COMPLETE])).sum()) if columns else 0
+            changed = find_changes(connection, name, previous, run.number, alpha)
+    table = history.apply_families(run.details.get("families") or {}, table)
     return PlanReport(
         run=run,
         table=table,
         results=group_by_set(run.details, table, [*(p.test_set for p in run.progress), *table.test_set.values]),
-        n_incomplete=n_incomplete,
+        n_incomplete=int((~table[COMPLETE]).sum()),
         before=previous,
-        changes=Changes.from_changes(changed, alpha),
+        changes=Changes(*changed),
         store=store,
     )
 
@@ -319,7 +308,7 @@ def _build_set_results(details: Mapping[str, Any], name: str, table: Table, rows
 MAX_RUNS = 30
 """Maximum number of runs that are inspected, the latest ones."""
 
-NUMBERS: tuple[Name, ...] = tuple((name,) for name in ("score_a", "score_b", "p_value", "p_adjusted"))
+NUMBERS = ("score_a", "score_b", "p_value", "p_adjusted")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -350,7 +339,7 @@ class Nights:
 
     def take(self, rows: slice) -> Nights:
         """Return the nights of some comparisons."""
-        return replace(self, **{name: getattr(self, name)[rows] for (name,) in NUMBERS})
+        return replace(self, **{name: getattr(self, name)[rows] for name in NUMBERS})
 
 
 def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MAX_RUNS) -> Nights:
@@ -371,7 +360,7 @@ def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MAX
         runs = history.list_runs(connection, run.plan)[::-1]
         recorded = [earlier for earlier in runs if earlier.number <= run.number and has_results(earlier)]
         shown_runs = recorded[-limit:]
-        arrays = {name: np.full((len(table), len(shown_runs)), np.nan) for (name,) in NUMBERS}
+        arrays = {name: np.full((len(table), len(shown_runs)), np.nan) for name in NUMBERS}
         if len(table) and shown_runs:
             _fill_arrays(arrays, connection, run.plan, [earlier.number for earlier in shown_runs], table)
     return Nights(tuple(shown_runs), len(recorded) - len(shown_runs), **arrays)
@@ -385,13 +374,12 @@ def has_results(run: PlanRun) -> bool:
 def _fill_arrays(
     arrays: dict[str, NDArray[np.float64]], connection: Connection, plan: str, runs: Sequence[int], table: Table
 ) -> None:
-    identity = select_identity(table.columns_by_path())
     numbers = np.array(runs)
     condition = f"AND since <= {runs[-1]} AND (until IS NULL OR until > {runs[0]})"
-    for block in iter_blocks(connection, plan, condition, {*IDENTITY, *NUMBERS}):
-        block_rows = match_rows(select_identity(block.columns), identity)
+    for block in iter_blocks(connection, plan, condition):
+        block_rows = match_rows(block.table, table)
         matched = np.flatnonzero(block_rows >= 0)
         is_current = (block.since <= numbers) & (numbers < block.until[block_rows[matched], None])
-        for (name,) in NUMBERS:
-            values = np.asarray(block.columns[name,], np.float64)[block_rows[matched], None]
+        for name in NUMBERS:
+            values = block.table[name][block_rows[matched], None]
             arrays[name][matched] = np.where(is_current, values, arrays[name][matched])

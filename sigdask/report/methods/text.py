@@ -30,7 +30,7 @@ from sigdask.report.wording import (
     INTERVAL_METHODS,
     find_citations,
 )
-from sigdask.results.columns import SIMULTANEOUS, CodedColumn, Intervals, Value, pluralize
+from sigdask.results.columns import SIMULTANEOUS, CodedColumn, Columns, Value, pluralize
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, get_version
 from sigdask.results.ranking import build_rankings
 from sigdask.results.signature import EXACT, LIMITS, TRIALS, Signature
@@ -161,8 +161,8 @@ class Facts:
             n_checked=int(np.count_nonzero(get_equal_scores(table).n_resamples)),
             n_contested=int(np.count_nonzero(table.is_contested)),
             n_resamples=(family.n_resamples or 0) if family else 0,
-            has_simultaneous=bool(get_details(table).has_interval.any()),
-            tests=tuple(entry.name for entry in table.tests),
+            has_simultaneous=bool((~np.isnan(get_details(table).low)).any()),
+            tests=tuple(table.tests),
             has_second_run=bool(((table.second_trials > 0) & ~table.exact).any()),
             groupings=_drop_duplicates(ranking.grouping for ranking in build_rankings(table)),
             has_sets=bool(results.together),
@@ -192,7 +192,7 @@ def _list_adjustments(results: ComparisonResults) -> tuple[tuple[str, int], ...]
     )
 
 
-def _iter_interval_methods(intervals: Intervals) -> Iterator[tuple[str, float, int]]:
+def _iter_interval_methods(intervals: Columns) -> Iterator[tuple[str, float, int]]:
     """Yield each method of intervals, with its confidence and number of resamples."""
     confidence = float(np.nanmax(intervals.confidence, initial=0.0))
     used = np.unique(np.stack([intervals.method.codes, intervals.n_resamples]), axis=1).T.tolist()

@@ -97,7 +97,7 @@ def render_page(
     """
     nonempty = {name: results for name, results in sets.items() if len(results)}
     tables = [results.table for results in nonempty.values()]
-    table = Table.join(tables) if tables else Table.build_empty(0, alpha=0.05)
+    table = Table.join(tables) if tables else Table.build_empty()
     leading_first = {name: nonempty[name] for name in sorted(nonempty, key=lambda name: name not in leading)}
     card = build_card(leading_first, table)
     all_comparisons, rows = comparisons.build_grid(table)

@@ -120,7 +120,7 @@ def _iter_columns(table: Table) -> Iterator[PageColumn]:
     verdicts = encode_values(table.outcome, VERDICTS.__getitem__)
     yield PageColumn("verdict", verdicts, is_filter=True, is_pinned=True, hints=VERDICT_HINTS)
     if table.margins is not None:
-        p_values = [column for column in table.margins.columns.values() if isinstance(column, np.ndarray)]
+        p_values = [column for column in vars(table.margins).values() if isinstance(column, np.ndarray)]
         shown = encode_rows(table, p_values, describe_shown_margin)
         yield PageColumn("within margin", shown, is_filter=True)
     has_alarm = bool(table.has_disagreement.any())

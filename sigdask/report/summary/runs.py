@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sigdask.results.record import Result
-from sigdask.results.runs import RecipeResult
-from sigdask.results.table import Table
+from sigdask.results.record import RecipeResult, Result
+from sigdask.results.table import Table, decide_runs
 from sigdask.statistics.rounding import format_p_equals
 
 
@@ -45,7 +44,7 @@ def describe_all_runs(table: Table) -> Iterator[str]:
     if table.runs is None or len(table) < 2:
         return
     significant = table.decision == 1
-    n, n_recipes = int(significant.sum()), int((significant & (table.runs.decide(table.alpha) == 1)).sum())
+    n, n_recipes = int(significant.sum()), int((significant & (decide_runs(table.runs, table.alpha) == 1)).sum())
     n_runs = ", ".join(map(str, np.unique(table.runs.n_runs[table.runs.n_runs > 0]).tolist()))
     text = f"Scores are averaged over {n_runs} runs each"
     yield f"{text}: {n_recipes:,} of {n:,} significant differences hold for the recipes, the others for these runs."

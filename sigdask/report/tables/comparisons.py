@@ -109,14 +109,13 @@ def convert_to_percent(results: ComparisonResults) -> ComparisonResults:
     new_names = {name: f"{name}{PERCENT_MARK}" for name in shares}
     metrics = tuple(replace(score, name=new_names.get(score.name, score.name)) for score in table.metric.values)
     intervals, adjusted = table.intervals, table.adjusted
-    scaled = replace(
-        table,
+    scaled = table.replace(
         metric=CodedColumn(table.metric.codes, metrics),
         score_a=scale * table.score_a,
         score_b=scale * table.score_b,
         difference=scale * table.difference,
-        intervals=intervals and replace(intervals, low=scale * intervals.low, high=scale * intervals.high),
-        adjusted=adjusted and replace(adjusted, low=scale * adjusted.low, high=scale * adjusted.high),
+        intervals=intervals and intervals.with_columns(low=scale * intervals.low, high=scale * intervals.high),
+        adjusted=adjusted and adjusted.with_columns(low=scale * adjusted.low, high=scale * adjusted.high),
     )
     together = (
         replace(

@@ -6,7 +6,6 @@ Names come from files: they are printed as they are, never read as markup.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +52,6 @@ def render(
     width : int, optional
         Columns of the terminal; unlimited when None (a pipe).
     """
-    if not (verbose or everything or results.table.tests):  # r12, which is costly, is not shown
-        results = replace(results, table=replace(results.table, r12=np.broadcast_to(np.nan, len(results))))
     summary = headline.build_verdict(results)
     parts = ["\n".join([format_answer(summary), *remarks.iter_urgent_warnings(results, verbose=verbose)])]
     if not len(results):
