@@ -1,4 +1,4 @@
-"""Build panels from arrays, for tests."""
+"""Build panels from arrays, and tables from results, for tests."""
 
 import numpy as np
 
@@ -6,6 +6,9 @@ from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.results.fields import build_table
+from sigdask.results.notes import list_dicts
+from sigdask.text import to_plain
 
 
 def build_panels(counts, units, metrics, pairs, *, subset=None):
@@ -22,6 +25,11 @@ def build_panel(values, forms, *, seed=0, pairs=None, name=""):
     pairs = pairs or [(i, j) for i in range(n_systems) for j in range(i + 1, n_systems)]
     [placed] = build_panels(counts, SwapUnits.from_counts(counts, seed), metrics, pairs)
     return placed.panel
+
+
+def results_to_table(results, alpha):
+    """Build a table whose rows are results."""
+    return build_table([to_plain(r, exact=True) | {"notes": list_dicts(r.notes)} for r in results], alpha)
 
 
 def build_rng(seed):

@@ -15,7 +15,7 @@ from sigdask.cli import progress
 from sigdask.io import addresses
 from sigdask.nightly.report import text as plans
 from sigdask.report.presentable import Results
-from sigdask.results import fields
+from sigdask.results.schema import load_schema
 
 ROOT = Path(__file__).parent.parent
 YEH = ROOT / "sigdask" / "examples" / "yeh2000.tsv"
@@ -127,11 +127,11 @@ def _with_validation(write):
             pieces = [*pieces, piece] if length <= MAX_VALIDATED else []
             yield piece
         if pieces:
-            build_validator(fields.FIELDS).validate(json.loads("".join(pieces)))
+            build_validator().validate(json.loads("".join(pieces)))
 
     return write_validated
 
 
 @functools.lru_cache(maxsize=1)
-def build_validator(_fields=fields.FIELDS):
-    return jsonschema.Draft202012Validator(json.loads(fields.read_schema()))
+def build_validator():
+    return jsonschema.Draft202012Validator(load_schema())

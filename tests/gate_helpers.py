@@ -1,9 +1,10 @@
 """Gate functions for results that a test has as a list or as `Results`."""
 
+from builders import results_to_table
+
 from sigdask.nightly.gate import evidence
 from sigdask.nightly.gate.judge import judge_rules as of_table
 from sigdask.report.presentable import Results
-from sigdask.results.from_records import results_to_table
 
 
 def get_table(results):

@@ -19,7 +19,7 @@ from benchmarks.calibration.real import DATA, load_test_set
 from benchmarks.calibration.scenarios import SCENARIOS, SCENARIOS_BY_NAME, Rng, to_thousandths
 from sigdask.counts import Counts
 from sigdask.metrics.forms import Form, Ratios
-from sigdask.results.columns import TANGO, Intervals
+from sigdask.results.columns import TANGO, Columns
 from sigdask.results.messages import iter_shortfalls
 from sigdask.results.table import Table
 
@@ -82,7 +82,7 @@ def measure_coverage(draw: Callable[[Rng, int], DrawnSets], rng: Rng, n_sets: in
     return {name: Outcome(is_covered, MIN_COVERAGE, "at least") for name, is_covered in covered.items()}
 
 
-def get_intervals(table: Table) -> Intervals:
+def get_intervals(table: Table) -> Columns:
     """Return the intervals of a table, one for each data set."""
     assert table.intervals is not None
     return table.intervals

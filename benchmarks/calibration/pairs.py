@@ -117,7 +117,7 @@ def measure_clustered(icc: float, rng: Rng, n_sets: int) -> Outcomes:
     items = compare_pairs(counts, seed=draw_seed(rng), beside=True, **SAMPLED)
     units = compute_p_values(counts, seed=draw_seed(rng), unit="cluster", **SAMPLED)
     p_values = np.ones(n_sets)
-    for correlation in items.table.dependence:
+    for correlation in items.table.dependence.values():
         p_values = np.where(correlation.n_groups > 0, correlation.p_value, p_values)
     is_noted = any(note.kind == "dependence" for note in items.notes)
     return {

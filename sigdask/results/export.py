@@ -5,9 +5,7 @@ Files are written in parts.
 
 from __future__ import annotations
 
-import csv
 import importlib
-import io
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -199,9 +197,13 @@ def format_csv_rows(rows: Iterable[Iterable[Any]]) -> str:
     =1,-1.5
     "x,y",
     """
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+    return "".join(f"{','.join(map(_format_cell, row))}\n" for row in rows)
+
+
+def _format_cell(cell: Any) -> str:
+    """Return a cell of CSV; the writer of `csv` leaves a carriage return without quotation marks."""
+    text = "" if cell is None else str(cell)
+    return '"' + text.replace('"', '""') + '"' if not set(text).isdisjoint(',"\r\n') else text
 
 
 def list_csv_rows(table: Table, tests: Sequence[str]) -> list[dict[str, Any]]:

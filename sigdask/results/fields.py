@@ -177,6 +177,8 @@ def build_table(records: Sequence[Mapping[str, Any]], alpha: float, grouping: Gr
     grouping : str
         How rankings mark systems.
     """
+    if not records:
+        return Table.build_empty(alpha)
     records = [
         r | {"checks": [c for c in r.get("checks", ()) if c["name"] != EQUAL_SCORES]} for r in map(dict, records)
     ]
@@ -196,9 +198,9 @@ def build_table(records: Sequence[Mapping[str, Any]], alpha: float, grouping: Gr
             columns[path.removesuffix("method") + "exact"] = columns[path].find("exact".__eq__)
     if "test_signature" in columns:
         columns |= _read_origins(columns["test_signature"])
-    few: list[Mapping[str, Any]] = [next((n for n in r.get("notes", ()) if n["kind"] == "few-units-decide"), {}) for r in records]
+    few = [[n.get("n_deciding") for n in r.get("notes", ()) if n["kind"] == "few-units-decide"] for r in records]
     if any(few):
-        columns["deciding.n_deciding"] = np.array([note.get("n_deciding", 0) for note in few])
+        columns["deciding.n_deciding"] = np.array([sum(n for n in ns if type(n) is int) for ns in few])
     return Table(pa.table({path: to_arrow(column) for path, column in columns.items()}), alpha, grouping)
 
 

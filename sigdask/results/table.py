@@ -294,11 +294,14 @@ def to_arrow(column: Column | pa.Array) -> pa.Array:
     """Return a column as an array of Arrow; half surrogate pairs in names, which Arrow does not hold, are escaped."""
     if not isinstance(column, CodedColumn):
         return pa.array(np.ascontiguousarray(column)) if isinstance(column, np.ndarray) else column
+    texts = ["" if value is None else value for value in column.values]
+    is_none = np.array([value is None for value in column.values], np.bool_)[column.codes]
     try:
-        values = pa.array(column.values, pa.string())
+        values = pa.array(texts, pa.string())
     except UnicodeEncodeError:
-        values = pa.array([v and v.encode("utf-8", "backslashreplace").decode() for v in column.values], pa.string())
-    return pa.DictionaryArray.from_arrays(pa.array(np.ascontiguousarray(column.codes)), values)
+        values = pa.array([text.encode("utf-8", "backslashreplace").decode() for text in texts], pa.string())
+    codes = pa.array(np.ascontiguousarray(column.codes), mask=is_none if is_none.any() else None)
+    return pa.DictionaryArray.from_arrays(codes, values)
 
 
 def list_tests(tables: Iterable[Table]) -> tuple[str, ...]:

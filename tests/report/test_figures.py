@@ -67,7 +67,7 @@ def test_sorted_units_have_their_contributions_and_the_system_of_each_side():
 def test_a_critical_difference_diagram_joins_the_systems_of_each_group(sign):
     results, _ = compare_named("ABCDE", adjust="none")
     score = replace(results.table.metric[0], higher_is_better=sign > 0)
-    results = replace(results, table=replace(results.table, metric=type(results.table.metric).from_constant(score, 10)))
+    results = replace(results, table=results.table.replace(metric=type(results.table.metric).from_constant(score, 10)))
     [axes], [ranking] = results.plot_critical_difference().axes, results.rankings()
     scores = {system.system: system.score for system in ranking.systems}
     letters = {letter for system in ranking.systems for letter in system.letters}

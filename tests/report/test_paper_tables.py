@@ -50,7 +50,7 @@ def test_against_a_baseline_daggers_say_which_system_is_better_or_worse():
 
 def test_of_a_metric_of_which_less_is_better_the_least_is_bold_and_better_than_the_baseline():
     results = compare_random("abc", baseline="a", step=0.2, adjust="none")
-    table = replace(results.table, metric=CodedColumn.from_constant(ScoredMetric("TER", False), len(results)))
+    table = results.table.replace(metric=CodedColumn.from_constant(ScoredMetric("TER", False), len(results)))
     [[header, *rows]] = parse_tables(replace(results, table=table).to_markdown())
     assert header[1][0] == "TER ↓"
     assert [(name, score.split()[1:], bold) for (name, _), (score, bold) in rows] == [
@@ -201,7 +201,7 @@ def test_no_box_of_a_paper_is_overfull_in_one_column_or_two(tmp_path, document_c
         for options in ({}, {"baseline": names[0]}):
             results = compare_random(names, adjust="holm", interval="bootstrap", resamples=20, step=0.01, **options)
             metrics = [replace(score, name="BLEU", signature=SIGNATURE) for score in results.table.metric.values]
-            signed = replace(results.table, metric=CodedColumn(results.table.metric.codes, tuple(metrics)))
+            signed = results.table.replace(metric=CodedColumn(results.table.metric.codes, tuple(metrics)))
             signed_results = replace(results, table=signed)
             tables += [signed_results.to_latex(layout=x, label=f"t{len(tables)}{x}") for x in ("systems", "pairs")]
     rng = np.random.default_rng(2)
@@ -229,7 +229,7 @@ def test_decimals_are_those_that_the_field_prints():
         scaled = {column: scale * getattr(table, column) for column in ("score_a", "score_b", "difference")}
         metric = CodedColumn.from_constant(ScoredMetric(name, True), len(table))
         [[header, row, *_]] = parse_tables(
-            replace(results, table=replace(table, metric=metric, **scaled)).to_markdown()
+            replace(results, table=table.replace(metric=metric, **scaled)).to_markdown()
         )
         cells[name, scale] = header[1][0], len(row[1][0].split()[0].partition(".")[2])
     assert cells == {
@@ -283,7 +283,7 @@ def list_marks(results, grouping):
 @pytest.mark.parametrize("grouping", ["clusters", "tied", "ranks"])
 def test_a_grouping_chosen_by_hand_marks_systems_in_every_kind_of_output(grouping):
     results = compare_random("abcdef", step=0.2, adjust="none", trials=99)
-    results = replace(results, table=replace(results.table, grouping=grouping))
+    results = replace(results, table=results.table.replace(grouping=grouping))
     expected = list_marks(results, grouping)
     assert len({*expected.values()}) > 1
     for text in (results.to_markdown(), results.to_latex()):

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+from builders import results_to_table
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -13,8 +14,8 @@ from sigdask.report.summary import headline
 from sigdask.report.summary.sentences import describe_standing
 from sigdask.report.terminal import MAX_CLOSEST, render, select_warnings
 from sigdask.results.fields import get_result
-from sigdask.results.from_records import results_to_table
 from sigdask.results.record import Result
+from sigdask.results.table import Table
 from sigdask.statistics.bounds import clopper_pearson, compute_bound
 
 
@@ -59,10 +60,11 @@ def test_only_a_significant_difference_makes_a_system_better():
 
 def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():
     sampled = {"n_trials": 1000, "n_extreme": 50, "p_value": 51 / 1001, "p_interval": (0.04, 0.06)}
-    table = replace(results_to_table([build_result(**sampled, n_discordant=0)], 0.05), notes={})
+    kept = results_to_table([build_result(**sampled, n_discordant=0)], 0.05)
+    table = Table(kept.data.drop_columns(["kept_notes"]), 0.05)
     assert [note.kind for note in get_result(table, 0).notes] == ["identical", "undecided"]
     [adjusted, low, high] = np.array([[0.2], [0.19], [0.21]])
-    result = get_result(replace(table, p_adjusted=adjusted, p_adjusted_low=low, p_adjusted_high=high), 0)
+    result = get_result(table.replace(p_adjusted=adjusted, p_adjusted_low=low, p_adjusted_high=high), 0)
     assert [note.kind for note in result.notes] == ["identical", "unadjusted-undecided"]
     words = "undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; "
     assert get_result(table, 0).warnings[1].startswith(words)

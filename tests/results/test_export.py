@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from builders import results_to_table
 from nights import write_plan
 
 from sigdask.analysis.reproduce import read
@@ -22,7 +23,7 @@ from sigdask.report.page import render_page
 from sigdask.report.presentable import Results
 from sigdask.report.terminal import render
 from sigdask.results import export
-from sigdask.results.from_records import results_to_table
+from sigdask.results.columns import CodedColumn
 
 
 def compare_systems(names="abcd", **options):
@@ -35,7 +36,7 @@ def repeat_rows(results, n):
     """Repeat the same rows under other names."""
     table = results.table.take(np.arange(n) % len(results))
     names = tuple(f"s{k}" for k in range(n))
-    return replace(results, table=replace(table, a=replace(table.a, codes=np.arange(n, dtype=np.int32), values=names)))
+    return replace(results, table=table.replace(a=CodedColumn(np.arange(n, dtype=np.int32), names)))
 
 
 @pytest.fixture(autouse=True)

@@ -71,7 +71,7 @@ def format_p_values(table: Table, *, is_adjusted: bool = True) -> list[str]:
 
 
 def _get_p(table: Table) -> Floats:
-    return np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)
+    return np.asarray(np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted))
 
 
 def forest(table: Table) -> Figure:

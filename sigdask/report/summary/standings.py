@@ -257,7 +257,7 @@ class VerdictGroups:
 
     def _describe_metric(self, row: int) -> str:
         score = self.table.metric[row]
-        return score.name + ("" if score.higher_is_better else " (lower is better)")
+        return f"{score.name}{'' if score.higher_is_better else ' (lower is better)'}"
 
     def _describe_subset(self, row: int) -> str:
         """Return the test set and subset of a row, where there are several."""

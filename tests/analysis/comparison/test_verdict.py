@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from builders import results_to_table
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -15,7 +16,6 @@ from sigdask.report.presentable import Results
 from sigdask.report.summary import headline as verdict
 from sigdask.report.summary.checks import find_doubtful
 from sigdask.report.summary.sentences import find_metrics_in_points, format_amount
-from sigdask.results.from_records import results_to_table
 from sigdask.results.record import EqualScoreResult, Result
 from sigdask.results.table import DISAGREES
 from sigdask.statistics.bounds import EQUAL_SCORES, Check
@@ -170,8 +170,8 @@ def test_if_items_are_missing_the_headline_says_that_systems_are_compared_on_the
 def test_a_check_that_disagrees_stands_before_the_answer(yeh):
     results = compare_all(yeh, metrics=["f1", "recall"], trials=999, method="randomization")
     checked = results.table.checks["second run"]
-    wrong = replace(checked, verdict=np.array([DISAGREES, checked.verdict[1]], np.int8))
-    broken = replace(results, table=replace(results.table, checks={**results.table.checks, "second run": wrong}))
+    wrong = checked.with_columns(verdict=np.array([DISAGREES, checked.verdict[1]], np.int8))
+    broken = replace(results, table=results.table.replace(checks={"second run": wrong}))
     answer = verdict.build_verdict(broken)
     assert not answer.is_checked
     assert answer.headline.startswith("Do not rely on this, a check disagrees: I is better than II on ")

@@ -27,7 +27,7 @@ from sigdask.nightly.store import open_for_reading, open_store
 from sigdask.nightly.store.database import STOPPED_SECONDS
 from sigdask.nightly.store.history import find_plan
 from sigdask.nightly.store.lease import LEASE_SECONDS
-from sigdask.nightly.store.results import build_results_table, fetch_results_at
+from sigdask.nightly.store.results import fetch_results_at
 from sigdask.results.fields import iter_results
 
 TRIALS = 400
@@ -65,7 +65,7 @@ def run_calmly(folder, trials):
 def read_results(store):
     """Return the current results in sorted order."""
     with open_for_reading(str(store)) as connection:
-        results = build_results_table(fetch_results_at(connection, find_plan(connection, None), None), 0.05)
+        results = fetch_results_at(connection, find_plan(connection, None), None, 0.05)
     return sorted(map(repr, iter_results(results)))
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from builders import results_to_table
 from command import call_sigdask
 from nights import run_plan_here
 
@@ -15,7 +16,6 @@ from sigdask.nightly.gate.judge import judge_rules
 from sigdask.nightly.gate.rules import Evidence, NonInferior, NotWorse
 from sigdask.nightly.report.gate import render
 from sigdask.nightly.store import history, open_for_reading
-from sigdask.results.from_records import results_to_table
 
 AT_ALPHA = (NotWorse(0.01, baseline="base"),)
 PLAN = """

@@ -1,19 +1,15 @@
 """Tests of stored results, in blocks of columns: a night adds little to a store when little changes."""
 
 import zlib
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from builders import results_to_table
 
 from sigdask.nightly.store import StoredResults, open_for_reading, open_store, results, status
-from sigdask.nightly.store.columns import pack_columns, unpack_columns
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
-from sigdask.results.from_records import results_to_table
-from sigdask.results.notes import Note
 from sigdask.results.record import Result
-from sigdask.results.table import Table
 
 
 def build_row(a, b, p=0.5, **changes):
@@ -32,8 +28,8 @@ def build_table(n_systems, p):
     single = results_to_table([build_row("a", "b")], 0.05)
     repeated = single.take(np.zeros(len(i), np.int64))
     scores = np.arange(n_systems) / 1000
-    return replace(
-        repeated, a=CodedColumn(i.astype(np.int32), names), b=CodedColumn(j.astype(np.int32), names), p_value=p, score_a=scores[i],
+    return repeated.replace(
+        a=CodedColumn(i.astype(np.int32), names), b=CodedColumn(j.astype(np.int32), names), p_value=p, score_a=scores[i],
         score_b=scores[j], difference=scores[i] - scores[j],
     )  # fmt: skip
 
@@ -80,50 +76,13 @@ def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
             nights.append((record_night(store, results_to_table(list(rows.values()), 0.05))[0], rows))
         with open_for_reading(store.location) as connection:
             for number, rows in nights:
-                table = results.build_results_table(results.fetch_results_at(connection, "p", number), 0.05)
+                table = results.fetch_results_at(connection, "p", number, 0.05)
                 assert {(r.a, r.b): r for r in iter_results(table)} == rows
             for earlier, old_rows in nights:
                 for upto, new_rows in nights:
                     if earlier < upto:
-                        changed = status.Changes.from_changes(
-                            results.find_changes(connection, "p", earlier, upto), 0.05
-                        )
+                        changed = status.Changes(*results.find_changes(connection, "p", earlier, upto, 0.05))
                         changed_keys = {key for key in old_rows | new_rows if old_rows.get(key) != new_rows.get(key)}
                         assert {((c.now or c.before).a, (c.now or c.before).b) for c in changed} == changed_keys
                         assert all((c.before, c.now) == (old_rows.get(k), new_rows.get(k)) for c in changed
                                    for k in [((c.now or c.before).a, (c.now or c.before).b)])  # fmt: skip
-
-
-def test_columns_come_back_from_bytes_as_they_were_all_or_some():
-    rows = [
-        build_row("a", "b", subset={"column": "kind", "value": "x"}, signature="v:2", r12=0.5, p_adjusted=1.0,
-            p_adjusted_interval=(0.5, 1.0), notes=(Note("few-units", "äöü"),)),
-        build_row("b", "c", p=float("nan"), n_items=2**40, metric="other", higher_is_better=False, alternative="less"),
-    ]  # fmt: skip
-    columns = results_to_table(rows * 3, 0.05).columns_by_path()
-    restored = list(iter_results(Table.from_paths(unpack_columns(pack_columns(columns)), 0.05)))
-    assert [repr(r) for r in restored] == [repr(r) for r in rows * 3]
-    selected = unpack_columns(pack_columns(columns), {("p_value",), ("a",)})
-    assert selected.keys() == {("p_value",), ("a",)}
-    assert [selected["a",][k] for k in range(4)] == ["a", "b", "a", "b"]
-
-
-def test_integers_and_floats_of_any_size_come_back_exactly():
-    rng = np.random.default_rng(2)
-    columns = {
-        ("steps",): np.arange(1000) + 2**50, ("wide",): rng.integers(-(2**62), 2**62, 1000),
-        ("small",): rng.integers(-1, 2, 1000).astype(np.int8), ("none",): np.zeros(0, np.int64),
-        ("is",): rng.random(1000) < 0.5, ("few",): rng.integers(0, 9, 1000) / 7,
-        ("all",): np.append(rng.normal(size=996), [np.nan, np.inf, -0.0, 5e-324]),
-    }  # fmt: skip
-    restored = unpack_columns(pack_columns(columns))
-    for name, column in columns.items():
-        assert restored[name].dtype == column.dtype
-        assert restored[name].tobytes() == column.tobytes()
-
-
-def test_bytes_that_were_damaged_are_not_read_as_others():
-    packed = bytearray(pack_columns({("x",): np.random.default_rng(3).random(1000)}))
-    packed[-100] ^= 1
-    with pytest.raises(zlib.error):
-        unpack_columns(bytes(packed))

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
+from builders import results_to_table
 from command import call_sigdask
 from nights import read_tallies, write_plan
 from servers import PASSWORD, forward_connections, start_postgres
@@ -28,7 +29,6 @@ from sigdask.nightly.store.database import find_file_system, find_lock_holder, o
 from sigdask.nightly.store.lease import Lease, LeaseHolder
 from sigdask.nightly.store.status import Changes
 from sigdask.randomization.panels.digests import pack_digests
-from sigdask.results.from_records import results_to_table
 
 
 @pytest.fixture(scope="module")
