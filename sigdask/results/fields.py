@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -162,7 +164,21 @@ def iter_results(table: Table) -> Iterator[Result]:
 def iter_json_lines(table: Table) -> Iterator[str]:
     """Yield the JSON of all results, comma-separated, in chunks of some thousand lines."""
     for part in table.split(CHUNK_ROWS):
-        yield ",\n".join(map(as_json_line, iter_records(part)))
+        with _pause_collection():
+            text = ",\n".join(map(as_json_line, iter_records(part)))
+        yield text
+
+
+@contextmanager
+def _pause_collection() -> Iterator[None]:
+    """Collect no garbage for the while: records have no cycles, and half of the time went into looking for them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def build_table(records: Sequence[Mapping[str, Any]], alpha: float, grouping: Grouping = "auto") -> Table:

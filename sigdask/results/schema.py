@@ -8,7 +8,7 @@ A column of a table of results is named by the path of its values in the JSON of
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -141,7 +141,7 @@ def _flatten(path: str, schema: Schema, values: Sequence[Any]) -> Iterator[tuple
 def nest(
     n: int,
     given: Mapping[str, list[Any]],
-    presence: Mapping[str, Iterable[bool]],
+    presence: Mapping[str, Sequence[bool]],
     keys: Mapping[str, Sequence[str]],
     read: Callable[[str, str, bool], list[Any]],
 ) -> list[dict[str, Any]]:
@@ -153,7 +153,7 @@ def nest(
         Number of rows.
     given : mapping of str to list
         Values by path that no column has.
-    presence : mapping of str to iterable of bool
+    presence : mapping of str to sequence of bool
         Whether each row has an object, by path; all have the others.
     keys : mapping of str to sequence of str
         Names of the entries of lists of objects.
@@ -164,6 +164,8 @@ def nest(
     def collect(path: str, schema: Schema) -> list[Any]:
         if path in given:
             return given[path]
+        if path in presence and not any(presence[path]):
+            return [None] * n
         schema, kind, is_nullable = resolve(schema)
         rows: list[Any]
         if path in keys:

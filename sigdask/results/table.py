@@ -85,13 +85,12 @@ JOINT: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
 
 def build_columns(group: str, n: int, **columns: Column) -> Columns:
     """Return a group of columns of `n` rows: the given ones, and others without values."""
-    empty = {name: _fill(path, n) for name, path in GROUPS[group].items() if name not in columns}
+    kinds = {name: get_type(path) for name, path in GROUPS[group].items()}
+    empty: dict[str, Column] = {
+        name: CodedColumn.from_constant("", n) if kind == "string" else np.full(n, EMPTY_VALUES[kind])
+        for name, kind in kinds.items()
+    }
     return Columns(**empty | columns)
-
-
-def _fill(path: str, n: int) -> Column:
-    kind = get_type(path)
-    return CodedColumn.from_constant("", n) if kind == "string" else np.full(n, EMPTY_VALUES[kind])
 
 
 class Table:
@@ -123,8 +122,7 @@ class Table:
     @staticmethod
     def from_columns(alpha: float, columns: Mapping[str, Any], grouping: Grouping = "auto") -> Table:
         """Return a table of columns, given by their attributes; groups that are None are left out."""
-        arrays = {path: to_arrow(column) for pair in columns.items() for path, column in _split_columns(*pair)}
-        return Table(pa.table(arrays), alpha, grouping)
+        return Table(pa.table(_build_arrays(_split_columns(columns))), alpha, grouping)
 
     @staticmethod
     def build_empty(alpha: float = 0.05) -> Table:
@@ -134,10 +132,10 @@ class Table:
     def replace(self, **columns: Any) -> Table:
         """Return the table with some columns, `alpha` or `grouping` replaced."""
         grouping, alpha = columns.pop("grouping", self.grouping), columns.pop("alpha", self.alpha)
-        dropped = {path for name in columns for path in GROUPS.get(name, {}).values()}
+        new = _split_columns(columns)
+        dropped = {*new, *(path for name in columns for path in GROUPS.get(name, {}).values())}
         kept = {name: self.data[name] for name in self.data.column_names if name not in dropped}
-        arrays = {path: to_arrow(column) for pair in columns.items() for path, column in _split_columns(*pair)}
-        return Table(pa.table(kept | arrays), alpha, grouping)
+        return Table(pa.table(kept | _build_arrays(new)), alpha, grouping)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Table, (self.data, self.alpha, self.grouping)
@@ -186,7 +184,8 @@ class Table:
         """Return a column by its path: numbers with NaN or 0 and texts with "" where there is none."""
         kind = get_type(path)
         if path not in self.data.column_names:
-            return _fill(path, len(self))
+            empty = EMPTY_VALUES[kind]
+            return CodedColumn.from_constant("", len(self)) if kind == "string" else np.broadcast_to(empty, len(self))
         column = self.data[path]
         if kind == "string":
             texts = column.cast(pa.string()).fill_null("").combine_chunks().dictionary_encode()
@@ -268,8 +267,28 @@ class Table:
         return disagreement
 
 
-def _split_columns(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of an attribute of a table by path."""
+def _split_columns(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns by path, given by the attributes of a table."""
+    return {path: column for name, value in columns.items() for path, column in _iter_columns(name, value)}
+
+
+def _build_arrays(columns: Mapping[str, Any]) -> dict[str, pa.Array]:
+    """Return the columns that have a value. Those of checks, tests and the like, and p, stay in any case."""
+    always = (*KEYED, "p_value")
+    shown = {path for path, column in columns.items() if path.partition(".")[0] in always or has_values(column)}
+    return {path: to_arrow(column) for path, column in columns.items() if path in shown}
+
+
+def has_values(column: Column) -> bool:
+    """Return whether a column is not empty."""
+    if isinstance(column, CodedColumn):
+        return any(column.values)
+    if column.strides == (0,):
+        column = column[:1]  # all values are this one
+    return bool((~np.isnan(column)).any() if column.dtype.kind == "f" else column.any())
+
+
+def _iter_columns(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if name in KEYED:
         for key, group in value.items():
             yield from ((f"{name}.{key}.{attribute}", column) for attribute, column in vars(group).items())

@@ -1,7 +1,6 @@
 """Tests of what is printed about results on a terminal."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 from builders import results_to_table
