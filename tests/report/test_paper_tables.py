@@ -228,9 +228,7 @@ def test_decimals_are_those_that_the_field_prints():
         table = results.table
         scaled = {column: scale * getattr(table, column) for column in ("score_a", "score_b", "difference")}
         metric = CodedColumn.from_constant(ScoredMetric(name, True), len(table))
-        [[header, row, *_]] = parse_tables(
-            replace(results, table=table.replace(metric=metric, **scaled)).to_markdown()
-        )
+        [[header, row, *_]] = parse_tables(replace(results, table=table.replace(metric=metric, **scaled)).to_markdown())
         cells[name, scale] = header[1][0], len(row[1][0].split()[0].partition(".")[2])
     assert cells == {
         ("BLEU", 50.0): ("BLEU", 1), ("BLEU", 1.0): ("BLEU", 4), ("chrF++", 50.0): ("chrF++", 1),

@@ -52,9 +52,7 @@ def test_several_sets_keep_it():
 
 
 def test_the_report_of_a_plan_keeps_it_and_what_it_writes_for_papers_is_that_of_its_test_sets(tmp_path):
-    report_table = (
-        '[report]\njson = "r.json"\nlatex = "r.tex"\nmarkdown = "r-{date}.md"\ndigits = 2\nlayout = "systems"\n'
-    )
+    report_table = '[report]\njson = "r.json"\nlatex = "r.tex"\nmarkdown = "r-{date}.md"\n'
     plan = write_plan(tmp_path / "p", sets=2, systems=3, trials=99, settings="")
     plan.write_text(plan.read_text() + report_table)
     outcome = run_plan(load_plan(plan))
@@ -62,7 +60,7 @@ def test_the_report_of_a_plan_keeps_it_and_what_it_writes_for_papers_is_that_of_
     written_json = json.loads((folder / "r.json").read_text())
     build_validator().validate(written_json)
     assert written_json["schema_version"] == comparisons.VERSION
-    expected = [results.to_markdown(layout="systems", digits=2) for results in outcome.results.values()]
+    expected = [results.to_markdown() for results in outcome.results.values()]
     [markdown] = folder.glob("r-*.md")
     assert markdown.read_text() == "\n".join(expected)
     tex = (folder / "r.tex").read_text()
