@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from pathlib import Path
 
 import numpy as np
@@ -78,11 +79,6 @@ class CandidateColumns:
     one_of_many: bool = False
 
     @property
-    def gold_column(self) -> str | None:
-        """Column of the gold standard."""
-        return self.columns.get("gold")
-
-    @property
     def ids(self) -> tuple[str, ...]:
         """Columns that together name a candidate."""
         return tuple(self.columns["item"].split("+")) if "item" in self.columns else ()
@@ -144,9 +140,8 @@ def read_ucs(path: Path) -> FileTable:
         A row is of another width than the names.
     """
     lines = ((number, line.rstrip("\r\n")) for number, line in enumerate_lines(path))
-    rows = [(number, line.split("\t") if line.strip() else []) for number, line in lines if line[:1] != "#"]
-    while rows and not rows[0][1]:
-        del rows[0]
+    is_comment = lambda row: not row[1].strip() or row[1].startswith("#")  # noqa: E731
+    rows = [(number, line.split("\t") if line else []) for number, line in dropwhile(is_comment, lines)]
     if not rows:
         raise InputError("has only comments, expected a header with the names of columns", file=path)
     return build_table(path, [*check_widths(path, iter(rows), len(rows[0][1]))])
@@ -154,7 +149,7 @@ def read_ucs(path: Path) -> FileTable:
 
 def _check_names(table: FileTable, choices: CandidateColumns) -> None:
     """Raise if a column is missing or is requested twice."""
-    others = (*choices.ids, *filter(None, [choices.gold_column]))
+    others = (*choices.ids, *filter(None, [choices.columns.get("gold")]))
     for column in (*choices.measures, *others):
         table.get_column(column)
         if choices.measures.count(column) + (column in {*others, *choices.ignore}) > 1:
@@ -177,11 +172,8 @@ def _find_ucs_columns(table: FileTable, choices: CandidateColumns) -> tuple[str,
     """Return the columns of gold, ids and measures of a data set of UCS."""
     gold, measures = (tuple(name for name in table.columns if name.startswith(start)) for start in ("b.", "am."))
     ids = choices.ids or tuple(name for name in ("l1", "l2") if name in table.columns)
-    return (
-        choices.gold_column or _choose_gold(table, gold, ()),
-        ids,
-        tuple(dict.fromkeys((*measures, *choices.smaller))),
-    )
+    measures = tuple(dict.fromkeys((*measures, *choices.smaller)))
+    return choices.columns.get("gold") or _choose_gold(table, gold, ()), ids, measures
 
 
 def _choose_gold(table: FileTable, names: Sequence[str], others: Sequence[str]) -> str:

@@ -432,7 +432,7 @@ def test_errors_of_tables_name_the_line(rows, message, tmp_path):
 def test_cells_without_a_score_are_left_out_and_said(tmp_path):
     counts = read(write_table(tmp_path, [*ROWS, "f,1,3,,1", "f,2,,1,1"]), format="meta")
     assert counts.n_items == len(ROWS)
-    assert any("1 human score left out, because a metric (bleu" in text for text in counts.notices)
+    assert any("1 human score left out, because a metric has no score" in text for text in counts.notices)
     assert any("1 cell without human scores" in text for text in counts.notices)
 
 

@@ -108,9 +108,8 @@ def read_battles(sources: Sequence[Source], gold: Path | None, options: Options)
     n_sides = 2 if baseline is None else 1  # both models of a judgement have its score
     n_values, n_repeated = (n // n_sides for n in count_repeated(cells))
     if n_values:
-        notes.append(
-            ScopeNote(f"{n_values:,} judgements of {n_repeated:,} questions judged more than once are averaged")
-        )
+        repeated = f"{n_repeated:,} questions judged more than once"
+        notes.append(ScopeNote(f"{n_values:,} judgements of {repeated} are averaged"))
     if baseline is not None:
         notes.append(f"{METRIC_NAME} is the win rate against {baseline!r}")
     else:

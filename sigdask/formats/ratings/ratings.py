@@ -178,13 +178,11 @@ def _read_files(sources: Sequence[Source], options: Options, notes: list[str]) -
     for source in sources:
         table = _read_table(source.path, options)
         columns = _find_roles(table, options)
-        is_direct = "z.scr" in map(str.lower, table.columns) or any(
-            "SYSTEM" in table.columns[name] for name in columns.get("type", ())
-        )
+        types = (table.columns[name] for name in columns.get("type", ()))
+        is_direct = "z.scr" in map(str.lower, table.columns) or any("SYSTEM" in cells for cells in types)
         if "score" not in options.columns and "RAW.SCR" in table.columns:
-            notes.append(
-                ScopeNote(f"{table.path}: Z.SCR is compared ({spell('columns', 'score=RAW.SCR')}: raw scores)")
-            )
+            choice = spell("columns", "score=RAW.SCR")
+            notes.append(ScopeNote(f"{table.path}: Z.SCR is compared ({choice} compares raw scores)"))
         table = _select_ratings(table, columns, notes)
         names = table.columns[columns["system"][0]] if "system" in columns else [source.system] * table.n_rows
         known = {} if "raters" in options.own else path_by_system  # else ratings of both files would be averaged
@@ -246,9 +244,7 @@ def _iter_rows(
         first = items.setdefault(item, own)
         if other := [name for name in own if own[name] != first[name]]:
             problem = f"item {item!r} has {own[other[0]]!r} in column {other[0]!r}, but {first[other[0]]!r} elsewhere"
-            remedy = (
-                f"if these are different items, join the columns: {spell('columns', f'item={other[0]}+{segments}')}"
-            )
+            remedy = f"if these are two items, join the columns: {spell('columns', f'item={other[0]}+{segments}')}"
             raise InputError(problem, file=path, line=line, remedy=remedy)
         yield line, system, item, rater
 

@@ -185,11 +185,9 @@ def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:
     """Return the language pairs of a test-set folder of mt-metrics-eval that have the human scores asked for."""
     requested, human = options.own.get("pair"), options.gold_column
     sets: dict[str, ScoredCells] = {}
-    known: dict[str, None] = {}
     for pair in folders.list_pairs(path) if requested is None else [folders.select_pair(path, requested)]:
         files = folders.find_score_files(path, pair)
         names = [name for name, file in files.items() if file.parent.name == folders.HUMAN]
-        known |= dict.fromkeys(names)
         if human is None and len(names) > 1:
             problem = f"several human scores of {pair}: {', '.join(names)}"
             raise InputError(problem, file=path, remedy=f"choose one with {spell('columns', 'gold=NAME')}")
@@ -197,7 +195,7 @@ def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:
             scored = folders.list_names(options) or [name for name in files if name not in names]
             sets[pair] = _read_pair(path, pair, human or names[0], scored)
     if not sets:
-        remedy = f"there are: {', '.join(known) or 'none'}, in files PAIR.NAME.seg.score of its folder human-scores"
+        remedy = "choose NAME of a file human-scores/PAIR.NAME.seg.score"
         raise InputError(f"no human scores {human or ''} of any language pair", file=path, remedy=remedy)
     return sets
 
@@ -240,8 +238,7 @@ def _select_complete(cells: ScoredCells, metric_names: Sequence[str], notes: lis
     rated = cells.select(~np.isnan(cells.human))
     is_complete = np.logical_and.reduce([~np.isnan(rated.scores[name]) for name in metric_names])
     if n_incomplete := int((~is_complete).sum()):
-        worst = max(metric_names, key=lambda name: int(np.isnan(rated.scores[name]).sum()))
-        problem = f"left out, because a metric ({worst}, ...) has no score there"
+        problem = "left out, because a metric has no score there"
         notes.append(f"{cells.path}: {format_count(n_incomplete, 'human score')} {problem}")
     if n := len(cells.human) - len(rated.human):
         notes.append(ScopeNote(f"{cells.path}: {format_count(n, 'cell')} without human scores: not used"))
