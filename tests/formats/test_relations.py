@@ -118,11 +118,13 @@ def test_wrong_lines_are_errors_that_name_the_line(tmp_path, line, message):
         ),
         ({"head": 0, "type": "at"}, r"a, line 1: .*expected a relation: an object with head, tail and type"),
         ("at", "expected a relation"),
+        (None, "a, line 1: no list of relations; found: id, spans, links; write a list relations of head"),
     ],
 )
 def test_wrong_json_is_an_error_that_names_the_line(tmp_path, relation, message):
     for name, relations in (("gold", []), ("a", [relation]), ("b", [])):
-        (tmp_path / name).write_text(json.dumps({"id": 1, "spans": [[0, 3, "PER"]], "relations": relations}) + "\n")
+        key = "links" if relation is None and name == "a" else "relations"
+        (tmp_path / name).write_text(json.dumps({"id": 1, "spans": [[0, 3, "PER"]], key: relations}) + "\n")
     with pytest.raises(InputError, match=message):
         _read([tmp_path / "a", tmp_path / "b"], tmp_path / "gold")
 

@@ -1,1 +1,1 @@
-"""Formats of parsers: dependency trees (CoNLL-U, CoNLL-X) and bracketed constituent trees."""
+"""Formats of parsers: dependency trees (CoNLL-U) and bracketed constituent trees."""

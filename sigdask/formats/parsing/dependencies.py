@@ -16,7 +16,7 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array, LazyColumns
 from sigdask.formats.parsing.scoring import ScoredSystem, score_system
-from sigdask.formats.parsing.treebank import read_treebank
+from sigdask.formats.parsing.treebank import WIDTH, read_treebank
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import read_head
 from sigdask.formats.reading.options import Options, Source, list_system_names
@@ -29,7 +29,7 @@ TEXT_UNITS = ("tokens", "sentences")
 LABELS = ("relation", "upos", "xpos")
 """Columns whose values can restrict a metric, as in LAS[nsubj]."""
 
-ROW = re.compile(r"#.*|\d+[-.]\d+(\t[^\t]*){9}|\d+(\t[^\t]*){5}\t\d+\t(?!_\t)[^\t]+(\t[^\t]*){2}")
+ROW = re.compile(r"#.*|\d+[-.]\d+(\t[^\t]*){9}|\d+(\t[^\t]*){5}\t\d+\t[^\t]+(\t[^\t]*){2}")
 """Pattern of a comment, of a multiword token or empty node, and of a word with its head and relation."""
 
 
@@ -101,4 +101,5 @@ def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
 
 def _are_parses(path: Path) -> bool:
     lines = [] if path.is_dir() else read_head(path).filled_lines
-    return bool(lines) and all(map(ROW.fullmatch, lines))
+    relations = {cells[7] for line in lines if len(cells := line.split("\t")) == WIDTH}
+    return not relations <= {"_"} and all(map(ROW.fullmatch, lines))

@@ -98,8 +98,7 @@ def read_parameters(path: Path) -> Parameters:
             case ["LABELED", "0" | "1" as value]:
                 parameters.is_labelled = value == "1"
             case _:
-                keys = ", ".join(("DELETE_LABEL", *equal, "LABELED"))
-                expected = f"one of {keys} and its value, where each label or word is equal to one other at most"
+                expected = "one of DELETE_LABEL, EQ_LABEL, EQ_WORD, LABELED, with labels or words equal to one other"
                 raise InputError(file=path, line=number, found=f"{line.strip()[:SHOWN]!r}", expected=expected)
     return parameters
 

@@ -228,11 +228,11 @@ def read_listing(
 
 def build_key_error(path: Path, record: JsonRecord, noun: str) -> InputError:
     """Return the error for a record without a known key of a list."""
+    content, remedy = str(record.value)[:40], f"write an object with a key of {noun} for each item"
     if isinstance(record.value, dict):
         ways = " or ".join(spell("columns", f"{role}=KEY") for role in ("gold", "prediction"))
-        content, remedy = ", ".join(record.value), f"name its key: {ways}"
-    else:
-        content, remedy = str(record.value)[:40], f"write an object with a key of {noun} for each item"
+        content = ", ".join(record.value)
+        remedy = "write a list relations of head, tail and type" if noun == "relations" else f"name its key: {ways}"
     return InputError(f"no list of {noun}; found: {content}", file=path, place=record.place, remedy=remedy)
 
 

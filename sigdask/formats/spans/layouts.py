@@ -132,7 +132,8 @@ def parse_span(element: Any, where: str) -> Span:
         fields = {normalize_name(name): part for name, part in content.items()}
         start, end = (next((fields[n] for n in names if n in fields), None) for names in (START_NAMES, END_NAMES))
         known = [name for name in LABEL_NAMES if fields.get(name) is not None]
-        if len(known) > 1 and known[0] != "label":
+        known = [name for name in known if name in {"label", "labels"}] or known
+        if len(known) > 1:
             raise InputError(f"{where}: {format_list(known)} may be the label", remedy="remove one of these fields")
         label = fields[known[0]] if known else ""
     elif isinstance(element, list) and len(element) >= 2:

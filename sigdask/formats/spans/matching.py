@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array, MatchFields, to_object_array
 from sigdask.formats.reading.listings import AlignedListings
 
@@ -59,29 +59,24 @@ def count_labelled(
     tuple of str
         Labels that only systems use.
     """
-    rows: dict[str, list[tuple[int, int, str, int]]] = {"tp": [], "predicted": [], "gold": []}
+    rows: dict[str, list[tuple[int, int, int, int]]] = {"tp": [], "predicted": [], "gold": []}
+    codes = Codes()
 
     def add(kind: str, system: int, firsts: Sequence[Any], seconds: Sequence[Any]) -> None:
         for item, pair in enumerate(zip(firsts, seconds, strict=True)):
-            rows[kind] += [(item, system, label, number) for label, number in match(*pair).items()]
+            rows[kind] += [(item, system, codes[label], number) for label, number in match(*pair).items()]
 
     add("gold", 0, gold, gold)
     for system, column in enumerate(systems):
         add("tp", system, gold, column)
         add("predicted", system, column, column)
-    labels, used = (sorted({row[2] for row in rows[kind]}) for kind in ("gold", "predicted"))
-    others = [label for label in used if label not in labels]
-    codes = {label: code for code, label in enumerate((*labels, *others))}
-
-    def encode(entries: list[tuple[int, int, str, int]]) -> NDArray[np.int64]:
-        encoded = [(item, system, codes[label], number) for item, system, label, number in entries]
-        return np.array(encoded, np.int64).reshape(-1, 4)
-
-    if [*codes] == [""]:
-        labels, others = [], []
-    entries = {kind: encode(found) for kind, found in rows.items()}
-    fields = MatchFields(entries, (*labels, *others), (len(gold), len(systems)), {})
-    return fields, tuple(labels), tuple(others)
+    names = list(codes)
+    labels, used = ({names[row[2]] for row in rows[kind]} for kind in ("gold", "predicted"))
+    if names == [""]:
+        names, labels, used = [], set(), set()
+    entries = {kind: np.array(found, np.int64).reshape(-1, 4) for kind, found in rows.items()}
+    fields = MatchFields(entries, tuple(names), (len(gold), len(systems)), {})
+    return fields, tuple(sorted(labels)), tuple(sorted(used - labels))
 
 
 def build_list_counts(aligned: AlignedListings, fields: Mapping[str, Array], **more: Any) -> Counts:

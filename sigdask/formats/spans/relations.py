@@ -29,9 +29,12 @@ DEFAULT_ROLES = ("Arg1", "Arg2")
 RELATION_KEYS = {"gold": ("gold_relations", "relations"), "prediction": ("predicted_relations", "relations")}
 """Keys of relations by the role of the file. Records may hold gold and predicted relations."""
 
-HEAD_NAMES = ("head", "arg1", "subject", "from_id")
-TAIL_NAMES = ("tail", "arg2", "object", "to_id")
-TYPE_NAMES = ("type", "label", "relation", "predicate")
+FIELD_NAMES = (
+    ("head", "arg1", "subject", "from_id"),
+    ("tail", "arg2", "object", "to_id"),
+    ("type", "label", "relation", "predicate"),
+)
+"""Names of a relation's first and second argument and type."""
 
 
 def read_ann(path: Path) -> tuple[list[Span], list[Relation]]:
@@ -97,8 +100,7 @@ def parse_relations(value: Any, entities: Sequence[Any], where: str) -> list[Rel
             relations.append(element)
             continue
         fields = element if isinstance(element, dict) else {}
-        names = (HEAD_NAMES, TAIL_NAMES, TYPE_NAMES)
-        head, tail, label = (next((fields[n] for n in group if n in fields), None) for group in names)
+        head, tail, label = (next((fields[n] for n in names if n in fields), None) for names in FIELD_NAMES)
         if head is None or tail is None or label is None:
             raise InputError(
                 f"{where}: found {str(element)[:60]}, expected a relation: an object with head, tail and type"

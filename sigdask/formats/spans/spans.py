@@ -65,8 +65,7 @@ class Document(NamedTuple):
 def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read spans of documents or sentences, relations between them, or both, as the metrics ask for."""
     assert gold is not None
-    are_of_relations = [metric.lower().startswith("relation-") for metric in options.metrics] or [False]
-    wants_relations, wants_spans = any(are_of_relations), not all(are_of_relations)
+    wants_spans, wants_relations = _list_wanted(options)
     gold_listing, key = _read_documents(options, "gold", gold)
     systems = listings.read_by_system(sources, lambda path: _read_documents(options, "prediction", path)[0])
     has_slots, label_map = key in layouts.SLOT_KEYS, options.label_mapping
@@ -96,8 +95,7 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
             return build_list_counts(strict, fields, suggested=("relation-f1",), warnings=aligned.warnings)
     aligned = _select(aligned, lambda document: document.spans)
     match = count_entity_matches if has_slots else count_exact_matches
-    noun = "entities" if has_slots else "spans"
-    notes = _check_types(gold, aligned, lambda found: Counter(match(found, found)).elements(), noun)
+    notes = _check_types(gold, aligned, lambda found: Counter(match(found, found)).elements(), "spans")
     counted, labels, others = count_labelled(aligned.gold, list(aligned.systems.values()), match)
     if not labels:
         notes.append(ScopeNote("The spans have no labels, so offsets alone are compared"))
@@ -110,6 +108,12 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
         warnings=(*aligned.warnings, *notes),
         scope=scope,
     )
+
+
+def _list_wanted(options: Options) -> tuple[bool, bool]:
+    """Return whether metrics are of spans, and of relations."""
+    are_of_relations = [metric.lower().startswith("relation-") for metric in options.metrics] or [False]
+    return not all(are_of_relations), any(are_of_relations)
 
 
 def _select(aligned: AlignedListings, get: Callable[[Document], Any]) -> AlignedListings:
@@ -125,32 +129,24 @@ def _count_relations(gold: Path, aligned: AlignedListings) -> tuple[dict[str, An
         chosen = _select(aligned, lambda document, match=match: document.relations[match])  # type: ignore[misc]
         counted, _, _ = count_labelled(chosen.gold, list(chosen.systems.values()), count_exact_matches)
         fields |= {f"relation-{match}-{name}": counted[name] for name in counted}
-    strict = _select(aligned, lambda document: document.relations["strict"])
-    return fields, _check_types(
-        gold, strict, lambda found: [*map(get_relation_name, found)], "relations", "types and roles", have_roles=True
-    )
+    strict = _select(aligned, lambda document: map(get_relation_name, document.relations["strict"]))
+    return fields, _check_types(gold, strict, list, "relations", types="types and roles", have_roles=True)
 
 
 def _check_types(
-    gold: Path,
-    aligned: AlignedListings,
-    list_types: Callable[[Any], Iterable[str]],
-    noun: str,
-    types: str = "types",
-    *,
-    have_roles: bool = False,
+    gold: Path, aligned: AlignedListings, list_types: Callable[[Any], Iterable[str]], noun: str, **more: Any
 ) -> list[str]:
     """Return a note on types that gold never has."""
     known, *used = (
         [name for found in column for name in list_types(found)] for column in (aligned.gold, *aligned.systems.values())
     )
-    return check_types(gold, known, dict(zip(aligned.systems, used, strict=True)), noun, types, have_roles=have_roles)
+    return check_types(gold, known, dict(zip(aligned.systems, used, strict=True)), noun, **more)
 
 
 def _describe_relations(files: Sequence[FileListing], options: Options) -> tuple[str, ...]:
     """Return a note on relations that are not scored; raise if no metric says whether the user wants them."""
     documents = (value for listing in files for value in listing.items.values() if isinstance(value, Document))
-    n = sum(len(document.relations) for document in documents)
+    n = sum(len(document.relations) for document in documents if isinstance(document.relations, list))
     if n and not options.metrics:
         raise InputError(
             f"the files hold {n:,} relations: name a metric. {spell('metrics', 'relation-f1')} compares relations, and "
@@ -194,9 +190,12 @@ def _read_documents(options: Options, role: str, path: Path) -> tuple[FileListin
     key = layouts.find_span_key(path, records, options, role)
     relation_key = next((name for name in RELATION_KEYS[role] if name in keys), None)
 
+    wanted = zip(("spans", "relations"), (key, relation_key), _list_wanted(options), strict=True)
+    needed = [(noun, name) for noun, name, is_wanted in wanted if is_wanted]
+
     def get_value(record: dict[str, Any], place: str) -> Any:
-        if key not in record and TOOL_KEYS.isdisjoint(record) and relation_key not in record:
-            raise listings.build_key_error(path, JsonRecord(place, None, record, 0), "spans")
+        for noun in (noun for noun, name in needed if name not in record and TOOL_KEYS.isdisjoint(record)):
+            raise listings.build_key_error(path, JsonRecord(place, None, record, 0), noun)
         value, relations = record.get(key or ""), record.get(relation_key or "")
         if value is None and key in record and role == "gold":
             return listings.LeftOut("no annotation (null)")

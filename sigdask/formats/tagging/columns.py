@@ -154,8 +154,8 @@ def _choose_columns(
             raise InputError(problem, file=path, line=line, remedy=remedy)
         return index % width
 
-    options_by_role = {"prediction": ("column", column), "gold": ("gold-column", options.own.get("gold-column", gold))}
-    chosen = [find(*options_by_role[role]) for role in roles]
+    texts = {"column": column, "gold-column": options.own.get("gold-column", gold)}
+    chosen = [find(name, texts[name]) for name in ("gold-column" if role == "gold" else "column" for role in roles)]
     if len({*chosen}) < len(chosen):
         remedy = f"choose two: {spell('format', 'conll:column=N,gold-column=M')}"
         raise InputError(f"column {chosen[0] + 1} is chosen for gold and for predicted labels; {remedy}", file=path)

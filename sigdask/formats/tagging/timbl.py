@@ -115,9 +115,7 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
 
     return Counts(
         systems=tuple(tags),
-        fields=LazyColumns(
-            [*of_tokens], lambda name: np.add.reduceat(of_tokens[name], first.starts, axis=0, dtype=np.int32)
-        ),
+        fields=LazyColumns([*of_tokens], sum_sentences),
         n_items=len(first.starts),
         groups=sentences.build_groups(files, options.groups),
         labels=tuple(sorted({*gold_tags})),
