@@ -6,7 +6,6 @@ the bytes, and the numbers of rows and lines are compared. The `csv` module only
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.reading import files
-from sigdask.formats.reading.columns import build_strings, strip, to_numpy
+from sigdask.formats.reading.columns import strip, to_numpy
 from sigdask.io.compression import get_option
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ MAX_HEADER_BYTES = 1 << 22
 """Bytes in which the header ends."""
 
 UNUSED = "\x1f"
-"""A character that texts do not have, for the delimiter that lists lack."""
+"""A character that texts do not have, for the delimiter of lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +41,15 @@ class DelimitedText:
         The file, for errors.
     content : bytes
         Its bytes, unpacked, without byte-order mark and blank lines at the end.
-    delimiter : str, or None
-        The first of tab, comma and semicolon in the first line. None for a list.
+    delimiter : str
+        The first of tab, comma and semicolon in the first line, or else a character that texts do not have.
     are_quoted : bool
         Whether quotation marks enclose cells.
     """
 
     path: Path
     content: bytes
-    delimiter: str | None
+    delimiter: str
     are_quoted: bool
 
     @staticmethod
@@ -61,7 +60,7 @@ class DelimitedText:
         if b"\0" in content:
             line = 1 + content.count(b"\n", 0, content.index(b"\0"))
             raise RefusedFileError("has a zero byte", file=path, line=line, remedy="write the file again as UTF-8 text")
-        delimiter = files.find_delimiter(_get_first_line(content), decimal)
+        delimiter = files.find_delimiter(_get_first_line(content), decimal) or UNUSED
         are_quoted = get_option("quotes") != "text" and b'"' in content
         return DelimitedText(path, content, delimiter, are_quoted)
 
@@ -71,55 +70,43 @@ class DelimitedText:
         return _get_first_line(self.content).strip()
 
     @property
-    def n_lines(self) -> int:
-        """Number of lines."""
-        return 1 + (self.content.count(b"\n") or self.content.count(b"\r"))
+    def is_list(self) -> bool:
+        """Whether the lines are single cells."""
+        return self.delimiter == UNUSED
 
-    def read_header(self) -> tuple[list[str], int]:
-        """Return the stripped cells of the first row and its number of lines, after a check of all quotation marks."""
-        assert self.delimiter is not None
+    def read_header(self) -> list[str]:
+        """Return the stripped cells of the first row, after a check of all quotation marks."""
         if self.are_quoted:
             files.check_quotes(self.path, self.content, self.delimiter)
-        rows = files.split_rows(self.path, self.content[:MAX_HEADER_BYTES], self.delimiter, are_quoted=self.are_quoted)
+        start = self.content[:MAX_HEADER_BYTES]
+        rows = files.split_rows(self.path, start, self.delimiter, are_quoted=self.are_quoted)
         names = [cell.strip() for cell in next(rows)[1]]
         files.check_n_columns(self.path, len(names))
-        second = next(rows, None) if self.are_quoted else None
-        return names, 1 if second is None else second[0] - 1
+        return names
 
     def read_columns(self, names: Sequence[str], n_skipped: int) -> tuple[dict[str, pa.ChunkedArray], Sequence[int]]:
-        """Return the columns below the header, and the line that each row begins on."""
-        if self.n_lines <= n_skipped:
+        """Return the columns without the first rows, and the line that each row begins on."""
+        columns = self._parse(len(names))
+        lines = self._compute_lines(columns)[n_skipped:]
+        if not lines:
             raise InputError("has a header and no rows, expected one row per item", file=self.path)
-        columns = self._parse(len(names), n_skipped)
-        lines = self._compute_lines(columns, 1 + n_skipped)
         has_blanks = any(mark.encode() in self.content for mark in {" ", "\t"} - {self.delimiter})
         if has_blanks or self.are_quoted or not self.content.isascii():
             columns = [strip(column) for column in columns]
-        return dict(zip(names, columns, strict=True)), lines
+        return {name: column.slice(n_skipped) for name, column in zip(names, columns, strict=True)}, lines
 
-    def read_list(self, n_skipped: int) -> tuple[pa.Array, Sequence[int]]:
-        """Return the lines of a list, and their numbers; cells of a list with a header may be quoted as in CSV."""
-        if self.are_quoted and n_skipped:
-            files.check_quotes(self.path, self.content, UNUSED)
-            rows = [*files.split_rows(self.path, self.content, UNUSED, are_quoted=True)][n_skipped:]
-            return build_strings("".join(cells).strip() for _, cells in rows), [line for line, _ in rows]
-        try:
-            cells = re.split("\r\n|\n|\r", self.content.decode())[n_skipped:]
-        except UnicodeDecodeError:
-            raise files.build_text_error(self.path) from None
-        return build_strings(map(str.strip, cells)), range(1 + n_skipped, 1 + n_skipped + len(cells))
-
-    def _compute_lines(self, columns: Sequence[pa.ChunkedArray], first: int) -> Sequence[int]:
+    def _compute_lines(self, columns: Sequence[pa.ChunkedArray]) -> Sequence[int]:
         """Return the line that each row begins on, from the breaks within cells."""
         n_rows = len(columns[0])
-        if self.n_lines == n_rows + first - 1:
-            return range(first, first + n_rows)
+        n_lines = 1 + (self.content.count(b"\n") or self.content.count(b"\r"))
+        if n_lines == n_rows:
+            return range(1, 1 + n_rows)
         breaks = np.sum([_count_breaks(column) for column in columns], axis=0) if self.are_quoted else np.zeros(n_rows)
-        if self.n_lines != n_rows + first - 1 + breaks.sum():  # blank lines were skipped
+        if n_lines != n_rows + breaks.sum():  # blank lines were skipped
             raise self._find_error(len(columns))
-        return [*(first + np.cumsum([0, *(1 + breaks)[:-1]])).tolist()]
+        return [*(1 + np.cumsum([0, *(1 + breaks)[:-1]])).tolist()]
 
-    def _parse(self, width: int, n_skipped: int) -> list[pa.ChunkedArray]:
+    def _parse(self, width: int) -> list[pa.ChunkedArray]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -128,12 +115,11 @@ class DelimitedText:
             delimiter=self.delimiter,
             quote_char='"' if self.are_quoted else False,
             newlines_in_values=self.are_quoted,
+            ignore_empty_lines=not self.is_list,
         )
         converting = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
         block_size = min(len(self.content) + 1, MAX_BLOCK_BYTES)
-        reading = arrow_csv.ReadOptions(
-            column_names=names, skip_rows=n_skipped, block_size=block_size, use_threads=False
-        )
+        reading = arrow_csv.ReadOptions(column_names=names, block_size=block_size, use_threads=False)
         try:
             return list(arrow_csv.read_csv(pa.BufferReader(self.content), reading, parsing, converting).columns)
         except pa.ArrowInvalid:
@@ -141,7 +127,7 @@ class DelimitedText:
 
     def _find_error(self, width: int) -> InputError:
         """Return the error for the first row that has another width than the header, or that is blank."""
-        rows = files.split_rows(self.path, self.content, self.delimiter or UNUSED, are_quoted=self.are_quoted)
+        rows = files.split_rows(self.path, self.content, self.delimiter, are_quoted=self.are_quoted)
         try:
             for _ in files.check_widths(self.path, rows, width):
                 pass

@@ -232,14 +232,14 @@ def _read_table_file(path: Path, ignore: Collection[str]) -> FileTable:
         return _read_json(path)
     decimal = get_option("decimal")  # a decimal comma cannot separate columns
     text = delimited.DelimitedText.from_file(path, decimal)
-    if text.delimiter is None:
+    if text.is_list:
         return replace(_read_list(path, text), decimal=decimal)
-    names, n_skipped = text.read_header()
+    names = text.read_header()
     if get_option("header") == "no":
         columns, lines = text.read_columns([str(k) for k, _ in enumerate(names, start=1)], 0)
         return FileTable(path, columns, lines, header=False, decimal=decimal)
     names = _check_header(path, names, ignore)
-    columns, lines = text.read_columns(names, n_skipped)
+    columns, lines = text.read_columns(names, 1)
     return FileTable(path, columns, lines, decimal=decimal)
 
 
@@ -258,15 +258,17 @@ def _read_list(path: Path, text: delimited.DelimitedText) -> FileTable:
     name = first_line[1:-1] if first_line[:1] == first_line[-1:] == '"' else first_line
     stated = get_option("header")
     has_header = not LIST_ROLES.isdisjoint(name_role(name)) if stated is None else stated == "yes"
-    column, lines = text.read_list(int(has_header))
     if not has_header:
-        return FileTable(path, {"": column}, lines, header=False)
+        columns, lines = replace(text, are_quoted=False).read_columns([""], 0)
+        return FileTable(path, columns, lines, header=False)
+    columns, lines = text.read_columns(text.read_header(), 1)
+    [(name, column)] = columns.items()
     if stated is None and name in (cells := to_texts(column)):
         line = 2 + cells.tolist().index(name)
         choices = " or ".join(spell_option(f"header={choice}") for choice in ("yes", "no"))
         problem = f"the first line, {name!r}, may be the name of the column, but occurs again"
         raise InputError(problem, file=path, line=line, remedy=f"say whether it is: {choices}")
-    return FileTable(path, {name: column}, lines)
+    return FileTable(path, columns, lines)
 
 
 def _read_json(path: Path) -> FileTable:
