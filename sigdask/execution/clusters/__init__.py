@@ -1,4 +1,4 @@
-"""Connection to the cluster that `--cluster` or a plan's `[cluster]` names: this process, threads or dask.
+"""Connection to the cluster that `--cluster` or a plan names: this process, threads or dask.
 
 Each kind of cluster has a module. Each is safe by default (mutual TLS, and on this machine only the loopback
 interface), and recovers fast from lost workers.
@@ -7,7 +7,7 @@ interface), and recovers fast from lost workers.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from sigdask.execution.clusters.base import Cluster, count_cores, find_active, i
 from sigdask.execution.clusters.description import (
     LOCAL_WORDS,
     MODULES,
-    QUEUES,
     ClusterDescription,
     ClusterSpec,
     Transport,
@@ -104,7 +103,7 @@ def check_cluster(cluster: ClusterSpec | Any) -> None:
     if is_dask_object(cluster) or cluster in PLAIN_WORDS:
         return
     description = cluster if isinstance(cluster, ClusterDescription) else _parse_cluster(cluster)
-    if description.kind in QUEUES:
+    if description.kind == "slurm":
         _import_module("jobqueue").check_queue(description)
 
 
@@ -114,9 +113,9 @@ def connect(cluster: ClusterSpec | Any, *, workers: int | None = None) -> Iterat
 
     Parameters
     ----------
-    cluster : str, mapping, ClusterDescription, distributed.Client or cluster object
-        none, threads, local, local+tcp, current, an address, a scheduler file or a cluster file, the contents of a
-        cluster file, or a running client or cluster.
+    cluster : str, ClusterDescription, distributed.Client or cluster object
+        none, threads, local, local+tcp, current, an address, a scheduler file or a cluster file, or a running client
+        or cluster.
     workers : int, optional
         Threads or workers to start; by default as in the description, or one per core.
 
@@ -144,9 +143,7 @@ def connect(cluster: ClusterSpec | Any, *, workers: int | None = None) -> Iterat
             yield connected
 
 
-def _parse_cluster(cluster: str | Mapping[str, Any]) -> ClusterDescription:
-    if isinstance(cluster, Mapping):
-        return parse_description(cluster, source="[cluster]")
+def _parse_cluster(cluster: Any) -> ClusterDescription:
     if not isinstance(cluster, str):
         raise InputError(f"cluster {cluster!r}: expected a distributed.Client, a dask cluster, or {KINDS}")
     if cluster in ("local", "local+tcp"):
@@ -170,7 +167,7 @@ def _open_cluster(description: ClusterDescription) -> Iterator[Cluster]:
         with _import_module("existing").connect_address(description) as connected:
             yield connected
         return
-    module = _import_module(MODULES.get(description.kind, "custom"))
+    module = _import_module(MODULES[description.kind])
     if description.max_workers is None and hasattr(module, "count_workers"):
         description = description.with_workers(module.count_workers(description))
     with _import_module("lifecycle").start_cluster(description, module.build_kind(description)) as connected:

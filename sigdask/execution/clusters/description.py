@@ -1,6 +1,6 @@
-"""Parsing of cluster files and of a plan's `[cluster]` table to checked descriptions of clusters.
+"""Parsing of cluster files to checked descriptions of clusters.
 
-class = "slurm"          # local, address, ssh, slurm, pbs, …, allocation, kubernetes or module:Class
+class = "slurm"          # local, address, ssh, slurm, allocation or kubernetes
 workers = 4              # or minimum = 0 and maximum = 40
 wait = "10 min"
 security = "tls"         # or [security] with files of your own
@@ -20,19 +20,6 @@ from sigdask.errors import InputError
 from sigdask.io.text_files import parse_toml, read_text
 from sigdask.text import suggest_name
 
-QUEUES: Mapping[str, tuple[str, str, list[str]]] = {
-    "slurm": ("SLURM", "sbatch", ["squeue", "--noheader", "--format=%i %T %r", "--jobs={}"]),
-    "pbs": ("PBS", "qsub", ["qstat", "{}"]),
-    "sge": ("SGE", "qsub", ["qstat", "-j", "{}"]),
-    "lsf": ("LSF", "bsub", ["bjobs", "-noheader", "-pend", "{}"]),
-    "htcondor": ("HTCondor", "condor_submit", ["condor_q", "-hold", "-better-analyze", "{}"]),
-    "oar": ("OAR", "oarsub", []),
-    "moab": ("Moab", "msub", []),
-}
-"""Queueing systems: their name in dask-jobqueue, the command that submits a job, and the command that lists jobs, if
-known.
-"""
-
 LOCAL_WORDS = ("auto", "none", "threads", "local", "local+tcp")
 """Words for a cluster on this machine. The last one uses unencrypted TCP between its processes."""
 
@@ -40,11 +27,11 @@ MODULES = {
     "local": "local",
     "address": "existing",
     "ssh": "ssh",
-    **dict.fromkeys(QUEUES, "jobqueue"),
+    "slurm": "jobqueue",
     "allocation": "slurm",
     "kubernetes": "kubernetes",
 }
-"""Kinds of clusters and their modules, which are imported when used. Any other kind is a class of the user."""
+"""Kinds of clusters and their modules, which are imported when used."""
 
 KINDS = tuple(MODULES)
 
@@ -92,7 +79,7 @@ class ClusterDescription:
     Attributes
     ----------
     kind : str
-        One of `KINDS`, or `module:Class`.
+        One of `KINDS`.
     workers : int, optional
         Fixed number of workers (for queues: jobs).
     minimum, maximum : int, optional
@@ -176,8 +163,10 @@ def parse_description(table: Mapping[str, Any], *, source: str, folder: Path = P
     check_keys(table, KEYS, source)
     kind = _get_typed(table, "class", str, source)
     if kind is None:
-        raise InputError(f"{source}: key class is missing; it names one of {', '.join(KINDS)} or module:Class")
-    _check_kind(kind, source)
+        raise InputError(f"{source}: key class is missing; it names one of {', '.join(KINDS)}")
+    if kind not in KINDS:
+        hint = suggest_name(kind, KINDS, f"; known classes: {', '.join(KINDS)}")
+        raise InputError(f"{source}: class = {kind!r}: not known{hint}")
     description = ClusterDescription(
         kind=kind,
         workers=_get_count(table, "workers", source, 1),
@@ -250,13 +239,12 @@ def parse_duration(text: str) -> float | None:
 
 def _check_options(kind: str, options: Mapping[str, Any], source: str, folder: Path) -> Mapping[str, Any]:
     """Return checked options, with paths that do not depend on the working directory."""
-    if ":" not in kind:  # a class of the user has its own options
-        for key, option_type in OPTION_TYPES.items():
-            _get_typed(options, key, option_type, f"{source}: [options]")
-        for key in ("cores", "processes", "threads", "threads_per_worker"):
-            if not (kind == "local" and isinstance(options.get(key), bool)):  # processes = false: threads
-                _get_count(options, key, f"{source}: [options]", 1)
-        _get_count(options.get("worker_options") or {}, "nthreads", f"{source}: [options] worker_options", 1)
+    for key, option_type in OPTION_TYPES.items():
+        _get_typed(options, key, option_type, f"{source}: [options]")
+    for key in ("cores", "processes", "threads", "threads_per_worker"):
+        if not (kind == "local" and isinstance(options.get(key), bool)):  # processes = false: threads
+            _get_count(options, key, f"{source}: [options]", 1)
+    _get_count(options.get("worker_options") or {}, "nthreads", f"{source}: [options] worker_options", 1)
     file = options.get("scheduler_file") if kind == "address" else None
     return {**options, "scheduler_file": str(folder / Path(file).expanduser())} if isinstance(file, str) else options
 
@@ -270,15 +258,6 @@ def _check_submit(table: Mapping[str, Any], source: str) -> Mapping[str, Any]:
     for key, minimum in (("restarts", 0), ("nodes", 1)):
         _get_count(table, key, source, minimum)
     return table
-
-
-def _check_kind(kind: str, source: str) -> None:
-    module, colon, name = kind.partition(":")
-    is_class = colon and all(part.isidentifier() for part in [*module.split("."), *name.split(".")])
-    if kind in KINDS or is_class:
-        return
-    known = f"; known classes: {', '.join(KINDS)} and module:Class"
-    raise InputError(f"{source}: class = {kind!r}: not known{suggest_name(kind, KINDS, known)}")
 
 
 def _check_size(description: ClusterDescription) -> None:
@@ -336,5 +315,5 @@ def _parse_transport(value: Any, source: str, folder: Path) -> Transport:
     return Transport(ca=files["ca"], cert=files["cert"], key=files["key"])
 
 
-ClusterSpec = str | Mapping[str, Any] | ClusterDescription
-"""A cluster as users specify it: none, threads, local, an address, a file, or the contents of a file."""
+ClusterSpec = str | ClusterDescription
+"""A cluster as users specify it: none, threads, local, an address or a file, or what a file describes."""

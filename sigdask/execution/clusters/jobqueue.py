@@ -1,4 +1,4 @@
-"""Workers as jobs of a queueing system (Slurm, PBS, SGE, LSF, HTCondor, …), by dask-jobqueue.
+"""Workers as jobs of Slurm, by dask-jobqueue.
 
 The scheduler is in this process, and each job is one worker. dask-jobqueue does not report what the queue answers, so
 this module keeps the answers for error messages.
@@ -17,7 +17,7 @@ from typing import Any
 
 from sigdask.errors import explain_missing
 from sigdask.execution.clusters.base import get_first_line, join_last_lines
-from sigdask.execution.clusters.description import QUEUES, ClusterDescription, parse_duration
+from sigdask.execution.clusters.description import ClusterDescription, parse_duration
 from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind
 from sigdask.execution.clusters.settings import environment
 from sigdask.execution.clusters.tls import TlsFiles
@@ -30,11 +30,9 @@ SHORTEST_LIFE = 120.0
 
 def check_queue(description: ClusterDescription) -> None:
     """Raise unless this machine has the queue's submit command."""
-    _, command, _ = QUEUES[description.kind]
-    if shutil.which(command) is None:
+    if shutil.which("sbatch") is None:
         raise description.build_error(
-            f"class {description.kind}: the command {command} is not on this machine; start sigdask where jobs "
-            "can be submitted"
+            "class slurm: the command sbatch is not on this machine; start sigdask where jobs can be submitted"
         )
 
 
@@ -44,8 +42,9 @@ def build_kind(description: ClusterDescription) -> ClusterKind:
     _import_jobqueue(description)  # in this thread, because it takes over signals
     queue = _Queue(description)
     threads = int(description.options.get("cores", 1)) // int(description.options.get("processes", 1))
-    vanished = queue.has_vanished if description.kind == "slurm" else None
-    return ClusterKind(queue.make, queue.get_status, vanished, queue.has_refused_all, max(1, threads), scratch=True)
+    return ClusterKind(
+        queue.make, queue.get_status, queue.has_vanished, queue.has_refused_all, max(1, threads), scratch=True
+    )
 
 
 def _import_jobqueue(description: ClusterDescription) -> Any:
@@ -62,7 +61,7 @@ def _import_jobqueue(description: ClusterDescription) -> Any:
 
 
 class _Queue:
-    """Workers as jobs of one queueing system, with the messages of submissions that it refused."""
+    """Workers as jobs, with the messages of submissions that the queue refused."""
 
     def __init__(self, description: ClusterDescription) -> None:
         self.description = description
@@ -71,7 +70,7 @@ class _Queue:
         self.logs: Path | None = None
 
     def make(self, description: ClusterDescription, files: TlsFiles | None) -> Any:
-        cluster_class = getattr(_import_jobqueue(description), f"{QUEUES[description.kind][0]}Cluster")
+        cluster_class = _import_jobqueue(description).SLURMCluster
         texts = {name: self.description.options.get(name) for name in ("log_directory", "local_directory")}
         texts |= {f"certificate file {path.name}": str(path) for path in files or ()}
         for name, text in texts.items():
@@ -116,8 +115,8 @@ class _Queue:
     def get_status(self) -> str:
         """Return, as one line, the errors of the submit command, the states of the jobs, and the end of a log."""
         refusals = dict.fromkeys(self.refusals[-4:])
-        ids, (_, _, command) = self._list_job_ids(), QUEUES[self.description.kind]
-        states = _run_command([part.format(",".join(ids)) for part in command]) if ids and command else ""
+        ids = self._list_job_ids()
+        states = _run_command(["squeue", "--noheader", "--format=%i %T %r", f"--jobs={','.join(ids)}"]) if ids else ""
         return " | ".join(filter(None, [*refusals, join_last_lines(states), self._read_log()]))
 
     def has_refused_all(self) -> bool:

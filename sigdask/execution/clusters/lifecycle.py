@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, UnfinishedError
 from sigdask.execution.clusters.base import Cluster, get_first_line, log, silence_dask
-from sigdask.execution.clusters.description import QUEUES, ClusterDescription, check_keys
+from sigdask.execution.clusters.description import ClusterDescription, check_keys
 from sigdask.execution.clusters.settings import check_versions, settings
 from sigdask.execution.clusters.tls import TlsFiles, open_tls_files
 from sigdask.text import format_list
@@ -257,7 +257,7 @@ Listening = tuple[str, str, str, int]
 PROTECTED = ("tls", "https", "wss")
 """Encrypted protocols."""
 
-KINDS_WITH_PLAIN_TCP = ("ssh", *QUEUES, "allocation")
+KINDS_WITH_PLAIN_TCP = ("ssh", "slurm", "allocation")
 """Kinds whose processes must reach each other over a network. Explicitly requested plain TCP gives only a warning."""
 
 
