@@ -1,7 +1,5 @@
 """Tests of importing the user's own modules, in this process and in local workers."""
 
-import pytest
-
 from sigdask.io import addresses
 
 
@@ -19,18 +17,6 @@ def test_what_stands_on_the_path_is_found_before(tmp_path, monkeypatch):
     addresses.add_folder(tmp_path / "second")
     monkeypatch.syspath_prepend(tmp_path / "first")
     assert addresses.load_object("twice_there:where", "metric") == "first"
-
-
-@pytest.mark.parametrize("regular", [True, False])
-def test_packages_are_found_with_what_is_in_them(tmp_path, regular):
-    name = f"own_package_{regular}"
-    (tmp_path / name / "deep").mkdir(parents=True)
-    for folder in (tmp_path / name, tmp_path / name / "deep"):
-        if regular:
-            (folder / "__init__.py").touch()
-    (tmp_path / name / "deep" / "scores.py").write_text("number = 7\n")
-    addresses.add_folder(tmp_path)
-    assert addresses.load_object(f"{name}.deep.scores:number", "metric") == 7
 
 
 def test_a_folder_is_the_one_it_was_when_the_program_goes_elsewhere(tmp_path, monkeypatch):
