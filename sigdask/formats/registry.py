@@ -171,11 +171,7 @@ FORMATS: dict[str, Format] = {
         ".tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column",
         ".tagging.columns:sniff",
-        options=(
-            "scheme=conlleval|IOB1|IOB2|BIO|IOE1|IOE2|IOBES|BIOES|BILOU|BMES|IO|raw",
-            "column",
-            "gold-column",
-        ),
+        options=("scheme=conlleval|IOB1|IOB2|BIO|IOE1|IOE2|IOBES|BIOES|BILOU|BMES|IO|raw", "column", "gold-column"),
         roles=("label_map",),
     ),
     "conllu": Format(
