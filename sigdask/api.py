@@ -45,8 +45,8 @@ from sigdask.options import (
     list_options,
 )
 from sigdask.report.presentable import Results, convert_results
-from sigdask.report.summary import headline
-from sigdask.report.summary.standings import Standings
+from sigdask.report.sentences import build_verdict
+from sigdask.report.standings import Standings
 from sigdask.results.record import Result
 
 if TYPE_CHECKING:
@@ -857,8 +857,8 @@ def compare_opened(
     all_options = fill_options(SelectionOptions, options)
     study = _build_study(test_sets, all_options)
     results = _compute_results(study, all_options)
-    leading = Standings.from_table(results.table).list_leading_rows()
-    rows = select_rows(len(results), headline.build_verdict(results).doubtful, leading=leading)
+    leading = Standings(results.table).list_leading_rows()
+    rows = select_rows(len(results), build_verdict(results).doubtful, leading=leading)
     return results, compute_details(study, results.table, rows)
 
 

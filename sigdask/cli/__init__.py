@@ -17,7 +17,7 @@ from sigdask.cli.declared.options import HELP_NAMES, complete_files
 from sigdask.cli.streams import LOG, WORDS, log_to_stderr, terminal_columns
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.interface import set_interface, use_interface
-from sigdask.report.layout import wrap_lines
+from sigdask.report.text import wrap_lines
 
 INTERRUPTED = 3
 

@@ -9,7 +9,7 @@ from sigdask.cli.streams import output_columns, print_text
 from sigdask.errors import InputError
 from sigdask.nightly import plan as plans
 from sigdask.nightly.run.check import check_plan_data
-from sigdask.report.layout import format_table
+from sigdask.report.text import format_table
 from sigdask.text import format_count, make_printable
 
 

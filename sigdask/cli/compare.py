@@ -19,7 +19,7 @@ from sigdask.formats.grouping import GROUP, GroupFile
 from sigdask.io import as_path, is_present
 from sigdask.metrics import METRICS, check_name
 from sigdask.options import ReadingOptions, SelectionOptions, fill_options, select_options
-from sigdask.report.terminal import render, select_warnings
+from sigdask.report.screen import render, select_warnings
 from sigdask.results.notes import CHANGES_VERDICTS
 from sigdask.statistics import classical
 from sigdask.text import format_count, format_list, is_url

@@ -13,7 +13,7 @@ from sigdask.cli.write import list_outputs, warn_of_unused_options, write_analys
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import IndependenceOptions, fill_options, select_options
-from sigdask.report.terminal.independence import render
+from sigdask.report.other_documents import render_analysis
 
 if TYPE_CHECKING:
     from sigdask.counts import Counts
@@ -33,7 +33,7 @@ def independence(**options: Any) -> None:
         )
     for warning in results.warnings:
         LOG.warning(warning)
-    write_analysis(outputs, results, lambda width: render(results, width=width))
+    write_analysis(outputs, results, lambda width: render_analysis(results, width=width))
 
 
 def _read_labellings(options: dict[str, Any]) -> tuple[Counts, str]:

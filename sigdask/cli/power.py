@@ -13,7 +13,7 @@ from sigdask.cli.write import list_outputs, warn_of_unused_options, write_analys
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import PowerOptions, fill_options, select_options
-from sigdask.report.terminal.power import render
+from sigdask.report.other_documents import render_analysis
 
 
 def power(**options: Any) -> None:
@@ -31,4 +31,6 @@ def power(**options: Any) -> None:
         for warning in counts.notices:
             LOG.warning(warning)
         results = api.power(counts, **selected | {"progress": steps})
-    write_analysis(outputs, results, lambda width: render(results, everything=options["everything"], width=width))
+    write_analysis(
+        outputs, results, lambda width: render_analysis(results, everything=options["everything"], width=width)
+    )

@@ -22,7 +22,7 @@ from sigdask.formats.reading.files import name_by_difference
 from sigdask.formats.reading.options import parse_columns
 from sigdask.options import CandidateFileOptions, RankingOptions, select_options
 from sigdask.report.analyses import Evaluation
-from sigdask.report.terminal import candidate_rankings as candidate_texts
+from sigdask.report.other_documents import render_analysis
 
 
 def rankings(**options: Any) -> None:
@@ -34,13 +34,13 @@ def rankings(**options: Any) -> None:
         be_quiet()
     evaluation = _validate(options) if options["validate"] else _evaluate(options)
     if write.is_printed(outputs):
-        print_text(_render(evaluation, everything=options["everything"], width=output_columns()))
+        print_text(render_analysis(evaluation, everything=options["everything"], width=output_columns()))
     tables = write.list_table_texts(evaluation.paper_tables) if isinstance(evaluation, Evaluation) else {}
     texts: write.Texts = {
         **tables,
         "json": evaluation.json_parts,
         "csv": evaluation.csv_lines,
-        "text": lambda: [_render(evaluation, everything=True), "\n"],
+        "text": lambda: [render_analysis(evaluation, everything=True), "\n"],
     }
     write.write_outputs(outputs, texts)
 
@@ -97,9 +97,3 @@ def _build_columns(options: dict[str, Any]) -> CandidateColumns:
     columns: dict[str, Any] = {**select_options(CandidateFileOptions, options)}
     columns["columns"] = parse_columns(columns.get("columns", ()), candidates.ROLES)
     return CandidateColumns(**columns)
-
-
-def _render(outcome: Evaluation | RepeatedSamples, *, everything: bool, width: int | None = None) -> str:
-    if isinstance(outcome, RepeatedSamples):
-        return candidate_texts.render_repeated_samples(outcome, width=width)
-    return candidate_texts.render(outcome, everything=everything, width=width)

@@ -16,7 +16,7 @@ from sigdask.cli.streams import print_text
 from sigdask.errors import InputError
 from sigdask.execution.run import connect_once
 from sigdask.options import RunOptions, select_options
-from sigdask.report.summary.sentences import describe_p
+from sigdask.report.sentences import describe_p
 from sigdask.results.signature import Signature, is_signature
 from sigdask.statistics.rounding import format_score
 from sigdask.text import format_count, make_printable

@@ -25,6 +25,7 @@ from sigdask.options import (
 )
 from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.load import AnyResults, load_results
+from sigdask.report.other_documents import render_analysis
 from sigdask.report.plots.files import (
     MAX_FIGURES,
     FigureSpec,
@@ -35,7 +36,7 @@ from sigdask.report.plots.files import (
     write_figures,
 )
 from sigdask.report.presentable import Results
-from sigdask.report.terminal import candidate_rankings, independence, power, render
+from sigdask.report.screen import render
 from sigdask.results.schema import read_schema
 from sigdask.text import format_count, format_list, make_printable
 
@@ -112,11 +113,7 @@ def _render(results: AnyResults, options: Mapping[str, Any], width: int | None) 
     """Return results as text for so many columns."""
     if isinstance(results, Results):
         return render(results, everything=options["everything"], verbose=options["verbose"], width=width)
-    if isinstance(results, Evaluation):
-        return candidate_rankings.render(results, everything=options["everything"], width=width)
-    if isinstance(results, Independences):
-        return independence.render(results, width=width)
-    return power.render(results, everything=options["everything"], width=width)
+    return render_analysis(results, everything=options["everything"], width=width)
 
 
 def _warn_of_unused_options(outputs: Iterable[write.OutputFile], options: Mapping[str, Any]) -> None:

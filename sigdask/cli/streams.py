@@ -22,7 +22,7 @@ from typing import IO, Any, TextIO, cast
 import click
 
 from sigdask.errors import SeveralError
-from sigdask.report.layout import COLUMN_GAP, wrap_lines
+from sigdask.report.text import COLUMN_GAP, wrap_lines
 from sigdask.text import as_json, escape_json, make_printable, redact, shorten_message
 
 COLOURS = re.compile(r"(\x1b\[[\d;]*m)+")

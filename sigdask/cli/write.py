@@ -21,14 +21,13 @@ from sigdask.cli.streams import LOG, WORDS, data_stream, log_note, output_column
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.interface import spell
 from sigdask.options import NOTED_OPTIONS, list_all_options
-from sigdask.report import files
+from sigdask.report import files, latex, markdown
 from sigdask.report.files import write_parts
 from sigdask.report.methods import text as methods
 from sigdask.report.page import format_now, render_page
 from sigdask.report.page.details import build_part
 from sigdask.report.page.frame import get_versions, hash_paths, hide_folders
-from sigdask.report.tables import latex, markdown
-from sigdask.report.terminal import render_with_warnings
+from sigdask.report.screen import render_with_warnings
 from sigdask.results import export
 from sigdask.results.ranking import is_agreement
 from sigdask.text import escape_json, is_url, make_printable, redact
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
     from sigdask.analysis.details import ComparisonDetails
     from sigdask.report.analyses import Independences, Powers
-    from sigdask.report.tables.model import PaperTable
+    from sigdask.report.document import DocumentTable
     from sigdask.results.comparisons import ComparisonResults
     from sigdask.results.export import UnitScores
     from sigdask.results.table import Table
@@ -145,16 +144,16 @@ Texts = Mapping[str, Callable[[], Iterable[str]]]
 """Functions that return the text of a format in parts."""
 
 
-def list_table_texts(tables: Callable[[], Iterable[PaperTable]]) -> Texts:
+def list_table_texts(tables: Callable[[], Iterable[DocumentTable]]) -> Texts:
     """Return the texts of tables for papers, by format."""
     return {
-        "markdown": lambda: markdown.iter_document_parts(tables()),
-        "latex": lambda: latex.iter_document_parts(tables()),
+        "markdown": lambda: markdown.iter_parts(tables()),
+        "latex": lambda: latex.iter_parts(tables()),
     }
 
 
 def list_result_texts(
-    results: ComparisonResults, tables: Callable[[], Iterable[PaperTable]], page: Callable[[], str]
+    results: ComparisonResults, tables: Callable[[], Iterable[DocumentTable]], page: Callable[[], str]
 ) -> Texts:
     """Return the texts of the results of comparisons, by format."""
     return {

@@ -12,15 +12,16 @@ import numpy as np
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError
 from sigdask.options import FigureStyleOptions, check_options
-from sigdask.report import notebook
+from sigdask.report import html, latex, markdown
+from sigdask.report.comparisons import build_paper_tables, build_ranking_table, get_default_layout
+from sigdask.report.document import DocumentTable
 from sigdask.report.files import write_parquet, write_whole_text
 from sigdask.report.methods.text import Facts, Methods, build_methods
 from sigdask.report.page import render_page
 from sigdask.report.plots import canvas, details, files, pairs
 from sigdask.report.plots.files import FigureStyle
-from sigdask.report.tables import comparisons, latex, markdown
-from sigdask.report.tables.model import PaperTable
-from sigdask.report.terminal import render_with_warnings
+from sigdask.report.screen import format_answer, render_with_warnings, select_warnings
+from sigdask.report.sentences import build_verdict
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.export import iter_csv
 from sigdask.results.ranking import SystemRanking, build_rankings
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 
 Kind = TypeVar("Kind")
+
+
+MAX_ROWS = 10
+"""Number of rows that notebooks and rich show."""
 
 
 def convert_results(plain: Any, kind: type[Kind]) -> Kind:
@@ -46,12 +51,29 @@ def build_style(
     return FigureStyle.from_options(options)
 
 
+def build_summary_table(results: ComparisonResults) -> DocumentTable:
+    """Return a short table for notebooks and rich: the answer, warnings, the first rows, and the test below."""
+    verdict = build_verdict(results)
+    title = " ".join(format_answer(verdict))
+    if not len(results):
+        return DocumentTable(title, ())
+    n_left, layout = len(results) - MAX_ROWS, get_default_layout(results.table)
+    if is_cut := layout == "pairs" and n_left > 0:
+        results = replace(results, table=results.table.take(slice(MAX_ROWS)))
+    table = build_paper_tables(results, layout, percent=False)[0]
+    below = (*table.note, *([] if verdict.is_checked else [f"Checks: {verdict.checks}."]))
+    short = table.shorten(MAX_ROWS)
+    more = (f"{n_left:,} more comparisons are not shown.",) if is_cut else short.note
+    warnings = tuple(note.text for note in select_warnings(results))
+    return replace(short, title=title, note=(*more, *below), warnings=warnings)
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking(SystemRanking):
     """Systems of one test set, subset and metric by score, with a display for notebooks."""
 
     def _repr_html_(self) -> str:
-        return notebook.as_html(notebook.shorten_table(comparisons.build_ranking_table(self)))
+        return html.render_html(build_ranking_table(self).shorten(MAX_ROWS))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -87,13 +109,13 @@ class Results(ComparisonResults):
     """
 
     def _repr_html_(self) -> str:
-        return notebook.as_html(notebook.build_summary_table(self))
+        return html.render_html(build_summary_table(self))
 
     def _repr_markdown_(self) -> str:
-        return "".join(markdown.iter_document_parts([notebook.build_summary_table(self)]))
+        return "".join(markdown.iter_parts([build_summary_table(self)]))
 
     def __rich__(self) -> Any:
-        return notebook.as_rich(notebook.build_summary_table(self))
+        return html.render_rich(build_summary_table(self))
 
     def __str__(self) -> str:
         return render_with_warnings(self)
@@ -402,7 +424,7 @@ class Results(ComparisonResults):
 
     def paper_tables(
         self, *, layout: str | None = None, digits: int | None = None, percent: bool = True
-    ) -> list[PaperTable]:
+    ) -> list[DocumentTable]:
         """Return tables for papers as objects, which `to_latex` and `to_markdown` write as text.
 
         Parameters
@@ -412,10 +434,10 @@ class Results(ComparisonResults):
 
         Returns
         -------
-        list of PaperTable
-            Tables with title, columns, legend and cited works.
+        list of DocumentTable
+            Tables with title, columns, legend and a note on the test.
         """
-        return comparisons.build_tables(self, layout, digits, percent=percent)
+        return build_paper_tables(self, layout, digits, percent=percent)
 
     def to_markdown(self, *, layout: str | None = None, digits: int | None = None, percent: bool = True) -> str:
         """Return a table for a paper or a page as Markdown, with its caption and notes.
@@ -437,7 +459,7 @@ class Results(ComparisonResults):
         InputError
             The layout is unknown, or the comparisons do not have it.
         """
-        return "".join(markdown.iter_document_parts(self.paper_tables(layout=layout, digits=digits, percent=percent)))
+        return "".join(markdown.iter_parts(self.paper_tables(layout=layout, digits=digits, percent=percent)))
 
     def to_latex(
         self,
@@ -450,7 +472,7 @@ class Results(ComparisonResults):
     ) -> str:
         r"""Return a table for a paper as LaTeX, for `\input`. The only package that it needs is booktabs.
 
-        A note below the table describes the test and cites its sources. `sigdask cite` prints their BibTeX.
+        A note below the table names the test. `cite` describes it in full, with its sources.
 
         Parameters
         ----------
@@ -462,7 +484,7 @@ class Results(ComparisonResults):
             Label for references, by default "tab:sigdask".
         """
         tables = self.paper_tables(layout=layout, digits=digits, percent=percent)
-        return "".join(latex.iter_document_parts(tables, caption=caption, label=label))
+        return "".join(latex.iter_parts(tables, caption=caption, label=label))
 
     def rankings(self) -> list[Ranking]:
         """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided.

@@ -152,10 +152,10 @@ def test_yehs_example_begins_with_the_answer():
     assert result.returncode == 0
     lines = result.stdout.splitlines()
     assert lines[:2] == [
-        "I is better than II on recall by 21.4 points [10.9, 31.9]; p = 0.000196 (exact).",
-        "I is better than II on f1 by 12.3 points [1.9, 23.4]; p = 0.0296 (exact).",
+        "I is better than II on recall by 0.214 [0.109, 0.319]; p = 0.000196 (exact).",
+        "I is better than II on f1 by 0.123 [0.019, 0.234]; p = 0.0296 (exact).",
     ]
-    assert lines[2].startswith("Whether II is better than I on precision is contested: II is ahead by 14.6 points ")
+    assert lines[2].startswith("Whether II is better than I on precision is contested: II is ahead by 0.146 ")
     assert lines[-1] == "test: stratified shuffling by item, two-sided; p not adjusted for 3 comparisons"
     assert not any(detail in result.stdout for detail in ("r12", "checks", "signature", "scheme", "✓", "borderline"))
     assert "\x1b" not in result.stdout + result.stderr
@@ -190,4 +190,4 @@ def test_the_digits_example_ends_in_an_answer(tmp_path):
     )
     assert script_result.returncode == 0, script_result.stderr
     result = run("compare", "logistic.csv", "bayes.csv", "--gold", "gold.csv", "-m", "accuracy", cwd=tmp_path)
-    assert "logistic is better than bayes on accuracy by 12.9 points" in result.stdout
+    assert "logistic is better than bayes on accuracy by 0.129" in result.stdout

@@ -15,9 +15,9 @@ from sigdask.api import compare_opened
 from sigdask.cli import commands
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
+from sigdask.report import sentences as headline
 from sigdask.report.page import render_page
 from sigdask.report.page.details import build_part
-from sigdask.report.summary import headline
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 

@@ -10,8 +10,8 @@ from paper_tables import ParsedPage
 import sigdask
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
+from sigdask.report.comparisons import format_p_cell
 from sigdask.report.page import rankings, render_page
-from sigdask.report.tables.cells import format_p_cell
 
 HOSTILE_NAMES = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a & b</td>"]
 
@@ -20,6 +20,13 @@ def compare_names(names=("x", "y", "z"), **options):
     rng = build_rng(1)
     scores = {n: np.round(rng.standard_normal(40) + k, 2) for k, n in enumerate(names)}
     return compare_all(Counts.from_scores(scores, **options), metrics=["mean"], trials=999)
+
+
+def test_commands_to_terminals_and_marks_of_direction_are_replaced():
+    names = ["a\x1b[31m", "b\x85c", "d\u202ee"]
+    page = render_page({"": compare_names(names)}, title=names[2], command=names[0])
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
+    assert not re.search(r"\\u00[019]|\\u202", page)  # in the data of scripts
 
 
 def test_names_are_text_and_nothing_else():
@@ -52,7 +59,7 @@ def test_every_comparison_ranking_and_warning_stands_in_it():
     compared = compare_names(name="news")
     page = ParsedPage(render_page({"news": compared}, title="night", created="today"))
     for r in compared:
-        assert {r.a, r.b, f"{r.difference:+.4f}"} <= set(page.texts)
+        assert {r.a, r.b, f"{abs(r.difference):+.4f}"} <= set(page.texts)
     assert {"night", "sigdask · today"} <= set(page.texts)
     assert any("step-down max-T" in text for text in page.texts)
     few_units = compare_all(Counts.from_scores({"a": [1, 2, 3], "b": [2, 2, 2]}), metrics=["mean"])
@@ -82,14 +89,14 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
     results = compare_all(Counts.from_scores(scores), metrics=[metric], trials=99, interval="auto", resamples=200)
     [section], n_left_out = rankings.build_sections(results.table, 100, is_first=True, all_listed=True)
     assert n_left_out == 0
-    best, *others = section.places
+    best, *others = section.rows
     for entry in others:
         [r] = [r for r in results if {r.a, r.b} == {best.system, entry.system}]
         sign = -1 if r.a == best.system else 1
         low, high = r.interval_simultaneous
         ends = sorted([sign * low, sign * high])
         assert entry.difference == f"{sign * r.difference:+.4f}"
-        assert entry.interval == f"[{ends[0]:+.4f}, {ends[1]:+.4f}]"
+        assert [*map(float, entry.interval[1:-1].split(", "))] == pytest.approx(ends, abs=0.05)
         assert (entry.p, entry.verdict) == (
             format_p_cell(r.p_adjusted, 0.05, is_bound=r.is_adjusted_bound),
             r.verdict(0.05),

@@ -14,8 +14,8 @@ from rich.console import Console
 import sigdask
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.report.notebook import MAX_ROWS
-from sigdask.report.summary.headline import build_verdict as verdict_of
+from sigdask.report.presentable import MAX_ROWS
+from sigdask.report.sentences import build_verdict as verdict_of
 
 
 def print_to_text(renderable, width=200):

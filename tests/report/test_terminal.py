@@ -7,11 +7,11 @@ from builders import results_to_table
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.report.layout import format_table
+from sigdask.report import sentences as headline
 from sigdask.report.page import render_page
-from sigdask.report.summary import headline
-from sigdask.report.summary.sentences import describe_standing
-from sigdask.report.terminal import MAX_CLOSEST, render, select_warnings
+from sigdask.report.screen import MAX_CLOSEST, render, select_warnings
+from sigdask.report.sentences import describe_standing
+from sigdask.report.text import format_table
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
 from sigdask.results.table import Table
@@ -110,7 +110,7 @@ def test_intervals_have_a_column_and_an_interval_that_nothing_bounds_says_so():
     assert len(re.findall(r"^s\d .* \[-?\d\.\d+, -?\d\.\d+\] ", render(many, everything=True), re.MULTILINE)) == 15
     assert "95 % interval" not in render(without, everything=True) + render_page({"": without}, title="t")
     few = render(compare_all({"a": [1, 2, 3], "b": [1, 2, 4]}, metrics=["mean"]), verbose=True)
-    assert "95 % interval without bound (the test inverted by item)" in few
+    assert "95 % interval [no bounds] (the test inverted by item)" in few
     assert "inf" not in few
 
 
@@ -122,12 +122,12 @@ def test_of_many_systems_the_ranking_stands_below_the_answer_then_contested_resu
     text = render(many)
     summary = headline.build_verdict(many)
     assert text.startswith(summary.headline)
-    n, n_contested = len(many), summary.n_contested
-    n_not = n - summary.n_significant - n_contested
+    n, outcome = len(many), many.table.outcome
+    n_significant, n_contested, n_not = (int((outcome == code).sum()) for code in (1, 2, 0))
     contested = f", {n_contested} contested" * bool(n_contested)
     parts = (
         "ranking by mean; ",
-        f"{n} comparisons: {summary.n_significant} significant at 0.05{contested}, {n_not} not significant (",
+        f"{n} comparisons: {n_significant} significant at 0.05{contested}, {n_not} not significant (",
         "test: stratified shuffling by item, two-sided; p adjusted by step-down max-T ",
     )
     positions = [text.index(part) for part in parts]

@@ -21,7 +21,7 @@ from sigdask.nightly.run import run_plan
 from sigdask.report import page as of_page
 from sigdask.report.page import render_page
 from sigdask.report.presentable import Results
-from sigdask.report.terminal import render
+from sigdask.report.screen import render
 from sigdask.results import export
 from sigdask.results.columns import CodedColumn
 

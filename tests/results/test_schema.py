@@ -64,7 +64,7 @@ def test_the_report_of_a_plan_keeps_it_and_what_it_writes_for_papers_is_that_of_
     [markdown] = folder.glob("r-*.md")
     assert markdown.read_text() == "\n".join(expected)
     tex = (folder / "r.tex").read_text()
-    assert tex.count(r"\begin{table}") == 2
+    assert tex.count(r"\begin{tabular}") == 2
     assert r"\label{tab:sigdask-2}" in tex
 
 

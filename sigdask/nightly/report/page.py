@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from sigdask.nightly.report.gate import format_levels, iter_reasons, list_findings
 from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, read_nights
+from sigdask.report.comparisons import format_p_cell
 from sigdask.report.page.frame import PagePart
-from sigdask.report.tables.cells import format_p_cell
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_lower_limit, format_score, format_signed

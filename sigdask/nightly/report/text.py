@@ -18,16 +18,21 @@ from sigdask.nightly.report.gate import format_levels, is_alarm, list_failing_se
 from sigdask.nightly.report.page import count_changes, describe_kind, select_kinds
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
+from sigdask.report import latex, markdown
+from sigdask.report.document import DocumentTable
 from sigdask.report.files import write_parquet, write_parts, write_units, write_whole_text
-from sigdask.report.layout import format_table
 from sigdask.report.page import details, format_now, render_page
 from sigdask.report.page.frame import PagePart, hide_folders
 from sigdask.report.presentable import Results
-from sigdask.report.summary.sentences import describe_p
-from sigdask.report.tables.latex import iter_document_parts as to_latex
-from sigdask.report.tables.markdown import iter_document_parts as to_markdown
-from sigdask.report.tables.model import PaperTable
-from sigdask.report.terminal import iter_other_warnings, overview, render
+from sigdask.report.screen import (
+    format_overview,
+    format_shared_warnings,
+    iter_other_warnings,
+    list_changed_groups,
+    render,
+)
+from sigdask.report.sentences import describe_p
+from sigdask.report.text import format_table
 from sigdask.results.comparisons import VERSION, build_json_results, get_version
 from sigdask.results.export import UnitScores, iter_csv
 from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
@@ -216,10 +221,10 @@ def format_report(
     changes = [] if report.before is None else [format_changes(report.changes, report.alpha, everything=everything)]
     is_folded = opened is None and len(report.results) > MAX_OPENED and not verbose
     if is_folded:
-        changed = overview.list_changed_groups(report.changes.sides)
+        changed = list_changed_groups(report.changes.sides)
         lines += [*changes, *([""] if changes else [])]
-        lines.append(overview.format_overview(report.table, changed=changed, everything=everything, width=width))
-        lines += overview.format_shared_warnings(report.noted, everything=everything)
+        lines.append(format_overview(report.table, changed=changed, everything=everything, width=width))
+        lines += format_shared_warnings(report.noted, everything=everything)
         lines.append("--set NAME shows the results of one test set, -v those of all")
     else:
         lines += _format_opened(report, opened, everything=everything, verbose=verbose, width=width)
@@ -280,7 +285,7 @@ def render_json(report: PlanReport) -> Iterator[str]:
     return iter_json(build_report_dict(report) | {"results": build_json_results([*report.results.values()])})
 
 
-def iter_paper_tables(report: PlanReport) -> Iterator[PaperTable]:
+def iter_paper_tables(report: PlanReport) -> Iterator[DocumentTable]:
     """Yield the tables for papers of all test sets."""
     for results in report.results.values():
         yield from results.paper_tables()
@@ -314,8 +319,8 @@ def write_files(
         "csv": lambda path: write_parts(path, iter_csv(list_tables())),
         "parquet": lambda path: write_parquet(path, list_tables()),
         "items": lambda path: write_units(path, units),
-        "markdown": lambda path: write_parts(path, to_markdown(iter_paper_tables(report))),
-        "latex": lambda path: write_parts(path, to_latex(iter_paper_tables(report))),
+        "markdown": lambda path: write_parts(path, markdown.iter_parts(iter_paper_tables(report))),
+        "latex": lambda path: write_parts(path, latex.iter_parts(iter_paper_tables(report))),
         "text": lambda path: write_parts(path, [format_report(report, opened=report.results, everything=True), "\n"]),
         "html": lambda path: write_report(path, report, opened_details),
     }

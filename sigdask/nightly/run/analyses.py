@@ -11,8 +11,8 @@ from sigdask.nightly.gate.rules import ComparisonKey, GateVerdict
 from sigdask.nightly.report.page import list_keys
 from sigdask.nightly.run.work import Batch
 from sigdask.nightly.store.status import PlanReport
-from sigdask.report.summary import headline
-from sigdask.report.summary.standings import Standings
+from sigdask.report.sentences import build_verdict
+from sigdask.report.standings import Standings
 from sigdask.results.table import Table
 
 
@@ -34,8 +34,8 @@ def open_details(
     table = Table.join([results.table for results in nonempty])
     offsets = np.cumsum([0, *map(len, nonempty)])
     doubtful = [row + start for results, start in zip(nonempty, offsets.tolist(), strict=False)
-             for row in headline.build_verdict(results).doubtful.tolist()]  # fmt: skip
-    leading = Standings.from_table(table).list_leading_rows()
+             for row in build_verdict(results).doubtful.tolist()]  # fmt: skip
+    leading = Standings(table).list_leading_rows()
     rows = select_rows(len(table), doubtful, _iter_rows(table, gated), leading)
     studies = [study for batch in batches for study in batch.studies]
     details_by_row = {detail.row: detail for study in studies for detail in compute_details(study, table, rows)}

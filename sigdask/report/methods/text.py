@@ -1,9 +1,7 @@
-r"""Methods sections of papers and notes of tables, generated from results, with the works they cite.
+r"""Methods sections of papers, generated from results, with the works they cite.
 
 Sentences are made of facts, which results have in columns and signatures in their keys, and hold citations as
 `[[key,key]]`, which become names and years, or LaTeX's `\citep`.
-
-Notes of tables are the full description of the test, in few words.
 """
 
 from __future__ import annotations
@@ -13,14 +11,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
-from sigdask.randomization.stream import SCHEME
+from sigdask.report.latex import CHARACTERS, LINE_BREAK, UNKNOWN_CHARACTER, escape_sentence
 from sigdask.report.methods.sources import format_bibtex, format_citation
-from sigdask.report.summary.sentences import describe_family_size, name_trials
-from sigdask.report.summary.standings import join_phrases
-from sigdask.report.tables.latex import CHARACTERS, LINE_BREAK, UNKNOWN_CHARACTER, escape_sentence
+from sigdask.report.sentences import join_phrases
 from sigdask.report.wording import (
     ADJUSTMENTS,
     ALTERNATIVES,
@@ -30,13 +25,13 @@ from sigdask.report.wording import (
     INTERVAL_METHODS,
     find_citations,
 )
-from sigdask.results.columns import SIMULTANEOUS, CodedColumn, Columns, Value, pluralize
-from sigdask.results.comparisons import ComparisonResults, FamilyNote, get_version
+from sigdask.results.columns import CodedColumn, Columns, Value, pluralize
+from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.ranking import build_rankings
 from sigdask.results.signature import EXACT, LIMITS, TRIALS, Signature
-from sigdask.results.table import Table, get_details, get_equal_scores, select_intervals
+from sigdask.results.table import get_details, get_equal_scores
 from sigdask.statistics.classical import DESCRIPTIONS
-from sigdask.text import capitalize_first, format_count, format_list
+from sigdask.text import format_count, format_list
 
 Fact = TypeVar("Fact")
 
@@ -145,7 +140,7 @@ class Facts:
             metrics=tuple((score.name, score.signature or "") for score in list_used(table.metric)),
             alternatives=list_used(table.alternative),
             units=list_used(table.unit),
-            n_units=_format_range(table.n_units) if len(table) else "",
+            n_units=_format_range(table.n_units.tolist()) if len(table) else "",
             test_sets=tuple(name for name in list_used(table.test_set) if name),
             columns=_drop_duplicates(entry.column for entry in list_used(table.subset) if entry),
             versions=versions or (get_version(),),
@@ -450,131 +445,15 @@ def _join_names(names: Iterable[str]) -> str:
     return format_list(all_names, MAX_NAMES) if len(all_names) > MAX_NAMES else join_phrases(all_names)
 
 
-def describe_test(results: ComparisonResults, *, intervals: bool = True, across_sets: bool = False) -> Iterator[str]:
-    """Yield sentences with all that is needed to repeat the test, such as units, trials, level, version and seed.
-
-    Parameters
-    ----------
-    results : ComparisonResults
-        The results.
-    intervals : bool
-        Whether intervals are shown. If so, their method is described.
-    across_sets : bool
-        Whether the p-values are those of verdicts over all sets.
-    """
-    table = results.table
-    if not len(table):
-        return
-    sided = " and ".join(ALTERNATIVES[value].note for value in list_used(table.alternative))
-    agreements = _list_agreements(score.name for score in list_used(table.metric))
-    swapped = "standardised scores of two metrics" if agreements else "outputs of two systems"
-    if agreements and all("permute=pairs" in name for name in agreements):
-        swapped = "decisions of two metrics on pairs"
-    yield (
-        f"Approximate randomization ({'of both metrics' if agreements else 'stratified shuffling'}), {sided}: the "
-        f"{swapped} are swapped by {' or '.join(list_used(table.unit))}, {_format_range(table.n_units)} units."
-    )
-    exact, n_trials = _list_trials(results, across_sets=across_sets)
-    family = results.family_across_sets if across_sets else results.family
-    yield _count_p_values(exact, n_trials, "unadjusted p" if family is not None and family.n_trials else "p")
-    yield f"Significant means {_describe_significance(results, family, len(exact))}."
-    if table.is_contested.any() and not across_sets:
-        n_resamples = _format_range(get_equal_scores(table).n_resamples[table.is_contested])
-        yield f"Equal-score p: {CITATION_PATTERN.sub('', EQUAL_SCORE_TEST)}, {n_resamples} resamples."
-    yield from _note_intervals(table) if intervals else ()
-    scorers = {score.name: score.signature for score in list_used(table.metric) if score.signature}
-    yield from (f"{metric} is {signature}." for metric, signature in scorers.items())
-    yield f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}."
-
-
-def _list_trials(results: ComparisonResults, *, across_sets: bool) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Return which p-values are exact, and the number of trials of each; those over all sets or of comparisons."""
-    if not across_sets:
-        return results.table.exact, results.table.n_trials
-    verdicts = results.together
-    return np.array([v.method == "exact" for v in verdicts], np.bool_), np.array([v.n_trials for v in verdicts])
-
-
 def _describe_p_across_sets(results: ComparisonResults) -> str:
     """Return how the p-values of verdicts over all sets were computed, unless exactly, and adjusted, with sources."""
-    exact, n_trials = _list_trials(results, across_sets=True)
-    sampled = n_trials[~exact & (n_trials > 0)]
-    phrases = [f"computed from {_format_range(sampled)} random swaps [[phipson2010]]"] if sampled.size else []
+    sampled = [v.n_trials for v in results.together if v.method != "exact" and v.n_trials]
+    phrases = [f"computed from {_format_range(sampled)} random swaps [[phipson2010]]"] if sampled else []
     if (family := results.family_across_sets) is not None:
         phrases.append(f"adjusted by {ADJUSTMENTS[family.adjust].sentence}")
     return join_phrases(phrases)
 
 
-def list_sources(results: ComparisonResults, *, intervals: bool = True, across_sets: bool = False) -> tuple[str, ...]:
-    """Return the keys of the works that the description cites; parameters as in `describe_test`."""
-    table = results.table
-    keys = ["noreen1989", "yeh2000"]
-    if agreements := _list_agreements(score.name for score in list_used(table.metric)):
-        keys += find_citations(" ".join(_describe_agreement_test(agreements, (), "")))
-    exact, n_trials = _list_trials(results, across_sets=across_sets)
-    if bool((n_trials > 0)[~exact].any()):
-        keys.append("phipson2010")
-    methods = [exact_by[0] for exact_by in list_used(table.exact_by) if exact_by and not across_sets]
-    keys += [EXACT_METHOD_SOURCES[name] for name in methods if name in EXACT_METHOD_SOURCES]
-    if (family := results.family_across_sets if across_sets else results.family) is not None:
-        keys += find_citations(ADJUSTMENTS[family.adjust].sentence)
-        keys += ["efron1993"] if family.n_resamples else []
-    if table.is_contested.any() and not across_sets:
-        keys += find_citations(EQUAL_SCORE_TEST)
-    if intervals and table.intervals is not None:
-        for name in sorted(list_used(table.intervals.method)):
-            keys += find_citations(INTERVAL_METHODS[name].sentence) if name else ()
-    return (*dict.fromkeys(keys), "sigdask")
-
-
-def _count_p_values(exact: NDArray[np.bool_], n_trials: NDArray[np.int64], p: str) -> str:
-    n, n_exact = len(exact), int(np.count_nonzero(exact))
-    bounded = ~exact & (n_trials == 0)
-    sampled = n_trials[~exact & ~bounded]
-    parts = []
-    if n_exact:
-        parts.append(f"exact {p}" if n_exact == n else f"exact {p} of {n_exact:,} of {format_count(n, 'comparison')}")
-    if bounded.any():
-        parts.append(f"exact {p} between limits of {np.count_nonzero(bounded):,}")
-    if len(sampled):
-        rest = "" if len(sampled) == n else " of the others"
-        parts.append(f"{p}-values{rest} are (exceedances + 1) / (trials + 1) of {_format_range(sampled)} random trials")
-    text = "; ".join(parts)
-    return f"{capitalize_first(text)}."
-
-
-def _describe_significance(results: ComparisonResults, family: FamilyNote | None, n: int) -> str:
-    if family is None:
-        unadjusted_text = ", not adjusted for the number of comparisons" if n > 1 else ""
-        return f"p at most {results.alpha:g}{unadjusted_text}"
-    trials_text = f", {family.n_trials:,} {name_trials(family)}" if family.n_trials else ""
-    return (
-        f"adjusted p at most {results.alpha:g}, by {ADJUSTMENTS[family.adjust].label} over "
-        f"{describe_family_size(results, family)}{trials_text}"
-    )
-
-
-def _note_intervals(table: Table) -> Iterator[str]:
-    intervals, kind = select_intervals(table)
-    if intervals is None or bool(np.isnan(intervals.low).all()):
-        return
-    if kind == SIMULTANEOUS:
-        yield (
-            f"Simultaneous {_format_percentages(intervals.confidence)} intervals of differences: studentised "
-            "bootstrap, in one step."
-        )
-        return
-    n_resamples = intervals.n_resamples[intervals.n_resamples > 0]
-    resamples = f", {_format_range(n_resamples)} resamples" if len(n_resamples) else ""
-    names = " or ".join(INTERVAL_METHODS[name].name for name in sorted(list_used(intervals.method)) if name)
-    scope = ", each comparison alone" if kind else ""
-    yield f"{_format_percentages(intervals.confidence)} intervals of the difference{scope}: {names}{resamples}."
-
-
-def _format_percentages(confidence: NDArray[np.float64]) -> str:
-    return " and ".join(f"{100 * share:.4g} %" for share in np.unique(confidence[~np.isnan(confidence)]).tolist())
-
-
-def _format_range(numbers: NDArray[np.int64]) -> str:
-    low, high = int(numbers.min()), int(numbers.max())
+def _format_range(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -5,33 +5,38 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from sigdask.report.page import comparisons
-from sigdask.report.page import grids as page_data
-from sigdask.report.page.comparisons import MAX_HEADLINES, build_card
+from sigdask.report.page import grids
 from sigdask.report.page.frame import PagePart, render_frame
-from sigdask.report.page.grids import PageTable
+from sigdask.report.page.grids import VERDICT_HINTS, PageTable
 from sigdask.report.page.rankings import (
     MAX_FORESTS,
     MAX_IN_MATRIX,
     MAX_IN_RANKINGS,
     WIDTH,
-    RankingSection,
+    Drawing,
     build_forests,
     build_sections,
 )
-from sigdask.report.summary.sentences import describe_settings, describe_test, is_adjusted
-from sigdask.report.terminal import MAX_ALARMS
-from sigdask.report.terminal.overview import MAX_NAMED
+from sigdask.report.screen import MAX_ALARMS
+from sigdask.report.sentences import (
+    MAX_NAMED,
+    build_verdict,
+    describe_settings,
+    describe_test,
+    explain_checks,
+    is_adjusted,
+)
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.notes import Note, NoteKind, group_by_weight, remove_kind
 from sigdask.results.signature import format_shared
-from sigdask.results.table import Table
-from sigdask.text import format_list
+from sigdask.results.table import CONTESTED, Table
+from sigdask.text import format_count, format_list
 
 Inputs = Mapping[str, Mapping[str, str]]
 """Files and their digests, by test set."""
@@ -40,9 +45,11 @@ NO_INPUTS: Inputs = {}
 NO_TEXTS: Mapping[str, str] = {}
 NO_PARTS: Mapping[str, PagePart] = {}
 
-
 MAX_OPEN = 30
 """Up to this number of systems, a matrix is open at first."""
+
+MAX_HEADLINES, MAX_SETS = 3, 200
+"""Number of test sets whose sentence is in the card at first, and when it is opened."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +57,7 @@ class TestSetSection:
     """The page's section on one test set: its rankings, and verdicts over several sets."""
 
     name: str
-    rankings: Sequence[RankingSection]
+    rankings: Sequence[Drawing]
     n_left_out: int
     together: PageTable | None
 
@@ -99,29 +106,27 @@ def render_page(
     tables = [results.table for results in nonempty.values()]
     table = Table.join(tables) if tables else Table.build_empty()
     leading_first = {name: nonempty[name] for name in sorted(nonempty, key=lambda name: name not in leading)}
-    card = build_card(leading_first, table)
-    all_comparisons, rows = comparisons.build_grid(table)
-    set_sections = [*_iter_sections(nonempty, all_listed=len(rows) == len(table))]
-    tests, misfits = page_data.build_tests_grid(table.take(rows))
-    grids = [all_comparisons, *(entry.together for entry in set_sections), tests]
+    comparisons, rows = grids.build_comparison_grid(table)
+    sections = [*_iter_sections(nonempty, all_listed=len(rows) == len(table))]
+    tests, misfits = grids.build_tests_grid(table.take(rows))
     disagreeing = np.flatnonzero(table.has_disagreement)
-    alarming = table.take(disagreeing[:MAX_ALARMS])
+    alarming = iter_results(table.take(disagreeing[:MAX_ALARMS]))
     context = {
         "title": title,
         "home": home,
         "created": created,
-        "answer": card,
+        "answer": _build_card(leading_first, table),
         "forests": build_forests([results.table for results in leading_first.values()][:MAX_FORESTS]),
         "command": command,
         "signatures": [text for text in map(format_shared, tables[:MAX_HEADLINES]) if text],
         "warnings": group_by_weight(_iter_notes(nonempty)),
-        "alarms": [(r, check) for r in iter_results(alarming) for check in r.disagreements()],
+        "alarms": [(r, check) for r in alarming for check in r.disagreements()],
         "n_alarming": len(disagreeing),
         "inputs": inputs,
         "candidates": candidates,
-        "sets": set_sections,
-        "n_rankings": sum(len(entry.rankings) + entry.n_left_out for entry in set_sections),
-        "comparisons": all_comparisons,
+        "sets": sections,
+        "n_rankings": sum(len(entry.rankings) + entry.n_left_out for entry in sections),
+        "comparisons": comparisons,
         "tests": tests,
         "misfits": misfits,
         "n_rows": len(table),
@@ -131,9 +136,10 @@ def render_page(
         "most_open": MAX_OPEN,
         "drawing": WIDTH,
         "citations": list(dict.fromkeys(f"{describe_settings(r)}; {describe_test(r)}" for r in nonempty.values())),
-        "curve": page_data.build_curve(table),
+        "curve": grids.build_curve(table),
     }
-    data: dict[str, Any] = {grid.name: grid.build_script_data() for grid in grids if grid is not None}
+    all_grids = [comparisons, *(entry.together for entry in sections), tests]
+    data: dict[str, Any] = {grid.name: grid.build_script_data() for grid in all_grids if grid is not None}
     return render_frame(context, data, parts)
 
 
@@ -151,9 +157,35 @@ def _iter_notes(sets: Mapping[str, ComparisonResults]) -> Iterator[Note]:
 def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[TestSetSection]:
     n_left = MAX_IN_RANKINGS
     for k, (name, results) in enumerate(sets.items()):
-        rankings, n_left_out = build_sections(
-            results.table, n_left, is_first=n_left == MAX_IN_RANKINGS, all_listed=all_listed
-        )
-        n_left -= sum(len(ranking.places) for ranking in rankings)
-        together = page_data.build_sets_grid(f"together-{k}", results) if results.together else None
+        is_first = n_left == MAX_IN_RANKINGS
+        rankings, n_left_out = build_sections(results.table, n_left, is_first=is_first, all_listed=all_listed)
+        n_left -= sum(len(ranking.rows) for ranking in rankings)
+        together = grids.build_joint_grid(f"together-{k}", results) if results.together else None
         yield TestSetSection(name, rankings, n_left_out, together)
+
+
+def _build_card(sets: Mapping[str, ComparisonResults], table: Table) -> dict[str, Any]:
+    """Return the content of the card at the top: verdicts, their numbers, and checks, disagreements first."""
+    verdicts = [(name, build_verdict(results)) for name, results in islice(sets.items(), MAX_SETS)]
+    by_line = {verdict.checks: (name, verdict) for name, verdict in reversed(verdicts)}
+    checks = sorted(by_line.values(), key=lambda item: item[1].is_checked)[:MAX_HEADLINES]
+    return {
+        "first": verdicts[:MAX_HEADLINES],
+        "more": verdicts[MAX_HEADLINES:],
+        "n_sets": len(sets),
+        "n_told": len(verdicts),
+        "counts": [*_describe_counts(table)],
+        "checks": [("", verdict) for _, verdict in checks] if len(by_line) == 1 else checks,
+        "check_meanings": explain_checks(table),
+    }
+
+
+def _describe_counts(table: Table) -> Iterator[tuple[str, str]]:
+    """Yield numbers of comparisons by verdict, each with what it means."""
+    n = len(table)
+    if not n:
+        yield "0 comparisons", "nothing was compared"
+    for (name, hint), code in zip(VERDICT_HINTS.items(), (1, CONTESTED, 0, -1), strict=True):
+        if n_verdict := int((table.outcome == code).sum()):
+            total = f"{n_verdict:,} of {format_count(n, 'comparison')}" if n > 1 else "1 comparison"
+            yield f"{total} {name.replace('significant', 'significantly different')} at {table.alpha:g}", hint

@@ -22,10 +22,10 @@ from sigdask.analysis.details import (
     UnitDetails,
     UnitShares,
 )
+from sigdask.report.comparisons import describe_classical_test, format_p_cell
 from sigdask.report.page.frame import PagePart
-from sigdask.report.summary.sentences import describe_size, describe_standing
-from sigdask.report.tables.cells import format_p_cell
-from sigdask.report.terminal import comparisons
+from sigdask.report.screen import describe_check
+from sigdask.report.sentences import describe_size, describe_standing
 from sigdask.results.export import LEAVE_ONE_OUT
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
@@ -174,9 +174,10 @@ def _build_item(item: ItemDetails, unit: UnitDetails, texts: dict[str, int]) -> 
 def _iter_checks(r: Result, alpha: float) -> Iterator[list[str]]:
     """Yield (name, outcome, explanation) of cross-checks and classical tests of a comparison."""
     for check in r.checks:
-        yield [check.name, check.verdict, comparisons.describe_check(check)]
-    for row in comparisons.iter_rows([r], alpha):
-        yield [row.name, f"p = {row.p}", row.remark]
+        yield [check.name, check.verdict, describe_check(check)]
+    for test in r.tests:
+        if test.p_value is not None:
+            yield [test.name, format_p_equals(test.p_value, alpha), describe_classical_test(r, test)]
 
 
 def _shorten_all(values: ArrayLike) -> list[float]:

@@ -24,9 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.randomization.stream import SCHEME
-from sigdask.report.tables.cells import describe_method, format_interval_cell, format_p_cell
-from sigdask.statistics.rounding import format_score, format_signed
-from sigdask.text import as_json_line, is_url
+from sigdask.text import as_json_line, is_url, make_printable
 
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 """Characters that could end a script, or one of its lines, with their escapes in JSON."""
@@ -123,21 +121,19 @@ def _mark_safe(text: str) -> Any:
 def _build_environment() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
+    return Environment(
         loader=PackageLoader("sigdask.report", "page"),
         autoescape=True,
+        finalize=_make_harmless,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "p": format_p_cell,
-        "sure": format_interval_cell,
-        "score": format_score,
-        "signed": format_signed,
-        "how": describe_method,
-    }
-    return environment
+
+
+def _make_harmless(value: Any) -> Any:
+    """Return a text without control characters and marks of direction; other values as they are."""
+    return make_printable(value, keep="\n") if type(value) is str else value
 
 
 def get_versions(*extra_packages: str) -> dict[str, str]:

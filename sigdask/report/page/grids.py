@@ -1,31 +1,66 @@
-"""Tables that the page's script draws: comparisons, classical tests, verdicts over several sets, and p-value curves.
+"""Tables that the page's script draws, in which each distinct text is stored once.
 
-Each distinct text is stored once. Without scripts, the first rows are shown.
+Without scripts, the first rows are shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.report.tables.cells import format_ends, format_p_cell
-from sigdask.report.tables.model import list_cells
-from sigdask.report.terminal import comparisons
-from sigdask.report.wording import ADJUSTMENTS
+from sigdask.report.comparisons import (
+    CONTRAST,
+    Setting,
+    build_joint_table,
+    build_test_table,
+    list_columns,
+    turn_to_better,
+)
+from sigdask.report.document import Column, DocumentTable
+from sigdask.report.sentences import get_ends
 from sigdask.results.columns import CodedColumn
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import achieved_significance
-from sigdask.statistics.rounding import format_signed
+from sigdask.text import make_printable
 
 MAX_PLAIN = 200
 """Maximum number of rows in plain HTML, for browsers without scripts."""
+
+MAX_ROWS = 20_000
+"""Maximum number of comparisons listed, those with the smallest p."""
+
+MAX_TESTED, MAX_TOGETHER = 500, 5000
+"""Maximum numbers of comparisons whose classical tests are listed, and of verdicts over several sets."""
+
+MIN_IN_CURVE, MAX_IN_CURVE = 10, 1000
+"""Minimum number of comparisons for a curve, and its maximum number of points."""
+
+WIDTH, HEIGHT = 600, 240
+"""Size of the curve's drawing."""
+
+VERDICT_HINTS = {
+    "significant": "chance alone would rarely give a difference as large",
+    "contested": "only one of two tests rejects: that of swapped outputs, or that of equal scores",
+    "not significant": "the data do not show which system is better; the two need not be equal",
+    "undecided": "more trials would decide",
+}
+HINTS = {
+    "verdict": VERDICT_HINTS,
+    "checks": {
+        "agree": "an independent computation gives the same p up to chance",
+        "interval differs": "interval and p disagree on whether the difference can be 0",
+        "disagree": "another way to compute p gives another value: do not use this p",
+    },
+}
+"""Hover texts that explain verdicts and outcomes of checks, by column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,8 +71,8 @@ class PageColumn:
     ----------
     head : str
         Header.
-    texts : CodedColumn of str
-        The cells.
+    cells : sequence of str
+        Text of each row.
     is_number : bool
         Whether it is sorted by the number at the beginning of its cells.
     is_filter : bool
@@ -57,7 +92,7 @@ class PageColumn:
     """
 
     head: str
-    texts: CodedColumn[str]
+    cells: Sequence[str]
     is_number: bool = False
     is_filter: bool = False
     is_hidden: bool = False
@@ -69,17 +104,15 @@ class PageColumn:
 
     def build_script_data(self) -> dict[str, Any]:
         """Return the column as data for the script: distinct texts, and each row's index where texts repeat."""
-        codes = self.texts.codes.tolist()
-        column: dict[str, Any] = {"head": self.head, "values": self.texts.values}
-        if codes != [*range(len(codes))]:
-            column["codes"] = codes
-        more = {"hints": dict(self.hints), "links": dict(self.links), "series": self.series}
-        column |= {name: value for name, value in more.items() if value}
-        marks = {
-            "number": self.is_number, "filter": self.is_filter, "hidden": self.is_hidden, "aside": self.is_aside,
-            "pinned": self.is_pinned,
+        texts = CodedColumn.from_values(map(make_printable, self.cells))
+        column: dict[str, Any] = {"head": self.head, "values": texts.values}
+        if len(texts.values) < len(texts):
+            column["codes"] = texts.codes.tolist()
+        more = {
+            "hints": dict(self.hints), "links": dict(self.links), "series": self.series, "number": self.is_number,
+            "filter": self.is_filter, "hidden": self.is_hidden, "aside": self.is_aside, "pinned": self.is_pinned,
         }  # fmt: skip
-        return column | {name: True for name, is_so in marks.items() if is_so}
+        return column | {name: value for name, value in more.items() if value}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,120 +145,112 @@ class PageTable:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.columns[0].texts)
+        return len(self.columns[0].cells)
 
     def plain(self) -> Iterator[list[tuple[PageColumn, str]]]:
         """Yield, for each of the first rows, its cells with their columns, for readers without scripts."""
         visible = [column for column in self.columns if not column.is_hidden]
         for row in range(min(self.n_rows, self.n_plain)):
-            yield [(column, column.texts[row]) for column in visible]
+            yield [(column, column.cells[row]) for column in visible]
 
     def build_script_data(self) -> dict[str, Any]:
         """Return the table as data for the script."""
-        return {
-            "caption": self.caption,
-            "n": self.n_rows,
-            "columns": [column.build_script_data() for column in self.columns],
-            **self.more,
-        }
+        columns = [column.build_script_data() for column in self.columns]
+        return {"caption": self.caption, "n": self.n_rows, "columns": columns, **self.more}
 
 
-def encode_values(values: NDArray[Any], format_value: Callable[[Any], str]) -> CodedColumn[str]:
-    """Return numbers as text, with each distinct number formatted once."""
-    distinct, codes = np.unique(values, return_inverse=True)
-    return _merge_texts(map(format_value, distinct.tolist()), codes)
-
-
-def encode_names(column: CodedColumn[Any], format_value: Callable[[Any], str] = str) -> CodedColumn[str]:
-    """Return a column of names as text."""
-    return _merge_texts(map(format_value, column.values), column.codes)
-
-
-def encode_rows(
-    table: Table, columns: Sequence[NDArray[Any]], format_result: Callable[[Result], str]
-) -> CodedColumn[str]:
-    """Return a text for each row; rows that agree in the given columns share one text, which is made once."""
-    keys = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns]
-    _, first_rows, codes = np.unique(np.column_stack(keys), axis=0, return_index=True, return_inverse=True)
-    return _merge_texts(map(format_result, iter_results(table.take(first_rows))), codes.reshape(-1))
-
-
-FILTERS = frozenset({"test set", "subset", "metric", "test"})
-"""Columns whose texts filter the rows."""
-
-NUMBERS = frozenset({"statistic", "p", "n", "mean A − B", "unadjusted p", "adjusted p"})
-"""Columns of numbers."""
-
-
-def build_columns(cells: Mapping[str, Sequence[str]]) -> list[PageColumn]:
-    """Return columns of cells by their headers; test sets and subsets are hidden where there are not several."""
-    columns = []
-    for head, column_cells in cells.items():
-        texts = CodedColumn.from_values(column_cells)
-        is_hidden = len(texts.values) < 2 if head == "test set" else head == "subset" and not any(texts.values)
-        pinned = head == "adjusted p" or (head == "p" and "adjusted p" not in cells)
-        columns.append(PageColumn(head, texts, head in NUMBERS, head in FILTERS, is_hidden, is_pinned=pinned))
-    return columns
-
-
-def _merge_texts(texts: Any, codes: NDArray[Any]) -> CodedColumn[str]:
-    """Return a column of texts, given as texts and each row's index, in which equal texts share an index."""
-    indices: dict[str, int] = {}
-    new_codes = np.array([indices.setdefault(text, len(indices)) for text in texts], np.int32)
-    return CodedColumn(new_codes[codes], tuple(indices))
-
-
-MAX_TESTED = 500
-"""Maximum number of comparisons whose classical tests are listed."""
-
-MAX_TOGETHER = 5000
-"""Maximum number of verdicts over several sets that are listed."""
-
-MIN_IN_CURVE, MAX_IN_CURVE = 10, 1000
-"""Minimum number of comparisons for a curve, and its maximum number of points."""
-
-
-def build_tests_grid(table: Table) -> tuple[PageTable | None, list[str]]:
-    """Return classical tests of the first comparisons (None if none fits), and lines on tests that do not fit."""
-    tested = [r for r in iter_results(table) if r.tests] if table.tests else []
-    rows = [*comparisons.iter_rows(tested[:MAX_TESTED], table.alpha)]
-    misfits = [*comparisons.iter_misfits(tested)]
-    if not rows:
-        return None, misfits
-    columns = build_columns(comparisons.build_test_columns(rows))
-    left_out = ""
-    if len(tested) > MAX_TESTED:
-        left_out = f"Of {MAX_TESTED:,} comparisons of {len(tested):,}; the JSON has all."
-    extra = {"quiet": "".join("1" if row.is_contrast else "0" for row in rows)}
-    return PageTable("tests", "Classical tests of the same comparisons", columns, left_out, extra), misfits
-
-
-def build_sets_grid(name: str, results: ComparisonResults) -> PageTable:
-    """Return a grid of the verdicts over several test sets or subsets."""
-    shown = results.together[:MAX_TOGETHER]
-    alpha = results.alpha
-    columns = list_cells(shown, A="a", B="b", metric="metric") | {
-        "mean A − B": [format_signed(v.difference) for v in shown],
-        "interval": [format_ends(*v.interval) if v.interval else "" for v in shown],
-        "unadjusted p": [format_p_cell(v.p_value, alpha) for v in shown],
-        "adjusted p": [format_p_cell(v.p_adjusted, alpha) for v in shown],
-        "A above B in": [_format_replications(v.greater_in, v.n_sets, v.p_greater, alpha) for v in shown],
-        "below in": [_format_replications(v.less_in, v.n_sets, v.p_less, alpha) for v in shown],
+def build_comparison_grid(table: Table) -> tuple[PageTable, NDArray[np.int64]]:
+    """Return the grid of comparisons, and the table rows that it lists: all, or those with the smallest p."""
+    rows = np.arange(len(table))
+    if len(table) > MAX_ROWS:
+        p = np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)
+        rows = np.lexsort((table.p_value, p))[:MAX_ROWS]
+    is_cut = len(rows) < len(table)
+    left_out = f"The {len(rows):,} with the smallest p of {len(table):,}; the JSON has all." if is_cut else ""
+    results = turn_to_better(iter_results(table.take(rows)))
+    setting = Setting.of(results, table.alpha)
+    p_header = "adjusted p" if setting.is_adjusted else setting.p_header
+    better = [r.better() for r in results]
+    extra = {
+        "rows": rows.tolist() if is_cut else None,
+        "notes": _list_notes(results, table.alpha),
+        "better": "".join("0" if b is None else "1" if b == r.a else "2" for b, r in zip(better, results, strict=True)),
+        "decides": p_header,
     }
-    left_out = ""
-    if len(shown) < len(results.together):
-        left_out = f"The first {len(shown):,} of {len(results.together):,}; the JSON has all."
-    family = results.family_across_sets
-    adjustment = f", p adjusted by {ADJUSTMENTS[family.adjust].label}" if family else ""
-    return PageTable(name, f"Comparisons over all sets{adjustment}", build_columns(columns), left_out)
+    if any(r.interval is not None for r in results):
+        extra["plot"] = _list_interval_ends(results)
+    columns = [*_iter_comparison_columns(results, setting, p_header)]
+    return PageTable("comparisons", "Comparisons of systems", columns, left_out, extra), rows
 
 
-def _format_replications(n_shown: int, n_sets: int, p: float, alpha: float) -> str:
-    return f"{n_shown} of {n_sets}" + (f" (p = {format_p_cell(p, alpha)})" if n_shown else "")
+def _iter_comparison_columns(results: Sequence[Result], setting: Setting, p_header: str) -> Iterator[PageColumn]:
+    """Yield the columns that are declared for pages; test sets and subsets are hidden where there are not several."""
+    has_alarm, single = any(r.disagreements() for r in results), {"p", "unadjusted p"}
+    for column, header, cells in list_columns(results, setting, "page"):
+        is_p = header == p_header
+        yield PageColumn(
+            header,
+            cells,
+            is_number=not column.is_name and header not in HINTS,
+            is_filter=column.is_filter,
+            is_hidden={"test set": len({*cells}) < 2, "subset": not any(cells)}.get(header, False),
+            is_aside=(column.is_aside and not (header == "checks" and has_alarm)) or (header in single and not is_p),
+            is_pinned=column.is_pinned or is_p,
+            hints=HINTS.get(header, {}),
+        )  # fmt: skip
 
 
-WIDTH, HEIGHT = 600, 240
-"""Size of the curve's drawing."""
+def _list_notes(results: Sequence[Result], alpha: float) -> dict[str, Any]:
+    """Return the notes on rows, with the cause of contested ones."""
+    noted = {}
+    for row, r in enumerate(results):
+        cause = r.equal_scores.cause if r.equal_scores is not None and r.is_contested(alpha) else ""
+        if texts := [*filter(None, [cause]), *r.warnings]:
+            noted[row] = make_printable("; ".join(texts))
+    return {"rows": [*noted], "texts": [*noted.values()]}
+
+
+def _list_interval_ends(results: Sequence[Result]) -> dict[str, list[float | None]]:
+    """Return the differences and the ends of their intervals, rounded for drawing; None where there is none."""
+    rows = [(*(get_ends(r) or (math.nan, math.nan)), r.difference) for r in results]
+    return {
+        name: [float(f"{row[k]:.4g}") if math.isfinite(row[k]) else None for row in rows]
+        for k, name in enumerate(("low", "high", "at"))
+    }
+
+
+def build_grid(name: str, caption: str, table: DocumentTable, left_out: str = "", **more: Any) -> PageTable:
+    """Return a table of a document as a grid: names filter its rows, and its last p stays visible."""
+    [section] = table.sections
+    *_, last_p = (column for column in section.columns if column.is_p)
+    filters = {"test set", "subset", "metric", "test"}
+    columns = [
+        PageColumn(c.header, c.texts, is_number=not c.is_name, is_filter=c.header in filters, is_pinned=c is last_p)
+        for c in section.columns
+    ]
+    return PageTable(name, caption, columns, left_out, more)
+
+
+def build_tests_grid(table: Table) -> tuple[PageTable | None, Sequence[str]]:
+    """Return classical tests of the first comparisons (None if none fits), and lines on tests that do not fit."""
+    if not table.tests:
+        return None, ()
+    tests = build_test_table([*iter_results(table.take(slice(MAX_TESTED)))], table.alpha)
+    if not tests.sections:
+        return None, tests.legend
+    remarks: Column = tests.sections[0].columns[-1]
+    n = len(table)
+    left_out = f"Of {MAX_TESTED:,} comparisons of {n:,}; the JSON has all." if n > MAX_TESTED else ""
+    quiet = "".join("1" if text.startswith(CONTRAST) else "0" for text in remarks.texts)
+    caption = "Classical tests of the same comparisons"
+    return build_grid("tests", caption, tests, left_out, quiet=quiet), tests.legend
+
+
+def build_joint_grid(name: str, results: ComparisonResults) -> PageTable:
+    """Return a grid of the verdicts over several test sets or subsets."""
+    n = len(results.together)
+    left_out = f"{MAX_TOGETHER:,} of {n:,}, those with the smallest p; the JSON has all." if n > MAX_TOGETHER else ""
+    return build_grid(name, "Comparisons over all sets", build_joint_table(results, n_rows=MAX_TOGETHER), left_out)
 
 
 def build_curve(table: Table) -> dict[str, Any] | None:

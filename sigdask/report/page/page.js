@@ -220,7 +220,7 @@ const sigdask = (() => {
       const visible = [...first, ...this.columns.filter((own) => !own.hidden && !(isFolded && ["A", ...FOLDED].includes(own.head)))];
       this.pair = first[0];
       this.pins = visible.filter((own) => own.pinned);
-      this.layout = visible.flatMap((own) => (own.head === "A − B" && this.plot ? [own, null] : [own]));
+      this.layout = visible.flatMap((own) => (own.head === "A - B" && this.plot ? [own, null] : [own]));
       this.heads = this.layout.map((own) => own === null ? make("td", { class: "drawn" }, "") : own.series ? make("th", { scope: "col" }, own.head) : sortingHead(
         own === this.pair ? "A and B" : own.head, { class: this.kind(own) }, () => this.heads, (down) => this.sort(own, down)));
       this.body = make("tbody");

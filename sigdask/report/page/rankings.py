@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigdask.report.summary.standings import BASELINE, SOME, Standings
-from sigdask.report.tables.cells import (
-    GROUPING_HEADERS,
+from sigdask.report.comparisons import (
+    GROUPINGS,
+    MetricStyle,
+    Setting,
     explain_group_marks,
     format_groups,
-    format_marked_p,
-    mark_bounds,
+    format_p_cell,
+    name_verdict,
+    turn,
 )
+from sigdask.report.sentences import get_ends
+from sigdask.report.standings import BASELINE, SOME, Standings
 from sigdask.results.columns import EMPTY
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, iter_ranked
-from sigdask.results.table import Table, select_intervals
+from sigdask.results.record import Result
+from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_score, format_signed
 from sigdask.text import format_list
 
@@ -41,28 +46,23 @@ several.
 
 @dataclass(frozen=True, slots=True)
 class RankedRow:
-    """One system of a ranking.
+    """One system with its difference from another, as printed and drawn.
 
     Attributes
     ----------
-    rank : int
-        1 for the best.
-    system, score, letters : str
-        System, score and letters, as printed.
-    difference, interval, p : str
-        Difference from the best system, its interval and p, as printed. Empty for the best.
-    verdict : str
-        Verdict of the comparison with the best system.
+    system : str
+        Its name.
     at : float
         Horizontal position of the difference in the drawing.
     low, high : float or None
         Positions of the interval's ends, if there is an interval.
+    difference, interval, p, verdict : str
+        The comparison as printed. Empty for the best system.
+    rank, score, letters : str
+        In a ranking: rank, score and letters.
     """
 
-    rank: int
     system: str
-    score: str
-    letters: str
     at: float
     low: float | None = None
     high: float | None = None
@@ -70,64 +70,14 @@ class RankedRow:
     interval: str = ""
     p: str = ""
     verdict: str = ""
+    rank: str = ""
+    score: str = ""
+    letters: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class RankingSection:
-    """A ranking with its drawing, as the page shows it.
-
-    Attributes
-    ----------
-    ranking : SystemRanking
-        The ranking.
-    places : sequence of RankedRow
-        The best first.
-    zero : float
-        Position of a zero difference in the drawing.
-    ticks : sequence of (float, str)
-        Ticks of its axis.
-    has_matrix : bool
-        Whether the script draws every pair.
-    confidence : str
-        Confidence of the intervals. Empty without intervals.
-    """
-
-    ranking: SystemRanking
-    places: Sequence[RankedRow]
-    zero: float
-    ticks: Sequence[tuple[float, str]]
-    has_matrix: bool
-    confidence: str
-
-    @property
-    def meaning(self) -> str:
-        """Meaning of the marks of systems, such as letters."""
-        return explain_group_marks(self.ranking)
-
-    @property
-    def mark_header(self) -> str:
-        """Header of the column of these marks."""
-        return GROUPING_HEADERS[self.ranking.grouping]
-
-    def explain_mark(self, place: RankedRow) -> str:
-        """Return the meaning of a system's letters: from which systems it is not significantly different."""
-        if self.ranking.grouping != "letters":
-            return f"{place.letters}: {self.meaning}"
-        letters = {ranked.system: {*ranked.letters} for ranked in self.ranking.systems}  # a letter may be "aa"
-        own = letters.pop(place.system)
-        alike = [system for system, others in letters.items() if others & own]
-        return f"not significantly different from {format_list(alike)}" if alike else "significantly different from all"
-
-    @property
-    def title(self) -> str:
-        """Metric of the ranking, with its subset."""
-        subset = self.ranking.subset
-        return self.ranking.metric + (f" ({subset['column']} {subset['value']})" if subset else "")
-
-
-@dataclass(frozen=True, slots=True)
-class Forest:
-    """Forest plot of a reference against the other systems: the best system, or the baseline.
+class Drawing:
+    """Systems with their differences from a reference: the best system, or the baseline.
 
     Attributes
     ----------
@@ -136,48 +86,75 @@ class Forest:
     reference : str
         Name of the system that the differences are from.
     rows : sequence of RankedRow
-        The other systems, the best first.
+        The best first.
+    zero : float
+        Position of a zero difference in the drawing.
+    ticks : sequence of (float, str)
+        Ticks of its axis.
+    confidence : str
+        Kind and confidence of the intervals. Empty without intervals.
     n_more : int
-        Systems that the plot leaves out.
-    zero, ticks, confidence
-        As in `RankingSection`.
+        Systems that are left out.
+    ranking : SystemRanking or None
+        The ranking that it shows, if it shows one.
+    has_matrix : bool
+        Whether the script draws every pair.
     """
 
     title: str
     reference: str
     rows: Sequence[RankedRow]
-    n_more: int
     zero: float
     ticks: Sequence[tuple[float, str]]
     confidence: str
+    n_more: int = 0
+    ranking: SystemRanking | None = None
+    has_matrix: bool = False
+
+    @property
+    def meaning(self) -> str:
+        """Meaning of the marks of systems, such as letters."""
+        assert self.ranking is not None
+        return explain_group_marks(self.ranking)
+
+    @property
+    def mark_header(self) -> str:
+        """Header of the column of these marks."""
+        assert self.ranking is not None
+        return GROUPINGS[self.ranking.grouping][0]
+
+    def explain_mark(self, row: RankedRow) -> str:
+        """Return the meaning of a system's letters: from which systems it is not significantly different."""
+        if self.ranking is None or self.ranking.grouping != "letters":
+            return f"{row.letters}: {self.meaning}"
+        letters = {ranked.system: {*ranked.letters} for ranked in self.ranking.systems}  # a letter may be "aa"
+        own = letters.pop(row.system)
+        alike = [system for system, others in letters.items() if others & own]
+        return f"not significantly different from {format_list(alike)}" if alike else "significantly different from all"
 
 
-def build_forests(tables: Iterable[Table]) -> list[Forest]:
+def build_forests(tables: Iterable[Table]) -> list[Drawing]:
     """Return forest plots for the top of the page, of the first test sets, subsets and metrics."""
     groups = [table.take(rows) for table in tables for rows in group_rows(table)]
-    standings = [*map(Standings.from_table, groups[:MAX_FORESTS])]
     has_many_sets = len({group.test_set[0] for group in groups}) > 1
     most = MAX_IN_FOREST if len(groups) == 1 else MAX_IN_FORESTS
-    shown = (pair for pair in zip(groups, standings, strict=False) if pair[1].design != SOME)
-    return [_build_forest(group, c, most, has_many_sets=has_many_sets) for group, c in shown]
+    forests = []
+    for table in groups[:MAX_FORESTS]:
+        c, score, subset = Standings(table), table.metric[0], table.subset[0]
+        if c.design != SOME:
+            reference = c.names[int(c.b[0] if c.design == BASELINE else c.top[0])]
+            compared = _compare_with(table, reference)
+            sign = -1 if score.higher_is_better else 1
+            nearest = sorted(compared.values(), key=lambda r: (math.isnan(r.difference), sign * r.difference))
+            shown = nearest[:most] if len(nearest) > most + 1 else nearest
+            place = f"{subset.column} {subset.value or EMPTY}" if subset else ""
+            title = ", ".join(filter(None, (score.name, table.test_set[0] if has_many_sets else "", place)))
+            drawing, rows = _draw(title, reference, shown, table.alpha)
+            forests.append(Drawing(**drawing, rows=[*rows.values()], n_more=len(nearest) - len(shown)))
+    return forests
 
 
-def _build_forest(table: Table, c: Standings, most: int, *, has_many_sets: bool) -> Forest:
-    reference = c.names[int(c.b[0] if c.design == BASELINE else c.top[0])]
-    compared, confidence = _compare_with_best(table, reference)
-    score, subset = table.metric[0], table.subset[0]
-    sign = -1 if score.higher_is_better else 1
-    nearest = sorted(compared, key=lambda name: (math.isnan(compared[name][0]), sign * compared[name][0]))
-    shown = nearest[:most] if len(nearest) > most + 1 else nearest
-    scale = _DrawingScale.from_values(np.array([compared[name][:3] for name in shown]).ravel())
-    labels = ((rank, name, "", "") for rank, name in enumerate(shown, start=1))
-    rows = [_build_row(own, compared[own[1]], scale, table.alpha) for own in labels]
-    names = (table.test_set[0] if has_many_sets else "", f"{subset.column} {subset.value or EMPTY}" if subset else "")
-    title = ", ".join(filter(None, (score.name, *names)))
-    return Forest(title, reference, rows, len(nearest) - len(shown), scale.locate(0.0), scale.list_ticks(), confidence)
-
-
-def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> tuple[list[RankingSection], int]:
+def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> tuple[list[Drawing], int]:
     """Return the rankings of a test set for which the page has room, and the number of other rankings.
 
     Parameters
@@ -191,102 +168,76 @@ def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: boo
     all_listed : bool
         Whether the page has every comparison, which matrices need.
     """
-    fitting: list[RankingSection] = []
+    fitting: list[Drawing] = []
     n_left_out = 0
-    for ranking_table in iter_ranked(table):
-        ranking = build_ranking(ranking_table)
+    for own in iter_ranked(table):
+        ranking = build_ranking(own)
         if n_left < len(ranking.systems) and not is_first:
             n_left_out += 1
-        else:
-            compared, confidence = _compare_with_best(ranking_table, ranking.systems[0].system)
-            scale = _DrawingScale.from_values(np.array([values[:3] for values in compared.values()]).ravel())
-            rows = []
-            for ranked, groups in zip(ranking.systems, format_groups(ranking), strict=True):
-                labels = (ranked.rank, ranked.system, format_score(ranked.score), groups)
-                rows.append(_build_row(labels, compared.get(ranked.system), scale, ranking_table.alpha))
-            fits = all_listed and len(rows) <= MAX_IN_MATRIX
-            fitting.append(RankingSection(ranking, rows, scale.locate(0.0), scale.list_ticks(), fits, confidence))
-            n_left -= len(ranking.systems)
+            continue
         is_first = False
+        n_left -= len(ranking.systems)
+        fitting.append(_draw_ranking(own, ranking, all_listed=all_listed))
     return fitting, n_left_out
 
 
-BestComparison = tuple[float, float, float, float, str]
-"""Difference from the best, the ends of its interval, p of `mark_bounds` (adjusted if that is), and verdict."""
+def _draw_ranking(table: Table, ranking: SystemRanking, *, all_listed: bool) -> Drawing:
+    best = ranking.systems[0].system
+    place = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
+    drawing, compared = _draw(f"{ranking.metric}{place}", best, [*_compare_with(table, best).values()], table.alpha)
+    ranks = ranking.clusters or [system.rank for system in ranking.systems]
+    rows = []
+    for system, letters, rank in zip(ranking.systems, format_groups(ranking), ranks, strict=True):
+        row = compared.get(system.system, RankedRow(best, drawing["zero"]))
+        rows.append(replace(row, rank=str(rank), score=format_score(system.score), letters=letters))
+    has_matrix = all_listed and len(rows) <= MAX_IN_MATRIX
+    return Drawing(**drawing, rows=rows, ranking=ranking, has_matrix=has_matrix)
 
 
-def _compare_with_best(table: Table, best: str) -> tuple[dict[str, BestComparison], str]:
-    """Return the other systems' comparisons with a ranking's best one, and the intervals' confidence as text.
-
-    Differences are other minus best. The ends of intervals are NaN where there is none, or no bound.
-    """
-    a, b = (column.find(lambda name: name == best) for column in (table.a, table.b))
-    best_table = table.take(np.flatnonzero(a | b))
-    is_a = a[a | b]
-    names = [best_table.b[k] if is_best_a else best_table.a[k] for k, is_best_a in enumerate(is_a.tolist())]
-    low, high, confidence = _get_ends(best_table)
-    columns = (
-        np.where(is_a, -best_table.difference, best_table.difference),
-        np.where(is_a, -high, low),
-        np.where(is_a, -low, high),
-        np.where(
-            np.isnan(best_table.p_adjusted),
-            mark_bounds(best_table.p_value, best_table.p_low, best_table.exact),
-            mark_bounds(best_table.p_adjusted, best_table.p_adjusted_low),
-        ),
-    )
-    verdicts = [r.verdict(table.alpha) for r in iter_results(best_table)]
-    rows = zip(*(column.tolist() for column in columns), verdicts, strict=True)
-    return dict(zip(names, rows, strict=True)), confidence
+def _compare_with(table: Table, reference: str) -> dict[str, Result]:
+    """Return the comparisons of the other systems with one, turned so that it is B."""
+    has_it = table.a.find(lambda name: name == reference) | table.b.find(lambda name: name == reference)
+    results = iter_results(table.take(np.flatnonzero(has_it)))
+    turned = (turn(r) if r.a == reference else r for r in results)
+    return {r.a: r for r in turned}
 
 
-def _get_ends(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
-    """Return the low and high ends of intervals that have both (else NaN), and their confidence as text."""
-    intervals, kind = select_intervals(table)
-    if intervals is None:
-        nothing = np.full(len(table), np.nan)
-        return nothing, nothing, ""
-    has_both = np.isfinite(intervals.low) & np.isfinite(intervals.high)
-    levels = np.unique(intervals.confidence[has_both])
-    confidence = f"{kind}{100 * levels[0]:.4g} %" if len(levels) else ""
-    return np.where(has_both, intervals.low, np.nan), np.where(has_both, intervals.high, np.nan), confidence
+def _draw(
+    title: str, reference: str, results: Sequence[Result], alpha: float
+) -> tuple[dict[str, Any], dict[str, RankedRow]]:
+    """Return what all drawings have, and a row for each comparison, by the name of its A."""
+    ends = [get_ends(r) for r in results]
+    known = [pair if pair is not None and all(map(math.isfinite, pair)) else None for pair in ends]
+    values = [0.0, *(r.difference for r in results), *(end for pair in known if pair for end in pair)]
+    finite = [value for value in values if math.isfinite(value)]
+    low, high = (min(finite), max(finite)) if min(finite) < max(finite) else (-1.0, 1.0)
+
+    def locate(value: float) -> float:
+        return round(PAD + (WIDTH - 2 * PAD) * (value - low) / (high - low), 1)
+
+    rows = {}
+    for r, pair in zip(results, known, strict=True):
+        is_adjusted = r.p_adjusted is not None
+        p, is_bound = (r.p_adjusted, r.is_adjusted_bound) if is_adjusted else (r.p_value, r.is_bound)
+        rows[r.a] = RankedRow(
+            system=r.a,
+            at=locate(r.difference),
+            low=None if pair is None else locate(pair[0]),
+            high=None if pair is None else locate(pair[1]),
+            difference=format_signed(r.difference),
+            interval=MetricStyle(r.metric).format_ends(r.difference, pair),
+            p=format_p_cell(p, alpha, is_bound=is_bound),
+            verdict=name_verdict(r, alpha),
+        )
+    confidence = Setting.of(results, alpha).interval_header.removesuffix("interval").strip() if any(known) else ""
+    ticks = [(locate(value), f"{value:+.6g}" if value else "0") for value in _list_ticks(low, high)]
+    common = {"title": title, "reference": reference, "zero": locate(0.0), "ticks": ticks, "confidence": confidence}
+    return common, rows
 
 
-def _build_row(
-    labels: tuple[int, str, str, str], compared: BestComparison | None, scale: _DrawingScale, alpha: float
-) -> RankedRow:
-    if compared is None:
-        return RankedRow(*labels, scale.locate(0.0))
-    difference, low, high, p, verdict = compared
-    has_interval = not math.isnan(low)
-    interval = f"[{format_signed(low)}, {format_signed(high)}]" if has_interval else ""
-    ends: tuple[float | None, float | None] = (scale.locate(low), scale.locate(high)) if has_interval else (None, None)
-    texts = format_signed(difference), interval, format_marked_p(p, alpha), verdict
-    return RankedRow(*labels, scale.locate(difference), *ends, *texts)
-
-
-@dataclass(frozen=True, slots=True)
-class _DrawingScale:
-    """A linear scale from differences to horizontal positions."""
-
-    low: float
-    high: float
-
-    @staticmethod
-    def from_values(values: NDArray[np.float64]) -> _DrawingScale:
-        """Build a scale that includes all values and zero."""
-        finite = np.append(values[np.isfinite(values)], 0.0)
-        low, high = float(finite.min()), float(finite.max())
-        return _DrawingScale(low, high) if high > low else _DrawingScale(-1.0, 1.0)
-
-    def locate(self, value: float) -> float:
-        """Return the horizontal position of a difference."""
-        return round(PAD + (WIDTH - 2 * PAD) * (value - self.low) / (self.high - self.low), 1)
-
-    def list_ticks(self) -> list[tuple[float, str]]:
-        """Return positions and labels of about four round differences."""
-        width = (self.high - self.low) / 4
-        power = 10.0 ** np.floor(np.log10(width))
-        step = float(next(power * k for k in (1, 2, 5, 10) if power * k >= width))
-        first, last = int(np.ceil(self.low / step)), int(np.floor(self.high / step))
-        return [(self.locate(k * step), f"{k * step:+.6g}" if k else "0") for k in range(first, last + 1)]
+def _list_ticks(low: float, high: float) -> list[float]:
+    """Return about four round numbers between two."""
+    width = (high - low) / 4
+    power = 10.0 ** np.floor(np.log10(width))
+    step = float(next(power * k for k in (1, 2, 5, 10) if power * k >= width))
+    return [k * step for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]

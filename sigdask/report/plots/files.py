@@ -18,7 +18,7 @@ from sigdask.report.files import open_atomic
 from sigdask.report.plots import canvas, details, pairs
 from sigdask.report.plots.canvas import DEFAULT_STYLE, CanvasStyle
 from sigdask.report.plots.pairs import get_subject
-from sigdask.report.summary.standings import get_group_key
+from sigdask.report.standings import get_group_key
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import build_ranking, group_rows, is_ranked
 from sigdask.results.table import Table

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
+from sigdask.report.comparisons import format_groups
 from sigdask.report.plots import canvas
-from sigdask.report.summary.standings import get_group_key
-from sigdask.report.tables.cells import format_groups
+from sigdask.report.standings import get_group_key
 from sigdask.results.ranking import SystemRanking, build_ranking, is_agreement, is_ranked
 from sigdask.results.table import CONTESTED, Table, select_intervals
 from sigdask.statistics.ranking_letters import RankedSystem, format_letter

@@ -12,7 +12,7 @@ import sigdask
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.report.terminal import render
+from sigdask.report.screen import render
 
 METHODS = ["holm", "bh", "max-t", "tukey"]
 

@@ -10,7 +10,7 @@ from builders import build_rng
 from sigdask import Counts, compare, compare_all, load_results
 from sigdask.nightly.gate.evidence import gather_evidence
 from sigdask.nightly.gate.rules import NonInferior
-from sigdask.report.terminal import render
+from sigdask.report.screen import render
 
 
 def compute_score_p(wins, losses, n, margin):
@@ -76,7 +76,7 @@ def test_sentence_table_and_file_have_it(tmp_path):
     results = compare_all({"a": a, "b": b}, gold=np.ones(400), metrics=["accuracy"], margin=0.01)
     text = render(results, verbose=True)
     p = f"{results[0].margin.p_not_worse:.3g}"
-    assert f"a is not worse than b by more than 1 point on accuracy: p = {p}." in text
+    assert f"a is not worse than b by more than 0.01 on accuracy: p = {p}." in text
     assert "within margin" in text
     assert f"margin 0.01: a not worse p = {p}, not better p = 1, equivalent p = 1 (score test)" in text
     path = tmp_path / "results.json"

@@ -12,7 +12,7 @@ from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
-from sigdask.report.summary.headline import build_verdict
+from sigdask.report.sentences import build_verdict
 from sigdask.statistics.runs import compare_runs
 
 

@@ -1,0 +1,730 @@
+"""Comparisons as tables: their columns, each declared once, and rankings, verdicts over sets and classical tests.
+
+The terminal, tables for papers and the page show selections of the same columns. Rows of two-sided comparisons are
+turned, so that the first system is the better one and its difference from the other is what the sentence tells.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sigdask.metrics import ONE_DECIMAL, SHARES
+from sigdask.options import PRINT_OPTIONS, Layout
+from sigdask.report.document import Column, DocumentTable, Section, build_columns, collect_numbers
+from sigdask.report.sentences import (
+    MAX_PLAIN,
+    describe_contradiction,
+    describe_method,
+    describe_shown_margin,
+    describe_test,
+    format_ends,
+    get_ends,
+    is_bounded,
+    join_phrases,
+)
+from sigdask.report.standings import BASELINE, SOME, Standings
+from sigdask.report.wording import ADJUSTMENTS, INTERVAL_METHODS
+from sigdask.results.columns import EMPTY
+from sigdask.results.comparisons import ComparisonResults, get_version
+from sigdask.results.fields import iter_results
+from sigdask.results.ranking import (
+    SystemRanking,
+    build_ranking,
+    collect_scores,
+    group_rows,
+    is_agreement,
+    is_ranked,
+)
+from sigdask.results.record import ClassicalTest, Result
+from sigdask.results.table import Table
+from sigdask.statistics.classical import compute_inflation
+from sigdask.statistics.ranking_letters import find_best
+from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score, format_signed
+from sigdask.text import format_count, format_list
+
+BETTER, WORSE, SIGNIFICANT, UNDECIDED, CONTESTED_MARK = "†", "‡", "*", "?", "§"
+DISAGREES, DIFFERS, AGREES = "!", "≠", "✓"
+"""Marks of verdicts: of systems against a baseline, and of comparisons; and marks of checks."""
+
+NO_SCORE = "–"
+"""Text in place of a missing score."""
+
+CONTESTED_MEANING = "only one of two tests rejects, that of swapped outputs or that of equal scores"
+
+MEANINGS = {
+    SIGNIFICANT: "significant at {alpha:g}", UNDECIDED: "undecided at {alpha:g}; more trials would decide",
+    CONTESTED_MARK: f"contested, {CONTESTED_MEANING}", DISAGREES: "a cross-check disagrees; do not use this p",
+    DIFFERS: "interval and p disagree on whether the difference can be 0", AGREES: "independent checks agree",
+}  # fmt: skip
+"""Meanings of the marks of comparisons."""
+
+GROUPINGS = {
+    "letters": ("groups", "systems that share a letter are not significantly different"),
+    "clusters": ("cluster", "systems have the number of their cluster; the ranks of different clusters do not overlap"),
+    "tied": ("tied with best", "= not significantly different from the best"),
+    "ranks": (
+        "possible ranks",
+        "possible ranks contradict no significant difference; = not significantly different from the best",
+    ),
+}  # fmt: skip
+"""Headers and meanings of the marks of rankings, by the option `grouping`."""
+
+
+# Numbers of a metric
+
+
+@dataclass(frozen=True, slots=True)
+class MetricStyle:
+    """How a metric's numbers are printed.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    scale : float
+        Factor of its scores: 100 for shares in per cent.
+    decimals : int or None
+        Decimals of scores. None for four, or six digits of large numbers.
+    """
+
+    name: str
+    scale: float = 1.0
+    decimals: int | None = None
+
+    def format(self, value: float, *, sign: bool = False) -> str:
+        """Return a score, or with a sign a difference, as text."""
+        if math.isnan(value):
+            return NO_SCORE
+        value *= self.scale
+        if self.decimals is None:
+            return format_signed(value) if sign else format_score(value)
+        kind = "f" if value == 0 or 1e-9 <= abs(value) < MAX_PLAIN else "e"
+        return format(value, f"{'+' if sign else ''}.{self.decimals}{kind}")
+
+    def format_ends(self, difference: float, ends: Sequence[float] | None) -> str:
+        """Return the ends of an interval as text, or "" without one."""
+        if ends is None:
+            return ""
+        low, high = ends
+        if self.decimals is None:
+            return format_ends(self.scale * difference, self.scale * low, self.scale * high)
+        return f"[{self.format(low)}, {self.format(high)}]"
+
+
+def list_paper_styles(table: Table, digits: int | None, *, percent: bool) -> dict[str, MetricStyle]:
+    """Return how the numbers of each metric are printed in papers: shares in per cent, BLEU with one decimal.
+
+    A column of scores may be called accuracy and be in per cent: a score above 1 is not a share.
+    """
+    largest: dict[str, float] = {}
+    for code, score in enumerate(table.metric.values):
+        rows = table.metric.codes == code
+        scores = np.abs(np.concatenate([table.score_a[rows], table.score_b[rows]]))
+        largest[score.name] = max(largest.get(score.name, 0.0), float(np.nanmax(scores, initial=0.0)))
+    styles = {}
+    for name, size in largest.items():
+        base = re.split(r"[\[:]", name, maxsplit=1)[0].casefold()
+        is_share = percent and size <= 1 and (base in SHARES or base.startswith("pass@"))
+        decimals = 2 if is_share else 1 if size > 1 and base in ONE_DECIMAL else None
+        shown = f"{name} (%)" if is_share else name
+        styles[name] = MetricStyle(shown, 100.0 if is_share else 1.0, decimals if digits is None else digits)
+    return styles
+
+
+def format_p_cell(p: float | None, alpha: float, *, is_bound: bool = False) -> str:
+    """Return p for a table cell; empty where there is none."""
+    return "" if p is None or math.isnan(p) else format_p(p, alpha, is_bound=is_bound)
+
+
+# Columns of comparisons
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the cells of a table of comparisons depend on besides their row.
+
+    Attributes
+    ----------
+    alpha : float
+        Level of the verdicts.
+    is_adjusted, has_several : bool
+        Whether any p is adjusted, and whether there are several comparisons.
+    is_simultaneous, has_contested : bool
+        Whether there are simultaneous intervals, and contested verdicts.
+    confidence : str
+        Confidence that all intervals share, as text.
+    styles : mapping of str to MetricStyle
+        How numbers of metrics are printed.
+    """
+
+    alpha: float
+    is_adjusted: bool
+    has_several: bool
+    is_simultaneous: bool
+    has_contested: bool
+    confidence: str
+    styles: Mapping[str, MetricStyle] = field(default_factory=dict)
+
+    @staticmethod
+    def of(results: Sequence[Result], alpha: float, styles: Mapping[str, MetricStyle] | None = None) -> Setting:
+        """Return the setting of a table of these comparisons."""
+        levels = {f"{100 * r.interval.confidence:.4g} %" for r in results if r.interval is not None}
+        is_simultaneous = any(r.interval_simultaneous is not None for r in results)
+        levels = {f"{100 * (1 - alpha):.4g} %"} if is_simultaneous else levels
+        return Setting(
+            alpha,
+            any(r.p_adjusted is not None for r in results),
+            len(results) > 1,
+            is_simultaneous,
+            any(r.is_contested(alpha) for r in results),
+            levels.pop() if len(levels) == 1 else "",
+            styles or {},
+        )
+
+    def get_style(self, r: Result) -> MetricStyle:
+        """Return how the numbers of a comparison are printed."""
+        return self.styles.get(r.metric) or MetricStyle(r.metric)
+
+    @property
+    def interval_header(self) -> str:
+        """Header of the intervals."""
+        kind = "simultaneous" if self.is_simultaneous else "unadjusted" if self.is_adjusted else ""
+        return " ".join(filter(None, (kind, self.confidence, "interval")))
+
+    @property
+    def p_header(self) -> str:
+        """Header of the p of single comparisons."""
+        return "unadjusted p" if self.is_adjusted or self.has_several else "p"
+
+
+TEXTS, PAGE = frozenset({"text", "paper", "page"}), frozenset({"page"})
+VARYING = "varying"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonColumn:
+    """The declaration of a column of comparisons. It is left out where all its cells are empty.
+
+    Attributes
+    ----------
+    header : str or callable
+        Its name, or what gives it.
+    cell : callable
+        Returns the text of a comparison.
+    is_name, is_p, spare
+        As in `Column`.
+    places : frozenset of {"text", "paper", "page"}
+        Where it is shown.
+    is_varying : bool
+        Whether texts and papers show it only if its cells differ.
+    is_filter, is_aside, is_pinned : bool
+        On the page: whether its values narrow the table, whether it is first hidden, and whether it stays visible.
+    """
+
+    header: str | Callable[[Setting], str]
+    cell: Callable[[Result, Setting], str]
+    is_name: bool = False
+    is_p: bool = False
+    spare: int = 0
+    places: frozenset[str] = TEXTS
+    is_varying: bool = False
+    is_filter: bool = False
+    is_aside: bool = False
+    is_pinned: bool = False
+
+    def get_header(self, setting: Setting) -> str:
+        """Return the header."""
+        return self.header if isinstance(self.header, str) else self.header(setting)
+
+
+def _format_interval(r: Result, s: Setting) -> str:
+    has_own = s.is_simultaneous and r.interval_simultaneous is None  # which has another confidence
+    return s.get_style(r).format_ends(r.difference, None if has_own else get_ends(r))
+
+
+def _format_unadjusted_interval(r: Result, s: Setting) -> str:
+    has_other = s.is_simultaneous and r.interval is not None
+    return s.get_style(r).format_ends(r.difference, tuple(r.interval)) if has_other and r.interval else ""
+
+
+def _format_equal_score_p(r: Result, s: Setting) -> str:
+    test = r.equal_scores
+    if not s.has_contested or test is None:
+        return ""
+    return format_p_cell(test.p_value if test.p_adjusted is None else test.p_adjusted, s.alpha)
+
+
+def _name_checks(r: Result, s: Setting) -> str:
+    if r.disagreements():
+        return "disagree"
+    if describe_contradiction(r, s.alpha):
+        return "interval differs"
+    return "agree" if any(check.verdict == "agrees" for check in r.checks) else ""
+
+
+def _format_p_limits(r: Result, s: Setting) -> str:
+    if r.method == "exact":
+        return ""
+    return format_limits(*r.p_interval, s.alpha) + ("" if is_bounded(r) else " (99 %)")
+
+
+def _name_interval(r: Result, _: Setting) -> str:
+    return f"{100 * r.interval.confidence:.4g} %, {INTERVAL_METHODS[r.interval.method].name}" if r.interval else ""
+
+
+def name_verdict(r: Result, alpha: float) -> str:
+    """Return the verdict on a comparison in words, without the level."""
+    return r.verdict(alpha).partition(" at ")[0]
+
+
+COLUMNS = (
+    ComparisonColumn("test set", lambda r, _: r.test_set, is_name=True, is_varying=True, is_filter=True),
+    ComparisonColumn(
+        "subset", lambda r, _: (r.subset["value"] or EMPTY) if r.subset else "", is_name=True, is_filter=True
+    ),
+    ComparisonColumn("A", lambda r, _: r.a, is_name=True),
+    ComparisonColumn("B", lambda r, _: r.b, is_name=True),
+    ComparisonColumn("metric", lambda r, s: s.get_style(r).name, is_name=True, is_filter=True),
+    ComparisonColumn("score A", lambda r, s: s.get_style(r).format(r.score_a), spare=2),
+    ComparisonColumn("score B", lambda r, s: s.get_style(r).format(r.score_b), spare=2),
+    ComparisonColumn("A - B", lambda r, s: s.get_style(r).format(r.difference, sign=True)),
+    ComparisonColumn(lambda s: s.interval_header, _format_interval),
+    ComparisonColumn(
+        lambda s: s.p_header, lambda r, s: format_p_cell(r.p_value, s.alpha, is_bound=r.is_bound), is_p=True, spare=3
+    ),
+    ComparisonColumn(
+        "adjusted p", lambda r, s: format_p_cell(r.p_adjusted, s.alpha, is_bound=r.is_adjusted_bound), is_p=True,
+        is_pinned=True,
+    ),
+    ComparisonColumn("equal-score p", _format_equal_score_p, is_p=True, spare=1),
+    ComparisonColumn("verdict", lambda r, s: name_verdict(r, s.alpha), places=PAGE, is_filter=True, is_pinned=True),
+    ComparisonColumn("p over runs", lambda r, s: format_p_cell(r.runs.p_runs if r.runs else None, s.alpha), is_p=True),
+    ComparisonColumn("p of recipes", lambda r, s: format_p_cell(r.runs.best_p if r.runs else None, s.alpha), is_p=True),
+    ComparisonColumn("within margin", lambda r, _: describe_shown_margin(r), is_name=True, is_filter=True),
+    ComparisonColumn("checks", _name_checks, places=PAGE, is_filter=True, is_aside=True),
+    ComparisonColumn("interval of p", _format_p_limits, places=PAGE, is_aside=True),
+    ComparisonColumn("method", lambda r, _: describe_method(r), is_name=True, is_varying=True, is_aside=True),
+    ComparisonColumn(
+        "discordant units", lambda r, _: f"{r.n_discordant:,} of {r.n_units:,}", places=PAGE, is_aside=True
+    ),
+    ComparisonColumn(
+        "paired d", lambda r, _: "" if r.paired_d is None else f"{r.paired_d:+.2f}", places=PAGE, is_aside=True
+    ),
+    ComparisonColumn("unadjusted interval", _format_unadjusted_interval, places=PAGE, is_aside=True),
+    ComparisonColumn("method of the interval", _name_interval, places=PAGE, is_aside=True),
+)  # fmt: skip
+"""Columns of comparisons, in their order."""
+
+
+def turn_to_better(results: Iterable[Result]) -> list[Result]:
+    """Return two-sided comparisons with the better system as A, unless B is the baseline of several.
+
+    One-sided comparisons keep their order, which is part of the hypothesis.
+    """
+    rows = [*results]
+    is_baseline = len({r.b for r in rows}) == 1 and len({r.a for r in rows}) > 1
+    if is_baseline or any(r.alternative != "two-sided" for r in rows):
+        return rows
+    return [turn(r) if r.better() == r.b else r for r in rows]
+
+
+def turn(r: Result) -> Result:
+    """Return a comparison with its systems exchanged; notes, and p of one-sided tests, are those of the original."""
+    interval, ends = r.interval, r.interval_simultaneous
+    return replace(
+        r,
+        a=r.b,
+        b=r.a,
+        score_a=r.score_b,
+        score_b=r.score_a,
+        difference=-r.difference,
+        interval=interval and replace(interval, low=-interval.high, high=-interval.low),
+        interval_simultaneous=ends and (-ends[1], -ends[0]),
+    )
+
+
+def list_columns(
+    results: Sequence[Result], setting: Setting, place: str
+) -> Iterator[tuple[ComparisonColumn, str, list[str]]]:
+    """Yield the columns of a place that are not empty, with their headers and cells."""
+    for column in COLUMNS:
+        if place in column.places:
+            cells = [column.cell(r, setting) for r in results]
+            is_place = column.header in {"test set", "subset"} and place == "page"  # which its script needs
+            is_same = column.is_varying and place != "page" and len({*cells}) < 2
+            if is_place or (any(cells) and not is_same):
+                yield column, column.get_header(setting), cells
+
+
+def build_comparison_table(
+    rows: Sequence[Result], setting: Setting, place: str, *, title: str = "", with_checks: bool = False
+) -> DocumentTable:
+    """Return a table with a row for each comparison, and the meaning of its marks.
+
+    Parameters
+    ----------
+    rows : sequence of Result
+        The comparisons.
+    setting : Setting
+        As `Setting.of` returns it.
+    place : {"text", "paper"}
+        Where the table is shown.
+    title : str
+        Its title.
+    with_checks : bool
+        Whether checks that agree are marked.
+    """
+    results = turn_to_better(rows)
+    marks = [_mark(r, setting.alpha, with_checks=with_checks) for r in results]
+    lead = [r.difference if r.higher_is_better else -r.difference for r in results]
+    found = [*list_columns(results, setting, place)]
+    last_p = next(column for column, *_ in reversed(found) if column.header in {"adjusted p", COLUMNS[9].header})
+    columns = [
+        Column(
+            header, cells, column.is_name,
+            bold=np.array(lead) > 0 if header == "score A" else np.array(lead) < 0 if header == "score B" else None,
+            marks=marks if column is last_p and any(marks) else None, is_p=column.is_p,
+            spare=column.spare if column is not last_p else 0,
+        )
+        for column, header, cells in found
+    ]  # fmt: skip
+    columns, about = _name_once(columns, results, setting)
+    used = dict.fromkeys(mark for text in marks for mark in text)
+    legend = [*about, *(f"{mark} {MEANINGS[mark].format(alpha=setting.alpha)}" for mark in MEANINGS if mark in used)]
+    if not used.keys() & {SIGNIFICANT, UNDECIDED, CONTESTED_MARK}:
+        legend.append(f"none significant at {setting.alpha:g}")
+    methods = {*map(describe_method, results)}
+    if len(methods) == 1:
+        [method] = methods
+        legend.append({"exact": "p exact", "bounds": "p between bounds"}.get(method, f"p of {method}"))
+    legend += ["of metrics with ↓, less is better"] if any("↓" in s.name for s in setting.styles.values()) else []
+    return DocumentTable.of(title, columns, legend)
+
+
+def _name_once(columns: list[Column], results: Sequence[Result], setting: Setting) -> tuple[list[Column], list[str]]:
+    """Return the columns without those that hold the same name in all rows, and texts with these names."""
+    a, b, metric = ({getattr(r, name) for r in results} for name in ("a", "b", "metric"))
+    dropped: set[str] = set()
+    about = []
+    if len(results) > 2 and len(b) == len(metric) == 1 and len(a) > 1:
+        style, r = setting.get_style(results[0]), results[0]
+        scores = {style.format(r.score_b) for r in results}
+        if len(scores) == 1:
+            dropped |= {"B", "score B"}
+            about.append(f"B is {r.b}, {style.name} {scores.pop()}")
+    if len(results) > 1 and len(metric) == 1:
+        dropped.add("metric")
+    if len(results) > 1 and len(a) == len(b) == 1:
+        dropped |= {"A", "B"}
+        about.append(f"A is {results[0].a}, B is {results[0].b}")
+    return [column for column in columns if column.header not in dropped], about
+
+
+def _mark(r: Result, alpha: float, *, with_checks: bool) -> str:
+    """Return the marks of a comparison's verdict and of its checks."""
+    checks = _name_checks(r, Setting.of((), alpha))
+    agrees = AGREES if with_checks and checks == "agree" else ""
+    check = {"disagree": DISAGREES, "interval differs": DIFFERS}.get(checks, agrees)
+    verdict = {True: SIGNIFICANT, False: "", None: UNDECIDED}[r.decision(alpha)]
+    return (CONTESTED_MARK if r.is_contested(alpha) else verdict) + check
+
+
+# Tables for papers
+
+
+def build_paper_tables(
+    results: ComparisonResults, layout: str | None = None, digits: int | None = None, *, percent: bool = True
+) -> list[DocumentTable]:
+    """Return a table of the comparisons, and one of verdicts over several sets if there are any.
+
+    Parameters
+    ----------
+    results : ComparisonResults
+        The results.
+    layout : {"systems", "pairs"}, optional
+        Systems by metrics, or one row per comparison. The default is systems if all pairs of three or more were
+        compared, or two or more with one baseline.
+    digits : int, optional
+        Decimals of scores; by default those that papers print.
+    percent : bool
+        Whether accuracy, F1 and other shares are in per cent.
+
+    Raises
+    ------
+    InputError
+        The layout or the number of decimals is invalid.
+    """
+    PRINT_OPTIONS["layout"].check("layout", layout)
+    PRINT_OPTIONS["digits"].check("digits", digits)
+    table, styles = results.table, list_paper_styles(results.table, digits, percent=percent)
+    lower = {score.name for score in table.metric.values if not score.higher_is_better}
+    styles = {k: replace(style, name=f"{style.name} ↓") if k in lower else style for k, style in styles.items()}
+    names = {code for names in (table.test_set,) for code in np.unique(names.codes).tolist()}
+    on_set = f" on {table.test_set.values[min(names)]}" if len(names) == 1 and table.test_set[0] else ""
+    if len(table) and (layout or get_default_layout(table)) == "systems":
+        main = _build_system_table(table, styles, on_set)
+    else:
+        main = _build_pair_table(table, styles, on_set)
+    described = replace(main, note=(describe_paper_test(results),), warnings=results.warnings)
+    return [described, *([build_joint_table(results, styles)] if results.together else [])]
+
+
+def describe_paper_test(results: ComparisonResults) -> str:
+    """Return a note of at most 40 words: test, adjustment, level, version and seed."""
+    if not len(results):
+        return ""
+    test = describe_test(results).removeprefix("test: ")
+    return (
+        f"{test[:1].upper()}{test[1:]}; significant means p at most {results.alpha:g}. sigdask {get_version()}, "
+        f"seed {results.seed}."
+    )
+
+
+def get_default_layout(table: Table) -> Layout:
+    """Return the default layout for these comparisons."""
+    standings = Standings(table)
+    is_regular = len(table) > 0 and (standings.design == BASELINE or all(map(is_ranked, _split_groups(table))))
+    return "systems" if is_regular and int(standings.n_members.max()) > 2 else "pairs"
+
+
+def _split_groups(table: Table) -> list[Table]:
+    return [table.take(rows) for rows in group_rows(table)]
+
+
+def _build_pair_table(table: Table, styles: Mapping[str, MetricStyle], on_set: str) -> DocumentTable:
+    """Return a table with a row per comparison."""
+    results = [*iter_results(table)]
+    noun = "metrics" if is_agreement(table) else "systems"
+    names = [*dict.fromkeys(styles[r.metric].name for r in results)]
+    by = join_phrases(names) if len(names) <= 4 else f"{len(names):,} metrics"
+    is_one_pair = len({frozenset((r.a, r.b)) for r in results}) == 1
+    title = f"{f'Two {noun}' if is_one_pair else f'{len(table):,} comparisons of {noun}'} by {by}{on_set}"
+    if not results:
+        return DocumentTable.of("0 comparisons", [Column("A", (), is_name=True)])
+    return build_comparison_table(results, Setting.of(results, table.alpha, styles), "paper", title=title)
+
+
+def _build_system_table(table: Table, styles: Mapping[str, MetricStyle], on_set: str) -> DocumentTable:
+    """Return a table of systems by metrics, a section for each test set and subset."""
+    groups, standings = _split_groups(table), Standings(table)
+    noun = "metric" if is_agreement(table) else "system"
+    design = "letters" if all(map(is_ranked, groups)) else standings.design if standings.design == BASELINE else SOME
+    baseline = table.b[0] if design == BASELINE else None
+    order = [*dict.fromkeys(name for group in groups for name in _rank_systems(group, baseline))]
+    columns: dict[tuple[str, str], dict[str, Column]] = {}
+    for group in groups:
+        subset = group.subset[0]
+        place = group.test_set[0] * (len({g.test_set[0] for g in groups}) > 1), _name_subset(subset) if subset else ""
+        column = _build_score_column(group, design, order, styles[group.metric[0].name])
+        columns.setdefault(place, {})[column.header] = column
+    headers = [*dict.fromkeys(header for section in columns.values() for header in section)]
+    sections = []
+    for place, section in columns.items():
+        shown = [section.get(header, Column(header, [""] * len(order))) for header in headers]
+        rows = [k for k in range(len(order)) if any(column.texts[k] for column in shown)]
+        all_columns = (Column(noun, order, is_name=True), *shown)
+        heading = ", ".join(filter(None, place))
+        sections.append(Section(heading, tuple(column.select_rows(rows) for column in all_columns)))
+    title = f"Scores of {len(order):,} {noun}s{f' with the baseline {baseline}' if baseline else ''}{on_set}"
+    return DocumentTable(title, tuple(sections), tuple(_explain_system_marks(table, groups, design)))
+
+
+def _name_subset(subset: object) -> str:
+    column, value = subset.column, subset.value  # type: ignore[attr-defined]
+    return f"{column}: {value or EMPTY}"
+
+
+def _rank_systems(table: Table, baseline: str | None) -> list[str]:
+    """Return the systems of one group: the baseline first, then the best."""
+    scores = collect_scores(table)
+    sign = -1 if table.metric[0].higher_is_better else 1
+    names = [scores.systems[k] for k in np.argsort(sign * scores.scores, kind="stable").tolist()]  # NaN come last
+    return names if baseline is None else [baseline, *names]
+
+
+def _build_score_column(table: Table, design: str, order: Sequence[str], style: MetricStyle) -> Column:
+    """Return the column of systems' scores by one metric, in the order of `order`."""
+    found, metric = collect_scores(table), table.metric[0]
+    best = find_best(found.scores, higher_is_better=metric.higher_is_better)
+    cells = {
+        name: (style.format(score), is_best)
+        for name, score, is_best in zip(found.systems, found.scores.tolist(), best.tolist(), strict=True)
+    }
+    marks: dict[str, str] = {}
+    if design == "letters":
+        ranking = build_ranking(table)
+        marks = dict(zip([s.system for s in ranking.systems], format_groups(ranking), strict=True))
+    elif design == BASELINE:
+        better = (table.difference > 0) == metric.higher_is_better
+        for name, outcome, is_better in zip(table.a.to_list(), table.outcome.tolist(), better.tolist(), strict=True):
+            marks[name] = ("", BETTER if is_better else WORSE, CONTESTED_MARK, UNDECIDED)[outcome]
+    texts, bold = zip(*(cells.get(name, ("", False)) for name in order), strict=True)
+    is_marked = design in {"letters", BASELINE}
+    shown_marks = [marks.get(name, "") for name in order] if is_marked else None
+    return Column(style.name, texts, bold=np.array(bold), marks=shown_marks)
+
+
+def _explain_system_marks(table: Table, groups: Sequence[Table], design: str) -> Iterator[str]:
+    alpha, n = table.alpha, int(np.count_nonzero(table.is_contested))
+    contested = f"in {n:,} of {format_count(len(table), 'comparison')} {CONTESTED_MEANING}"
+    if design == "letters":
+        yield from dict.fromkeys(f"{explain_group_marks(build_ranking(group))} at {alpha:g}" for group in groups)
+        yield from [contested] * bool(n)
+    elif design == BASELINE:
+        yield f"{BETTER}, {WORSE}: significantly better, worse than {table.b[0]} at {alpha:g}"
+        yield from [f"{UNDECIDED}: undecided"] * bool((table.decision == -1).any())
+        yield from [f"{CONTESTED_MARK}: contested; {contested}"] * bool(n)
+    else:
+        yield "no letters: they need all pairs, or all systems with one baseline, compared two-sided"
+    if any(not group.metric[0].higher_is_better for group in groups):
+        yield "of metrics with ↓, less is better"
+
+
+# Rankings
+
+
+def format_groups(ranking: SystemRanking) -> list[str]:
+    """Return the mark of each system: its letters, cluster, "=" if tied with the best, or range of ranks."""
+    systems = ranking.systems
+    match ranking.grouping:
+        case "letters":
+            return [("" if all(len(x) == 1 for x in r.letters) else " ").join(r.letters) for r in systems]
+        case "clusters":
+            return [str(number) for number in ranking.clusters or [r.cluster for r in systems]]
+        case "tied":
+            return ["=" if r.tied_with_best else "" for r in systems]
+    return [f"{r.rank_low}–{r.rank_high}{'=' if r.tied_with_best else ''}" for r in systems]
+
+
+def explain_group_marks(ranking: SystemRanking) -> str:
+    """Return a clause that explains the output of `format_groups`."""
+    meaning = GROUPINGS[ranking.grouping][1]
+    if ranking.clusters is None:
+        return meaning
+    start = "a cluster begins with a metric that is significantly worse than one of the previous cluster"
+    return f"{meaning.replace('systems', 'metrics')}; {start} (unadjusted p)"
+
+
+def build_ranking_table(ranking: SystemRanking) -> DocumentTable:
+    """Return a table of systems by score, with their letters."""
+    systems, header = ranking.systems, GROUPINGS[ranking.grouping][0]
+    ranks = [str(s.rank) for s in systems]
+    clusters = [*map(str, ranking.clusters or ([s.cluster for s in systems] if ranking.grouping == "ranks" else []))]
+    columns = [
+        *([Column("cluster", clusters)] if clusters and header != "cluster" else []),
+        *([] if ranking.clusters else [Column("rank", ranks)]),
+        *build_columns(systems, **{"system" if ranking.clusters is None else "metric": "system"}),
+        Column("score", [format_score(s.score) for s in systems], bold=collect_numbers(systems, "rank") == 1),
+        Column(header, format_groups(ranking), is_name=True),
+    ]
+    places = [ranking.test_set] if ranking.test_set else []
+    places += [f"{ranking.subset['column']} {ranking.subset['value']}"] if ranking.subset else []
+    title = f"ranking by {ranking.metric}{f' on {format_list(places)}' if places else ''}"
+    return DocumentTable.of(f"{title}; {explain_group_marks(ranking)}", columns)
+
+
+# Verdicts over several sets
+
+
+def build_joint_table(
+    results: ComparisonResults, styles: Mapping[str, MetricStyle] | None = None, n_rows: int | None = None
+) -> DocumentTable:
+    """Return a table with a row per verdict over all sets, those with the smallest p first if not all are shown."""
+    verdicts, alpha = results.together, results.alpha
+    if n_rows is not None and len(verdicts) > n_rows:
+        verdicts = tuple(sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:n_rows])
+    own_styles = [(styles or {}).get(v.metric) or MetricStyle(v.metric) for v in verdicts]
+    styled = [*zip(own_styles, verdicts, strict=True)]
+    columns = [
+        *build_columns(verdicts, A="a", B="b"),
+        Column("metric", [style.name for style in own_styles], is_name=True),
+        Column("sets", [str(v.n_sets) for v in verdicts]),
+        Column("mean A - B", [style.format(v.difference, sign=True) for style, v in styled]),
+        Column(f"{100 * (1 - alpha):.4g} % interval", [s.format_ends(v.difference, v.interval) for s, v in styled]),
+        *build_p_columns(
+            [format_p_cell(v.p_value, alpha) for v in verdicts],
+            [format_p_cell(v.p_adjusted, alpha) for v in verdicts],
+            [SIGNIFICANT * ((v.p_value if v.p_adjusted is None else v.p_adjusted) <= alpha) for v in verdicts],
+        ),
+        Column("A above B in", [_format_replicated(v.greater_in, v.p_greater) for v in verdicts]),
+        Column("below in", [_format_replicated(v.less_in, v.p_less) for v in verdicts]),
+    ]
+    family = results.family_across_sets
+    level = alpha / 2 if results[0].alternative == "two-sided" else alpha
+    adjusted = f", p adjusted by {ADJUSTMENTS[family.adjust].label}" if family else ""
+    least = "A above B in, below in: the least number of sets in which A is significantly above B, or below"
+    legend = [f"{SIGNIFICANT} significant at {alpha:g}{adjusted}", f"{least} (one-sided at {level:g}, unadjusted)"]
+    shown = [column for column in columns if any(column.texts)]
+    return DocumentTable.of("over all sets: the mean difference", shown, legend)
+
+
+def _format_replicated(n: int, p: float) -> str:
+    return f"{n}" + (f" ({format_p_equals(p)})" if n else "")
+
+
+# Classical tests
+
+CONTRAST = "for contrast"
+
+
+def build_test_table(results: Sequence[Result], alpha: float) -> DocumentTable:
+    """Return a table of the classical tests that fit the scores of comparisons, and lines on those that do not."""
+    rows = [(r, test) for r in results for test in r.tests if test.p_value is not None]
+    columns = [
+        Column("test set", [r.test_set for r, _ in rows], is_name=True),
+        Column("subset", [(r.subset["value"] or EMPTY) if r.subset else "" for r, _ in rows], is_name=True),
+        *build_columns((r for r, _ in rows), A="a", B="b", metric="metric"),
+        *build_columns((test for _, test in rows), test="name"),
+        Column("statistic", [_format_statistic(test.statistic) for _, test in rows]),
+        Column("p", [format_p_cell(test.p_value, alpha) for _, test in rows], is_p=True),
+        Column("n", [f"{test.n:,}" for _, test in rows]),
+        Column("remark", [describe_classical_test(r, test) for r, test in rows], is_name=True),
+    ]
+    misfits: dict[tuple[str, str], dict[str, None]] = {}
+    for r in results:
+        for test in r.tests:
+            if test.p_value is None:
+                misfits.setdefault((r.metric, test.detail), {})[test.name] = None
+    legend = [f"{metric}: {', '.join(names)}: {reason}" for (metric, reason), names in misfits.items()]
+    names = {"test set": len({*columns[0].texts}) > 1, "subset": any(columns[1].texts)}
+    shown = [column for column in columns if names.get(column.header, True)] if rows else []
+    return DocumentTable("", (Section("", tuple(shown)),) if rows else (), tuple(legend))
+
+
+def describe_classical_test(r: Result, test: ClassicalTest) -> str:
+    """Return details of a test; if it assumes independence, also how much wider its interval is by that."""
+    if not test.assumes_independence:
+        return test.detail
+    _, reserve, aside = test.detail.partition("; ")
+    return f"{CONTRAST}, as if independent{_describe_cost(r)}{reserve}{aside}"
+
+
+def _format_statistic(statistic: float | None) -> str:
+    """Return a statistic as text; rank sums may be large and end in halves."""
+    if statistic is None:
+        return ""
+    return f"{statistic:.4g}" if abs(statistic) < 1000 else f"{statistic:,.1f}".removesuffix(".0")
+
+
+def _describe_cost(r: Result) -> str:
+    """Return text on how many times wider an interval gets by assuming that the two systems are independent."""
+    if r.unit == "item":
+        if r.r12 is None:
+            return ""
+        factor = compute_inflation(round(r.r12, 3))
+        return f" (r12 = {r.r12:.3f}: {'no bound' if math.isinf(factor) else f'{factor:.2f} times as wide'})"
+    t = {test.name: test.statistic for test in r.tests}
+    paired_t, unpaired_t = t.get("t"), t.get("two-sample-t")
+    return f" ({paired_t / unpaired_t:.2f} times as wide by {r.unit})" if paired_t and unpaired_t else ""
+
+
+def build_p_columns(p: Sequence[str], adjusted: Sequence[str], marks: Sequence[str]) -> list[Column]:
+    """Return columns of p and, if there is any, adjusted p. Marks of verdicts are in the last one."""
+    shown = {"p": p} if not any(adjusted) else {"unadjusted p": p, "adjusted p": adjusted}
+    columns = [Column(name, texts, is_p=True) for name, texts in shown.items()]
+    return [*columns[:-1], replace(columns[-1], marks=marks)]

@@ -1,0 +1,137 @@
+"""A report as values: sentences, tables of marked cells, and notes, which each renderer writes in its format.
+
+Numbers are texts as printed. Names are those of the users, and each renderer escapes them. Renderers: `text` for
+terminals, `latex`, `markdown`, and `html`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    header : str
+        Its name.
+    texts : sequence of str
+        Text of each row, or "".
+    is_name : bool
+        Whether it holds left-aligned words instead of numbers.
+    bold : bool array or None
+        Whether each row is the best.
+    marks : sequence of str or None
+        Raised behind the texts.
+    is_p : bool
+        Whether it holds p-values, which are aligned at their decimal points.
+    spare : int
+        Narrow terminals leave out columns above 0, the highest first.
+    """
+
+    header: str
+    texts: Sequence[str]
+    is_name: bool = False
+    bold: NDArray[np.bool_] | None = None
+    marks: Sequence[str] | None = None
+    is_p: bool = False
+    spare: int = 0
+
+    def iter_rows(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield the text, bold flag and mark of each row."""
+        n = len(self.texts)
+        bold = [False] * n if self.bold is None else self.bold.tolist()
+        return zip(self.texts, bold, [""] * n if self.marks is None else self.marks, strict=True)
+
+    def render(self, format_name: Callable[[str], str], format_number: Callable[[str], str], bold: str) -> list[str]:
+        """Return the texts as a renderer formats them; `bold` has the place of a text that is bold."""
+        format_text = format_name if self.is_name else format_number
+        formatted = {text: format_text(text) for text in dict.fromkeys(self.texts)}
+        return [bold.format(formatted[text]) if is_bold else formatted[text] for text, is_bold, _ in self.iter_rows()]
+
+    def select_rows(self, rows: Sequence[int]) -> Column:
+        """Return the column with only some rows."""
+        bold = None if self.bold is None else self.bold[list(rows)]
+        marks = None if self.marks is None else [self.marks[k] for k in rows]
+        return replace(self, texts=[self.texts[k] for k in rows], bold=bold, marks=marks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Section:
+    """Rows under a heading, which may be empty. All sections of a table have the same headers."""
+
+    heading: str
+    columns: tuple[Column, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0].texts) if self.columns else 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentTable:
+    """A table with its title, legend and notes.
+
+    Attributes
+    ----------
+    title : str
+        Title of the table, without a full stop.
+    sections : tuple of Section
+        Its rows.
+    legend : tuple of str
+        Meanings of marks, without full stops.
+    note : tuple of str
+        The test, in a few sentences.
+    warnings : tuple of str
+        On the results.
+    """
+
+    title: str
+    sections: tuple[Section, ...]
+    legend: tuple[str, ...] = ()
+    note: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(title: str, columns: Iterable[Column], legend: Iterable[str] = (), note: str = "") -> DocumentTable:
+        """Return a table of one section without a heading."""
+        return DocumentTable(title, (Section("", tuple(columns)),), tuple(legend), (note,) if note else ())
+
+    def list_sentences(self) -> list[str]:
+        """Return the legend in sentences, with the meaning of bold type."""
+        has_bold = any(c.bold is not None and c.bold.any() for section in self.sections for c in section.columns)
+        texts = (text if text.startswith("p ") else f"{text[:1].upper()}{text[1:]}" for text in self.legend)
+        return [*["Best in bold."] * has_bold, *(f"{text}." for text in texts)]
+
+    def shorten(self, n_rows: int) -> DocumentTable:
+        """Return the first rows, with a note on how many are left out instead of the test's."""
+        sections, room = [], n_rows
+        for section in self.sections:
+            if room > 0:
+                rows = range(len(section))[:room]
+                sections.append(Section(section.heading, tuple(c.select_rows(rows) for c in section.columns)))
+                room -= len(rows)
+        n_left = sum(map(len, self.sections)) - sum(map(len, sections))
+        note = (f"{n_left:,} more rows are not shown.",) if n_left else ()
+        return replace(self, sections=tuple(sections), note=note, warnings=())
+
+
+Block = str | DocumentTable
+"""A paragraph of lines, or a table."""
+
+
+def build_columns(rows: Iterable[Any], **attributes: str) -> list[Column]:
+    """Return columns of names, given the attribute of the rows that each header stands for."""
+    rows = [*rows]
+    return [Column(header, [getattr(row, name) for row in rows], is_name=True) for header, name in attributes.items()]
+
+
+def collect_numbers(rows: Iterable[Any], name: str) -> NDArray[np.float64]:
+    """Return an attribute of rows as an array; None becomes NaN."""
+    return np.array([getattr(row, name) for row in rows], np.float64)

@@ -1,0 +1,551 @@
+"""Documents of power, tests of independence and candidate rankings: the answer first, then tables and the method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from sigdask.analysis.candidate_rankings.evaluation import RepeatedSamples, ValidatedAcceptance
+from sigdask.analysis.candidate_rankings.spec import (
+    Difference,
+    Precision,
+    RankingEvaluation,
+    SampledPrecision,
+    Validation,
+)
+from sigdask.analysis.independence import Independence, IndependenceResults
+from sigdask.analysis.power import EXACT, FEW_EFFECTIVE, SIMULATED, Power, PowerAt, PowerResults
+from sigdask.counts.texts import ScopeNote
+from sigdask.report.comparisons import NO_SCORE, SIGNIFICANT, UNDECIDED, build_p_columns, format_p_cell
+from sigdask.report.document import Block, Column, DocumentTable, build_columns, collect_numbers
+from sigdask.report.screen import list_alarms
+from sigdask.report.text import render_blocks
+from sigdask.report.wording import ADJUSTMENTS, ALTERNATIVES
+from sigdask.results.comparisons import get_version
+from sigdask.statistics.candidates import IntervalCoverage
+from sigdask.statistics.power import Estimate
+from sigdask.statistics.ranking_letters import find_best
+from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score
+from sigdask.text import format_count, format_list
+
+MAX_SHOWN = 40
+"""Number of pairs shown by default."""
+
+MAX_NOTED = 3
+"""Maximum number of pairs with the same note that are named."""
+
+MAX_SENTENCES = 12
+"""Maximum number of tests of independence that are each described in a sentence."""
+
+MAX_CUTOFFS = 7
+"""Number of cutoffs of a curve shown by default."""
+
+
+def _describe_version(seed: int) -> str:
+    return f"sigdask {get_version()}, seed {seed}."
+
+
+def _cut(table: DocumentTable, n: int, *, everything: bool, noun: str = "pairs") -> Iterator[Block]:
+    """Yield the first rows of a table, and where all are."""
+    n_left = len(table.sections[0]) - n
+    yield table if everything or n_left <= 0 else table.shorten(n)
+    if n_left > 0 and not everything:
+        yield f"{n_left:,} more {noun}: --all, or --json FILE"
+
+
+def render_analysis(
+    analysis: PowerResults | IndependenceResults | RankingEvaluation | RepeatedSamples,
+    *,
+    everything: bool = False,
+    width: int | None = None,
+) -> str:
+    """Return an analysis other than comparisons as text for a terminal of so many columns, in full or in short."""
+    if isinstance(analysis, IndependenceResults):
+        return render_blocks(_iter_independence_blocks(analysis), width)
+    if isinstance(analysis, RepeatedSamples):
+        return render_blocks(_iter_sample_blocks(analysis), width)
+    iter_blocks = _iter_power_blocks if isinstance(analysis, PowerResults) else _iter_evaluation_blocks
+    return render_blocks(iter_blocks(analysis, everything=everything), width)  # type: ignore[arg-type]
+
+
+# Power
+
+
+def build_power_table(powers: PowerResults) -> DocumentTable:
+    """Return a table of the units needed to detect differences, and of the differences that units detect."""
+    first = powers[0]
+    few = [p.is_needed_uncertain or p.is_detectable_uncertain for p in powers]
+    columns = [
+        *build_columns(powers, A="a", B="b", metric="metric"),
+        Column("A - B", [f"{p.difference:+.4g}" for p in powers]),
+    ]
+    if first.wanted_difference is not None:
+        needed = [_format_interval(p.needed, ",.0f", is_few=p.is_needed_uncertain) for p in powers]
+        columns += [
+            Column(f"units for {first.wanted_difference:g}", needed),
+            Column(f"power of {first.n_units:,}", [_format_power(p.at_wanted) for p in powers]),
+        ]
+    detected = [_format_interval(p.detectable, ".3g", is_few=p.is_detectable_uncertain) for p in powers]
+    columns += [
+        Column(f"detectable by {first.n_asked:,}", detected),
+        Column("how", [p.method if p.reachable is not None else "alike" for p in powers], is_name=True),
+    ]
+    levels = " and ".join(f"{level:.3g}" for level in sorted({p.level for p in powers}))
+    shares = " and ".join(f"{100 * power:g} %" for power in sorted({p.power for p in powers}))
+    legend = [f"{NO_SCORE}: none"] if any(NO_SCORE in column.texts for column in columns) else []
+    legend += ["~ rests on few units"] if any(few) else []
+    note = f"With power {shares} at {levels}. {_describe_version(powers.seed)}"
+    return DocumentTable.of("units needed, and differences that units detect", columns, legend, note)
+
+
+def _format_interval(estimate: Estimate | None, spec: str, *, is_few: bool) -> str:
+    if estimate is None or math.isinf(estimate.value):
+        return NO_SCORE
+    text = f"{'~' * is_few}{estimate.value:{spec}}"
+    low, high = f"{estimate.low:{spec}}", f"{estimate.high:{spec}}"
+    return text if low == high or is_few else f"{text} ({low} to {high})"
+
+
+def _format_power(point: PowerAt | None) -> str:
+    """Return a power as text, with its simulation error if it was simulated."""
+    if point is None:
+        return NO_SCORE
+    return f"{point.power:.3f}" if not point.error else f"{point.power:.2f} ± {1.96 * point.error:.2f}"
+
+
+def _iter_power_blocks(powers: PowerResults, *, everything: bool = False) -> Iterator[Block]:
+    """Yield the power of comparisons: the answer first as a sentence, then each pair, then the methods."""
+    yield "\n".join(f"warning: {note}" for note in powers.notes if isinstance(note, ScopeNote))
+    for metric in dict.fromkeys(power.metric for power in powers):
+        own = [power for power in powers if power.metric == metric]
+        yield " ".join(_describe_power(*own) if len(own) == 1 else _describe_powers(own))
+    if len(powers) > 1:
+        yield from _cut(build_power_table(powers), MAX_SHOWN, everything=everything)
+    yield "\n".join(_describe_power_methods(powers))
+
+
+def _describe_condition(p: Power) -> str:
+    return f"with power {p.power:g} (test at {p.level:.3g}, {p.alternative})"
+
+
+def _describe_power(p: Power) -> Iterator[str]:
+    if p.wanted_difference is not None and p.needed is not None:
+        yield f"To detect a difference of {p.wanted_difference:g} in {p.metric} {_describe_condition(p)}, you need"
+        yield f"{_format_units(p.needed, p.unit, p.method)}."
+        yield f"Your {_count_units(p.n_asked, p.unit)} {_describe_detectable(p)} with this power."
+        if p.at_wanted is not None:
+            yield f"For a difference of {p.wanted_difference:g}, their power is {_format_power(p.at_wanted)}."
+    elif p.wanted_difference is not None:
+        yield f"A difference of {p.wanted_difference:g} in {p.metric}: {p.note}."
+    else:
+        yield f"{_count_units(p.n_asked, p.unit)} {_describe_detectable(p)} in {p.metric} {_describe_condition(p)}."
+
+
+def _describe_detectable(p: Power) -> str:
+    if p.detectable is None:
+        return "can detect no difference"
+    if math.isinf(p.detectable.value):
+        limit = (p.reachable or (0, 0))[1]
+        return f"can detect no difference up to {limit:.3g} (the simulation can reweight these data only so far)"
+    return f"can detect a difference of {_format_interval(p.detectable, '.3g', is_few=False)}"
+
+
+def _describe_powers(powers: Sequence[Power]) -> Iterator[str]:
+    first, condition = powers[0], _describe_condition(powers[0])
+    units = _list_sizes((p.needed, p.is_needed_uncertain) for p in powers)
+    if first.wanted_difference is not None and units:
+        yield f"To detect a difference of {first.wanted_difference:g} in {first.metric} {condition}, you need"
+        needed = _format_range(units, ",.0f", f" {_pluralize(first.unit)}")
+        yield f"{needed} ({len(units):,} of {format_count(len(powers), 'pair')})."
+    if differences := _list_sizes((p.detectable, p.is_detectable_uncertain) for p in powers):
+        share = f"({len(differences):,} of {len(powers):,} pairs)"
+        detected = f"can detect a difference of {_format_range(differences, '.3g')} {share}"
+        yield f"{'Your ' if units else ''}{_count_units(first.n_asked, first.unit)} {detected}"
+        yield "with this power." if units else f"in {first.metric} {condition}."
+
+
+def _list_sizes(estimates: Iterable[tuple[Estimate | None, bool]]) -> list[float]:
+    """Return the finite estimates that do not rest on few units."""
+    return [size.value for size, is_few in estimates if size is not None and math.isfinite(size.value) and not is_few]
+
+
+def _format_range(values: Sequence[float], spec: str, unit: str = "") -> str:
+    """Return the smallest, largest and median value as text."""
+    low, high, middle = (f"{value:{spec}}" for value in (min(values), max(values), median(values)))
+    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}, median {middle}"
+
+
+def _format_units(estimate: Estimate, unit: str, method: str) -> str:
+    """Return the number of units needed, with its simulation interval."""
+    if math.isinf(estimate.value):
+        return f"more than a million million {_pluralize(unit)}"
+    text = _count_units(round(estimate.value), unit)
+    if method == EXACT:
+        return f"{text} (exact)"
+    interval = f" (95 % interval {estimate.low:,.0f} to {estimate.high:,.0f})"
+    return f"about {text}{interval if estimate.low != estimate.high else ''}"
+
+
+def _count_units(n: int, unit: str) -> str:
+    return f"{n:,} {_pluralize(unit)}"
+
+
+def _pluralize(unit: str) -> str:
+    return f"{unit}s" if unit.isalpha() and unit[-1] not in "sxzyh" else f"units ({unit})"
+
+
+def _describe_power_methods(powers: PowerResults) -> Iterator[str]:
+    """Yield the methods used, and their limitations."""
+    methods = {power.method for power in powers if power.reachable is not None}
+    if SIMULATED in methods:
+        yield (
+            f"simulated: each power from {max(power.n_samples for power in powers):,} samples (seed {powers.seed}) of "
+            "the observed units. Units are reweighted so that the systems differ as much as stated (exponential "
+            "tilting), and each sample is tested by randomization. ± and intervals are 95 %, and cover only the error "
+            "of the simulation"
+        )
+    if EXACT in methods:
+        yield "exact: for scores of 0 or 1 (or two values) the test is a sign test, and its power is summed exactly"
+    if any(power.is_needed_uncertain or power.is_detectable_uncertain for power in powers):
+        aside = " (~, not included in the summary above)" if len(powers) > 1 else ""
+        few = f"after reweighting, the sample counts like fewer than {FEW_EFFECTIVE:g} units. Use a larger sample"
+        yield f"note: rests on few units{aside}: {few}"
+    if len(powers) > 1 or powers[0].needed is not None:  # else it is said already
+        yield from _describe_notes(powers)
+    yield from (f"note: {note}" for note in powers.notes if not isinstance(note, ScopeNote))
+
+
+def _describe_notes(powers: PowerResults) -> Iterator[str]:
+    """Yield the notes on pairs; pairs whose notes differ only in numbers share a line."""
+    by_text: dict[str, list[Power]] = {}
+    for power in powers:
+        if power.note is not None:
+            by_text.setdefault(power.note.partition(":")[0], []).append(power)
+    for text, noted in by_text.items():
+        pairs = format_list([f"{power.a} and {power.b}" for power in noted], MAX_NOTED, "; ")
+        yield f"note: {pairs}: {noted[0].note if len(noted) == 1 else text}"
+
+
+# Tests of independence
+
+
+def build_independence_table(results: IndependenceResults) -> DocumentTable:
+    """Return a table of scores, the scores expected by chance, and p-values."""
+    alpha = results.alpha
+    verdicts = [r.verdict(alpha) for r in results]
+    marks = [SIGNIFICANT if v == "significant" else UNDECIDED if v.startswith("undecided") else "" for v in verdicts]
+    columns = [
+        *build_columns(results, A="a", B="b", metric="metric"),
+        Column("score", [format_score(r.score) for r in results]),
+        Column("by chance", [_format_by_chance(r) for r in results]),
+        *build_p_columns(
+            [format_p_cell(r.p_value, alpha) for r in results],
+            [format_p_cell(r.p_adjusted, alpha) for r in results],
+            marks,
+        ),
+        Column("method", [_format_method(r) for r in results], is_name=True),
+    ]
+    adjustment = ADJUSTMENTS.get(results.adjust)
+    adjusted = f"p adjusted by {adjustment.label}" if adjustment else "not adjusted"
+    legend = [f"{SIGNIFICANT} significant at {alpha:g}, {adjusted} for the number of tests"]
+    legend += [f"{UNDECIDED} undecided at {alpha:g}"] if UNDECIDED in marks else []
+    note = f"Label permutation, {results[0].alternative}. {_describe_version(results.seed)}"
+    return DocumentTable.of("labellings, with the score expected by chance", columns, legend, note)
+
+
+def _format_by_chance(r: Independence) -> str:
+    """Return the score by chance as text; rounding errors of a score around 0 are written as 0."""
+    return format_score(round(r.expected, 12) + 0.0)
+
+
+def _format_method(r: Independence) -> str:
+    return "exact" if r.method == "exact" else format_count(r.n_trials or 0, "trial")
+
+
+def _iter_independence_blocks(results: IndependenceResults) -> Iterator[Block]:
+    """Yield tests of independence: a sentence for each, the table, and the test."""
+    if len(results) <= MAX_SENTENCES:
+        yield "\n".join(line for r in results for line in _describe_independence(r, results.alpha))
+    table = build_independence_table(results)
+    yield table
+    yield "\n".join([*list_alarms(results), *table.note])
+
+
+def _describe_independence(r: Independence, alpha: float) -> Iterator[str]:
+    basis = f"99 % interval {format_limits(*r.p_interval, alpha)}; {_format_method(r)}"
+    if r.method == "exact":
+        basis = "exact" if r.n_trials is None else f"exact: {r.n_extreme:,} of {r.n_trials:,} arrangements"
+    verdict = r.verdict(alpha)
+    level = "" if verdict.startswith("undecided") else f" at {alpha:g}"
+    adjusted = "" if r.p_adjusted is None else f", adjusted {format_p_equals(r.p_adjusted, alpha)}"
+    strata = "" if r.within is None else f", permuted within {r.n_strata:,} values of {r.within}"
+    yield (
+        f"{r.metric}: {r.a} against {r.b}, {format_score(r.score)}, where independent labels score "
+        f"{_format_by_chance(r)}; {format_p_equals(r.p_value, alpha)} ({basis}; "
+        f"{ALTERNATIVES[r.alternative].against_chance}; {format_count(r.n_items, 'item')}{strata}){adjusted}: "
+        f"{verdict}{level}."
+    )
+    if r.exact is not None and r.method != "exact":
+        yield f"    exact {format_p_equals(r.exact.p_lo, alpha)} ({r.exact.method})"
+    yield from (f"    {c.name} {c.verdict}: {c.detail}" for c in r.checks if c.verdict != "not applicable")
+    yield from (f"    note: {warning}" for warning in r.warnings)
+
+
+# Candidate rankings
+
+
+def build_evaluation_tables(evaluation: RankingEvaluation) -> list[DocumentTable]:
+    """Return a table of each measure's precision of the n best, and one that compares average precisions."""
+    tables = [_build_precision_table(evaluation, everything=True)]
+    return [*tables, _build_average_table(evaluation)] if evaluation.average_precision else tables
+
+
+def _build_precision_table(evaluation: RankingEvaluation, *, everything: bool) -> DocumentTable:
+    rows = evaluation.precision or evaluation.sampled
+    by_key = {(row.measure, row.n): row for row in rows}
+    measures = sorted(evaluation.measures, key=lambda m: -np.nan_to_num(m.average_precision))
+    columns = build_columns(measures, measure="measure")
+    average = collect_numbers(measures, "average_precision")
+    if not np.isnan(average).any():
+        columns.append(Column("AP", [*map(format_score, average.tolist())], bold=find_best(average)))
+    for n in _select_cutoffs(rows, everything=everything):
+        found = [by_key.get((m.measure, n)) for m in measures]
+        best = find_best(np.array([row.precision if row else math.nan for row in found]))
+        columns.append(Column(f"n = {n:,}", [*map(_format_precision, found)], bold=best))
+    source = ""
+    if evaluation.sampled:
+        sample = f"one sample of {evaluation.sample_size:,}" if evaluation.n_samples else "the judged"
+        source = f", extrapolated from {sample} candidates"
+    title = f"n-best precision in %, with its {100 * evaluation.confidence:g} % interval{source}"
+    note = (
+        f"{evaluation.n_candidates:,} candidates, {evaluation.n_true:,} of them true. Ties: {evaluation.ties}. "
+        f"{_describe_version(evaluation.seed)}"
+    )
+    return DocumentTable.of(title, columns, note=note)
+
+
+def _format_precision(row: Precision | SampledPrecision | None) -> str:
+    """Return precision and its interval in percent; that is whole, rounded outwards."""
+    if row is None:
+        return NO_SCORE
+    if isinstance(row, SampledPrecision) and not row.n_judged:
+        return "none judged"
+    return f"{100 * row.precision:.1f} ({math.floor(100 * row.low + 1e-9)}-{math.ceil(100 * row.high - 1e-9)})"
+
+
+def _select_cutoffs(rows: Sequence[Precision | SampledPrecision | Validation], *, everything: bool) -> list[int]:
+    """Return the values of n to show: all, or a few of many that include the smallest and the largest."""
+    cutoffs = sorted({row.n for row in rows})
+    if everything or len(cutoffs) <= MAX_CUTOFFS:
+        return cutoffs
+    return [cutoffs[round(k * (len(cutoffs) - 1) / (MAX_CUTOFFS - 1))] for k in range(MAX_CUTOFFS)]
+
+
+def _build_average_table(evaluation: RankingEvaluation) -> DocumentTable:
+    pairs, alpha = evaluation.average_precision, evaluation.alpha
+    difference = collect_numbers(pairs, "difference")
+    columns = [
+        *build_columns(pairs, A="a", B="b"),
+        Column("AP of A", [format_score(row.average_precision_a) for row in pairs], bold=difference > 0),
+        Column("AP of B", [format_score(row.average_precision_b) for row in pairs], bold=difference < 0),
+        Column("A - B", [f"{x:+.4f}" for x in difference.tolist()]),
+        *build_p_columns(
+            [format_p(row.p_value, alpha) for row in pairs],
+            [format_p(row.p_adjusted, alpha) for row in pairs],
+            [SIGNIFICANT * (row.p_adjusted <= alpha) for row in pairs],
+        ),
+    ]
+    trials = format_count(evaluation.n_trials, "trial")
+    note = f"Ranks are swapped at random, {trials}; p adjusted by step-down max-T. {_describe_version(evaluation.seed)}"
+    legend = [f"{SIGNIFICANT} significant at {alpha:g}"]
+    return DocumentTable.of("measures compared by average precision", columns, legend, note)
+
+
+def _iter_evaluation_blocks(evaluation: RankingEvaluation, *, everything: bool = False) -> Iterator[Block]:
+    """Yield which measure is better at which n, and how certain this is."""
+    judged = "" if evaluation.n_judged == evaluation.n_candidates else f", {evaluation.n_judged:,} of them judged"
+    true = f"{evaluation.n_true:,} are true ({100 * evaluation.n_true / evaluation.n_judged:.1f} %)"
+    measures = format_count(len(evaluation.measures), "measure")
+    lines = [f"{measures} of {evaluation.n_candidates:,} candidates{judged}: {true}"]
+    known = [m for m in evaluation.measures if not math.isnan(m.average_precision)]
+    if known:
+        names = [f"{m.measure} {m.average_precision:.4f}" for m in sorted(known, key=lambda m: -m.average_precision)]
+        lines.append(f"best by average precision: {format_list(names, limit=3)}")
+    lines += [_describe_significance(evaluation)] if evaluation.differences else []
+    yield "\n".join(lines)
+    yield _build_precision_table(evaluation, everything=everything)
+    if evaluation.precision:
+        yield _build_recall_table(evaluation, everything=everything)
+    if evaluation.differences:
+        yield from _cut(_build_pair_table(evaluation), MAX_SHOWN, everything=everything)
+        if everything:
+            yield _build_difference_table(evaluation)
+    if evaluation.validation:
+        yield _build_validation_table(evaluation, everything=everything)
+    yield "\n".join(_describe_models(evaluation))
+
+
+def _describe_significance(evaluation: RankingEvaluation) -> str:
+    n, level = len(evaluation.differences), f"{evaluation.alpha:g}"
+    n_adjusted = sum(row.p_adjusted <= evaluation.alpha for row in evaluation.differences)
+    n_single = sum(row.p_fisher <= evaluation.alpha for row in evaluation.differences)
+    return (
+        f"{n_adjusted:,} of {format_count(n, 'difference')} of precision {'is' if n_adjusted == 1 else 'are'} "
+        f"significant at {level} over all pairs and n together ({n_single:,} by Fisher's test of each one separately)"
+    )
+
+
+def _build_recall_table(evaluation: RankingEvaluation, *, everything: bool) -> DocumentTable:
+    by_key = {(row.measure, row.n): row for row in evaluation.precision}
+    measures = sorted(evaluation.measures, key=lambda m: -m.average_precision)
+    columns = [
+        Column(f"n = {n:,}", [f"{100 * by_key[m.measure, n].recall:.1f}" for m in measures])
+        for n in _select_cutoffs(evaluation.precision, everything=everything)
+    ]
+    return DocumentTable.of("recall in %", [*build_columns(measures, measure="measure"), *columns])
+
+
+def _build_pair_table(evaluation: RankingEvaluation) -> DocumentTable:
+    """Return a table of pairs of measures with the values of n at which one is significantly better."""
+    by_pair: dict[tuple[str, str], list[Difference]] = {}
+    for row in evaluation.differences:
+        by_pair.setdefault((row.a, row.b), []).append(row)
+    average = {(row.a, row.b): row for row in evaluation.average_precision}
+    better = [[_list_better(rows, sign, evaluation.alpha) for rows in by_pair.values()] for sign in (1, -1)]
+    columns = [Column(name, [pair[k] for pair in by_pair], is_name=True) for k, name in enumerate("AB")]
+    columns += [Column(f"{n} better at n", texts, is_name=True) for n, texts in zip("AB", better, strict=True)]
+    if average:
+        rows = [average[pair] for pair in by_pair]
+        columns.append(Column("AP: A - B", [f"{row.difference:+.4f}" for row in rows]))
+        columns.append(Column("adjusted p", [format_p(row.p_adjusted, evaluation.alpha) for row in rows]))
+    title = f"which measure is better, at {evaluation.alpha:g} over all pairs and n together"
+    return DocumentTable.of(title, columns)
+
+
+def _list_better(rows: Sequence[Difference], sign: int, alpha: float) -> str:
+    """Return the values of n at which A (or B) is significantly better; three or more in a row become a range."""
+    is_better = [row.p_adjusted <= alpha and sign * row.difference > 0 for row in rows]
+    if all(is_better) and len(rows) > 1:
+        return "all"
+    runs: list[list[int]] = []
+    for k, row in enumerate(rows):
+        if is_better[k]:
+            if k and is_better[k - 1]:
+                runs[-1].append(row.n)
+            else:
+                runs.append([row.n])
+    parts = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return ", ".join(parts) or NO_SCORE
+
+
+def _build_difference_table(evaluation: RankingEvaluation) -> DocumentTable:
+    rows, alpha = evaluation.differences, evaluation.alpha
+    cells: dict[str, Callable[[Difference], str]] = {
+        "n": lambda r: f"{r.n:,}",
+        "score A": lambda r: f"{r.precision_a:.4f}",
+        "score B": lambda r: f"{r.precision_b:.4f}",
+        "A - B": lambda r: f"{r.difference:+.4f}",
+        "only A": lambda r: f"{r.only_a_true}/{r.only_a_true + r.only_a_false}",
+        "only B": lambda r: f"{r.only_b_true}/{r.only_b_true + r.only_b_false}",
+        "Fisher": lambda r: format_p(r.p_fisher, alpha),
+        "swap": lambda r: format_p(r.p_exchange, alpha),
+        "adjusted p": lambda r: format_p(r.p_adjusted, alpha),
+    }
+    columns = [Column(name, [*map(cell, rows)]) for name, cell in cells.items()]
+    title = "differences of precision; only A, only B: true ones among the candidates that only this list has"
+    return DocumentTable.of(title, [*build_columns(rows, A="a", B="b"), *columns])
+
+
+def _build_validation_table(evaluation: RankingEvaluation, *, everything: bool) -> DocumentTable:
+    cutoffs = {*_select_cutoffs(evaluation.validation, everything=everything)}
+    rows = [row for row in evaluation.validation if row.n in cutoffs]
+    cells: dict[str, Callable[[Any], str]] = {
+        "n": lambda r: f"{r.n:,}",
+        "in a sample": lambda r: f"{r.dispersion.accepted:.1f}",
+        "precision": lambda r: f"{r.dispersion.precision:.4f}",
+        "sd": lambda r: f"{r.dispersion.deviation:.4f}",
+        "predicted": lambda r: f"{r.dispersion.predicted:.4f}",
+        "ratio": lambda r: NO_SCORE if math.isnan(r.dispersion.ratio) else f"{r.dispersion.ratio:.2f}",
+        "outside": lambda r: f"{r.intervals.n_outside} of {r.intervals.n_samples}",
+        "p": lambda r: format_p(r.intervals.p_value),
+        "widened": lambda r: f"{r.widened.n_outside} ({r.dispersion.factor:.2f})",
+    }
+    title = (
+        f"{evaluation.n_samples:,} random samples of {evaluation.sample_size:,} candidates: how precisions vary, and "
+        f"how many {100 * evaluation.confidence:g} % intervals miss the list's precision"
+    )
+    columns = [Column(name, [*map(cell, rows)]) for name, cell in cells.items()]
+    return DocumentTable.of(title, [*build_columns(rows, measure="measure"), *columns])
+
+
+def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
+    """Yield lines on the statistical models that intervals and p-values rest on."""
+    yield f"ties: {evaluation.ties}"
+    if evaluation.precision:
+        yield (
+            "intervals: Clopper-Pearson, of the number of true candidates among n. If ties make it a mean, the "
+            "interval covers those of the whole numbers below and above it"
+        )
+    if evaluation.sampled:
+        yield "extrapolated: judged candidates are a random sample of each list, drawn without replacement; exact"
+    if evaluation.differences:
+        yield (
+            "together: the two ranks of a candidate are swapped for all n at once, so a list can have more or fewer "
+            f"than n candidates; max-T, step-down, {format_count(evaluation.n_trials, 'trial')}, seed {evaluation.seed}"
+        )
+        yield (
+            "Fisher: compares the candidates that only one of the two lists has, separately for each n. Both lists "
+            "keep n candidates"
+        )
+    if evaluation.validation:
+        yield (
+            "validation: sd compared with that of draws without replacement; p of the number of misses is exact "
+            "binomial (exact intervals miss fewer); widened: by the overdispersion in brackets"
+        )
+
+
+def _iter_sample_blocks(samples: RepeatedSamples) -> Iterator[Block]:
+    """Yield the validation by repeated samples: observed and predicted variation, and a histogram."""
+    for validated in samples.found:
+        yield from _iter_validated(validated, samples.confidence)
+    yield (
+        "model: T of N accepted candidates is Bin(N, p), with one p for all samples, the precision of all together; "
+        "widened: Clopper-Pearson of counts divided by the overdispersion, which is estimated from the same samples"
+    )
+
+
+def _iter_validated(validated: ValidatedAcceptance, confidence: float) -> Iterator[Block]:
+    d, sets, bars, n_expected = validated.dispersion, validated.sets, validated.bars, validated.intervals.expected
+    setting = f"n = {sets.n:,}" if sets.cutoff is None else f"cutoff {sets.cutoff:g}"
+    varies = "vary as the model says"
+    if d.p_value < 0.05:
+        varies = f"vary more than the model says, by {d.factor:.2f} in variance"
+    lines = [
+        f"{sets.measure}, {setting}: {d.n_samples:,} samples accept {d.accepted:.1f} candidates on average",
+        f"precision of all together: {d.precision:.4f}",
+        f"standard deviation of precision: {d.deviation:.4f}, predicted {d.predicted:.4f}, ratio {d.ratio:.3f}",
+        f"chi2 = {d.chi2:.1f} with {d.df} degrees of freedom, {format_p_equals(d.p_value)}: precisions {varies}",
+        f"{_describe_outside('intervals', validated.intervals, confidence)} ({n_expected:.1f} expected)",
+    ]
+    if d.factor > 1:
+        lines.append(_describe_outside(f"intervals widened by {d.factor:.2f}", validated.widened, confidence))
+    yield "\n".join(lines)
+    edges = zip(bars.edges[:-1].tolist(), bars.edges[1:].tolist(), strict=True)
+    columns = [
+        Column("precision", [f"{low:.3f}-{high:.3f}" for low, high in edges]),
+        Column("found", [str(n) for n in bars.observed.tolist()]),
+        Column("expected", [f"{n:.1f}" for n in bars.expected.tolist()]),
+    ]
+    fit = f"fit: chi2 = {bars.chi2:.1f} with {bars.df} degrees of freedom, {format_p_equals(bars.p_value)}"
+    yield DocumentTable.of("samples by precision", columns, [] if math.isnan(bars.chi2) else [fit])
+
+
+def _describe_outside(noun: str, coverage: IntervalCoverage, confidence: float) -> str:
+    return (
+        f"{100 * confidence:g} % {noun} that miss it: {coverage.n_outside} of {coverage.n_samples}, "
+        f"{format_p_equals(coverage.p_value)} (exact binomial)"
+    )

@@ -1,0 +1,387 @@
+"""What a terminal shows of results: the answer first, then tables, one line on the test, and warnings that matter."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts.factors import number_rows
+from sigdask.interface import get_interface
+from sigdask.report.comparisons import (
+    Setting,
+    build_comparison_table,
+    build_joint_table,
+    build_ranking_table,
+    build_test_table,
+    format_p_cell,
+    turn_to_better,
+)
+from sigdask.report.document import Block, Column, DocumentTable
+from sigdask.report.sentences import (
+    MAX_NAMED,
+    Verdict,
+    build_verdict,
+    count_tests,
+    describe_alternative_unit,
+    describe_chance,
+    describe_checks,
+    describe_margin_tests,
+    describe_runs,
+    describe_settings,
+    describe_size,
+    describe_standing,
+    describe_test,
+    find_doubtful,
+    join_phrases,
+)
+from sigdask.report.standings import BASELINE, SOME, GroupKey, Standings, get_group_key
+from sigdask.report.text import render_blocks, render_table
+from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.fields import iter_results
+from sigdask.results.notes import CHANGES_VERDICTS, Note, NoteKind, drop_duplicates, remove_kind
+from sigdask.results.record import Result
+from sigdask.results.table import CONTESTED, Table, get_equal_scores
+from sigdask.statistics.bounds import EQUAL_SCORES, Check
+from sigdask.statistics.classical import compute_inflation
+from sigdask.statistics.rounding import format_p_equals
+from sigdask.text import format_count, format_list, make_printable
+
+if TYPE_CHECKING:
+    from sigdask.analysis.independence import Independence
+
+MAX_SHOWN, MAX_DETAILED, MAX_CLOSEST = 40, 12, 10
+"""Numbers of comparisons shown by default, in full in addition to a ranking, and of doubtful ones below it."""
+
+MAX_RANKINGS, MAX_SYSTEMS = 6, 40
+"""Numbers of rankings, and of systems of each, shown by default."""
+
+MAX_ALARMS = 100
+"""Maximum number of comparisons with disagreeing cross-checks that are named."""
+
+MAX_NOTES = 5
+"""Maximum number of notes on single comparisons, and of warnings on many test sets, that are printed."""
+
+MAX_LISTED = 20
+"""Number of rows of the table of many test sets shown by default."""
+
+EXPLANATORY_KINDS: frozenset[NoteKind] = frozenset({"interval", "larger-of-two"})
+"""Kinds of notes on all results that change no verdict. They are printed among the details."""
+
+ESSENTIAL_KINDS: frozenset[NoteKind] = frozenset(
+    {"upper-bound", "zero-division", "not-reached", "undecided", "second-look", "few-units-decide"}
+)
+"""Kinds of notes on single comparisons that are needed to read the answer. All others are printed among the details."""
+
+
+def render(
+    results: ComparisonResults, *, everything: bool = False, verbose: bool = False, width: int | None = None
+) -> str:
+    """Return the report as text, with the warnings that could change a verdict below the verdict.
+
+    Parameters
+    ----------
+    results : ComparisonResults
+        The results.
+    everything : bool
+        Show all comparisons. Otherwise, if they are many, the contested and undecided ones or the 40 smallest p.
+    verbose : bool
+        Show for each comparison how p was found: runs, checks, dependence. At most 12 unless all are shown.
+    width : int, optional
+        Columns of the terminal; unlimited when None (a pipe).
+    """
+    return render_blocks(iter_blocks(results, everything=everything, verbose=verbose), width)
+
+
+def render_with_warnings(results: ComparisonResults, *, everything: bool = False) -> str:
+    """Return the report as text, preceded by all other warnings, such as how files were read."""
+    return "\n".join([*iter_other_warnings(results), render(results, everything=everything)])
+
+
+def iter_blocks(results: ComparisonResults, *, everything: bool, verbose: bool) -> Iterator[Block]:
+    """Yield the paragraphs and tables of the report; parameters as in `render`."""
+    verdict, table, alpha = build_verdict(results), results.table, results.alpha
+    urgent = [n for n in select_warnings(results, verbose=verbose) if n.kind in CHANGES_VERDICTS]
+    yield "\n".join([*format_answer(verdict), *(f"warning: {note.text}" for note in urgent)])
+    if not len(results):
+        return
+    if results.together:
+        yield build_joint_table(results, n_rows=None if everything else MAX_SHOWN)
+    yield from _iter_rankings(results, everything=everything, verbose=verbose)
+    rows = _select_rows(table, verdict, everything=everything, verbose=verbose)
+    shown = [*iter_results(table.take(rows))]
+    if shown:
+        yield build_comparison_table(shown, Setting.of(shown, alpha), "text", with_checks=verbose)
+    if len(rows) < len(table):
+        which = "" if verdict.is_ranking else f"; the {len(rows)} smallest p are shown"
+        yield f"{count_verdicts(table)}{which} ({_tell_where_all_are()})"
+    if len(results) <= MAX_DETAILED or everything:
+        yield build_test_table(shown, alpha)
+    elif table.tests:
+        yield "classical tests: --all shows them, -o FILE.json and -o FILE.csv keep them"
+    if verbose or everything:
+        n_detailed = len(shown) if verbose and everything else MAX_DETAILED if verbose or len(shown) <= 12 else 0
+        yield "\n".join(line for r in turn_to_better(shown[:n_detailed]) for line in _iter_details(r, alpha))
+    remarks = [describe_test(results), *_iter_remarks(results, verdict, shown, verbose=verbose)]
+    yield "\n".join([*remarks, *([*_list_signatures(table), describe_settings(results)] if verbose else [])])
+
+
+def format_answer(verdict: Verdict) -> list[str]:
+    """Return the sentences that come first."""
+    doubt = ["Do not rely on this, a check disagrees."] if verdict.sentences and not verdict.is_checked else []
+    return [*verdict.scope, *doubt, *(verdict.sentences or (verdict.headline,))]
+
+
+def count_verdicts(table: Table) -> str:
+    """Return the number of comparisons by verdict."""
+    names = {1: f"significant at {table.alpha:g}", -1: "undecided", CONTESTED: "contested", 0: "not significant"}
+    counts = {name: int(np.count_nonzero(table.outcome == code)) for code, name in names.items()}
+    parts = [f"{n:,} {name}" for name, n in counts.items() if n or name == names[1]]
+    return f"{format_count(len(table), 'comparison')}: {', '.join(parts)}"
+
+
+def _tell_where_all_are() -> str:
+    return "to_frame() has all" if get_interface() == "python" else "--all shows all, --json FILE keeps them"
+
+
+def _iter_rankings(results: ComparisonResults, *, everything: bool, verbose: bool) -> Iterator[Block]:
+    rankings = results.rankings()
+    shown = rankings if everything else rankings[:MAX_RANKINGS]
+    for ranking in shown:
+        table, n_left = build_ranking_table(ranking), len(ranking.systems) - MAX_SYSTEMS
+        yield table if everything or n_left <= 0 else table.shorten(MAX_SYSTEMS)
+        if n_left > 0 and not everything:
+            yield f"and {n_left:,} more ({'rankings() has all' if get_interface() == 'python' else '--all shows all'})"
+        if verbose or everything:
+            power = f"{ranking.discriminative_power:.1%}"
+            yield f"discriminative power {power}: pairs with unadjusted p at most {results.alpha:g}"
+    if len(shown) < len(rankings):
+        yield f"and {len(rankings) - len(shown):,} more rankings ({_tell_where_all_are()})"
+
+
+def _select_rows(table: Table, verdict: Verdict, *, everything: bool, verbose: bool) -> NDArray[np.int64]:
+    """Return the rows to show: all if few, else those with the smallest p, of a ranking only doubtful verdicts."""
+    if everything or len(table) <= (MAX_DETAILED if verdict.is_ranking else MAX_SHOWN):
+        return np.arange(len(table))
+    if verdict.is_ranking:
+        return verdict.doubtful[: MAX_SHOWN if verbose else MAX_CLOSEST]
+    sort_keys = (-np.abs(table.difference), table.p_value, np.nan_to_num(table.p_adjusted, nan=0.0))
+    return np.lexsort(sort_keys)[:MAX_SHOWN]
+
+
+def _list_signatures(table: Table) -> list[str]:
+    """Return the scorer library's signature of each metric, once."""
+    return [f"{score.name}: {score.signature}" for score in dict.fromkeys(table.metric.to_list()) if score.signature]
+
+
+def _iter_details(r: Result, alpha: float) -> Iterator[str]:
+    subset = f" ({r.subset['column']} {r.subset['value']})" if r.subset else ""
+    yield f"{r.metric}{subset}: {describe_standing(r, alpha)}"
+    sizes = [] if r.interval is None else [describe_size(r)]
+    yield from (f"    {text}" for text in (*sizes, *describe_margin_tests(r), *describe_runs(r, alpha)))
+    for check in r.checks:
+        if check.verdict != "not applicable":
+            yield f"    {check.name} {check.verdict}: {describe_check(check)}"
+    if r.r12 is not None:
+        cost = compute_inflation(round(r.r12, 3))
+        times = "without bound" if math.isinf(cost) else f"{compute_inflation(r.r12):.2f} times"
+        yield f"    r12 = {r.r12:.3f}: a test that assumes independent systems has intervals {times} as wide"
+    for d in r.dependence:
+        yield (
+            f"    within {d.column}: ICC {round(d.icc, 3) + 0.0:.3f}, design effect {d.design_effect:.2f} "
+            f"(F test {format_p_equals(d.p_value)})"
+        )
+    for b in r.beside:
+        units = format_count(b.n_units, "unit")
+        yield f"    by {b.unit} ({units}) instead of {r.unit}: {describe_alternative_unit(b, alpha)}"
+    yield from (f"    note: {text}" for text in r.warnings)
+    if r.test_signature is not None:
+        yield f"    signature: {r.test_signature}"
+
+
+def describe_check(check: Check) -> str:
+    """Return the detail of a check; that of the equal-score test is its p with the cause of a contested result."""
+    if check.name != EQUAL_SCORES or check.p_value is None:
+        return check.detail
+    adjusted = "" if check.p_adjusted is None else f"adjusted {format_p_equals(check.p_adjusted)}"
+    return ", ".join(filter(None, [format_p_equals(check.p_value), adjusted, check.detail]))
+
+
+# Warnings and remarks
+
+
+def select_warnings(results: ComparisonResults, *, verbose: bool = False) -> list[Note]:
+    """Return the notes on all results that are warnings, or all notes if details are requested."""
+    notes = remove_kind(results.notes, "scope")  # which comes before the answer
+    return [note for note in notes if verbose or _is_warning(note)]
+
+
+def _is_warning(note: Note) -> bool:
+    """Return whether a note may change what a reader concludes; few units do if they cannot reach the level."""
+    return bool(note.numbers["n_unreachable"]) if note.kind == "few-units" else note.kind not in EXPLANATORY_KINDS
+
+
+def iter_other_warnings(results: ComparisonResults, *, verbose: bool = False) -> Iterator[str]:
+    """Yield lines with the warnings that could change no verdict, such as how files were read."""
+    for note in select_warnings(results, verbose=verbose):
+        if note.kind not in CHANGES_VERDICTS:
+            yield make_printable(f"warning: {note.text}")
+
+
+def _iter_remarks(
+    results: ComparisonResults, verdict: Verdict, shown: Sequence[Result], *, verbose: bool
+) -> Iterator[str]:
+    """Yield lines on checks that disagree, on contested results, and the notes that the answer depends on."""
+    table = results.table
+    if verbose or not verdict.is_checked:
+        yield f"checks: {verdict.checks}"
+    disagreeing = np.flatnonzero(table.has_disagreement)
+    yield from list_alarms(iter_results(table.take(disagreeing[:MAX_ALARMS])))
+    if len(disagreeing) > MAX_ALARMS:
+        yield f"!!! and cross-checks of {len(disagreeing) - MAX_ALARMS:,} more comparisons"
+    if len(disagreeing):
+        yield "!!! Do not use these p-values; run `sigdask verify` and report this."
+    if len({*zip(table.a.codes.tolist(), table.b.codes.tolist(), strict=True)}) > 1:
+        yield from _describe_causes(table)  # the verdict on a single pair names them
+    notes = [] if verbose else _collect_notes(shown)
+    yield from (f"note: {text}" for text in notes[:MAX_NOTES])
+    if len(notes) > MAX_NOTES:
+        yield f"note: and {len(notes) - MAX_NOTES:,} more notes (-v shows them)"
+
+
+def _describe_causes(table: Table) -> Iterator[str]:
+    """Yield a line with the known causes of contested results, each with their number."""
+    cause = get_equal_scores(table).cause
+    causes = Counter(cause[row] for row in np.flatnonzero(table.is_contested).tolist())
+    if table.deciding is not None:
+        causes["few units that decide"] = int(np.count_nonzero(table.deciding.n_deciding))
+    if named := [f"{name} ({n:,})" for name, n in causes.most_common() if name and n]:
+        yield f"causes of contested results: {', '.join(named)}"
+
+
+def _collect_notes(shown: Sequence[Result]) -> list[str]:
+    """Return the notes that the answer depends on; each names its comparison if notes differ."""
+    kinds = ESSENTIAL_KINDS if len(shown) == 1 else ESSENTIAL_KINDS - {"few-units-decide"}  # which are counted then
+    noted = [(r, note) for r in shown for note in r.notes if note.kind in kinds]
+    distinct = [*drop_duplicates([note for _, note in noted])]
+    if len(shown) == 1 or len(distinct) < len(noted):
+        return [note.text for note in distinct]
+    return [f"{r.a} and {r.b} on {r.metric}: {note.text}" for r, note in noted]
+
+
+def list_alarms(results: Iterable[Result | Independence]) -> list[str]:
+    """Return a line for each cross-check that disagrees."""
+    return [
+        f"!!! CROSS-CHECK DISAGREES: {r.a} and {r.b} by {r.metric}: {check.name}: {check.detail}"
+        for r in results
+        for check in r.disagreements()
+    ]
+
+
+# Many test sets
+
+
+def format_overview(
+    table: Table, *, changed: Collection[GroupKey] = (), everything: bool = False, width: int | None = None
+) -> str:
+    """Return a table with one row for each test set, subset and metric, and a line of totals below it.
+
+    If rows are omitted, changed rows are kept first, then those with a failed check, then those with most doubtful
+    results. Rows are in the order of the plan.
+
+    Parameters
+    ----------
+    table : Table
+        The comparisons of all test sets.
+    changed : collection of (str, str, str)
+        Test set, subset and metric of the groups that changed since the previous run.
+    everything : bool
+        List all rows, in the order of the plan.
+    width : int, optional
+        Columns of the terminal; unlimited when None (a pipe).
+    """
+    standings = Standings(table)
+    n_groups = standings.n_groups
+    keys = _list_keys(table, standings.first_rows)
+    n_doubtful = np.bincount(standings.group[find_doubtful(table)], minlength=n_groups)
+    has_alarm = np.bincount(standings.group[table.has_disagreement], minlength=n_groups) > 0
+    is_changed = np.array([key in changed for key in keys], np.bool_)
+    order = np.lexsort((-n_doubtful, ~has_alarm, ~is_changed))
+    shown = range(n_groups) if everything else sorted(order[:MAX_LISTED].tolist())
+    verdicts = [_describe_group(table.take(np.flatnonzero(standings.group == g))) for g in shown]
+    names, values = ("test set", "subset", "metric"), [keys[g] for g in shown]
+    columns = [
+        *(Column(name, texts, is_name=True) for name, texts in zip(names, zip(*values, strict=True), strict=True)),
+        *(
+            Column(name, texts, is_name=name != "p")
+            for name, texts in zip(("best system", "verdict", "p"), zip(*verdicts, strict=True), strict=True)
+        ),
+        Column("doubtful", [f"{n_doubtful[g] or ''}" for g in shown]),
+        Column("changed", ["yes" if is_changed[g] else "" for g in shown], is_name=True),
+    ]
+    is_kept = {"subset": any(key[1] for key in keys), "metric": len({key[2] for key in keys}) > 1, "changed": changed}
+    kept = [column for column in columns if is_kept.get(column.header, True)]
+    more = f"{len(shown)} of {n_groups:,} rows, chosen by changes, failed checks and doubtful results (--all lists all)"
+    parts = [render_table(DocumentTable.of("", kept), width), *([more] if len(shown) < n_groups else [])]
+    return "\n".join([*parts, "", *_describe_totals(table)])
+
+
+def _list_keys(table: Table, rows: NDArray[np.int64]) -> list[GroupKey]:
+    return [get_group_key(table, row) for row in rows.tolist()]
+
+
+def list_changed_groups(sides: Collection[tuple[Table, NDArray[np.int64]]]) -> set[GroupKey]:
+    """Return the groups of the rows (-1 for none) of tables before and after a change."""
+    return {key for table, rows in sides for key in _list_keys(table, rows[rows >= 0])}
+
+
+def _describe_group(table: Table) -> tuple[str, str, str]:
+    """Return the best system of one group, the verdict on it in a few words, and the p of that verdict."""
+    c = Standings(table)
+    if c.design == SOME:
+        return "", f"{np.count_nonzero(c.outcome == 1):,} of {len(table):,} significant", ""
+    [row] = c.list_leading_rows()
+    p = table.p_value[row] if np.isnan(table.p_adjusted[row]) else table.p_adjusted[row]
+    p_text = format_p_cell(float(p), table.alpha)
+    if c.design == BASELINE:
+        base = c.names[int(c.b[row])]
+        kinds = (("better than", c.ahead > 0), ("worse than", c.ahead < 0))
+        counts = [(name, int(np.count_nonzero((c.outcome == 1) & side))) for name, side in kinds]
+        parts = [f"{n:,} of {len(table):,} {name} {base}" for name, n in counts if n]
+        best = c.names[int((c.a if c.ahead[row] > 0 else c.b)[row])]
+        return best, join_phrases(parts) if parts else f"none differs from {base}", p_text
+    top = int(c.top[0])
+    others = [c.get_opponent(k, top) for k in c.near_top_rows.tolist()]
+    if not others:
+        return c.names[top], "better than the other" if len(table) == 1 else "better than all others", p_text
+    named = join_phrases(others) if len(others) <= MAX_NAMED else f"{len(others):,} others"
+    return c.names[top], f"not better than {named}", p_text
+
+
+def _describe_totals(table: Table) -> Iterator[str]:
+    """Yield lines on the number of comparisons by verdict and on the checks of all of them."""
+    n_sets = len(np.unique(table.test_set.codes))
+    yield f"{format_count(n_sets, 'test set')}, {count_verdicts(table)}"
+    n = count_tests(table, number_rows(table.test_set.codes, table.metric.codes))
+    noun = "test sets" if n == n_sets else "comparisons" if n == len(table) else "families (metrics of test sets)"
+    yield from describe_chance(n, table.alpha, noun)
+    if table.has_disagreement.any():
+        yield f"checks: {describe_checks(table)}"
+
+
+def format_shared_warnings(results_by_set: Mapping[str, ComparisonResults], *, everything: bool) -> Iterator[str]:
+    """Yield each different warning once, with the test sets that it holds for."""
+    sets_by_text: dict[str, list[str]] = {}
+    for name, results in results_by_set.items():
+        for note in select_warnings(results):
+            sets_by_text.setdefault(note.text, []).append(name)
+    texts = sorted(sets_by_text, key=lambda text: -len(sets_by_text[text]))
+    shown = texts if everything else texts[:MAX_NOTES]
+    for text in shown:
+        yield make_printable(f"warning ({format_list(sets_by_text[text], MAX_NAMED)}): {text}")
+    if len(shown) < len(texts):
+        yield f"warning: and {len(texts) - len(shown):,} more warnings (--all lists all)"

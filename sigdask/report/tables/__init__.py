@@ -1,1 +1,0 @@
-"""Tables of results and their writers for LaTeX and Markdown."""
