@@ -19,9 +19,6 @@ from sigdask.formats.samples.layouts import LAYOUTS, PLAIN, find_layout
 from sigdask.formats.samples.sample import SampleFile
 from sigdask.text import format_list
 
-SHOWN = 3
-"""Maximum number of models that an error names."""
-
 LOG_NAME = re.compile(r"samples_(?P<task>.+?)(_(?P<stamp>\d{4}-\d\d-\d\dT[\d.:-]+?))?\.jsonl?(\.gz)?")
 """Pattern of the file names of lm-evaluation-harness."""
 
@@ -153,7 +150,7 @@ def _check_models(logs: Sequence[SampleFile]) -> None:
             models.setdefault(log.system, {})[model] = log.path
     for system, paths in models.items():
         if len(paths) > 1:
-            problem = f"logs of {len(paths)} models ({format_list(sorted(paths), SHOWN)}) for system {system!r}"
+            problem = f"logs of {len(paths)} models ({format_list(sorted(paths))}) for system {system!r}"
             remedy = "give the folder without NAME=, or one folder per model"
             raise InputError(problem, file=[*paths.values()][-1], remedy=remedy)
 

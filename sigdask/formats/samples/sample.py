@@ -19,10 +19,7 @@ from sigdask.interface import spell
 HASH = "doc_hash"
 TASK_NAMES = ("task", "task_name", "dataset")
 FLAGS = ("error", "skipped", "cancelled", "perturbation")
-"""Fields that are set in records that do not count."""
-
-STATUSES = ("error", "skipped", "cancelled")
-"""Values of the field `status` in such records."""
+"""Fields that are set in records that do not count, and values of their field `status`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +108,7 @@ class SampleFile:
                 remedy=f"name another field with {spell('columns', 'item=COLUMN')}",
             )
         status = next((name for name in FLAGS if record.get(name)), "")
-        status = status or ("status" if record.get("status") in STATUSES else "")
+        status = status or ("status" if record.get("status") in FLAGS else "")
         asked = next((record[name] for name in self.layout.input if record.get(name) is not None), None)
         if asked is not None and asked is not record.get(HASH):
             asked = hash(json.dumps(asked, sort_keys=True))

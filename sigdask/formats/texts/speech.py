@@ -21,7 +21,6 @@ from sigdask.formats.texts.segments import read_lines
 from sigdask.interface import spell
 
 SHAPES = {"trn": re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*"), "first": re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")}
-COMMENT = ";;"
 SUGGESTED = ("WER", "CER")
 
 Utterances = dict[str, str]
@@ -98,8 +97,8 @@ def _find_shape(gold: Path) -> str:
 
 
 def _drop_comments(lines: Sequence[str]) -> list[str]:
-    """Return the lines that have text and are no comments."""
-    return [line for line in lines if line.strip() and not line.startswith(COMMENT)]
+    """Return the lines that have text and are no comments, which begin with two semicolons."""
+    return [line for line in lines if line.strip() and not line.startswith(";;")]
 
 
 def _read_utterances(path: Path, shape: str) -> Utterances:

@@ -89,7 +89,9 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
     paths = dict.fromkeys([*([gold] if gold else []), *(source.path for source in sources)])
     found = _read_texts(list(paths), options.own.get("collection"))
     (sources_by_author, references, outputs), path = found.texts.values(), sources[0].path
-    translators = _select_translators(list(references), options.own.get("reference"), path)
+    if not references:
+        raise InputError("no reference (<ref>)", file=path, remedy=f"give {spell('gold', 'FILE')} with references")
+    translators = _choose([*references], options.own.get("reference"), "reference", path)
     if not outputs:
         raise InputError("no output of a system (<hyp system=...>)", file=path, remedy="give a file with outputs")
     items = [item for item in found.items if any(item in references[name] for name in translators)]
@@ -116,10 +118,7 @@ def _read_texts(paths: Sequence[Path], requested: str | None) -> WmtTexts:
     """Read the documents of the requested collection or test suite; the only one needs no request."""
     documents = [(path, *document) for path in paths for document in _iter_documents(path)]
     collections = list(dict.fromkeys(collection for _, collection, _, _ in documents))
-    chosen = collections[0] if requested is None else requested
-    if chosen not in collections or (requested is None and len(collections) > 1):
-        remedy = f"choose one: {spell('format', f'segments:collection={collections[0]}')}"
-        raise InputError(f"has the collections and test suites {', '.join(collections)}", file=paths[0], remedy=remedy)
+    (chosen,) = _choose(collections, requested, "collection", paths[0])
     texts = WmtTexts()
     for path, collection, name, element in documents:
         if collection == chosen:
@@ -147,13 +146,13 @@ def _iter_documents(path: Path) -> Iterator[tuple[str, str, Any]]:
         raise InputError("no document (<doc>)", file=path)
 
 
-def _select_translators(available: list[str], requested: str | None, path: Path) -> list[str]:
-    """Return the requested references; the only one needs no request."""
-    if not available:
-        raise InputError("no reference (<ref>)", file=path, remedy=f"give {spell('gold', 'FILE')} with references")
-    names = available if requested is None else list(dict.fromkeys(requested.split("+")))
+def _choose(available: Sequence[str], requested: str | None, option: str, path: Path) -> list[str]:
+    """Return the requested collection or translators (A+B); the only one needs no request."""
+    names = list(available)
+    if requested is not None:
+        names = requested.split("+") if option == "reference" else [requested]
     if (requested is None and len(names) > 1) or not {*names} <= {*available}:
-        remedy = f"choose {spell('format', f'segments:reference={available[0]}')}, or A+B for several"
-        problem = f"has the references of translators {', '.join(available)}"
-        raise InputError(problem, file=path, remedy=remedy)
-    return names
+        kinds = {"collection": "collections and test suites", "reference": "references of translators"}
+        remedy = f"choose {spell('format', f'segments:{option}={available[0]}')}"
+        raise InputError(f"has the {kinds[option]} {', '.join(available)}", file=path, remedy=remedy)
+    return list(dict.fromkeys(names))

@@ -32,8 +32,6 @@ from sigdask.text import format_count, format_list
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]
 
-RUN_COLUMNS = "topic Q0 document rank score tag"
-QRELS_COLUMNS = "topic iteration document relevance (or topic document relevance)"
 RUN_LINE = re.compile(r"\S+\s+(Q0|0)\s+\S+\s+-?\d+\s+[-+]?[\d.]+([eE][-+]?\d+)?\s+\S.*")
 """Pattern of a line of a run, by which files are recognized."""
 
@@ -131,7 +129,7 @@ def _iter_rows(path: Path, widths: Sequence[int], columns: str) -> Iterator[tupl
 def read_qrels(path: Path) -> Judgements:
     """Read the relevance of each judged document of each topic."""
     judgements: Judgements = {}
-    for number, words in _iter_rows(path, (3, 4), QRELS_COLUMNS):
+    for number, words in _iter_rows(path, (3, 4), "topic iteration document relevance (or topic document relevance)"):
         topic, document, text = words[0], words[-2], words[-1]
         judged = judgements.setdefault(topic, {})
         if document in judged:
@@ -171,7 +169,8 @@ def read_run(source: Source, gold: Path, judgements: Judgements, order: str | No
     entries: dict[str, tuple[dict[str, None], array[float], array[float]]] = {}
     words: list[str] = []
     parts = source.parts or (source.path,)
-    for path, (number, words) in ((part, row) for part in parts for row in _iter_rows(part, (RUN_WIDTH,), RUN_COLUMNS)):
+    columns = "topic Q0 document rank score tag"
+    for path, (number, words) in ((part, row) for part in parts for row in _iter_rows(part, (RUN_WIDTH,), columns)):
         documents, scores, ranks = entries.setdefault(words[0], ({}, array("d"), array("d")))
         score, rank = (parse_number(words[k]) for k in (4, 3))
         if math.isnan(score):

@@ -123,11 +123,7 @@ def is_printed(path: Path) -> bool:
         return False
     *names, value = rows[0]
     has_value = not isnan(parse_number(value)) or value in names or "runid" in names  # unlike a header
-    return has_value and sum(map(_is_measure, names)) == 1
-
-
-def _is_measure(cell: str) -> bool:
-    return MEASURE.fullmatch(cell) is not None
+    return has_value and sum(map(bool, map(MEASURE.fullmatch, names))) == 1
 
 
 def _split_lines(lines: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, list[str]]], list[tuple[int, str]]]:
@@ -143,7 +139,7 @@ def _find_measures(path: Path, cells: Sequence[str], options: Options) -> int:
     """Return which of the first two columns holds measures: by the option, or by the measure in the first line."""
     if (column := options.own.get("topics")) is not None:
         return 2 - int(column)
-    columns = [k for k in (0, 1) if _is_measure(cells[k])]
+    columns = [k for k in (0, 1) if MEASURE.fullmatch(cells[k])]
     if len(columns) == 1:
         return columns[0]
     ways = " or ".join(f"{spell('format', f'trec:topics={k + 1}')} (such as {cells[k]!r})" for k in (0, 1))
