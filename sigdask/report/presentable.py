@@ -120,6 +120,8 @@ class Results(ComparisonResults):
     def __str__(self) -> str:
         return render_with_warnings(self)
 
+    __repr__ = __str__
+
     def write(self, *files: str | Path) -> None:
         """Write files, each in the format of its ending, as `sigdask compare -o` does.
 

@@ -15,8 +15,7 @@ from sigdask.errors import InputError
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import (
     UnitScores,
-    build_dataset,
-    build_frame,
+    build_frame_data,
     build_frame_from_data,
     build_indexed_frame,
     build_unit_data,
@@ -26,7 +25,7 @@ from sigdask.results.export import (
 from sigdask.results.fields import get_result, iter_json_lines, iter_results
 from sigdask.results.notes import Note, list_dicts, list_texts
 from sigdask.results.ranking import SystemRanking, build_rankings
-from sigdask.results.record import MAX_SHOWN, EqualScoreResult, Result, format_table
+from sigdask.results.record import EqualScoreResult, Result, is_contested
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import achieved_significance
 from sigdask.text import format_list, iter_array, iter_json, suggest_name, to_plain
@@ -119,12 +118,8 @@ class ResultAcrossSets:
 
     def is_contested(self, alpha: float) -> bool:
         """Return whether exactly one of the test and the equal-score test rejects, by adjusted p if there are any."""
-        test = self.equal_scores
-        if test is None or test.p_value is None:
-            return False
-        if self.p_adjusted is None or test.p_adjusted is None:
-            return (test.p_value <= alpha) != (self.p_value <= alpha)
-        return (test.p_adjusted <= alpha) != (self.p_adjusted <= alpha)
+        p = self.p_value if self.p_adjusted is None else self.p_adjusted
+        return is_contested(self.equal_scores, alpha, p <= alpha, is_adjusted=self.p_adjusted is not None)
 
 
 class UnitSource(Protocol):
@@ -191,11 +186,6 @@ class ComparisonResults(Sequence[Result]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self) -> str:
-        return format_table(
-            self[:MAX_SHOWN], self.alpha, len(self), [note.text for note in self.notes if note.kind == "scope"]
-        )
-
     @property
     def warnings(self) -> tuple[str, ...]:
         """The texts of the notes on all results."""
@@ -257,8 +247,7 @@ class ComparisonResults(Sequence[Result]):
         Parameters
         ----------
         library : str
-            "pandas" (`sigdask[frame]`), "polars" or "pyarrow"; any module with
-            `DataFrame(columns)` or `table(columns)`.
+            "pandas" (`sigdask[frame]`), "polars" or "pyarrow".
         index : bool
             Make test_set, subset, metric, a and b the index of the frame, which only pandas has. Without subsets the
             level subset is "".
@@ -272,7 +261,7 @@ class ComparisonResults(Sequence[Result]):
         Raises
         ------
         InputError
-            The library is not installed or has no data frames, or `index` is set and it is not pandas.
+            The library is another one or not installed, or `index` is set and it is not pandas.
 
         Examples
         --------
@@ -283,24 +272,8 @@ class ComparisonResults(Sequence[Result]):
         """
         if index and library != "pandas":
             raise InputError(f"index=True: {library} has no index", remedy="leave out index= or the library")
-        return build_indexed_frame(self.table) if index else build_frame(self.table, library)
-
-    def to_xarray(self) -> Any:
-        """Return the numbers of the results as a dataset of xarray (`sigdask[xarray]`).
-
-        Returns
-        -------
-        xarray.Dataset
-            Its dimensions are test_set, subset, metric, a and b. The variables are the columns of `to_frame` that hold
-            numbers. They are NaN for systems that were not compared, so A - B is at (A, B) and not at (B, A). The
-            coordinate higher_is_better belongs to metrics. Attributes are seed and alpha.
-
-        Raises
-        ------
-        InputError
-            xarray is not installed, or the dataset would be too large.
-        """
-        return build_dataset(self.table, {"seed": self.seed, "alpha": self.alpha})
+        data = build_frame_data(self.table)
+        return build_indexed_frame(data) if index else build_frame_from_data(data, library)
 
     def iter_units(self) -> Iterator[UnitScores]:
         """Yield the units of all comparisons, as `sigdask compare --items` writes them.

@@ -18,77 +18,37 @@ from pyarrow import parquet
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError, build_extra_error
-from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import build_frame_data
 from sigdask.results.table import Table, list_tests
 from sigdask.text import as_json_line, iter_json, to_plain
-
-FRAME_EXTRAS = {"pandas": "frame", "xarray": "xarray"}
-"""Data-frame libraries that an extra installs."""
 
 PART_ROWS = 65_536
 """Rows written at a time. In Parquet, a row group."""
 
 
-def build_frame(table: Table, library: str) -> Any:
-    """Return a table of results as a data frame of the given library, with None or, for pandas, NaN if missing."""
-    return build_frame_from_data(build_frame_data(table), library)
-
-
 AXES = ("test_set", "subset", "metric", "a", "b")
-"""Columns that identify a comparison: the index of frames, and the dimensions of datasets."""
-
-MAX_CELLS = 2**27
-"""Maximum cells of a dataset's variable."""
+"""Columns that identify a comparison: the index of frames."""
 
 
-def build_indexed_frame(table: Table) -> Any:
-    """Return a table of results as a pandas frame whose index identifies the comparison; "" means no subset."""
-    frame = build_frame(table, "pandas")
-    if not len(table):
-        return frame
+def build_indexed_frame(data: pa.Table) -> Any:
+    """Return results as a pandas frame whose index identifies the comparison; "" means no subset."""
+    frame = build_frame_from_data(data, "pandas")
     return frame.assign(subset=frame["subset"].fillna("")).set_index(list(AXES))
 
 
-def build_dataset(table: Table, attributes: Mapping[str, Any]) -> Any:
-    """Return the numbers of a table of results as a dataset of xarray, with a dimension for each column of `AXES`.
-
-    Parameters
-    ----------
-    table : Table
-        The results.
-    attributes : mapping
-        Attributes of the dataset.
-    """
-    xarray, data = _import_library("xarray", "to_xarray()"), build_frame_data(table)
-    axes = {name: CodedColumn.from_values(value or "" for value in data[name].to_pylist()) for name in AXES}
-    shape = tuple(len(axis.values) for axis in axes.values())
-    if np.prod(shape, dtype=float) > MAX_CELLS:
-        raise InputError(
-            f"to_xarray(): {' x '.join(f'{n:,}' for n in shape)} test sets, subsets, metrics and systems are too "
-            "many cells",
-            remedy="use to_frame(index=True)",
-        )
-    place = tuple(axis.codes for axis in axes.values())
-    variables = {}
-    for name, column in zip(data.column_names, data.columns, strict=True):
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-            variables[name] = (AXES, np.full(shape, np.nan))
-            variables[name][1][place] = column.to_numpy()
-    coordinates: dict[str, Any] = {name: list(axis.values) for name, axis in axes.items()}
-    if len(table):
-        higher = np.zeros(len(axes["metric"].values), np.bool_)
-        higher[axes["metric"].codes] = data["higher_is_better"].to_numpy()
-        coordinates["higher_is_better"] = ("metric", higher)
-    return xarray.Dataset(variables, coordinates, dict(attributes))
-
-
 def build_frame_from_data(data: pa.Table, library: str) -> Any:
-    """Return columns as a data frame of the given library, with null or, for pandas, NaN if missing."""
-    make_frame = _get_frame_maker(library)
-    if library in {"pandas", "pyarrow"}:
-        return data.to_pandas() if library == "pandas" else data
-    return make_frame(data if library == "polars" else data.to_pydict())
+    """Return columns as a data frame of pandas, polars or pyarrow, with null or, for pandas, NaN if missing."""
+    if library == "pyarrow":
+        return data
+    try:
+        module = importlib.import_module(library) if library in {"pandas", "polars"} else None
+    except ImportError:
+        if library == "pandas":
+            raise build_extra_error("pandas", "frame", "to_frame()") from None
+        raise InputError("to_frame('polars') needs polars", remedy="pip install polars") from None
+    if module is None:
+        raise InputError(f"to_frame({library!r}): expected pandas, polars or pyarrow")
+    return data.to_pandas() if library == "pandas" else module.from_arrow(data)
 
 
 def build_frame_from_rows(rows: Sequence[Mapping[str, Any]], library: str) -> Any:
@@ -100,7 +60,7 @@ def build_frame_from_rows(rows: Sequence[Mapping[str, Any]], library: str) -> An
     flat = [dict(_iter_cells(row, nested)) for row in rows]
     lists = {name for row in flat for name, value in row.items() if isinstance(value, list)}
     names = [name for name in dict.fromkeys(name for row in flat for name in row) if name not in lists]
-    return _get_frame_maker(library)({name: [row.get(name) for row in flat] for name in names})
+    return build_frame_from_data(pa.table({name: [row.get(name) for row in flat] for name in names}), library)
 
 
 def _iter_cells(row: Mapping[str, Any], nested: Collection[str]) -> Iterator[tuple[str, Any]]:
@@ -110,33 +70,6 @@ def _iter_cells(row: Mapping[str, Any], nested: Collection[str]) -> Iterator[tup
             yield name, value
         elif value is not None:
             yield from ((name if key == "value" else f"{name}_{key}", part) for key, part in value.items())
-
-
-def _get_frame_maker(library: str) -> Any:
-    """Return the function or class that builds a library's data frame from a mapping."""
-    purpose = f"to_frame({library!r})"
-    module = _import_library(library, purpose)
-    maker = getattr(module, "DataFrame", None) or getattr(module, "table", None)
-    if maker is None:
-        raise _build_library_error(library, purpose)
-    return maker
-
-
-def _import_library(library: str, purpose: str) -> Any:
-    """Import a library that holds frames, or raise which extra to install."""
-    try:
-        return importlib.import_module(library)
-    except ImportError:
-        if library in FRAME_EXTRAS:
-            raise build_extra_error(library, FRAME_EXTRAS[library], purpose) from None
-        raise _build_library_error(library, purpose) from None
-
-
-def _build_library_error(library: str, purpose: str) -> InputError:
-    return InputError(
-        f"{purpose} needs {library}, which is not installed or not a library of data frames; to_frame() makes a "
-        f"frame of pandas: pip install 'sigdask[{FRAME_EXTRAS['pandas']}]'"
-    )
 
 
 Entry = TypeVar("Entry")

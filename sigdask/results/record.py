@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sigdask.results.notes import Note, list_texts
 from sigdask.statistics.bounds import Check
 from sigdask.statistics.dependence import Dependence
-from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
+from sigdask.statistics.rounding import format_p_equals, format_score, format_signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,11 +428,7 @@ class Result:
 
     def is_contested(self, alpha: float) -> bool:
         """Return whether exactly one of the test and the equal-score test rejects, by adjusted p if there are any."""
-        decision, test = self.decision(alpha), self.equal_scores
-        if decision is None or test is None or test.p_value is None:
-            return False
-        p = test.p_value if self.p_adjusted is None or test.p_adjusted is None else test.p_adjusted
-        return (p <= alpha) != decision
+        return is_contested(self.equal_scores, alpha, self.decision(alpha), is_adjusted=self.p_adjusted is not None)
 
     def decision(self, alpha: float) -> bool | None:
         """Return whether the test rejects at the level alpha, by the adjusted p if there is one. None if undecided.
@@ -450,38 +446,12 @@ class Result:
         return bool(self.p_value <= alpha)
 
 
-MAX_SHOWN = 10
-"""Maximum number of comparisons shown in a table. With more, the first ones and their number are shown."""
-
-
-LEFT_ALIGNED = frozenset({"test set", "subset", "A", "B", "metric", ""})
-"""Headers of left-aligned columns."""
-
-
-def format_table(results: Sequence[Result], alpha: float, n_results: int, scope: Sequence[str] = ()) -> str:
-    """Return a short table of comparisons.
-
-    Parameters
-    ----------
-    results : sequence of Result
-        The first of them.
-    alpha : float
-        Significance level.
-    n_results : int
-        How many there are.
-    scope : sequence of str
-        Text on what is scored and what is not, printed first.
-    """
-    title = f"Results: {n_results:,} {'comparison' if n_results == 1 else 'comparisons'}, alpha {alpha:g}"
-    if not results:
-        return title
-    columns = {name: column for name, column in _build_columns(results, alpha).items() if any(column)}
-    widths = {name: max(len(name), *map(len, column)) for name, column in columns.items()}
-    formats = [f"{'<' if name in LEFT_ALIGNED else '>'}{width}" for name, width in widths.items()]
-    rows = [[*columns], *zip(*columns.values(), strict=True)]
-    lines = ["  ".join(map(format, row, formats)).rstrip() for row in rows]
-    remainder = [f"and {n_results - len(results):,} more"] if n_results > len(results) else []
-    return "\n".join([*map(_escape_text, scope), title, *lines, *remainder])
+def is_contested(test: EqualScoreResult | None, alpha: float, rejects: bool | None, *, is_adjusted: bool) -> bool:
+    """Return whether the equal-score test decides otherwise, by its adjusted p if there is one and p is adjusted."""
+    if rejects is None or test is None or test.p_value is None:
+        return False
+    p = test.p_adjusted if is_adjusted and test.p_adjusted is not None else test.p_value
+    return (p <= alpha) != rejects
 
 
 def format_line(r: Result) -> str:
@@ -503,29 +473,6 @@ def format_line(r: Result) -> str:
     )
     parts = [*location, f"{_escape_text(r.a)} - {_escape_text(r.b)}", scores, p, *adjusted]
     return f"Result({', '.join(parts)})"
-
-
-def _build_columns(results: Sequence[Result], alpha: float) -> dict[str, list[str]]:
-    adjusted = any(r.p_adjusted is not None for r in results)
-    return {
-        "test set": [_escape_text(r.test_set) for r in results],
-        "subset": [_escape_text(_get_subset(r)) for r in results],
-        "A": [_escape_text(r.a) for r in results],
-        "B": [_escape_text(r.b) for r in results],
-        "metric": [_escape_text(r.metric) for r in results],
-        "score A": [format_score(r.score_a) for r in results],
-        "score B": [format_score(r.score_b) for r in results],
-        "A - B": [format_signed(r.difference) for r in results],
-        "unadjusted p" if adjusted or len(results) > 1 else "p": [
-            _format_p(r.p_value, alpha, is_bound=r.is_bound) for r in results
-        ],
-        "adjusted p": [_format_p(r.p_adjusted, alpha, is_bound=r.is_adjusted_bound) for r in results],
-        "": [r.verdict(alpha) for r in results],
-    }
-
-
-def _format_p(p: float | None, alpha: float, *, is_bound: bool) -> str:
-    return "" if p is None or math.isnan(p) else format_p(p, alpha, is_bound=is_bound)
 
 
 def _get_subset(r: Result) -> str:
