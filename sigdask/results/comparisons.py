@@ -15,14 +15,13 @@ from sigdask.errors import InputError
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import (
     UnitScores,
-    build_frame_data,
     build_frame_from_data,
     build_indexed_frame,
     build_unit_data,
     iter_csv,
     write_parquet,
 )
-from sigdask.results.fields import get_result, iter_json_lines, iter_results
+from sigdask.results.fields import build_frame_data, get_result, iter_json_lines, iter_results
 from sigdask.results.notes import Note, list_dicts, list_texts
 from sigdask.results.ranking import SystemRanking, build_rankings
 from sigdask.results.record import EqualScoreResult, Result, is_contested
