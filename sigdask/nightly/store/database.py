@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import event, exc
@@ -248,7 +249,8 @@ UNREACHABLE = (
 
 SQLITE_REMEDIES: Mapping[int, str] = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
-    sqlite3.SQLITE_READONLY: "it is read-only; make the file and its folder writable",
+    sqlite3.SQLITE_READONLY: "it is read-only, or a run that was killed left a write to undo; make the file and its "
+    "folder writable",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; make its folder writable",
     sqlite3.SQLITE_BUSY: f"another program held its lock for {BUSY_SECONDS} s; let it finish",
     sqlite3.SQLITE_IOERR: "the file system failed; check the disk",
@@ -323,8 +325,12 @@ def _list_secrets(url: URL) -> frozenset[str]:
 
 def _create_engine(url: URL, begin: str) -> Engine:
     if url.get_backend_name() == "sqlite":
-        engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
-        event.listen(engine, "connect", partial(_set_up_sqlite, Path(url.database or ""), begin != "BEGIN"))
+        path, is_writer = Path(url.database or ""), begin != "BEGIN"
+        check_journal(path)
+        address = f"file:{quote(str(path.absolute()))}?mode={'rwc' if is_writer else 'ro'}"
+        options = {"uri": True, "timeout": BUSY_SECONDS, "check_same_thread": False}
+        engine = sa.create_engine(url, creator=partial(sqlite3.connect, address, **options))
+        event.listen(engine, "connect", partial(_set_up_sqlite, path, is_writer))
         event.listen(engine, "before_cursor_execute", _limit_statement)
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
@@ -354,8 +360,36 @@ def _set_up_sqlite(path: Path, is_writer: bool, connection: Any, _record: Any) -
     connection.isolation_level = None  # SQLAlchemy begins transactions explicitly, not the driver by guessing
     for pragma in ("synchronous = FULL", "foreign_keys = ON", "trusted_schema = OFF"):
         connection.execute(f"PRAGMA {pragma}")
-    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
+    if is_writer and connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
         connection.execute("PRAGMA journal_mode = DELETE")
+
+
+SUPER_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+"""Last bytes of a rollback journal that names a super-journal, a file that SQLite deletes after the rollback."""
+
+
+def check_journal(path: Path) -> None:
+    """Raise if SQLite must not see the journal beside a store: a link, another user's file, or one that names a file.
+
+    SQLite writes what a journal holds into the store, and deletes the super-journal that it names. A journal of
+    sigdask's own names none (SQLite's file format, "The rollback journal").
+    """
+    journal = path.with_name(f"{path.name}-journal")
+    try:
+        state = journal.lstat()
+        end = b"" if stat.S_ISLNK(state.st_mode) else journal.read_bytes()[-8:]
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _build_unreadable_error(journal, error.strerror or str(error)) from None
+    faults = {
+        "is a symbolic link": stat.S_ISLNK(state.st_mode),
+        "belongs to another user": state.st_uid not in {os.geteuid(), path.stat().st_uid if path.exists() else -1},
+        "names another file, which SQLite would delete": end == SUPER_JOURNAL_MAGIC,
+    }
+    for fault, is_found in faults.items():
+        if is_found:
+            raise InputError(fault, file=journal, remedy="move it aside, and make sure who wrote this store")
 
 
 def _check_file(path: Path) -> None:
