@@ -24,10 +24,10 @@ from sigdask.counts.fields import (
     LazyColumns,
     LazyOutputs,
     build_set_fields,
-    get_label_sets,
     get_rounding,
     join_labels,
     list_labels,
+    split_labels,
     to_object_array,
 )
 from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, convert_scores, list_notes, read_fields
@@ -486,8 +486,7 @@ class Counts:
         [('accuracy', 1.0, 0.3333333333333333)]
         """
         columns = [Factor.from_values(column) for column in (gold, *predictions.values())]
-        kind = (LabelFields.from_columns, lambda column: {*column.levels}, _get_objects)
-        return _build_label_counts(columns, predictions, *kind, ("accuracy",), **items)
+        return _build_label_counts(columns, predictions, are_sets=False, **items)
 
     @staticmethod
     def from_numbers(
@@ -650,9 +649,7 @@ class Counts:
             column if isinstance(column, Factor) else Factor.from_values(map(join_labels, column))
             for column in (gold, *predictions.values())
         ]
-        suggested = ("micro-f1", "macro-f1", "subset-accuracy")
-        kind = (build_set_fields, list_labels, get_label_sets)
-        return _build_label_counts(columns, predictions, *kind, suggested, **items)
+        return _build_label_counts(columns, predictions, are_sets=True, **items)
 
     @staticmethod
     def from_responses(
@@ -710,35 +707,33 @@ class Counts:
 
 
 def _build_label_counts(
-    columns: Sequence[Factor],
-    names: Iterable[str],
-    build_fields: Callable[[Factor, Sequence[Factor], Sequence[str]], Mapping[str, Array]],
-    list_labels: Callable[[Factor], set[str]],
-    get_outputs: Callable[[Sequence[Factor], int], Array],
-    suggested: tuple[str, ...],
-    **items: Unpack[ItemArguments],
+    columns: Sequence[Factor], names: Iterable[str], *, are_sets: bool, **items: Unpack[ItemArguments]
 ) -> Counts:
     """Return counts of a column of gold labels and one of each system; labels that only systems use come last."""
     gold, *predictions = columns
     systems = tuple(names)
     n_items = check_lengths({"gold": len(gold), **dict(zip(systems, map(len, predictions), strict=True))})
-    gold_labels = list_labels(gold)
+    gold_labels, *labels_of_systems = ({*(list_labels(c) if are_sets else c.levels)} for c in columns)
     labels = tuple(sorted(gold_labels))
-    extra_labels = tuple(sorted(set().union(*map(list_labels, predictions)) - gold_labels))
+    extra_labels = tuple(sorted(set().union(*labels_of_systems) - gold_labels))
+    build_fields = build_set_fields if are_sets else LabelFields.from_columns
+    get_output = partial(_get_labels, columns, split_labels if are_sets else str)
     return Counts(
         systems=systems,
         fields=build_fields(gold, predictions, labels + extra_labels),
         n_items=n_items,
         labels=labels,
         predicted_labels=extra_labels,
-        outputs=Outputs(LazyOutputs(len(predictions), partial(get_outputs, predictions)), get_outputs([gold], 0)),
-        suggested=suggested,
+        outputs=Outputs(LazyOutputs(len(predictions), get_output), get_output(-1)),
+        suggested=("micro-f1", "macro-f1", "subset-accuracy") if are_sets else ("accuracy",),
         **items,
     )
 
 
-def _get_objects(columns: Sequence[Sequence[str]], system: int) -> Array:
-    return np.asarray(columns[system], object)
+def _get_labels(columns: Sequence[Factor], convert: Callable[[str], Any], system: int) -> Array:
+    """Return the labels, or sets of labels, of a system's items; those of gold for -1."""
+    column = columns[system + 1]
+    return np.asarray(to_object_array([convert(cell) for cell in column.levels])[column.codes])
 
 
 def _reorder(columns: Any, order: NDArray[np.int64], key: Any) -> Array:

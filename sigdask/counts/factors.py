@@ -71,10 +71,6 @@ class Factor(Sequence[str]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        cells: NDArray[Any] = np.array(self.levels.tolist(), dtype or object)[self.codes]
-        return cells
-
     def tolist(self) -> list[str]:
         """Return the cells as a list."""
         return list(self)
@@ -86,9 +82,9 @@ class Factor(Sequence[str]):
         first_rows[self.codes[::-1]] = np.arange(len(self) - 1, -1, -1)
         return np.argsort(first_rows), first_rows
 
-    def equals_text(self, text: str) -> NDArray[np.bool_]:
+    def equals(self, text: str) -> NDArray[np.bool_]:
         """Return a mask of the cells that equal a text."""
-        is_equal: NDArray[np.bool_] = self.levels.equals_text(text)[self.codes]
+        is_equal: NDArray[np.bool_] = self.levels.equals(text)[self.codes]
         return is_equal
 
     def rename_levels(self, names: Mapping[str, str]) -> Factor:
@@ -200,14 +196,11 @@ def number_pairs(
     value : callable
         Function of two systems.
     """
-    if not len(pairs):
-        return np.zeros(0, np.int64)
-    width = int(codes.max()) + 1
-    pair_codes = codes[pairs[:, 0]].astype(np.int64) * width + codes[pairs[:, 1]]
-    _, first_indices, inverse = np.unique(pair_codes, return_index=True, return_inverse=True)
-    value_numbers: dict[Hashable, int] = {}
-    numbers = [value_numbers.setdefault(value(int(i), int(j)), len(value_numbers)) for i, j in pairs[first_indices]]
-    return np.array(numbers, np.int64)[inverse]
+    groups = number_rows(*codes[pairs].T)
+    first_rows = np.unique(groups, return_index=True)[1]
+    known: dict[Hashable, int] = {}
+    numbers = [known.setdefault(value(i, j), len(known)) for i, j in pairs[first_rows].tolist()]
+    return np.array(numbers, np.int64)[groups]
 
 
 class Codes(dict[str, int]):
@@ -219,8 +212,5 @@ class Codes(dict[str, int]):
 
     def map_codes(self, codes: NDArray[np.int64], convert: Callable[[str], str]) -> NDArray[np.int64]:
         """Return the codes of converted texts, given the codes of the texts."""
-        texts = list(self)
-        used = np.unique(codes)
-        table = np.zeros(len(texts) + 1, np.int64)
-        table[used] = [self[convert(texts[code])] for code in used.tolist()]
-        return table[codes]
+        texts, (used, rows) = list(self), np.unique(codes, return_inverse=True)
+        return np.array([self[convert(texts[code])] for code in used.tolist()], np.int64)[rows]

@@ -211,16 +211,9 @@ def join_labels(labels: Iterable[Any]) -> str:
     return SEPARATOR.join(sorted({str(label) for label in labels} - {""}))
 
 
-def split_labels(cell: str) -> list[str]:
+def split_labels(cell: str) -> tuple[str, ...]:
     """Return the labels that the text of a cell lists."""
-    return cell.split(SEPARATOR) if cell else []
-
-
-def get_label_sets(columns: Sequence[Factor], system: int) -> NDArray[Any]:
-    """Return the label sets of one column as tuples."""
-    column = columns[system]
-    sets: NDArray[Any] = to_object_array([tuple(split_labels(cell)) for cell in column.levels.tolist()])[column.codes]
-    return sets
+    return tuple(cell.split(SEPARATOR)) if cell else ()
 
 
 def list_labels(column: Factor) -> set[str]:

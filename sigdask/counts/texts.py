@@ -23,7 +23,7 @@ WORD = 8
 """Bytes that are compared at a time."""
 
 BLOCK = 1 << 16
-"""Texts handled at a time, so that intermediate arrays stay small."""
+"""Texts framed at a time, so that intermediate arrays stay small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +96,10 @@ class Texts(Sequence[str]):
         return Texts(self.array.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])))
 
     def __iter__(self) -> Iterator[str]:
-        return (text for part in self._iter_parts() for text in part.tolist())
-
-    def _iter_parts(self) -> Iterator[Texts]:
-        return (Texts(self.array[first : first + BLOCK]) for first in range(0, len(self), BLOCK))
+        return iter(self.tolist())
 
     def __contains__(self, text: object) -> bool:
-        return isinstance(text, str) and bool(self.equals_text(text).any())
+        return isinstance(text, str) and bool(self.equals(text).any())
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Texts):
@@ -110,9 +107,6 @@ class Texts(Sequence[str]):
         return isinstance(other, tuple | list) and self.tolist() == [*other]
 
     __hash__ = None  # type: ignore[assignment]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.tolist(), dtype or object)
 
     def tolist(self) -> list[str]:
         """Return the texts as a list."""
@@ -130,18 +124,13 @@ class Texts(Sequence[str]):
         """Bytes of the texts."""
         return np.frombuffer(self.array.buffers()[2] or b"", np.uint8)[self.offsets[0] : self.offsets[-1]]
 
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Length of each text in bytes."""
-        return np.diff(self.offsets)
+    def equals(self, other: str | Texts) -> NDArray[np.bool_]:
+        """Return a mask of the texts that equal a given one, or that in the same row of another column."""
+        import pyarrow as pa
+        from pyarrow import compute
 
-    def equals_text(self, text: str) -> NDArray[np.bool_]:
-        """Return a mask of the texts that equal a given one."""
-        return _compare(self.array, Texts.from_values([text]).array[0])
-
-    def equals_column(self, other: Texts) -> NDArray[np.bool_]:
-        """Return a mask of the rows in which another column of the same length has the same text."""
-        return _compare(self.array, other.array)
+        value = other.array if isinstance(other, Texts) else Texts.from_values([other]).array[0]
+        return np.from_dlpack(compute.equal(self.array, value).cast(pa.uint8())).astype(np.bool_)
 
     @cached_property
     def sorted(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -161,7 +150,7 @@ class Texts(Sequence[str]):
         order[places] = rows[to_integers(compute.array_sort_indices(self[rows].array))]
         alike = self[order[places]]
         tied = np.zeros(len(self), np.bool_)
-        tied[places[1:]] = alike[1:].equals_column(alike[:-1])
+        tied[places[1:]] = alike[1:].equals(alike[:-1])
         return order, tied
 
     def _get_words(self) -> NDArray[np.uint64]:
@@ -172,7 +161,7 @@ class Texts(Sequence[str]):
         n_shared = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
         padded = np.append(self.content, np.zeros(WORD, np.uint8))
         windows: NDArray[Any] = np.ndarray((len(padded) - WORD + 1,), ">u8", padded, strides=(1,))
-        n_missing = np.clip(WORD + n_shared - self.sizes, 0, WORD).astype(np.uint64)
+        n_missing = np.clip(WORD + n_shared - np.diff(self.offsets), 0, WORD).astype(np.uint64)
         half = n_missing << np.uint64(2)  # zeros behind the end; a shift by 64 bits does nothing, so shift twice
         words = windows[self.offsets[:-1] - self.offsets[0] + n_shared].astype(np.uint64)
         return np.asarray(words >> half >> half << half << half)
@@ -190,9 +179,11 @@ class Texts(Sequence[str]):
 
     def iter_framed(self) -> Iterator[bytes]:
         """Yield the texts as blocks of bytes, with the size of each text before it (64 bits, little-endian)."""
-        for part in self._iter_parts():
-            starts = part.offsets[:-1] - part.offsets[0]
-            yield np.insert(part.content, np.repeat(starts, WORD), part.sizes.astype("<i8").view(np.uint8)).tobytes()
+        for first in range(0, len(self), BLOCK):
+            part = Texts(self.array[first : first + BLOCK])
+            offsets = part.offsets - part.offsets[0]
+            sizes = np.diff(offsets).astype("<i8").view(np.uint8)
+            yield np.insert(part.content, np.repeat(offsets[:-1], WORD), sizes).tobytes()
 
 
 def to_integers(values: Any) -> NDArray[np.int64]:
@@ -200,14 +191,6 @@ def to_integers(values: Any) -> NDArray[np.int64]:
     import pyarrow as pa
 
     return np.asarray(np.from_dlpack(values.cast(pa.int64())), np.int64)
-
-
-def _compare(array: Any, other: Any) -> NDArray[np.bool_]:
-    """Return in which rows an array equals another one or a scalar."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    return np.from_dlpack(compute.equal(array, other).cast(pa.uint8())).astype(np.bool_)
 
 
 def join_columns(columns: Sequence[Texts]) -> Texts:

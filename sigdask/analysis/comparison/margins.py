@@ -357,7 +357,7 @@ def _build_pairs(
     numerators, denominators = mean_parts
     units = SwapUnits.from_counts(counts, seed).index
     system_index = {name: k for k, name in enumerate(counts.systems)}
-    masks = {s: None if s is None else np.array(counts.group(s.column)) == s.value for _, _, s in compared}
+    masks = {s: None if s is None else counts.group(s.column).equals(s.value) for _, _, s in compared}
     sign = 1 if metric.higher_is_better else -1
     pairs = []
     for a, b, subset in compared:

@@ -101,7 +101,7 @@ def _check_rows(first: FileTable, table: FileTable, options: Options) -> None:
         if name in aside or name not in table.columns or not roles or not roles <= INPUT_ROLES:
             continue
         cells, other_cells = Texts.from_values(first.columns[name]), Texts.from_values(table.columns[name])
-        if not (is_same := other_cells.equals_column(cells)).all():
+        if not (is_same := other_cells.equals(cells)).all():
             k = int(np.argmin(is_same))
             raise InputError(
                 f"column {name!r} has {other_cells[k]!r}, but {cells[k]!r} in {first.path}, line {first.lines[k]}, and "
@@ -118,7 +118,7 @@ def _align_by_id(
 ) -> RowOrder:
     """Return the row of each expected item."""
     (first, ids), (table, keys) = expected, given
-    if len(keys) == len(ids) and keys.equals_column(ids).all():
+    if len(keys) == len(ids) and keys.equals(ids).all():
         return FILE_ORDER
     row_by_id = {item: row for row, item in enumerate(keys)}
     missing = [item for item in ids if item not in row_by_id]

@@ -162,7 +162,7 @@ def _check_filled(predictions: Predictions, systems: Mapping[str, Factor], gold:
     """Raise an error for an item without a label, other than one whose row a system lacks."""
     present = predictions.find_present(len(gold))
     for k, (labeller, column) in enumerate((("gold", gold), *systems.items())):
-        is_empty = column.equals_text("")
+        is_empty = column.equals("")
         if present is not None and k:
             is_empty &= present[:, k - 1]
         if is_empty.any():

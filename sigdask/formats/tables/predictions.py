@@ -213,7 +213,7 @@ def _join_rows(source: Source, table: FileTable, system: str, options: Options) 
     """Return the predictions of rows of item, system, gold value and prediction."""
     by_system = Factor.from_values(table.get_column(system))
     names = [*dict.fromkeys(map(str, by_system))]
-    tables = [table.select_rows(by_system.equals_text(name)) for name in names]
+    tables = [table.select_rows(by_system.equals(name)) for name in names]
     inner = replace(options, ignore=(*options.ignore, system)).with_columns(system=None)
     tables = [replace(part, columns={k: v for k, v in part.arrays.items() if k != system}) for part in tables]
     return join_tables([replace(source, name=name) for name in names], tables, None, inner)
@@ -224,7 +224,7 @@ def _check_same_gold(tables: Sequence[FileTable], columns: Sequence[str], orders
     expected = Texts.from_values(tables[0].get_column(columns[0]))
     for table, column, order in zip(tables[1:], columns[1:], orders[1:], strict=True):
         gold = reorder_column(table.get_column(column), order)
-        if (is_same := gold.equals_column(expected)).all():
+        if (is_same := gold.equals(expected)).all():
             continue
         k = int(np.argmin(is_same))
         row = int(np.arange(len(gold))[order][k])

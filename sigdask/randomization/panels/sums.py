@@ -85,7 +85,7 @@ class SwapUnits:
             key, content = _compute_key_and_content(seed, counts.name, counts.n_items)
             return SwapUnits(key, np.arange(counts.n_items), counts.n_items, content)
         texts = names.levels if isinstance(names, Factor) else Texts.from_values(names)
-        if not texts.sizes.all():
+        if "" in texts:
             position = next(k for k, name in enumerate(names) if not name)
             raise InputError(
                 f"column {counts.unit!r} is empty at item {position + 1}; fill it in every row. (Merged cells of a "
