@@ -11,6 +11,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ class _Queue:
 
     def _build_options(self, files: TlsFiles | None) -> dict[str, Any]:
         user_options = dict(self.description.options)
-        options = {"processes": 1, "death_timeout": 60, **user_options}
+        options = {"processes": 1, "death_timeout": 60, "python": f"{shlex.quote(sys.executable)} -P", **user_options}
         options["scheduler_options"] = {"dashboard_address": "127.0.0.1:0", **user_options.get("scheduler_options", {})}
         options["worker_extra_args"] = [
             *QUIET_WORKER,

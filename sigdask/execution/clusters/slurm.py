@@ -93,7 +93,7 @@ def build_worker_command(
     tls = [] if files is None else files.to_arguments()
     return [
         "srun", "--overlap", "--kill-on-bad-exit=0", f"--ntasks={n_workers}", *options.get("srun", []),
-        sys.executable, "-m", "distributed.cli.dask_worker", address, *QUIET_WORKER, "--nthreads", threads,
+        sys.executable, "-P", "-m", "distributed.cli.dask_worker", address, *QUIET_WORKER, "--nthreads", threads,
         "--death-timeout", "60", *options.get("worker_args", []), *tls,
     ]  # fmt: skip
 
@@ -188,7 +188,7 @@ def build_submission(
     cluster: Path,
     *,
     options: Sequence[str] = (),
-    program: Sequence[str] = (sys.executable, "-m", "sigdask", "run"),
+    program: Sequence[str] = (sys.executable, "-P", "-m", "sigdask", "run"),
     margin: int = MARGIN,
 ) -> Submission:
     """Return the batch job that runs a plan.

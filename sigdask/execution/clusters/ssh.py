@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ class _RemoteHosts:
         return SSHCluster(
             [scheduler, *hosts[: description.workers]],
             connect_options=self.connect,
-            remote_python=python,
+            remote_python=f"{python or sys.executable} -P",  # no module of the folder hides a library's
             scheduler_options={"port": 0, **pages, **protocol, **self.options.get("scheduler_options", {})},
             worker_options={"dashboard": False, **pages, **protocol, **self.options.get("worker_options", {})},
             **({} if files is None else {"security": files.to_security()}),
