@@ -14,7 +14,6 @@ import pytest
 
 from sigdask.errors import RefusedFileError
 from sigdask.formats import read
-from sigdask.formats.reading import files
 
 TABLE = b"id,a,b\n" + b"".join(b"%d,0.%d,0.%d\n" % (k, k, k + 1) for k in range(1, 9))
 
@@ -73,16 +72,3 @@ def test_a_binary_file_is_named_as_what_it_is(tmp_path: Path, name: str, as_gold
     assert kind in message
     assert "unpack it, or write" in message
     assert "iconv" not in message
-
-
-@pytest.mark.parametrize("format_", ["wide", "long", "labels", "metrics", "samples"])
-def test_naming_a_format_does_not_hide_what_a_binary_file_is(tmp_path: Path, format_: str) -> None:
-    (path := tmp_path / "scores.ods").write_bytes(FILES["scores.ods"][0])
-    with pytest.raises(RefusedFileError, match="OpenDocument file"):
-        read(path, format=format_)
-
-
-def test_a_zero_byte_far_into_a_file_that_is_not_utf_8_makes_it_binary(tmp_path: Path) -> None:
-    (path := tmp_path / "scores.csv").write_bytes(b"a" * (files.HEAD - 1) + "é".encode() + b"\n\xff\0\n")
-    with pytest.raises(RefusedFileError, match="a binary file of an unknown kind"), files.open_text(path) as text:
-        text.read()

@@ -14,7 +14,7 @@ GOLD = [("yes", "no", "maybe")[k % 3] for k in range(N_ITEMS)]
 SYSTEMS = ["a"] * N_ITEMS + ["b"] * N_ITEMS
 LAYOUTS = {
     "wide": {"item": IDS, "a": A, "b": B, "c": C},
-    "wide with units": {"item": IDS, "document": [f"d{k // 4}" for k in range(N_ITEMS)], "a": A, "b": B},
+    "wide with units": {"item": IDS, "document": [k // 4 for k in range(N_ITEMS)], "a": A, "b": B},
     "wide by position": {"a": A, "b": B},
     "wide of integers": {"topic": range(N_ITEMS), "a": (A * 10).astype(int), "b": (B * 10).astype(int)},
     "wide of truth values": {"id": IDS, "a": A > 0.5, "b": B > 0.4},

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from builders import build_rng
 
-from sigdask import InputError, compare, compare_all, read
+from sigdask import InputError, compare, compare_all
 from sigdask.counts import Counts
 from sigdask.formats.frames import as_counts
 
@@ -73,19 +73,6 @@ def test_ids_and_groups_are_found_as_in_files(frame):
     assert n_extremes == [r.n_extreme for r in compare_all(expected, unit="document", trials=2000)]
 
 
-@pytest.mark.parametrize("name", ["doc", "document", "Speaker"])
-def test_a_column_of_numbered_documents_groups_items_and_is_no_system(name, tmp_path):
-    frame = pd.DataFrame(
-        {"item": range(6), name: [0, 0, 0, 1, 1, 1], "a": [1.5, 2, 0, 1, 1, 1], "b": [1, 0, 2, 3, 1, 2]}
-    )
-    frame.to_csv(tmp_path / "scores.csv", index=False)
-    for counts in (as_counts(frame), read(tmp_path / "scores.csv")):
-        assert counts.systems == ("a", "b")
-        assert [*counts.groups] == [name]
-    with pytest.raises(InputError, match=f"no column '{name}s'; .*did you mean '{name}'"):
-        compare_all(frame, unit=f"{name}s")
-
-
 def test_columns_of_numbers_are_ids_and_groups_where_they_are_named():
     columns = {"number": [*range(60, 0, -1)], "topic": [k % 7 for k in range(60)], **SCORES}
     counts = as_counts(pd.DataFrame(columns), ids="number", groups="topic")
@@ -132,7 +119,6 @@ def test_what_holds_no_scores_is_said(given, options, said):
         as_counts(given, **options)
 
 
-LIBRARIES = {"pandas": pd.DataFrame, "polars": polars.DataFrame, "pyarrow": pa.table}
 BLEU = {name: build_rng(k).integers(0, 100, 60).astype(float).tolist() for k, name in enumerate("abcd", 2)}
 LONG = {
     "system": [name for name in SCORES for _ in range(60)],
@@ -141,29 +127,6 @@ LONG = {
     "BLEU": [score for column in BLEU.values() for score in column],
 }
 """Rows of system and item, with a column for each metric."""
-
-
-@pytest.mark.parametrize(
-    "library", ["pandas", *(pytest.param(name, marks=pytest.mark.slow) for name in ("polars", "pyarrow"))]
-)
-def test_compare_takes_wide_frames_and_long_ones_with_a_column_for_each_metric(library):
-    build, options = LIBRARIES[library], {"trials": 500, "second_run": False}
-    ids = [f"i{k}" for k in range(60)]
-    for frame in (
-        build({"item": ids, **SCORES}),
-        build({name: LONG[name] for name in ("system", "item")} | {"score": LONG["chrF"]}),
-    ):
-        expected = compare_all(Counts.from_scores(SCORES, ids=ids), metrics=["mean"], **options)
-        assert [(r.a, r.b, r.n_extreme, r.difference) for r in compare_all(frame, **options)] == [
-            (r.a, r.b, r.n_extreme, r.difference) for r in expected
-        ]
-    results = compare_all(build(LONG), baseline="a", **options)
-    assert [(r.metric, r.a, r.b) for r in results] == [(m, a, "a") for a in "bcd" for m in ("chrF", "BLEU")]
-    for metric, scores in (("chrF", SCORES), ("BLEU", BLEU)):
-        expected = compare_all(Counts.from_scores(scores, ids=ids), metrics=["mean"], baseline="a", **options)
-        chosen = compare_all(build(LONG), metrics=metric, baseline="a", **options)
-        assert [r.n_extreme for r in chosen] == [r.n_extreme for r in expected]
-        assert [r.n_extreme for r in results if r.metric == metric] == [r.n_extreme for r in expected]
 
 
 @pytest.mark.slow

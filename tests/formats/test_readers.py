@@ -3,7 +3,7 @@
 import pytest
 
 from sigdask.errors import InputError
-from sigdask.formats import Options, read
+from sigdask.formats import read
 
 
 @pytest.fixture
@@ -53,12 +53,6 @@ def test_ids_that_do_not_fit_are_named(files, one, message):
     files(gold="id,gold\na,P\nb,Q\nc,P\n", one__csv=one, two__csv="id,p\na,P\nb,Q\nc,P\n")
     with pytest.raises(InputError, match=message):
         read("one.csv", "two.csv", gold="gold")
-
-
-def test_a_group_that_varies_within_an_item_is_named(files):
-    files(t__csv="system,item,score,doc\nx,a,1,d1\ny,a,2,d2\n")
-    with pytest.raises(InputError, match="item"):
-        read("t.csv", options=Options(groups=("doc",)))
 
 
 def test_a_truth_that_is_none_is_named(files):
