@@ -160,8 +160,6 @@ def convert_numbers(array: pa.ChunkedArray, decimal: str | None = None) -> NDArr
         numbers = to_numpy(values.cast(pa.float64(), safe=False))
     elif types.is_string(values.type):
         numbers = _parse_numbers(values, decimal)
-    elif types.is_null(values.type):
-        return np.full(len(values), math.nan)
     else:
         raise _build_text_error(0, format_cell(values[0].as_py()))
     if (is_infinite := np.isinf(numbers)).any():

@@ -181,7 +181,7 @@ def read_listing(
     key: str | None,
     noun: str,
     options: Options,
-    get_value: Callable[[dict[str, Any], str], Any] = lambda record, _: record,
+    get_value: Callable[[dict[str, Any], str], Any],
 ) -> FileListing:
     """Return the unparsed list of each item of JSON records, or of one JSON object of id to list.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import get_stem, name_by_difference
@@ -134,10 +134,8 @@ class Options:
         for name, option in READING_OPTIONS.items():
             option.check(name, getattr(self, name))
         for name in sorted({*self.groups} & {*self.ignore}):
-            raise InputError(
-                f"column {name!r} cannot be ignored, because it is also a unit or subset",
-                remedy="remove it from one of the options",
-            )
+            problem = f"column {name!r} cannot be ignored, because it is also a unit or subset"
+            raise InputError(problem, remedy="remove it from one of the options")
 
     def with_format_options(self, format_options: Mapping[str, str]) -> Options:
         """Return a copy with additional options of one format."""
@@ -163,7 +161,7 @@ class Options:
                 remedy="correct these labels, or leave them out",
             )
 
-    def check_format_options(self, format_: str, choices: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> None:
+    def check_format_options(self, format_: str, choices: Mapping[str, tuple[str, ...]]) -> None:
         """Raise an error for an option that the format lacks, or a value not allowed; empty choices allow any."""
         for key, value in self.own.items():
             if key not in choices:
@@ -208,8 +206,7 @@ def list_system_names(sources: Sequence[Source], names: Sequence[str] | None = N
     seen: dict[str, Path] = {}
     for source, name in zip(sources, names, strict=True):
         if name in seen:
-            problem = f"{seen[name]} and {source.path} would both be system {name!r}"
-            raise InputError(problem, remedy="name them NAME=FILE")
+            raise build_repeated_system_error(source.path, name, seen[name])
         seen[name] = source.path
     return [*seen]
 
@@ -311,18 +308,13 @@ def parse_columns(texts: Sequence[str], roles: Sequence[str] = tuple(ROLES)) -> 
     """
     columns: dict[str, str] = {}
     for text in texts:
-        role = ""
-        for part in text.split(","):
-            name, equals, column = part.partition("=")
-            if role and not (equals and name.strip() in roles):
-                columns[role] += f",{part}"
-                continue
-            role = name.strip()
+        for part in re.split(rf",(?=\s*(?:{'|'.join(roles)})\s*=)", text):
+            role, equals, column = part.partition("=")
             if not equals:
                 raise InputError(f"{spell('columns')} {text}: expected ROLE=COLUMN; roles: {', '.join(roles)}")
-            if role in columns:
-                raise InputError(f"{spell('columns')} {text}: role {role!r} is given twice")
-            columns[role] = column
+            if role.strip() in columns:
+                raise InputError(f"{spell('columns')} {text}: role {role.strip()!r} is given twice")
+            columns[role.strip()] = column
     check_roles(columns, roles)
     return columns
 
