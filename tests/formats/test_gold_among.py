@@ -78,3 +78,13 @@ def test_a_column_of_another_kind_is_no_group_unless_it_is_named(tmp_path):
         counts = read(*paths, gold=tmp_path / "gold.csv", format="labels", options=options)
         assert [*counts.groups] == ["domain"]  # a subset by its name; `outcome` has no role
         assert list(counts.groups["domain"]) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("cell", "is_label"), [("0.{k}", False), ("{k}", True), ("class-{k}.5", True)])
+def test_real_numbers_are_no_labels_unless_the_format_says_so(tmp_path, cell, is_label):
+    rows = "".join(f"q{k},{cell.format(k=k)},{cell.format(k=k)},{cell.format(k=k // 2)}\n" for k in range(30))
+    (path := tmp_path / "t.csv").write_text(f"id,gold,a,b\n{rows}")
+    if not is_label:
+        with pytest.raises(InputError, match="holds real numbers"):
+            read(path)
+    assert read(path, format="auto" if is_label else "labels").systems == ("a", "b")

@@ -7,7 +7,7 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import Options, read
+from sigdask.formats import read
 
 N_FOLDS = 3
 
@@ -62,25 +62,6 @@ def test_parts_of_a_run_score_as_one_file(tmp_path, topics, write, header, metri
     assert (r.score_a, r.score_b, r.p_value) == (expected.score_a, expected.score_b, expected.p_value)
 
 
-def test_topics_that_no_part_has_count_0_or_are_left_out(tmp_path, topics):
-    names = []
-    for name, rows in write_trec(tmp_path, topics):
-        for k, own in enumerate(([*rows.values()][:5], [*rows.values()][5 : 12 - (name == "new")])):
-            (tmp_path / f"{name}{k}").write_text("".join(itertools.chain(*own)))
-            names.append(f"{name}={tmp_path / name}{k}")
-    zero, pairwise = (
-        read(*names, gold=tmp_path / "gold", options=Options(missing=missing)) for missing in ("zero", "pairwise")
-    )
-    assert (zero.n_items, zero.present) == (12, None)
-    assert pairwise.present.sum(axis=0).tolist() == [11, 12]
-    assert "new" in str(zero.notices[2:])
-    assert "new" in str(pairwise.notices[2:])
-    [of_all], [of_both] = (compare_all(counts, metrics=["AP"]) for counts in (zero, pairwise))
-    assert of_all.score_a == pytest.approx(of_both.score_a * 11 / 12)
-    with pytest.raises(InputError, match="'new'"):
-        read(*names, gold=tmp_path / "gold", options=Options(missing="error"))
-
-
 def test_runs_of_parts_are_replicates_of_joined_runs(tmp_path):
     files = []
     for system, seed, part in itertools.product("xy", range(2), range(3)):
@@ -91,15 +72,6 @@ def test_runs_of_parts_are_replicates_of_joined_runs(tmp_path):
     assert (len(counts.replicates), counts.of_one.n_items) == (2, 12)
     with pytest.raises(InputError, match="different numbers of files"):
         read(*files[:-1])
-
-
-def test_files_with_some_common_items_are_refused_with_both_ways(tmp_path):
-    for name, ids in {"x1": "abc", "x2": "cde", "y1": "abc", "y2": "cde"}.items():
-        (tmp_path / name).write_text("id,score\n" + "".join(f"{k},1\n" for k in ids))
-    with pytest.raises(InputError, match="1 of 5 items are in both") as error:
-        read(*(f"{name[0]}={tmp_path / name}" for name in ("x1", "x2", "y1", "y2")))
-    assert "same items" in error.value.remedy
-    assert "one file" in error.value.remedy
 
 
 def test_lists_of_one_name_are_runs(tmp_path):

@@ -115,19 +115,18 @@ def _read_named_files(read: ReadFiles, systems: SystemFiles, options: Options, f
             f"system {longest!r} has {len(matched[longest])} runs, but {shortest!r} has {len(matched[shortest])}",
             remedy="give each system equally many files (NAME=FILE NAME=FILE), or give each file its own name",
         )
-    runs, notes = [], dict[str, None]()
+    runs: list[Run] = []
     for run in zip(*matched.values(), strict=True):
         tables: dict[Path, FileTable] = {}
-        files = [parts[0] if len(parts) == 1 else _join_parts(parts, tables, options, format_) for parts in run]
-        runs.append((files, tables))
-        notes |= {
-            f"{parts[0].name}: {len(parts)} files are parts of one run, and were joined": None
-            for parts in run
-            if len(parts) > 1
-        }
+        runs.append(([_join_parts(parts, tables, options, format_) for parts in run], tables))
+    notes = [
+        ScopeNote(f"{name}: {len(own[0])} files are parts of one run, and were joined")
+        for name, own in matched.items()
+        if len(own[0]) > 1
+    ]
     counts = _read_each(read, runs, options, ["run"] if len(runs) > 1 else [])
     named = replace(counts.runs, is_shared=options.own.get("replicates") == "paired") if counts.runs else None
-    return replace(counts, runs=named, scope=(*map(ScopeNote, notes), *counts.scope))
+    return replace(counts, runs=named, scope=(*notes, *counts.scope))
 
 
 def _list_table_items(source: Source, options: Options) -> Items:
@@ -174,7 +173,9 @@ def _match_files(name: str, files: Sequence[Source], items: Mapping[Source, Item
 
 
 def _join_parts(parts: Sequence[Source], tables: dict[Path, FileTable], options: Options, format_: str) -> Source:
-    """Return the parts of a run as one source, whose table is added to `tables`."""
+    """Return the parts of a run as one source, whose table is added to `tables` if there are several."""
+    if len(parts) == 1:
+        return parts[0]
     if format_ == "trec":
         return replace(parts[0], parts=tuple(source.path for source in parts))
     if format_ not in TABLE_FORMATS:
