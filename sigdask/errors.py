@@ -212,10 +212,6 @@ class MissingItemsError(InputError):
     """Some systems of a table lack items, or too few items are common. An option decides what is compared."""
 
 
-class UnknownFormatError(InputError):
-    """A file whose format cannot be detected. The message names its columns and `--format`."""
-
-
 class DirectoryError(InputError):
     """A directory where a file was expected.
 

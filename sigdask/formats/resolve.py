@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sigdask import metrics
-from sigdask.errors import InputError, RefusedFileError, UnknownFormatError
+from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.reading import files
 from sigdask.formats.reading.json_records import read_keys
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.registry import FORMATS, FORMATS_BY_METRIC
-from sigdask.formats.roles import UNNAMED, Roles, build_roles_error, describe_columns, name_role, resolve_roles
+from sigdask.formats.roles import UNNAMED, Roles, build_roles_error, name_role, resolve_roles
 from sigdask.formats.tables.scores import list_scores
 from sigdask.interface import spell
 from sigdask.metrics import retrieval
@@ -157,11 +157,8 @@ def _resolve_table(sources: Sequence[Source], gold: Path | None, options: Option
         raise build_roles_error(table, "has predictions, but no gold standard", ways)
     if "score" in roles or len(sources) > 1 or roles.unknown or "systems" in options.own:
         return "wide"
-    raise UnknownFormatError(
-        f"{table.path}: cannot tell the format, as no column holds scores.\n{describe_columns(table)}\n"
-        f"Are these outputs of a system? Then give {spell('gold', 'FILE')}. Else choose {spell('format', 'NAME')}: "
-        f"{', '.join(FORMATS)}"
-    )
+    ways = [f"{spell('gold', 'FILE')} (for outputs of a system)", f"{spell('format', 'NAME')} ({', '.join(FORMATS)})"]
+    raise build_roles_error(table, "cannot tell the format, as no column holds scores", ways)
 
 
 def _read_table(path: Path, options: Options) -> FileTable:
@@ -173,10 +170,10 @@ def _read_table(path: Path, options: Options) -> FileTable:
     except RefusedFileError:
         raise
     except InputError as error:
-        end = (
-            "" if any(map(name_role, read_keys(path))) else f", or give {spell('gold', 'FILE')} for outputs of a system"
-        )
-        raise error.add_hint(f"read as a table; choose with {spell('format')}{end}") from None
+        ways = [f"choose with {spell('format')}"]
+        if not any(map(name_role, read_keys(path))):
+            ways.append(f"or give {spell('gold', 'FILE')} for outputs of a system")
+        raise error.add_hint(f"read as a table; {', '.join(ways)}") from None
 
 
 def _check_reference(path: Path, options: Options) -> None:
@@ -209,11 +206,11 @@ def _describe_roles(table: FileTable, roles: Roles, options: Options, *, has_sco
     parts += [f"{role} {' + '.join(columns)}" for role, columns in named if columns]
     left_out = ["an unnamed index" if roles.index and name == UNNAMED else name for name in roles.left_out]
     scores = roles.columns.get("score", ())
-    if "gold" in roles or not has_scores:  # of labels or numbers
-        left_out += roles.unknown if "prediction" in roles else ()
-        left_out += scores if "prediction" in roles or roles.unknown else ()
-        scores = () if "prediction" in roles or roles.unknown else scores
-    elif has_scores and "gold" not in roles and ("system" in roles or are_files):
+    is_labelled = "gold" in roles or not has_scores
+    if is_labelled and ("prediction" in roles or roles.unknown):
+        left_out += (*roles.unknown, *scores) if "prediction" in roles else scores
+        scores = ()
+    elif not is_labelled and ("system" in roles or are_files):
         scores = list_scores(table, roles, options)
         left_out += [name for name in roles.unknown if name not in scores]
     if scores:

@@ -97,8 +97,8 @@ SINGLE_ROLES = ("item", "system", "metric", "gold")
 UNNAMED = "Unnamed: 0"
 """Name of a column without a name, as pandas calls it."""
 
-MAX_SHOWN, MAX_CELL = 20, 30
-"""Columns, and characters of a cell, that errors show."""
+MAX_SHOWN, MAX_CELL, N_VALUES = 20, 30, 3
+"""Columns, characters of a cell, and cells of a column, that errors show."""
 
 FileKind = Literal["gold", "system"]
 
@@ -286,11 +286,6 @@ def check_single(table: NamedColumns, columns: Sequence[str], role: str, options
     raise build_roles_error(table, f"columns {' and '.join(map(repr, columns))} may both be the {role}", ways)
 
 
-def describe_columns(table: NamedColumns, n_values: int = 3) -> str:
-    """Return a line for each column, with its first values."""
-    return "\n".join(_iter_column_lines(table, n_values))
-
-
 def build_roles_error(table: NamedColumns, problem: str, ways: Sequence[str]) -> ColumnsError:
     """Return the error for columns of unclear roles, with their first values and the ways to read them.
 
@@ -306,10 +301,10 @@ def build_roles_error(table: NamedColumns, problem: str, ways: Sequence[str]) ->
     return ColumnsError(problem, [*_iter_column_lines(table)], file=table.path, remedy=f"Choose {', or '.join(ways)}.")
 
 
-def _iter_column_lines(table: NamedColumns, n_values: int = 3) -> Iterator[str]:
+def _iter_column_lines(table: NamedColumns) -> Iterator[str]:
     for column in [*table.columns][:MAX_SHOWN]:
         role = f" ({roles[0]})" if (roles := name_role(column)) else ""
-        cells = [_shorten(str(cell)) for cell in table.columns[column][:n_values]]
+        cells = [_shorten(str(cell)) for cell in table.columns[column][:N_VALUES]]
         yield f"  {column or '(no name)'}{role}: {', '.join(cells)}, …"
     if len(table.columns) > MAX_SHOWN:
         yield f"  and {len(table.columns) - MAX_SHOWN:,} more columns"
