@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Self
 
 from sigdask.text import redact, shorten_message
@@ -210,20 +209,6 @@ def check_installed(package: str, extra: str, purpose: str) -> None:
 
 class MissingItemsError(InputError):
     """Some systems of a table lack items, or too few items are common. An option decides what is compared."""
-
-
-class DirectoryError(InputError):
-    """A directory where a file was expected.
-
-    Attributes
-    ----------
-    path : Path or None
-        The directory.
-    """
-
-    def __init__(self, message: str, path: Path | None = None) -> None:
-        super().__init__(message)
-        self.path = path
 
 
 class MissingColumnError(InputError):

@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-from sigdask.errors import DirectoryError, InputError, RefusedFileError
+from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.reading.cache import cache_result
 from sigdask.formats.reading.converted import ARROW_STARTS, PARQUET, ZIP, convert_workbook
 from sigdask.interface import spell
@@ -121,11 +121,8 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     except FileNotFoundError:
         raise InputError("no such file", file=path) from None
     except IsADirectoryError:
-        raise DirectoryError(
-            f"{path}: is a directory, expected a file; name the files in it, as {path}/*. If it has the logs of a "
-            f"system, add {spell('format', 'samples')}",
-            path,
-        ) from None
+        remedy = f"name the files in it, as {path}/*. If it has the logs of a system, add {spell('format', 'samples')}"
+        raise InputError("is a directory, expected a file", file=path, remedy=remedy) from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", file=path) from error
 
