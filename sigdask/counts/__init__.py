@@ -285,7 +285,7 @@ class Counts:
 
     @staticmethod
     def from_scores(
-        scores: Mapping[str, Sequence[float] | Array],
+        scores: Mapping[str, Sequence[float] | Array] | ScoreMatrix,
         *,
         missing: Missing = "error",
         few_in_common: bool = False,
@@ -327,26 +327,25 @@ class Counts:
         >>> Counts.from_scores({"new": [4, 5, None], "old": [1, 1, 2]}, missing="pairwise").present.tolist()
         [[True, True], [True, True], [False, True]]
         """
-        names = tuple(scores)
-        checks.check_names(names)
         READING_OPTIONS["missing"].check("missing", missing)
         matrix = ScoreMatrix.from_scores(scores)
+        checks.check_names(matrix.names)
         n_items, present, ids = len(matrix.numbers), matrix.present, items.get("ids")
         if present is not None and not few_in_common:
-            checks.check_common_items(present, names, missing, ids)
+            checks.check_common_items(present, matrix.names, missing, ids)
         if present is not None and missing == "error":
-            checks.check_complete(present, names, ids)
+            checks.check_complete(present, matrix.names, ids)
         if missing == "zero":
             matrix = replace(matrix, present=None)
         ones = np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))
         columns = {"score": matrix.columns}
         items["warnings"] = (*items.get("warnings", ()), *list_notes(columns.values()))
         return Counts(
-            systems=names,
+            systems=matrix.names,
             fields=ExactNumbers.from_columns(columns, {"score": matrix.numbers, "items": ones}),
             n_items=n_items,
             present=matrix.present,
-            outputs=Outputs(LazyOutputs(len(scores), matrix.get_column)),
+            outputs=Outputs(LazyOutputs(len(matrix.names), matrix.get_column)),
             suggested=("mean",),
             **items,
         )

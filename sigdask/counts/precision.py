@@ -16,7 +16,7 @@ The step of a pair depends only on its two systems and the number of items.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.checks import list_values
-from sigdask.counts.fields import Array, Bools, ComputedFields, Floats, Integers
+from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.text import format_list
 
@@ -190,7 +190,7 @@ def rank_numbers(values: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScoreMatrix(ComputedFields):
+class ScoreMatrix:
     """Item scores by system, in the smallest type that holds them all: an integer type if possible, else float64.
 
     Attributes
@@ -211,7 +211,7 @@ class ScoreMatrix(ComputedFields):
     columns: list[SystemNumbers]
 
     @staticmethod
-    def from_scores(scores: Mapping[str, Sequence[float] | Array]) -> ScoreMatrix:
+    def from_scores(scores: Mapping[str, Sequence[float] | Array] | ScoreMatrix) -> ScoreMatrix:
         """Read the scores of one system after another; NaN marks a missing score."""
         if isinstance(scores, ScoreMatrix):
             return scores
@@ -235,12 +235,6 @@ class ScoreMatrix(ComputedFields):
         for k, is_gap in gaps.items():
             present[:, k] = ~is_gap
         return ScoreMatrix(tuple(scores), values, present if gaps else None, columns)
-
-    def __getitem__(self, name: str) -> Array:
-        return self.get_column(self.names.index(name))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
 
     def get_column(self, system: int) -> Floats:
         """Return one system's scores, with NaN for items that the system lacks."""

@@ -43,26 +43,6 @@ def test_a_decimal_of_up_to_nine_digits_is_an_integer_and_comes_back(digits):
     assert lattice.step == 10.0**-lattice.digits
 
 
-def test_integers_whose_sum_could_reach_2_to_the_53_are_no_decimals():
-    assert ScoreScale.from_scores(np.array([2.0**51, 1, 1])).digits == 0
-    assert ScoreScale.from_scores(np.array([2.0**52 + 1, 1, 1])).digits is None
-
-
-@pytest.mark.parametrize("n_items", [1, 1000, 2**30])
-@pytest.mark.parametrize("exponent", [-3, 0, 10, 20, 22, 23, 30, 45])
-@pytest.mark.parametrize("own", [0, 1, 2, 9])
-def test_sums_of_decimals_are_below_2_to_the_54_steps_or_the_lattice_is_binary(own, exponent, n_items):
-    for scales in (
-        (ScoreScale(own, exponent), ScoreScale(0, exponent - 3)),
-        (ScoreScale(0, exponent - 3), ScoreScale(own, exponent)),
-    ):
-        lattice = choose_lattice(*scales, n_items)
-        assert lattice.digits == (own if own == 0 or n_items * 2.0**exponent * 10**own < 2**54 else None)
-        shared = choose_lattice(*scales, n_items, digits=5)
-        roomy = n_items * 2.0**exponent * 10**9 < 2**53
-        assert shared.digits == (max(own, 5) if roomy else lattice.digits)
-
-
 @pytest.mark.parametrize("n_items", [1, 3, 2**11 - 1, 2**11, 5000, 2**40])
 @pytest.mark.parametrize(("a", "b"), [(0.7, 300.0), (300.0, 0.7), (1e-5, 1e-9)])
 def test_a_lattice_of_reals_is_the_finest_whose_sums_stay_below_2_to_the_61(a, b, n_items):
@@ -116,10 +96,6 @@ def test_steps_of_a_tenth_give_1696_of_4096():
     a = b + d
     result = compare(a / 10, b / 10)
     assert (result.n_extreme, result.n_trials) == (1696, 4096)
-    floats = a / 10 - b / 10
-    signs = 1 - 2 * (np.arange(4096)[:, None] >> np.arange(12) & 1)
-    naive = (np.abs((signs * floats).sum(1)) >= abs(floats.sum())).sum()
-    assert naive < 1696, "this machine's floats miss no tie, so the test shows nothing"
 
 
 @pytest.mark.parametrize(
@@ -143,6 +119,8 @@ def test_the_largest_and_smallest_numbers_are_compared_without_a_warning(scale):
 
 
 def test_integers_are_exact_while_their_sum_is_below_2_to_the_53():
+    assert ScoreScale.from_scores(np.array([2.0**51, 1, 1])).digits == 0
+    assert ScoreScale.from_scores(np.array([2.0**52 + 1, 1, 1])).digits is None
     a, b = np.array([2.0**49, 3, 1, 0]), np.array([2.0**49 - 1, 0, 0, 2])
     assert compare(a, b).p_value == float(enumerate_p([1, 3, 1, -2]))
 

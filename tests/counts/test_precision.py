@@ -148,15 +148,8 @@ def test_sums_beyond_float64_are_refused_by_item(ids):
 
 @pytest.mark.parametrize("size", [1e-303, 5e-310, 5e-324])
 def test_scores_below_the_digits_of_float64_are_refused(size):
-    scores = {name: [k * size for k in ranks] for name, ranks in {"A": [1, 2, 3, 5], "B": [0, 1, 1, 2]}.items()}
-    with pytest.raises(InputError, match=r"largest score .* is too small .* larger scale"):
-        compare_all(Counts.from_scores(scores))
-
-
-def test_two_systems_below_the_digits_of_float64_are_refused_beside_an_ordinary_one():
-    scores = np.random.default_rng(0).normal(size=(40, 3)) * [1e-310, 1e-310, 1]
-    systems = dict(zip("abc", scores.T, strict=True))
-    with pytest.raises(InputError, match=r"the largest score of 'a' and 'b', 2\.\d+e-310, is too small for float64"):
+    systems = {"a": np.array([1, 2, 3, 5]) * size, "b": np.array([0, 1, 1, 2]) * size, "c": np.array([0.5, 1, 2, 1])}
+    with pytest.raises(InputError, match=r"the largest score of 'a' and 'b', .* is too small .* larger scale"):
         compare_all(systems, trials=99)
     assert len(compare_all(systems, trials=99, baseline="c")) == 2  # the small ones are as zeros to it
 
