@@ -841,7 +841,7 @@ def compare_opened(
     Returns
     -------
     (Results, tuple of ComparisonDetails)
-        All comparisons, and the details of some. `Results.plot_null`, `plot_units` and `write_figures` take details.
+        All comparisons, and the details of some.
 
     Raises
     ------

@@ -554,9 +554,9 @@ class FigureKindOptions(TypedDict, total=False):
     figure_kinds: Annotated[
         str | None,
         Option(
-            "Kinds of figures to draw, as their files are named: forest, cd (critical-difference), matrix, "
-            "null, differences, precision and recall.",
-            otherwise="all that fit but null and differences",
+            "Kinds of figures to draw, as their files are named: forest, cd (critical-difference), matrix, precision "
+            "and recall.",
+            otherwise="all that fit",
             metavar="KIND,...",
         ),
     ]

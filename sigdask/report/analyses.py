@@ -32,7 +32,7 @@ from sigdask.options import (
 from sigdask.report import html, latex, markdown
 from sigdask.report.document import DocumentTable
 from sigdask.report.other_documents import build_evaluation_tables, build_independence_table, build_power_table
-from sigdask.report.plots import details
+from sigdask.report.plots import curves
 from sigdask.report.presentable import MAX_ROWS, convert_results
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Evaluation(PaperTables, RankingEvaluation):
         InputError
             There is nothing to draw, or matplotlib (`sigdask[report]`) is not installed.
         """
-        return details.plot_n_best(self, score)
+        return curves.plot_n_best(self, score)
 
 
 def power(

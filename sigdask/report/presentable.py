@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError
 from sigdask.options import FigureStyleOptions, check_options
 from sigdask.report import html, latex, markdown
@@ -18,7 +17,7 @@ from sigdask.report.document import DocumentTable
 from sigdask.report.files import write_parquet, write_whole_text
 from sigdask.report.methods.text import Facts, Methods, build_methods
 from sigdask.report.page import render_page
-from sigdask.report.plots import canvas, details, files, pairs
+from sigdask.report.plots import canvas, files, pairs
 from sigdask.report.plots.files import FigureStyle
 from sigdask.report.screen import format_answer, render_with_warnings, select_warnings
 from sigdask.report.sentences import build_verdict
@@ -317,69 +316,11 @@ class Results(ComparisonResults):
         with canvas.apply_style(build_style(figure_width, font, font_size).canvas):
             return pairs.critical_difference(table)
 
-    def plot_null(
-        self,
-        opened: ComparisonDetails,
-        *,
-        figure_width: str | None = None,
-        font: str | None = None,
-        font_size: float = 8.0,
-    ) -> Figure:
-        """Draw the distribution of differences with outputs swapped, and the observed difference.
-
-        Parameters
-        ----------
-        opened : ComparisonDetails
-            Details of one comparison, as `sigdask.api.compare_opened` returns them with the results.
-        figure_width, font, font_size
-            As in `plot_forest`.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Differences that count as extreme are shaded.
-        """
-        with canvas.apply_style(build_style(figure_width, font, font_size).canvas):
-            return details.plot_null(self.table, opened.row, opened.null)
-
-    def plot_units(
-        self,
-        opened: ComparisonDetails,
-        *,
-        figure_width: str | None = None,
-        font: str | None = None,
-        font_size: float = 8.0,
-    ) -> Figure:
-        """Draw what the units contribute to the difference of one comparison, sorted by size.
-
-        Parameters
-        ----------
-        opened : ComparisonDetails
-            Details of one comparison, as `sigdask.api.compare_opened` returns them with the results.
-        figure_width, font, font_size
-            As in `plot_forest`.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
-
-        Raises
-        ------
-        InputError
-            Units have no contributions, because the metric is not computed from sums over units.
-        """
-        if opened.units is None:
-            raise InputError("there is nothing to draw: units have no contributions under this metric")
-        with canvas.apply_style(build_style(figure_width, font, font_size).canvas):
-            return details.plot_units(self.table, opened.row, opened.units)
-
     def write_figures(
         self,
         folder: str | Path,
         *,
         formats: str | Sequence[str] = ("svg", "pdf"),
-        details: Sequence[ComparisonDetails] = (),
         figure_kinds: str | None = None,
         figure_width: str | None = None,
         font: str | None = None,
@@ -394,11 +335,8 @@ class Results(ComparisonResults):
             Folder of the files. It is created if it does not exist.
         formats : str or sequence of str
             "svg", "pdf", "png", or several of them.
-        details : sequence of ComparisonDetails
-            Details that `sigdask.api.compare_opened` returns with the results. Their null distributions and the
-            contributions of their units are drawn too.
         figure_kinds : str, optional
-            Kinds of figures, such as "forest,null", by default forest, matrix and critical difference.
+            Kinds of figures, such as "forest,cd", by default all that fit.
         figure_width, font, font_size
             As in `plot_forest`.
         dpi : int
@@ -417,10 +355,7 @@ class Results(ComparisonResults):
             A file cannot be written.
         """
         names = files.parse_formats(formats if isinstance(formats, str) else ",".join(formats), "formats =")
-        pictures = [
-            *files.iter_result_pictures([self]),
-            *files.iter_detail_pictures(self.table, details),
-        ]
+        pictures = files.iter_result_pictures([self])
         chosen = build_style(figure_width, font, font_size, figure_kinds, dpi)
         return files.write_figures(Path(folder), pictures, names, chosen)[0]
 

@@ -34,21 +34,17 @@ class AdjustmentWording:
         In a line of settings, after "adjusted by".
     sentence : str
         In a methods section, with its citations.
-    name : str
-        In the notes of a table, for adjustments that tests of independence have as well.
     """
 
     label: str
     sentence: str
-    name: str = ""
 
 
 ADJUSTMENTS = {
-    "holm": AdjustmentWording("Holm", "Holm's step-down procedure [[holm1979]]", "Holm's procedure"),
+    "holm": AdjustmentWording("Holm", "Holm's step-down procedure [[holm1979]]"),
     "bh": AdjustmentWording(
         "Benjamini-Hochberg (false discovery rate)",
         "the procedure of Benjamini and Hochberg, which bounds the false discovery rate [[benjamini1995]]",
-        "the procedure of Benjamini and Hochberg",
     ),
     "max-t": AdjustmentWording(
         "step-down max-T on shared swaps",

@@ -8,7 +8,6 @@ from sigdask.analysis.details import CUT, MAX_CHARACTERS
 from sigdask.api import compare_opened
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
-from sigdask.errors import InputError
 from sigdask.formats import read
 from sigdask.metrics import black_box
 
@@ -162,14 +161,3 @@ def test_units_are_sorted_and_those_that_decide_have_their_scores_and_contributi
         names = [unit.name for unit in details.deciding_units]
         np.testing.assert_array_equal(units.contributions, table["contribution"][names])
         np.testing.assert_array_equal(units.scores, table.loc[names, ["score_a", "score_b"]])
-
-
-@pytest.mark.slow
-def test_units_of_an_error_rate_are_towards_the_system_with_fewer_errors():
-    counts = Counts.from_numbers([1.0, 2, 3, 4], {"a": [1.5, 2, 3, 4], "b": [2.0, 3, 3, 4.1]})
-    results, [details] = compare_opened([counts], metrics=["MAE"])
-    figure = results.plot_units(details)
-    assert [text.get_text() for text in figure.legends[0].texts] == ["towards b: 0 of 4", "towards a: 3 of 4"]
-    ranks, [ranked] = compare_opened([counts], metrics=["kendall"])
-    with pytest.raises(InputError, match="units have no contributions"):
-        ranks.plot_units(ranked)

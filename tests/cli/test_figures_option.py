@@ -11,7 +11,6 @@ from sigdask.api import compare_all, rankings
 from sigdask.cli import commands
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.report import plots
 from sigdask.report.plots.files import FigureSpec, build_file_names, write_figures
 
 
@@ -155,9 +154,9 @@ def test_names_of_files_are_safe_stable_and_different():
     assert build_file_names([build_figure("news", "F1")]) == ["forest-news-F1"]
 
 
-def test_more_figures_than_are_drawn_are_counted(tmp_path, monkeypatch):
+def test_more_figures_than_are_drawn_are_counted(results, tmp_path, monkeypatch):
     monkeypatch.setattr("sigdask.report.plots.files.MAX_FIGURES", 2)
-    figure = plots.null_distribution(np.arange(2), np.ones(1, int), 0.5)
+    figure = results.plot_forest()
     figures = [FigureSpec("forest", (f"set{k}",), lambda: figure) for k in range(5)]
     paths, n_left = write_figures(tmp_path / "figs", figures, ["svg"])
     assert (len(paths), n_left) == (2, 3)

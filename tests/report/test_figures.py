@@ -10,7 +10,6 @@ import pytest
 from builders import build_rng
 
 import sigdask
-from sigdask.api import compare_opened
 from sigdask.counts import Counts
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
@@ -35,37 +34,14 @@ def list_texts(figure):
 
 def compare_named(names=("A", "B", "C"), **options):
     scores = {name: build_rng(k).normal(k / 2, 1, 40).round(2) for k, name in enumerate(names)}
-    return compare_opened([Counts.from_scores(scores)], metrics=["mean"], **{"trials": 99, "resamples": 99} | options)
-
-
-@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
-def test_a_null_distribution_has_its_counts_and_the_observed_difference(alternative):
-    edges, counts = np.linspace(-0.4, 0.4, 9), np.array([1, 5, 20, 40, 41, 19, 6, 2])
-    figure = plots.null_distribution(edges, counts, -0.25, alternative=alternative, beside="observed: p = 0.07")
-    [axes] = figure.axes
-    [stairs] = [patch for patch in axes.patches if hasattr(patch, "get_data")]
-    assert stairs.get_data().values.tolist() == counts.tolist()
-    lines = [line.get_xdata()[0] for line in axes.lines if line.get_color() == "#0072B2"]
-    assert lines == ([-0.25, 0.25] if alternative == "two-sided" else [-0.25])
-    spans = [patch.get_x() for patch in axes.patches if not hasattr(patch, "get_data")]
-    assert len(spans) == (2 if alternative == "two-sided" else 1)
-    assert "observed: p = 0.07" in list_texts(figure)
-
-
-def test_sorted_units_have_their_contributions_and_the_system_of_each_side():
-    results, [details] = compare_named("AB")
-    figure, units = results.plot_units(details), details.units
-    above, below = figure.axes[0].patches
-    assert above.get_data().values.tolist() == units.values.clip(0, None).tolist()
-    assert below.get_data().values.tolist() == units.values.clip(None, 0).tolist()
-    assert [text.get_text() for text in figure.legends[0].texts] == [
-        f"towards A: {units.n_above} of 40", f"towards B: {units.n_below} of 40",
-    ]  # fmt: skip
+    return sigdask.compare_all(
+        Counts.from_scores(scores), metrics=["mean"], **{"trials": 99, "resamples": 99} | options
+    )
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_critical_difference_diagram_joins_the_systems_of_each_group(sign):
-    results, _ = compare_named("ABCDE", adjust="none")
+    results = compare_named("ABCDE", adjust="none")
     score = replace(results.table.metric[0], higher_is_better=sign > 0)
     results = replace(results, table=results.table.replace(metric=type(results.table.metric).from_constant(score, 10)))
     [axes], [ranking] = results.plot_critical_difference().axes, results.rankings()
@@ -80,14 +56,14 @@ def test_a_critical_difference_diagram_joins_the_systems_of_each_group(sign):
 
 @pytest.mark.slow
 def test_names_are_drawn_as_they_are_written():
-    results, opened = compare_named(HOSTILE_NAMES)
+    results = compare_named(HOSTILE_NAMES)
     shown_names = shorten_names(HOSTILE_NAMES)
     assert len({*shown_names}) == len(HOSTILE_NAMES)
     for figure in (results.plot_forest(), results.plot_matrix(), results.plot_critical_difference()):
         text = "\n".join(list_texts(figure))
         for name in shown_names[:6]:
             assert name in text or name[:12] in text, name
-    assert plots.rendered(results.plot_null(opened[0]), "pdf").startswith(b"%PDF")
+    assert plots.rendered(figure, "pdf").startswith(b"%PDF")
     assert plots.rendered(figure, "png").startswith(b"\x89PNG")
 
 
@@ -95,7 +71,7 @@ def test_names_are_drawn_as_they_are_written():
 def test_the_same_figure_has_the_same_bytes_whatever_the_users_settings_are():
     import matplotlib as mpl
 
-    results, _ = compare_named("AB")
+    results = compare_named("AB")
     first_bytes = {format_: plots.rendered(results.plot_forest(), format_) for format_ in plots.FORMATS}
     with mpl.rc_context({"font.size": 20, "lines.linewidth": 5, "axes.facecolor": "red", "svg.hashsalt": None}):
         second_bytes = {format_: plots.rendered(results.plot_forest(), format_) for format_ in plots.FORMATS}
@@ -106,7 +82,7 @@ def test_the_same_figure_has_the_same_bytes_whatever_the_users_settings_are():
 
 
 def test_what_cannot_be_written_is_said(tmp_path):
-    figure = plots.null_distribution(np.zeros(0), np.zeros(0, int), 0.0)
+    figure = compare_named().plot_matrix()
     with pytest.raises(InputError, match="expected svg, pdf, png"):
         plots.save(figure, tmp_path / "cd.bmp")
     with pytest.raises(UnfinishedError, match=r"nowhere/cd\.svg: cannot be written"):
@@ -114,9 +90,10 @@ def test_what_cannot_be_written_is_said(tmp_path):
 
 
 def test_without_matplotlib_it_is_said_how_to_install_it(monkeypatch):
+    results = compare_named()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"pip install 'sigdask\[report\]'"):
-        plots.null_distribution(np.zeros(0), np.zeros(0, int), 0.0)
+        results.plot_matrix()
 
 
 @pytest.mark.slow

@@ -302,11 +302,10 @@ def test_ten_thousand_comparisons_are_drawn_as_they_are_scrolled(opened, tmp_pat
     assert page.evaluate("performance.getEntriesByName('sigdask:ready').length") == 1
 
 
-@pytest.mark.parametrize("candidates", [{}, {"pairs": "n-best precision"}])
-def test_a_page_without_comparisons_is_a_page(opened, tmp_path, candidates):
+def test_a_page_without_comparisons_is_a_page(opened, tmp_path):
     path = tmp_path / "empty.html"
-    path.write_text(render_page({}, title="nothing", candidates=candidates), encoding="utf-8")
+    path.write_text(render_page({}, title="nothing"), encoding="utf-8")
     page = opened(path)
-    assert page.locator('[data-grid="comparisons"]').count() == (0 if candidates else 1)
+    assert page.locator('[data-grid="comparisons"]').count() == 1
     assert "0 comparisons" in page.locator("#verdict").inner_text()
     assert find_violations(page) == []

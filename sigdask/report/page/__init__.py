@@ -42,7 +42,6 @@ Inputs = Mapping[str, Mapping[str, str]]
 """Files and their digests, by test set."""
 
 NO_INPUTS: Inputs = {}
-NO_TEXTS: Mapping[str, str] = {}
 NO_PARTS: Mapping[str, PagePart] = {}
 
 MAX_OPEN = 30
@@ -73,7 +72,6 @@ def render_page(
     title: str,
     created: str = "",
     inputs: Inputs = NO_INPUTS,
-    candidates: Mapping[str, str] = NO_TEXTS,
     command: str = "",
     parts: Mapping[str, PagePart] = NO_PARTS,
     home: str = "",
@@ -91,8 +89,6 @@ def render_page(
         Time of creation, as printed.
     inputs : mapping of str to mapping of str to str
         Files that a plan's run read, by test set, with their digests.
-    candidates : mapping of str to str
-        Text on rankings of candidates, by name.
     command : str
         Command that writes the same page again.
     parts : mapping of str to PagePart
@@ -123,7 +119,6 @@ def render_page(
         "alarms": [(r, check) for r in alarming for check in r.disagreements()],
         "n_alarming": len(disagreeing),
         "inputs": inputs,
-        "candidates": candidates,
         "sets": sections,
         "n_rankings": sum(len(entry.rankings) + entry.n_left_out for entry in sections),
         "comparisons": comparisons,

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
-from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.options import FigureStyleOptions
 from sigdask.report.files import open_atomic
-from sigdask.report.plots import canvas, details, pairs
+from sigdask.report.plots import canvas, curves, pairs
 from sigdask.report.plots.canvas import DEFAULT_STYLE, CanvasStyle
 from sigdask.report.plots.pairs import get_subject
 from sigdask.report.standings import get_group_key
@@ -27,10 +26,8 @@ from sigdask.text import format_list
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DEFAULT_KINDS = ("forest", "critical-difference", "matrix", "precision", "recall")
-"""Kinds of figures that are drawn unless others are requested."""
-
-ALL_KINDS = (*DEFAULT_KINDS, "null", "differences")
+KINDS = ("forest", "critical-difference", "matrix", "precision", "recall")
+"""Kinds of figures, which are all drawn by default."""
 
 SHORT_NAMES = {"cd": "critical-difference"}
 
@@ -40,9 +37,6 @@ MIN_WIDTH, MAX_WIDTH = 1.5, 40.0
 
 MAX_IN_MATRIX = 200
 """Maximum systems of a matrix."""
-
-MAX_OPENED = 12
-"""Maximum number of comparisons of which details are drawn."""
 
 MAX_FIGURES = 60
 """Maximum number of figures in a folder. A message gives the number of those left out."""
@@ -55,7 +49,7 @@ MAX_CHARACTERS = 40
 class FigureStyle:
     """Which kinds of figures are drawn, and their size and type."""
 
-    kinds: frozenset[str] = frozenset(DEFAULT_KINDS)
+    kinds: frozenset[str] = frozenset(KINDS)
     canvas: CanvasStyle = DEFAULT_STYLE
 
     @staticmethod
@@ -69,8 +63,8 @@ class FigureStyle:
         """
         names = [part.strip().lower() for part in (options.get("figure_kinds") or "").split(",") if part.strip()]
         kinds = frozenset(SHORT_NAMES.get(name, name) for name in names)
-        if unknown := kinds.difference(ALL_KINDS):
-            raise InputError(f"figure kinds: {min(unknown)!r} is not one of {', '.join((*ALL_KINDS, *SHORT_NAMES))}")
+        if unknown := kinds.difference(KINDS):
+            raise InputError(f"figure kinds: {min(unknown)!r} is not one of {', '.join((*KINDS, *SHORT_NAMES))}")
         width = None
         if (text := options.get("figure_width")) is not None:
             match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(in|cm|mm)", text.strip())
@@ -78,7 +72,7 @@ class FigureStyle:
             if not MIN_WIDTH <= width <= MAX_WIDTH:
                 raise InputError(f"figure width {text!r}: expected a width such as 3.3in, 84mm or 8.4cm")
         style = CanvasStyle(width, options.get("font"), options.get("font_size", 8.0), options.get("dpi", 200))
-        return FigureStyle(kinds or frozenset(DEFAULT_KINDS), style)
+        return FigureStyle(kinds or frozenset(KINDS), style)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,24 +106,13 @@ def iter_result_pictures(all_results: Iterable[ComparisonResults]) -> Iterator[F
                 yield FigureSpec("matrix", subject, partial(pairs.matrix, table))
 
 
-def iter_detail_pictures(table: Table, opened: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:
-    """Yield pictures of the first comparisons that have details: null distributions, and contributions of units."""
-    for comparison in opened[:MAX_OPENED]:
-        row = table.take(slice(comparison.row, comparison.row + 1))
-        subject = (*get_subject(row), row.a[0], row.b[0])
-        yield FigureSpec("null", subject, partial(details.plot_null, table, comparison.row, comparison.null))
-        if comparison.units is not None:
-            draw = partial(details.plot_units, table, comparison.row, comparison.units)
-            yield FigureSpec("differences", subject, draw)
-
-
 def iter_ranking_pictures(evaluations: Mapping[str, object]) -> Iterator[FigureSpec]:
     """Yield the pictures that fit evaluations of candidate rankings; skip other objects."""
     for name, evaluation in evaluations.items():
         if isinstance(evaluation, RankingEvaluation):
             scores = ("precision", "recall") if evaluation.precision else ("precision",) if evaluation.sampled else ()
             for score in scores:
-                yield FigureSpec(score, (name,) if name else (), partial(details.plot_n_best, evaluation, score))
+                yield FigureSpec(score, (name,) if name else (), partial(curves.plot_n_best, evaluation, score))
 
 
 def select_group(table: Table, test_set: str | None, subset: str | None, metric: str | None) -> Table:

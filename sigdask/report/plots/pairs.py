@@ -18,10 +18,11 @@ from sigdask.errors import InputError
 from sigdask.report.comparisons import format_groups
 from sigdask.report.plots import canvas
 from sigdask.report.standings import get_group_key
+from sigdask.results.fields import iter_results
 from sigdask.results.ranking import SystemRanking, build_ranking, is_agreement, is_ranked
 from sigdask.results.table import CONTESTED, Table, select_intervals
 from sigdask.statistics.ranking_letters import RankedSystem, format_letter
-from sigdask.statistics.rounding import format_limits, format_p
+from sigdask.statistics.rounding import format_p
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,29 +45,24 @@ def get_subject(table: Table) -> tuple[str, ...]:
     return tuple(name for name in get_group_key(table, 0) if name)
 
 
-def format_title(table: Table) -> str:
+def _format_title(table: Table) -> str:
     """Return the title of a figure of these rows."""
     return ", ".join(get_subject(table))
 
 
-def describe_score(table: Table) -> str:
+def _describe_score(table: Table) -> str:
     """Return the metric's name, and whether lower is better."""
     score = table.metric[0]
     return score.name if score.higher_is_better else f"{score.name} (lower is better)"
 
 
-def format_p_values(table: Table, *, is_adjusted: bool = True) -> list[str]:
-    """Return the p-value of each row as text: the adjusted one, if there is one and it is requested."""
+def _format_p_values(table: Table) -> list[str]:
+    """Return the p-value of each row as text: the adjusted one, if there is one."""
     texts = []
-    for k, (p, adjusted) in enumerate(zip(table.p_value.tolist(), table.p_adjusted.tolist(), strict=True)):
-        has_adjusted = not np.isnan(adjusted)
-        is_shown = has_adjusted and is_adjusted
-        kind = "" if not has_adjusted else "adjusted " if is_shown else "unadjusted "
-        if np.isnan(p):
-            texts.append(f"{kind}p in {format_limits(float(table.p_low[k]), float(table.p_high[k]), table.alpha)}")
-            continue
-        is_bound = table.p_adjusted_low[k] == 0 if is_shown else table.p_low[k] == 0 and not table.exact[k]
-        texts.append(f"{kind}p {'≤' if is_bound else '='} {format_p(adjusted if is_shown else p, table.alpha)}")
+    for r in iter_results(table):
+        p, is_bound = (r.p_value, r.is_bound) if r.p_adjusted is None else (r.p_adjusted, r.is_adjusted_bound)
+        kind = "" if r.p_adjusted is None else "adjusted "
+        texts.append(f"{kind}p {'≤' if is_bound else '='} {format_p(p, table.alpha)}")
     return texts
 
 
@@ -88,7 +84,7 @@ def forest(table: Table) -> Figure:
     difference, low, high = _turn(shown, is_turned)
     sides = zip(shown.a.to_list(), shown.b.to_list(), is_turned.tolist(), strict=True)
     names, score = _label_rows([(b, a) if turned else (a, b) for a, b, turned in sides], _describe_axis(shown))
-    beside = format_p_values(shown)
+    beside = _format_p_values(shown)
     if canvas.get_chosen_width() is not None and all(" = " in text for text in beside):
         name = beside[0].partition(" = ")[0]  # said once, to leave room
         beside, score = [text.removeprefix(f"{name} = ") for text in beside], f"{score}\n(right: {name})"
@@ -104,7 +100,7 @@ def forest(table: Table) -> Figure:
         axes.grid(axis="y", color="#e3e7eb", linewidth=0.5)
         axes.set_axisbelow(True)
         axes.set_xlabel(score, parse_math=False)
-        canvas.set_title(axes, f"{format_title(table)}{note}")
+        canvas.set_title(axes, f"{_format_title(table)}{note}")
         right_axes = axes.twinx()
         right_axes.set_ylim(axes.get_ylim())
         right_axes.set_yticks(range(len(beside)), labels=beside, parse_math=False, color=canvas.INK)
@@ -151,7 +147,7 @@ def _label_rows(pairs: Sequence[tuple[str, str]], score: str) -> tuple[list[str]
 
 def _describe_axis(table: Table) -> str:
     intervals, kind = select_intervals(table)
-    text = f"difference of {describe_score(table)}"
+    text = f"difference of {_describe_score(table)}"
     if intervals is not None and not np.isnan(intervals.low).all():
         gap = ", " if canvas.get_chosen_width() is None else ",\n"
         text += f"{gap}{kind}{100 * float(np.nanmax(intervals.confidence)):.4g} % intervals"
@@ -219,7 +215,7 @@ def matrix(table: Table) -> Figure:
         axes.tick_params(which="both", length=0)
         axes.spines[:].set_visible(False)
         _write_squares(axes, levels, p, table.alpha, side)
-        canvas.set_title(axes, format_title(table))
+        canvas.set_title(axes, _format_title(table))
         is_adjusted = not bool(np.isnan(table.p_adjusted).all())
         canvas.add_legend(figure, _build_handles("adjusted p" if is_adjusted else "p", table.alpha), n_columns=3)
     return figure
@@ -306,7 +302,7 @@ def critical_difference(table: Table) -> Figure:
         axes.set_ylim(height, 0)
         axes.xaxis.set_ticks_position("top")
         axes.xaxis.set_label_position("top")
-        axes.set_xlabel(describe_score(table), parse_math=False)
+        axes.set_xlabel(_describe_score(table), parse_math=False)
         axes.spines["top"].set_visible(True)
         axes.spines[["left", "bottom"]].set_visible(False)
         axes.set_yticks([])
