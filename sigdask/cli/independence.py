@@ -9,11 +9,10 @@ from sigdask.api import independence_all
 from sigdask.cli.compare import read_systems
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import LOG
-from sigdask.cli.write import list_outputs, warn_of_unused_options, write_analysis
+from sigdask.cli.write import list_outputs, present_analysis, warn_of_unused_options
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import IndependenceOptions, fill_options, select_options
-from sigdask.report.other_documents import render_analysis
 
 if TYPE_CHECKING:
     from sigdask.counts import Counts
@@ -33,7 +32,7 @@ def independence(**options: Any) -> None:
         )
     for warning in results.warnings:
         LOG.warning(warning)
-    write_analysis(outputs, results, lambda width: render_analysis(results, width=width))
+    present_analysis(outputs, results)
 
 
 def _read_labellings(options: dict[str, Any]) -> tuple[Counts, str]:

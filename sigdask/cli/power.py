@@ -9,11 +9,10 @@ from sigdask.analysis.power import build_question
 from sigdask.cli.compare import read_systems
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import LOG
-from sigdask.cli.write import list_outputs, warn_of_unused_options, write_analysis
+from sigdask.cli.write import list_outputs, present_analysis, warn_of_unused_options
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import PowerOptions, fill_options, select_options
-from sigdask.report.other_documents import render_analysis
 
 
 def power(**options: Any) -> None:
@@ -31,6 +30,4 @@ def power(**options: Any) -> None:
         for warning in counts.notices:
             LOG.warning(warning)
         results = api.power(counts, **selected | {"progress": steps})
-    write_analysis(
-        outputs, results, lambda width: render_analysis(results, everything=options["everything"], width=width)
-    )
+    present_analysis(outputs, results, everything=options["everything"])

@@ -13,7 +13,7 @@ from sigdask.analysis.candidate_rankings import RepeatedSamples
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.cli import write
 from sigdask.cli.progress import show_analysis
-from sigdask.cli.streams import be_quiet, log_note, output_columns, print_text
+from sigdask.cli.streams import be_quiet, log_note
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.formats import candidates
@@ -22,7 +22,6 @@ from sigdask.formats.reading.files import name_by_difference
 from sigdask.formats.reading.options import parse_columns
 from sigdask.options import CandidateFileOptions, RankingOptions, select_options
 from sigdask.report.analyses import Evaluation
-from sigdask.report.other_documents import render_analysis
 
 
 def rankings(**options: Any) -> None:
@@ -33,16 +32,7 @@ def rankings(**options: Any) -> None:
     if options["quiet"]:
         be_quiet()
     evaluation = _validate(options) if options["validate"] else _evaluate(options)
-    if write.is_printed(outputs):
-        print_text(render_analysis(evaluation, everything=options["everything"], width=output_columns()))
-    tables = write.list_table_texts(evaluation.paper_tables) if isinstance(evaluation, Evaluation) else {}
-    texts: write.Texts = {
-        **tables,
-        "json": evaluation.json_parts,
-        "csv": evaluation.csv_lines,
-        "text": lambda: [render_analysis(evaluation, everything=True), "\n"],
-    }
-    write.write_outputs(outputs, texts)
+    write.present_analysis(outputs, evaluation, everything=options["everything"])
 
 
 def _evaluate(options: dict[str, Any]) -> Evaluation:

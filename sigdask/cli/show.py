@@ -23,7 +23,7 @@ from sigdask.options import (
     list_options,
     select_options,
 )
-from sigdask.report.analyses import Evaluation, Independences
+from sigdask.report.analyses import Independences
 from sigdask.report.load import AnyResults, load_results
 from sigdask.report.other_documents import render_analysis
 from sigdask.report.plots.files import (
@@ -63,7 +63,7 @@ def show(file: str, **options: Any) -> None:
         results = _prepare_results(results, options)
         texts, tables = _list_texts(results, options), [results.table]
     else:
-        texts = _list_analysis_texts(results, options)
+        texts = write.list_analysis_texts(results)
     for output in outputs:
         if output.format not in texts and not (output.format == "parquet" and tables):
             raise InputError(f"-o {output.file}: {file} holds no comparisons; expected a file that ends in .tex or .md")
@@ -89,15 +89,6 @@ def _list_texts(results: Results, options: Mapping[str, Any]) -> write.Texts:
     layout = select_options(TableLayoutOptions, options)
     texts = write.list_result_texts(results, lambda: results.paper_tables(**layout), results.to_html)
     return {format_: text for format_, text in texts.items() if format_ != "json"}
-
-
-def _list_analysis_texts(results: AnyResults, options: Mapping[str, Any]) -> write.Texts:
-    """Return the texts of an analysis other than comparisons, by format."""
-    texts = {**write.list_table_texts(results.paper_tables)}
-    texts["text"] = lambda: [_render(results, options, None), "\n"]
-    if isinstance(results, Evaluation):
-        texts["csv"] = results.csv_lines
-    return texts
 
 
 def _print_results(results: AnyResults, options: Mapping[str, Any]) -> None:

@@ -24,6 +24,7 @@ from sigdask.options import NOTED_OPTIONS, list_all_options
 from sigdask.report import files, latex, markdown
 from sigdask.report.files import write_parts
 from sigdask.report.methods import text as methods
+from sigdask.report.other_documents import render_analysis
 from sigdask.report.page import format_now, render_page
 from sigdask.report.page.details import build_part
 from sigdask.report.page.frame import get_versions, hash_paths, hide_folders
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sigdask.analysis.details import ComparisonDetails
-    from sigdask.report.analyses import Independences, Powers
     from sigdask.report.document import DocumentTable
     from sigdask.results.comparisons import ComparisonResults
     from sigdask.results.export import UnitScores
@@ -208,13 +208,24 @@ def name_option_in_errors(output: OutputFile) -> Iterator[None]:
         raise UnfinishedError(f"{output.option} {error}") from None
 
 
-def write_analysis(
-    outputs: Sequence[OutputFile], results: Powers | Independences, render: Callable[[int | None], str]
-) -> None:
+def list_analysis_texts(analysis: Any) -> Texts:
+    """Return the texts of an analysis other than comparisons, by format."""
+    texts: dict[str, Callable[[], Iterable[str]]] = {
+        "json": analysis.json_parts,
+        "text": lambda: [render_analysis(analysis, everything=True), "\n"],
+    }
+    if hasattr(analysis, "csv_lines"):
+        texts["csv"] = analysis.csv_lines
+    if hasattr(analysis, "paper_tables"):
+        texts.update(list_table_texts(analysis.paper_tables))
+    return texts
+
+
+def present_analysis(outputs: Sequence[OutputFile], analysis: Any, *, everything: bool = False) -> None:
     """Print an analysis unless standard output takes its JSON, and write its files."""
     if is_printed(outputs):
-        print_text(render(output_columns()))
-    write_outputs(outputs, {**list_table_texts(results.paper_tables), "json": results.json_parts})
+        print_text(render_analysis(analysis, everything=everything, width=output_columns()))
+    write_outputs(outputs, list_analysis_texts(analysis))
 
 
 def check_units(file: str | None) -> None:
