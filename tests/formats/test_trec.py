@@ -301,7 +301,6 @@ def test_topics_of_printed_scores_are_chosen_if_both_columns_may_hold_them(tmp_p
         (PRINTED.replace("0.2500", "nan"), "b: map of topic 2 is 'nan', expected a number"),
         (PRINTED + "map\t3\n", "b, line 5: found 'map | 3', expected measure, topic and value"),
         (PRINTED.replace("P_10                  \t2\t0.3000\n", ""), "'b' has no score 'P_10' for item '2'"),
-        (PRINTED.replace("\t2\t", "\t3\t"), "has no score 'map' for item '2'"),
         ("P\t1\t0.5\nP\t2\t0.5\n", "no measure is in all files"),
     ],
 )
