@@ -17,8 +17,6 @@ from sigdask.formats.reading.options import Options, Source
 from sigdask.interface import spell
 from sigdask.io.addresses import load_entry_points
 
-Gold = Literal["none", "optional", "required"]
-
 
 @dataclass(frozen=True, slots=True)
 class Format:
@@ -47,16 +45,10 @@ class Format:
     reader: str
     help: str
     signature: str = ""
-    gold: Gold = "optional"
+    gold: Literal["none", "optional", "required"] = "optional"
     options: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
-
-    @property
-    def choices(self) -> dict[str, tuple[str, ...]]:
-        """The values that each option takes; an empty tuple stands for any."""
-        declared = (option.partition("=") for option in (*self.options, *SHARED_OPTIONS, "replicates=paired"))
-        return {key: tuple(filter(None, values.split("|"))) for key, _, values in declared}
 
     @property
     def is_of_package(self) -> bool:
@@ -78,7 +70,9 @@ class Format:
 
     def check(self, name: str, gold: Path | None, options: Options) -> None:
         """Raise an error for options and values that the format does not have, and for a gold file it cannot use."""
-        options.check_format_options(name, self.choices)
+        declared = (option.partition("=") for option in (*self.options, *SHARED_OPTIONS, "replicates=paired"))
+        choices = {key: tuple(filter(None, values.split("|"))) for key, _, values in declared}
+        options.check_format_options(name, choices)
         if gold is not None and self.gold == "none":
             raise InputError(f"format {name} takes no gold file", file=gold, remedy=f"leave out {spell('gold')}")
         if gold is None and self.gold == "required":

@@ -19,9 +19,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,8 +74,7 @@ RATED = {"type": {"TGT", "SYSTEM", "REPEAT"}, "whole": {"", "False", "false", "0
 """Values of rows that are ratings of outputs, by role. Others are quality controls, and ratings of whole documents."""
 
 
-@dataclass(frozen=True, slots=True)
-class RatingFile:
+class RatingFile(NamedTuple):
     """A file of ratings: the columns of each role, and the system of each row."""
 
     table: FileTable

@@ -39,7 +39,6 @@ DIMENSIONS = frozenset({"accuracy", "adequacy", "fluency", "coherence", "consist
 the column that is compared with, they are refused unless the user says what they are.
 """
 
-SUGGESTED = ("meta-pearson",)
 MIN_CELLS = 3
 """Number of systems, and of segments of each, from which a correlation between them says something."""
 
@@ -276,7 +275,7 @@ def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], notes: 
         n_items=len(ids),
         ids=ids,
         groups={name: Factor.from_values(column) for name, column in columns.items()},
-        suggested=SUGGESTED,
+        suggested=("meta-pearson",),
         warnings=tuple(notes),
     )
 

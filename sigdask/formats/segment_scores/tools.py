@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,9 @@ def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options)
         systems |= dict(zip(names_of_file, read.values(), strict=True))
     (first_name, first), *others = systems.items()
     for name, segments in others:
-        if len(segments) != len(first):
-            problem = f"system {name!r} has {len(segments):,} segments, and {first_name!r} {len(first):,}"
-            raise InputError(problem, file=path_by_system[name], remedy="score the same segments of both")
-        for number, (segment, other) in enumerate(zip(segments, first, strict=True), start=1):
-            if any(segment.get(key) != other.get(key) for key in ("src", "ref")):
+        pairs = zip_longest(segments, first, fillvalue={"src": None})  # None is no source
+        for number, (segment, other) in enumerate(pairs, start=1):
+            if any(segment.get(key, "") != other.get(key, "") for key in ("src", "ref")):
                 problem = f"segment {number} of system {name!r} has another source than in {first_name!r}"
                 raise InputError(problem, file=path_by_system[name], remedy="compare files of one test set")
     scores = np.array([[segment[METRIC] for segment in segments] for segments in systems.values()], np.float64)
