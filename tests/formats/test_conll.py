@@ -259,6 +259,7 @@ def test_labels_and_types_are_mapped(tmp_path, files):
             r"a.txt, line 7: found 1 column \('Blackburn'\), expected 2 as on line 1",
         ),
         (A.replace("call\tO", "call\tO\tO"), "a.txt, line 4: found 3 columns"),
+        ("word\tpos\tner\n" + A, "a.txt, line 2: found 2 columns .*, expected 3 as on line 1"),
         (A.replace("I-PER", "PER"), "a.txt, line 7: label 'PER', expected O or one that begins with B-, I-"),
     ],
 )
@@ -409,7 +410,7 @@ def test_real_parses_name_the_column_that_is_scored(shared_data):
     files = [folder / "system_A.conllu", folder / "system_B.conllu"]
     counts = read(*files, gold=folder / "gold.conllu", format="conll")
     reference = json.loads((folder.parent / "reference_scores.json").read_text())
-    assert counts.scope[0] == "Only UPOS (column 4) is scored"
+    assert counts.scope[0] == "Only these columns are scored: UPOS (column 4)"
     official = [reference["treebanks"]["it_pud_250"]["systems"][f"system_{name}"]["UPOS"] for name in "AB"]
     for system, scores in enumerate(official):
         assert sum_field(counts, "correct", system) == scores["correct"]
@@ -433,7 +434,7 @@ def test_historical_entities_are_those_of_the_first_column_of_entities(tmp_path)
         read(*files[:2], gold=files[2])
     options = Options(label_map=(("O", ("_",)),))
     counts = read(*files[:2], gold=files[2], options=options)
-    assert counts.scope[0] == "Only NE-COARSE-LIT (column 2) is scored"
+    assert counts.scope[0] == "Only these columns are scored: NE-COARSE-LIT (column 2)"
     assert counts.field("tp").tolist() == [[1, 2]]
     by_fine = read(*files[:2], gold=files[2], format="conll:column=NE-FINE-LIT")
     assert by_fine.field("tp").tolist() == [[2, 1]]

@@ -31,8 +31,9 @@ PIECE = re.compile(r"\(([^\s()]*)(?:\s+([^\s()]+)\s*\))?|(\))|([^\s()]+)", re.AS
 anything else, which is an error.
 """
 
-TERMINAL = re.compile(r"\([^()\s]+ [^()\s]+\)")
-NESTED = re.compile(r"\([^()]*\(")
+START = re.compile(r"\([^()]*(?=\().*?\([^()\s]+ [^()\s]+\)", re.DOTALL)
+"""Pattern of a bracket in a bracket, and a word with its part of speech in one."""
+
 CUT = re.compile(r"[-=].*", re.DOTALL)
 """Pattern of functional tags and indices at the end of a label."""
 
@@ -257,4 +258,4 @@ def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
 def _are_trees(path: Path) -> bool:
     """Return whether the first line with text opens a bracket, and words stand below parts of speech in brackets."""
     start = "" if path.is_dir() else "\n".join(line.strip() for line in read_head(path).filled_lines)
-    return start.startswith("(") and TERMINAL.search(start) is not None and NESTED.search(start) is not None
+    return START.match(start) is not None

@@ -107,10 +107,9 @@ def read_head_rows(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
 def read_columns(path: Path, options: Options, labels: Codes, tokens: Codes, roles: Sequence[str]) -> TaggedFile:
     """Read a file of columns with labels of the roles prediction, gold, or both."""
     _, names = read_head_rows(path)
-    tokens_of_file = ((number, row) for number, row in iter_rows(enumerate_lines(path)) if isinstance(row, list))
-    first_line, first = next(tokens_of_file, (1, list[str]()))
-    check_filled(path, first)
-    width = len(first)
+    widths = ((number, len(row)) for number, row in iter_rows(enumerate_lines(path)) if isinstance(row, list | tuple))
+    first_line, width = next(widths, (1, 0))  # of the header, if there is one
+    check_filled(path, width)
     chosen = _choose_columns(path, first_line, width, names, options, roles)
     word = names.index("FORM") if names is CONLLU_NAMES else 0
     has_words = word not in chosen  # a column alone holds no tokens

@@ -40,7 +40,7 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     sentences.check_structure(first, others)
     gold_labels = sentences.get_shared_gold(files, labels) if gold is None else first.labels
     scored = [*dict.fromkeys(file.scored for file in (*files, first) if file.scored)]
-    scope: tuple[str, ...] = (f"Only {format_list(scored, 10)} is scored",) if scored else ()
+    scope: tuple[str, ...] = (f"Only these columns are scored: {format_list(scored, 10)}",) if scored else ()
     scheme = options.own.get("scheme")
     names = list(labels)
     gold_names = {names[k] for k in np.unique(gold_labels)}
