@@ -16,7 +16,6 @@ from sigdask import formats
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_indices, check_names, list_values
 from sigdask.errors import InputError
-from sigdask.formats.reading import tables
 from sigdask.formats.reading.cache import provide_tables
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.tables import TABLE_FORMATS, FileTable
@@ -90,30 +89,26 @@ def as_counts(
     table = None if isinstance(scores, Mapping | np.ndarray) else _to_arrow(scores)
     cells = _list_columns(scores if table is None else table, names)
     are_columns = not isinstance(groups, Mapping) and (ids is None or isinstance(ids, str))
+    are_named = isinstance(ids, str) or (bool(groups) and not isinstance(groups, Mapping))
     roles = {role for column in cells for role in name_role(column)}
     is_table = table is not None or (isinstance(scores, Mapping) and bool(roles & {"item", "system", "gold"}))
-    if format != "auto" or columns or (are_columns and is_table):
-        if not are_columns:
-            raise InputError(
-                "format= and columns= need ids and groups as columns of the data frame",
-                remedy="name the column of ids as columns={'item': NAME}, and those of groups in groups=",
-            )
-        reading = Options(
-            columns=({} if ids is None else {"item": cast("str", ids)}) | {**(columns or {})},
-            groups=(groups,) if isinstance(groups, str) else tuple(groups or ()),
-            metrics=tuple(metrics),
-            missing=missing,
-            name=name,
+    if format == "auto" and not columns and not are_named and not (are_columns and is_table):
+        scored = {column: values for column, values in cells.items() if column not in ignore}
+        return Counts.from_scores(scored, ids=ids, groups=groups or {}, name=name, missing=missing or "error")
+    if not are_columns:
+        raise InputError(
+            "ids or groups are columns of the data, and the others are not",
+            remedy="name the column of ids as columns={'item': NAME}, and those of groups in groups=",
         )
-        kept = {column: values for column, values in cells.items() if column not in ignore}
-        notes = tables.describe_unknown_columns({*ignore}, cells)
-        return _read_table(_build_table(kept), format, reading, notes)
-    item_ids = _pop_texts(cells, ids) if isinstance(ids, str) else ids
-    if not isinstance(groups, Mapping):
-        named = (groups,) if isinstance(groups, str) else groups or ()
-        groups = {column: _pop_texts(cells, column) for column in named}
-    scored = {column: values for column, values in cells.items() if column not in ignore}
-    return Counts.from_scores(scored, ids=item_ids, groups=groups, name=name, missing=missing or "error")
+    options = Options(
+        columns=({} if ids is None else {"item": cast("str", ids)}) | {**(columns or {})},
+        groups=(groups,) if isinstance(groups, str) else tuple(groups or ()),
+        ignore=tuple(ignore),
+        metrics=tuple(metrics),
+        missing=missing,
+        name=name,
+    )
+    return _read_table(cells, format, options)
 
 
 def move_index(frame: Any) -> tuple[Any, str | None]:
@@ -179,31 +174,19 @@ def _list_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Any]:
     return dict(zip(texts, columns, strict=True))
 
 
-def _build_table(columns: Mapping[str, Any]) -> FileTable:
-    """Return the columns as a table, as if they had been read from a file."""
+def _read_table(columns: Mapping[str, Any], format_: str, options: Options) -> Counts:
+    """Read columns in the given shape of a table, or in the one that they have for "auto"."""
     import pyarrow as pa
 
+    layout, own = parse_format(format_)
+    if layout not in {"auto", *TABLE_FORMATS}:
+        raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(TABLE_FORMATS)}")
     if not columns:
         raise InputError(f"{FRAME_PATH}: has no columns; expected {EXPECTED}")
     try:
-        return FileTable.from_arrow(FRAME_PATH, pa.table({**columns}))
+        table = FileTable.from_arrow(FRAME_PATH, pa.table({**columns}))
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise InputError(f"{FRAME_PATH}: cannot be read: {error}") from None
-
-
-def _read_table(table: FileTable, format_: str, options: Options, notes: Sequence[str]) -> Counts:
-    """Read a table in the given shape, or in the one that its columns have for "auto"."""
-    layout, format_options = parse_format(format_)
-    if layout not in {"auto", *TABLE_FORMATS}:
-        raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(TABLE_FORMATS)}")
-    options = replace(options, own=format_options)
-    with provide_tables({table.path: table}):
-        counts = formats.read(Source(FRAME_PATH), format=formats.TABLE if layout == "auto" else layout, options=options)
-    return replace(counts, name=options.name, warnings=(*notes, *counts.warnings))
-
-
-def _pop_texts(columns: dict[str, Any], name: str) -> Sequence[str]:
-    """Remove a column from the scores and return its texts; raise an error if there is none of that name."""
-    if name not in columns:
-        raise InputError(f"no column {name!r}; columns: {', '.join(columns)}")
-    return _build_table({name: columns.pop(name)}).columns[name]
+    with provide_tables({FRAME_PATH: table}):
+        layout = formats.TABLE if layout == "auto" else layout
+        return formats.read(Source(FRAME_PATH), format=layout, options=replace(options, own=own))
