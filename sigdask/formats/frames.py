@@ -94,7 +94,8 @@ def as_counts(
     is_table = table is not None or (isinstance(scores, Mapping) and bool(roles & {"item", "system", "gold"}))
     if format == "auto" and not columns and not are_named and not (are_columns and is_table):
         scored = {column: values for column, values in cells.items() if column not in ignore}
-        return Counts.from_scores(scored, ids=ids, groups=groups or {}, name=name, missing=missing or "error")
+        columns_of_groups = groups if isinstance(groups, Mapping) else {}
+        return Counts.from_scores(scored, ids=ids, groups=columns_of_groups, name=name, missing=missing or "error")
     if not are_columns:
         raise InputError(
             "ids or groups are columns of the data, and the others are not",
