@@ -53,8 +53,9 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
         tags.check(file)
     counts = _build_counts(list_system_names([source for source, _ in systems]), files, first, gold_labels, tags)
     warnings = (*sentences.describe_altered_tokens(first, others, tokens), *counts.warnings)
-    groups = sentences.build_groups((first, *files), options.groups)
-    return replace(counts, scope=scope, warnings=warnings, groups=groups)
+    return replace(
+        counts, scope=scope, warnings=warnings, groups=sentences.build_groups((first, *files), options.groups)
+    )
 
 
 def _split_by_column(sources: Sequence[Source], options: Options) -> list[tuple[Source, Options]]:

@@ -104,9 +104,8 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     names = tuple(mapped)
     predicted = np.column_stack([code[file.labels] for file in files])
     gold_tags = [names[k] for k in code[gold_codes]]
-    tags = {
-        name: [names[k] for k in column] for name, column in zip(list_system_names(sources), predicted.T, strict=True)
-    }
+    columns = ([names[k] for k in column] for column in predicted.T)
+    tags = dict(zip(list_system_names(sources), columns, strict=True))
     check_types(first.path, gold_tags, tags, "tags", "names")
     of_tokens = LabelFields(code[gold_codes][:, None], predicted, names)
 
