@@ -85,14 +85,14 @@ class _LimitedGzip(gzip.GzipFile):
     """Unpacked content of a gzip file that raises once more than the limit was read."""
 
     path: Path
-    raw: IO[bytes]
+    readinto = io.BufferedIOBase.readinto  # by `read`, also where GzipFile has a way of its own
 
     def read(self, size: int | None = -1) -> bytes:
         """Read the next bytes, or all in parts, and check the limit."""
         if size is None or size < 0:
             return b"".join(iter(lambda: self.read(1 << 20), b""))
         content = super().read(size)
-        check_unpacked_size(self.path, self.tell(), self.raw.tell())
+        check_unpacked_size(self.path, self.tell(), self.fileobj.tell())  # type: ignore[union-attr]
         return content
 
 
@@ -111,5 +111,5 @@ def open_unpacked(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
         problem = f"{size:,} bytes hold {n_members:,} gzip members, which is unusual for data"
         raise InputError(problem, file=path, remedy="unpack the file with gunzip, and give the unpacked one")
     with _LimitedGzip(fileobj=raw) as stream, io.BufferedReader(stream, 1 << 16) as reader:
-        stream.path, stream.raw = path, raw
+        stream.path = path
         yield reader
