@@ -42,8 +42,7 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     scored = [*dict.fromkeys(file.scored for file in (*files, first) if file.scored)]
     scope: tuple[str, ...] = (f"Only these columns are scored: {format_list(scored, 10)}",) if scored else ()
     scheme = options.own.get("scheme")
-    names = list(labels)
-    gold_names = {names[k] for k in np.unique(gold_labels)}
+    gold_names = {*np.array(list(labels), object)[np.unique(gold_labels)]}
     if scheme is None and (gold is not None or is_json_file(first.path)) and _are_plain(gold_names):
         _check_labels(first.path, gold_names)
         scheme = "raw"  # no chunks
@@ -53,9 +52,8 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
         tags.check(file)
     counts = _build_counts(list_system_names([source for source, _ in systems]), files, first, gold_labels, tags)
     warnings = (*sentences.describe_altered_tokens(first, others, tokens), *counts.warnings)
-    return replace(
-        counts, scope=scope, warnings=warnings, groups=sentences.build_groups((first, *files), options.groups)
-    )
+    groups = sentences.build_groups((first, *files), options.groups)
+    return replace(counts, scope=scope, warnings=warnings, groups=groups)
 
 
 def _split_by_column(sources: Sequence[Source], options: Options) -> list[tuple[Source, Options]]:
