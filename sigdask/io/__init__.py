@@ -39,7 +39,7 @@ def _request(work: Callable[[], Any], url: str) -> Any:
         is_missing = isinstance(error, FileNotFoundError) and status in {None, 404, 410}
     if status in {401, 403, 407} or not {"PermissionError", "NoCredentialsError"}.isdisjoint(kinds):
         raise InputError(f"access was denied; {CREDENTIALS_HINT}", file=url)
-    if is_missing and "Connect" not in kinds[1]:
+    if is_missing and not any(word in kinds[1].lower() for word in ("connect", "timeout", "ssl")):
         raise MissingError("no such file", file=url)
     raise InputError(f"the server cannot be reached, or answers with an error ({status or kinds[1]})", file=url)
 
