@@ -123,7 +123,7 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
     labels, texts = _read_gold(table, gold, choices), _build_ids(table, ids)
     try:
         smaller = frozenset(choices.smaller)
-        candidates = Candidates(measures, labels, scores, smaller, texts, name, (*table.notes, *notes))
+        candidates = Candidates(measures, labels, scores, smaller, texts, name, tuple(notes))
         if not choices.one_of_many:
             candidates.check_gold()
     except InputError as error:

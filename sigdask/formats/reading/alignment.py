@@ -62,7 +62,7 @@ def align(
         Items are missing, extra or duplicate, or the numbers of rows differ.
     """
     tables = (first, *others)
-    notes = [note for table in tables for note in table.notes]
+    notes: list[str] = []
     with_ids = [(table, ids) for table in tables if (ids := table.get_ids(options)) is not None]
     if len(with_ids) < len(tables):
         without = next(table for table in tables if all(table is not other for other, _ in with_ids))

@@ -38,13 +38,11 @@ class NotANumberError(ValueError):
     ----------
     index : int
         Its position among the cells.
-    problem : str
-        What was found, and what was expected.
     """
 
     def __init__(self, index: int, cell: object, remedy: str) -> None:
-        self.index, self.problem = index, f"found {str(cell)[:100]!r}, expected a number"
-        super().__init__(f"{self.problem}. {remedy}")
+        self.index = index
+        super().__init__(f"found {str(cell)[:100]!r}, expected a number. {remedy}")
 
 
 class ArrowColumns(Mapping[str, Texts]):

@@ -58,8 +58,6 @@ class FileTable:
         The line each row began on.
     header : bool
         Whether the file names its columns; if not, they are called 1, 2, ..., or "" where it has one.
-    notes : sequence of str
-        Notes on how it was read.
     nested : mapping of str to sequence
         Columns with objects or lists in them, whose text is not to be compared; a name with dots leads inside.
     decimal : {",", "."}, or None
@@ -70,7 +68,6 @@ class FileTable:
     columns: Mapping[str, Sequence[str]]
     lines: Sequence[int]
     header: bool = True
-    notes: Sequence[str] = ()
     nested: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     decimal: str | None = None
 

@@ -108,7 +108,7 @@ def read_predictions(sources: Sequence[Source], gold: Path | None, options: Opti
     systems = _list_systems(table, roles, options)
     named = sources[0].name if len(systems) == 1 else None  # a name is one system
     by_system = {named or name: (table, name, FILE_ORDER) for name in systems}
-    return Predictions(table, column, by_system, table.get_ids(options), [*table.notes], options.groups)
+    return Predictions(table, column, by_system, table.get_ids(options), [], options.groups)
 
 
 def _add_groups(tables: Sequence[FileTable], options: Options) -> Options:

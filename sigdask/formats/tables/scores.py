@@ -181,7 +181,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         raise build_roles_error(table, problem, [*ways, "scores of at least two systems, in columns or in files"])
     ids = table.get_ids(options.with_columns(item=opened.item))
     _check_no_summary(table.path, ids)
-    return _build_counts(table.path, LazyColumns(names, opened.get_numbers), ids, opened.groups, options, table.notes)
+    return _build_counts(table.path, LazyColumns(names, opened.get_numbers), ids, opened.groups, options, ())
 
 
 SUMMARY_NAMES = frozenset({"mean", "average", "avg", "all", "overall", "total"})
@@ -302,7 +302,6 @@ def _build_row_counts(
     ids = items.levels[item_order] if has_ids else None
     _check_no_summary(path, ids)
     item_groups = {name: column[first_rows[item_order]] for name, column in groups.items()}
-    all_notes = [*notes, *(note for table in tables for note in table.table.notes if has_ids)]
     positions = np.argsort(item_order)[items.codes]
 
     def build_matrix(column: str) -> Array:
@@ -315,10 +314,10 @@ def _build_row_counts(
     blocks = [build_matrix(column) for column in (columns[:1] if has_metrics else columns)]
     if len(metrics) == 1 and not has_metrics and not _names_metric(columns[0], options):
         scores = dict(zip(systems, blocks[0].T, strict=True))
-        return _build_counts(path, scores, ids, item_groups, options, all_notes)
+        return _build_counts(path, scores, ids, item_groups, options, notes)
     matrix = np.column_stack(blocks).astype(np.float64)
     matrices = dict(zip(metrics, np.split(matrix, len(metrics), axis=1), strict=True))
-    return build_score_counts(matrices, systems, ids, groups=item_groups, options=options, warnings=all_notes)
+    return build_score_counts(matrices, systems, ids, groups=item_groups, options=options, warnings=notes)
 
 
 def _repeat_text(text: str, n: int) -> Factor:
@@ -379,7 +378,6 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
         {system: _parse_truths(table, system) for system in systems},
         ids=table.get_ids(options),
         groups={group: Factor.from_values(table.get_column(group)) for group in groups},
-        warnings=table.notes,
     )
 
 
