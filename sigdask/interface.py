@@ -98,10 +98,12 @@ def spell(name: str, value: Any = None) -> str:
     if name == "ignore":
         return f"{key}{equals}[{_quote(str(value), mark)}]"
     if name in {"columns", "label_map"}:
-        first, _, second = str(value).partition("=")
-        second = _quote(second, mark) if name == "columns" else f"[{mark}{second}{mark}]"
-        pair = f"{first} = {second}" if is_plan else f"'{first}': {second}"
-        return f"{key}{equals}{{{pair}}}"
+        pairs = []
+        for entry in re.split(r",(?=\w+=)", str(value)) if name == "columns" else [str(value)]:
+            first, _, second = entry.partition("=")
+            second = _quote(second, mark) if name == "columns" else f"[{mark}{second}{mark}]"
+            pairs.append(f"{first} = {second}" if is_plan else f"'{first}': {second}")
+        return f"{key}{equals}{{{', '.join(pairs)}}}"
     return f"{key}{equals}{_quote(str(value), mark)}"
 
 

@@ -230,10 +230,12 @@ def _read_samples(read: ReadFiles, files: Sequence[Source], options: Options, pa
     if not samples:
         return read(files, options)
     first, sizes = next(iter(samples.values())), {path: len(own.tables) for path, own in samples.items()}
-    for path in tables:
+    for path, table in tables.items():
         if sizes.get(path, 1) != len(first.tables):
-            problem = f"has {sizes.get(path, 1)} rows of each item, but {next(iter(samples))} has {len(first.tables)}"
-            raise InputError(problem, file=path, remedy="give all files equally many, or one row with their mean")
+            n_rows = format_count(sizes.get(path, 1), "row")
+            problem = f"has {n_rows} of each item, but {next(iter(samples))} has {len(first.tables)}"
+            average = _suggest_average(resolve_roles(table, options, part), options, part)
+            raise InputError(problem, file=path, remedy=f"if rows are samples of one item, {average}")
     runs = [(files, {path: own.tables[k] for path, own in samples.items()}) for k in range(len(first.tables))]
     counts = _read_each(read, runs, options, ["run", *(own.column for own in samples.values())])
     names = frozenset[tuple[str, ...]]().union(*(own.names for own in samples.values()))
@@ -271,7 +273,8 @@ def split_samples(table: FileTable, options: Options, part: FileKind | None = No
     is_repeated = np.ones(len(cell), np.bool_)
     is_repeated[first_rows] = False
     if len(items.levels) == 1 or (n_rows != n).any():
-        raise _build_uneven_error(table, roles, item, int(np.argmax(is_repeated)))
+        average = _suggest_average(roles, options, part)
+        raise _build_uneven_error(table, item, int(np.argmax(is_repeated)), average)
     column, runs = _find_runs(table, [name for name in roles.list_all("run") if name != item], systems, cell, options)
     table = replace(table, columns={k: v for k, v in table.columns.items() if k not in {*varying, column}})
     numbers = np.empty(len(cell), np.int64)
@@ -317,12 +320,8 @@ def _find_runs(
     return "", Factor.from_values([""] * len(cell))
 
 
-def _build_uneven_error(table: FileTable, roles: Roles, item: str, row: int) -> InputError:
+def _build_uneven_error(table: FileTable, item: str, row: int, average: str) -> InputError:
     """Return the error for items with different numbers of rows, or for a single item."""
-    columns = ",".join(f"{role}={roles.get(role)}" for role in ("system", "score") if role in roles)
-    average = "give each item equally many"
-    if "score" in roles and "metric" not in roles and "gold" not in roles:
-        average = f"{spell('columns', f'item={item},{columns}')} {spell('format', 'ratings:raters=mean')} averages them"
     return InputError(
         f"id {table.get_column(item)[row]!r} is repeated, and not all ids are repeated equally often",
         file=table.path,
@@ -330,3 +329,12 @@ def _build_uneven_error(table: FileTable, roles: Roles, item: str, row: int) -> 
         remedy=f"if another column belongs to the id, {spell('columns', f'item={item}+COLUMN')}. If rows are samples "
         f"of one item, {average}. If each row is an item, {spell('align', 'position')}",
     )
+
+
+def _suggest_average(roles: Roles, options: Options, part: FileKind | None) -> str:
+    """Return how to average different numbers of scores of an item."""
+    if part is not None or "score" not in roles or "metric" in roles or "gold" in roles:
+        return "give each item equally many"
+    named = {role: options.columns.get(role) or roles.get(role) for role in ("item", "system", "score")}
+    columns = ",".join(f"{role}={name}" for role, name in named.items() if name)
+    return f"{spell('columns', columns)} {spell('format', 'ratings:raters=mean')} averages them"
