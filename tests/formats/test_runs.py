@@ -1,6 +1,7 @@
 """Files of one name: runs with the same items, parts of one run without common items, or an error."""
 
 import itertools
+import json
 import random
 
 import pytest
@@ -81,3 +82,12 @@ def test_lists_of_one_name_are_runs(tmp_path):
     files = [f"{name[0]}={tmp_path / name}" for name in labels if name != "gold"]
     counts = read(*files, gold=tmp_path / "gold", format="labels:list=yes")
     assert [run.field("correct").tolist() for run in counts.replicates] == [[[1, 0], [1, 1]], [[1, 1], [0, 1]]]
+
+
+def test_parts_of_a_run_keep_the_types_of_their_columns(tmp_path):
+    names = [f"{system}{part}" for system in "xy" for part in range(2)]
+    for name in names:
+        records = ({"id": f"{name[1]}{k}", "passed": name[0] == "x" or k == 1} for k in range(2))
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    counts = read(*(f"{name[0]}={tmp_path / name}.jsonl" for name in names), format="wide")
+    assert counts.field("score[passed]").tolist() == [[1, 0], [1, 1]] * 2

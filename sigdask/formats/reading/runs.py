@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -183,6 +184,8 @@ def _join_parts(parts: Sequence[Source], tables: dict[Path, FileTable], options:
             f"files of {parts[0].name!r} have different items",
             remedy="write the parts of a run into one file. Runs of a system need the same items",
         )
+    import pyarrow as pa
+
     first, *others = opened = [read_table(source.path, options.ignore) for source in parts]
     for table in others:
         if {*table.columns} ^ {*first.columns}:
@@ -190,10 +193,17 @@ def _join_parts(parts: Sequence[Source], tables: dict[Path, FileTable], options:
             raise InputError(file=table.path, found=", ".join(table.columns), expected=expected)
     nested = [name for name in first.nested if all(name in table.nested for table in others)]
     path = Path(" + ".join(str(table.path) for table in opened))  # for errors
+    columns: dict[str, Any] = {}
+    for name in first.columns:
+        arrays = [table.arrays[name] for table in opened]
+        if len({array.type for array in arrays}) == 1:
+            columns[name] = pa.chunked_array([chunk for array in arrays for chunk in array.chunks])
+        else:
+            columns[name] = [cell for table in opened for cell in table.columns[name]]
     tables[path] = replace(
         first,
         path=path,
-        columns={name: [cell for table in opened for cell in table.columns[name]] for name in first.columns},
+        columns=columns,
         lines=[line for table in opened for line in table.lines],
         nested={name: [cell for table in opened for cell in table.nested[name]] for name in nested},
     )
@@ -276,7 +286,7 @@ def split_samples(table: FileTable, options: Options, part: FileKind | None = No
         average = _suggest_average(roles, options, part)
         raise _build_uneven_error(table, item, int(np.argmax(is_repeated)), average)
     column, runs = _find_runs(table, [name for name in roles.list_all("run") if name != item], systems, cell, options)
-    table = replace(table, columns={k: v for k, v in table.columns.items() if k not in {*varying, column}})
+    table = replace(table, columns={k: v for k, v in table.arrays.items() if k not in {*varying, column}})
     numbers = np.empty(len(cell), np.int64)
     numbers[np.lexsort((runs.codes, cell))] = np.tile(np.arange(n), len(n_rows))  # of each row of an item, by run
     tables = [table.select_rows(numbers == k) for k in range(n)]
