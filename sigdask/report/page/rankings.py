@@ -35,7 +35,7 @@ MAX_IN_MATRIX = 150
 MAX_IN_RANKINGS = 5000
 """Maximum number of systems in all rankings after the first."""
 
-WIDTH, PAD = 340, 14
+WIDTH, PAD = 340, 24
 """Width of the drawing of differences, and its margins."""
 
 MAX_FORESTS, MAX_IN_FOREST, MAX_IN_FORESTS = 3, 8, 5
