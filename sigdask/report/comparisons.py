@@ -478,9 +478,9 @@ def describe_paper_test(results: ComparisonResults) -> str:
     """Return a note of at most 40 words: test, adjustment, level, version and seed."""
     if not len(results):
         return ""
-    test = describe_test(results).removeprefix("test: ")
+    test, p = describe_test(results).removeprefix("test: "), "p" if results.family is None else "adjusted p"
     return (
-        f"{test[:1].upper()}{test[1:]}; significant means p at most {results.alpha:g}. sigdask {get_version()}, "
+        f"{test[:1].upper()}{test[1:]}; significant means {p} at most {results.alpha:g}. sigdask {get_version()}, "
         f"seed {results.seed}."
     )
 
