@@ -176,10 +176,10 @@ FORMATS: dict[str, Format] = {
     ),
     "trees": Format(
         ".parsing.trees:read_trees",
-        "bracketed trees, --gold FILE: as evalb; option parameters=FILE.prm (default COLLINS.prm)",
+        "bracketed trees, --gold FILE: as evalb; options parameters=FILE.prm (default COLLINS.prm), length=N",
         ".parsing.trees:sniff",
         gold="required",
-        options=("parameters",),
+        options=("parameters", "length"),
         metrics=("bracket-precision", "bracket-recall", "bracket-f1", "tag-accuracy"),
     ),
     "timbl": Format(

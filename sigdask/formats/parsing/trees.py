@@ -55,12 +55,15 @@ class Parameters:
         Labels and words that count as another one, by key.
     is_labelled : bool
         Whether labels of brackets must agree.
+    uncounted : set of str
+        Labels of words that do not count for the length of a sentence.
     """
 
     name: str
     deleted: set[str]
     equal: dict[str, dict[str, str]]
     is_labelled: bool = True
+    uncounted: set[str] = field(default_factory=set)
 
     def get_compared_label(self, label: str) -> str | None:
         """Return what is compared of a bracket's label, None if the bracket does not count."""
@@ -74,6 +77,7 @@ COLLINS = Parameters(
     "COLLINS.prm",
     {"TOP", "-NONE-", ",", ":", "``", "''", "."},
     {"EQ_LABEL": {"PRT": "ADVP"}, "EQ_WORD": {}},
+    uncounted={"-NONE-"},
 )
 """The rules of the file that comes with evalb."""
 
@@ -90,8 +94,10 @@ def read_parameters(path: Path) -> Parameters:
     equal = parameters.equal
     for number, line in enumerate_lines(path):
         match [] if line.startswith("#") else line.split():
-            case [] | ["DEBUG" | "MAX_ERROR" | "CUTOFF_LEN" | "DELETE_LABEL_FOR_LENGTH" | "QUOTE_LABEL", _, *_]:
-                pass  # which are of the lengths of sentences
+            case [] | ["DEBUG" | "MAX_ERROR" | "CUTOFF_LEN" | "QUOTE_LABEL", _, *_]:
+                pass
+            case ["DELETE_LABEL_FOR_LENGTH", label]:
+                parameters.uncounted.add(label)
             case ["DELETE_LABEL", label]:
                 parameters.deleted.add(label)
             case [key, one, other] if key in equal and not {one, other} & {*equal[key], *equal[key].values()}:
@@ -118,6 +124,8 @@ class Tree:
         Words that count, and their parts of speech.
     brackets : Counter of (str, int, int)
         Compared labels and spans of words of the brackets that count.
+    length : int
+        Number of words, for the option `length`.
     """
 
     line: int
@@ -125,6 +133,7 @@ class Tree:
     words: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     brackets: Counter[tuple[str, int, int]] = field(default_factory=Counter)
+    length: int = 0
 
 
 def parse_tree(path: Path, line: int, text: str, parameters: Parameters) -> Tree:
@@ -137,6 +146,7 @@ def parse_tree(path: Path, line: int, text: str, parameters: Parameters) -> Tree
     tree = Tree(line, text)
     stack: list[tuple[str, int]] = []
     for label, word, end, rest in PIECE.findall(text):
+        tree.length += bool(word) and label not in parameters.uncounted
         if word and label not in parameters.deleted:
             tree.words.append(parameters.equal["EQ_WORD"].get(word, word))
             tree.tags.append(parameters.equal["EQ_LABEL"].get(label, label))
@@ -201,6 +211,10 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
     lines, names = read_file(gold, parameters), list_system_names(sources)
     files = [match_trees(gold, lines, source.path, read_file(source.path, parameters)) for source in sources]
     trees = [line for line in lines if line.text]
+    if "length" in options.own:
+        rows = [row for row, tree in enumerate(trees) if tree.length <= _parse_length(options.own["length"])]
+        trees, files = [trees[row] for row in rows], [[file[row] for row in rows] for file in files]
+        check_filled(gold, trees)
     counts = np.array([[*map(_count_matches, trees, file)] for file in files], np.int32).T
     labels = {
         name: [label for own, tree in zip(file, trees, strict=True) if own.words == tree.words
@@ -222,6 +236,12 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
         suggested=("bracket-f1", "bracket-precision", "bracket-recall"),
         warnings=(*notes, *foreign),
     )
+
+
+def _parse_length(text: str) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,8}", text):
+        raise InputError(f"format trees: length = {text!r}: must be a number of words, 1 or more")
+    return int(text)
 
 
 def _count_matches(gold: Tree, system: Tree) -> tuple[int, ...]:
