@@ -17,8 +17,7 @@ from sigdask.counts.candidates import UNKNOWN, Candidates
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.columns import MISSING
-from sigdask.formats.reading.files import check_widths, enumerate_lines
-from sigdask.formats.reading.json_records import read_head
+from sigdask.formats.reading.files import check_widths, enumerate_lines, read_head
 from sigdask.formats.reading.options import Options, parse_format
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.registry import SHARED_OPTIONS
@@ -110,7 +109,7 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
     """
     file, choices = as_path(path), columns or CandidateColumns()
     with use_options(parse_format(choices.format)[1]):
-        is_ucs = file.name.endswith(UCS_ENDINGS) or read_head(file).startswith("##")
+        is_ucs = file.name.endswith(UCS_ENDINGS) or read_head(file).text.startswith("##")
         table = read_ucs(file) if is_ucs else read_table(file, choices.ignore)
         _check_names(table, choices)
         gold, ids, measures = _find_ucs_columns(table, choices) if is_ucs else _find_columns(table, choices)

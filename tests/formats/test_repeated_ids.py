@@ -110,6 +110,12 @@ def test_a_key_that_stands_twice_in_one_object_is_seen(tmp_path, text, place):
         read(tmp_path / "x.json", gold=tmp_path / "x.json", format="labels")
 
 
+def test_objects_that_are_nested_too_deeply_are_refused(tmp_path):
+    (path := tmp_path / "x.jsonl").write_text(('{"id": 1, "a": ' + "[" * 980 + "]" * 980 + "}\n") * 2)
+    with pytest.raises(InputError, match="nested too deeply"):
+        read(path)
+
+
 def test_whole_numbers_of_many_digits_are_ids_as_written(tmp_path):
     ids = ["123456789012345678901", "123456789012345678902"]
     (path := tmp_path / "x.jsonl").write_text("".join(f'{{"id": {item}, "a": 1, "b": 0}}\n' for item in ids))

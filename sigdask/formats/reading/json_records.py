@@ -10,6 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -197,13 +198,10 @@ def parse_json(path: object, text: str, line: int | None = None) -> Any:
     """
     import orjson
 
-    try:
+    with suppress(ValueError, RecursionError):  # of NaN and of very large numbers, which `json` reads
         value = orjson.loads(text)
-    except ValueError:  # also of NaN and of numbers that 64 bits cannot hold, which `json` reads
-        value = ABSENT
-    n_keys = text.count('":') + text.count('" :') - text.count('\\":')
-    if value is not ABSENT and n_keys == _count_keys(value):
-        return value
+        if text.count('":') + text.count('" :') - text.count('\\":') == _count_keys(value):
+            return value
     try:
         value = json.loads(text, object_pairs_hook=partial(_build_object, path, line))
         json.dumps(value, ensure_ascii=False).encode()  # orjson refuses what this does
@@ -340,11 +338,6 @@ def is_json_lines(path: Path) -> bool:
 def is_json(path: Path) -> bool:
     """Return whether a file begins like JSON."""
     return files.read_head(path).is_json
-
-
-def read_head(path: Path) -> str:
-    """Return the beginning of a file, for format detection; empty if it cannot be read."""
-    return files.read_head(path).text
 
 
 def find_id_keys(record: Mapping[str, Any], options: Options) -> tuple[str, ...]:

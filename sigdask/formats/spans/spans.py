@@ -18,15 +18,8 @@ from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading import listings
-from sigdask.formats.reading.files import parse_header
-from sigdask.formats.reading.json_records import (
-    JsonRecord,
-    find_id_keys,
-    get_id_parts,
-    is_json,
-    iter_records,
-    read_head,
-)
+from sigdask.formats.reading.files import parse_header, read_head
+from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, is_json, iter_records
 from sigdask.formats.reading.listings import AlignedListings, FileListing
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.types_of_gold import check_types
@@ -160,7 +153,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:  # 
     path = sources[0].path
     if path.is_dir():
         return any(map(_is_brat, path.rglob("*")))
-    start = read_head(path)
+    start = read_head(path).text
     if start.lstrip().startswith(("{", "[")):
         return SIGNATURE.search(start) is not None
     return _is_brat(path) or len(_find_offsets(parse_header(start))) >= 2

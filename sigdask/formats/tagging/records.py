@@ -10,7 +10,7 @@ from typing import Any
 
 from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
-from sigdask.formats.reading import json_records
+from sigdask.formats.reading import files, json_records
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import name_role
 from sigdask.formats.tagging.sentences import Event, TaggedFile, Token, collect_sentences
@@ -23,7 +23,7 @@ TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "bio_tags", "chunk_tags", "pos_
 
 def is_json_file(path: Path) -> bool:
     """Return whether a file begins with a JSON object; a line of columns may also begin with a bracket."""
-    return re.match(r'\s*(\[\s*)?\{\s*"', json_records.read_head(path)) is not None
+    return re.match(r'\s*(\[\s*)?\{\s*"', files.read_head(path).text) is not None
 
 
 def has_tagged_records(path: Path) -> bool:
