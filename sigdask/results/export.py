@@ -280,7 +280,7 @@ def write_units(units: Iterable[UnitScores], file: IO[bytes], format_: str) -> N
     format_ : {"csv", "json", "parquet"}
         JSON means JSON lines.
     """
-    parts = map(build_unit_data, _group_units(units))
+    parts = chain([build_unit_data(())], (build_unit_data([part]) for part in units))  # the first has names alone
     if format_ == "parquet":
         _write_parquet_parts(parts, file)
         return
@@ -290,17 +290,3 @@ def write_units(units: Iterable[UnitScores], file: IO[bytes], format_: str) -> N
         else:
             text = "".join(f"{as_json_line(row)}\n" for row in data.to_pylist())
         file.write(text.encode())
-
-
-def _group_units(units: Iterable[UnitScores]) -> Iterator[list[UnitScores]]:
-    """Yield comparisons in groups of some `PART_ROWS` units; without any, yield one empty group."""
-    group: list[UnitScores] = []
-    n = n_groups = 0
-    for part in units:
-        group.append(part)
-        n += len(part)
-        if n >= PART_ROWS:
-            yield group
-            group, n, n_groups = [], 0, n_groups + 1
-    if group or not n_groups:
-        yield group

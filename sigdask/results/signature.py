@@ -13,12 +13,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
 
-from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.options import MAX_SEED, MAX_STREAM_TRIALS, OPTIONS
@@ -258,19 +258,14 @@ def _parse_value(key: str, text: str) -> Any:
 
 
 def format_signatures(table: Table) -> list[str | None]:
-    """Return the signature of each row, or None for rows without digests.
-
-    Rows with equal settings differ only in `data`. So one signature is built for them, and filled with each row's data.
-    """
+    """Return the signature of each row, or None for rows without digests."""
     digests = table.origins
     if digests is None:
         return [None] * len(table)
-    group, firsts = _group_signatures(table, digests)
-    halves = [str(template).split(f"|data:{NO_DIGESTS}|") for template in firsts]
     columns = (column.to_list() for column in (digests.units, digests.data_a, digests.data_b))
     return [
-        f"{halves[k][0]}|data:{units}.{a}.{b}|{halves[k][1]}" if units else None
-        for k, units, a, b in zip(group.tolist(), *columns, strict=True)
+        f"{start}|data:{units}.{a}.{b}|{end}" if units else None
+        for (start, end), units, a, b in zip(_list_halves(table, digests), *columns, strict=True)
     ]
 
 
@@ -284,19 +279,8 @@ def format_shared(table: Table) -> str | None:
         return None
     if len(table) == 1:
         return format_signatures(table)[0]
-    all_parts = [dict.fromkeys(str(template).split("|")) for template in _group_signatures(table, digests)[1]]
-    common = [part for part in all_parts[0] if all(part in others for others in all_parts)]
-    return "|".join(part for part in common if part != f"data:{NO_DIGESTS}")
-
-
-def _group_signatures(table: Table, digests: Columns) -> tuple[Integers, list[Signature]]:
-    """Return for each row the number of its group, and for each group a signature; in groups only `data` differs."""
-    group = number_rows(*_list_settings(table, digests))
-    _, firsts = np.unique(group, return_index=True)
-    return group, [_build_signature(table, digests, int(row)) for row in firsts.tolist()]
-
-
-NO_DIGESTS = DataDigests("0", "0", "0")
+    all_parts = ["|".join(halves).split("|") for halves in dict.fromkeys(_list_halves(table, digests))]
+    return "|".join(part for part in all_parts[0] if all(part in others for others in all_parts))
 
 
 def _list_columns(table: Table, digests: Columns, *names: str) -> list[CodedColumn[Any]]:
@@ -305,47 +289,41 @@ def _list_columns(table: Table, digests: Columns, *names: str) -> list[CodedColu
     return [*(getattr(table, name) for name in tested), *(getattr(digests, name) for name in ("method", *names))]
 
 
-def _list_settings(table: Table, digests: Columns) -> list[Any]:
-    """Return the columns that must be equal in rows whose signatures differ only in data."""
-    coded_columns = _list_columns(table, digests, "code", "adjust", "members", "family", "version")
-    return [
-        *(column.codes for column in coded_columns),
-        *(digests.seed, table.n_trials, table.exact, table.is_enumerated),
-    ]
+def _list_halves(table: Table, digests: Columns) -> list[tuple[str, str]]:
+    """Return what stands before and after the data in the signature of each row."""
+    columns = _list_columns(table, digests, "code", "adjust", "members", "family", "version")
+    names = (column.to_list() for column in columns)
+    numbers = (column.tolist() for column in (digests.seed, table.n_trials, table.exact, table.is_enumerated))
+    return list(map(_format_halves, *names, *numbers))
 
 
-def _build_signature(table: Table, digests: Columns, row: int) -> Signature:
-    """Return the signature of a row with a placeholder for the digests of its data."""
-    subset, score = table.subset[row], table.metric[row]
-    method, _, limit = digests.method[row].partition(":")
-    n_trials = int(table.n_trials[row])
-    code = [("code", text)] if (text := digests.code[row]) else []
-    return Signature(
-        metric=score.name,
-        alternative=table.alternative[row],
-        method=method,
-        exact_limit=float(limit) if limit else None,
-        p=_get_p_kind(table, row),
-        seed=int(digests.seed[row]),
-        scheme=SCHEME,
-        test_set=table.test_set[row],
-        unit=table.unit[row],
-        data=NO_DIGESTS,
-        version=digests.version[row],
-        n_trials=None if table.is_enumerated[row] or not n_trials else n_trials,
-        options=(*split_scorer_signature(score.signature), *code),
-        subset=None if subset is None else (subset.column, subset.value),
-        adjust=digests.adjust[row] or None,
-        members=int(digests.members[row]) if digests.members[row] else None,
-        family=digests.family[row] or None,
-    )
-
-
-def _get_p_kind(table: Table, row: int) -> str:
-    """Return how p was obtained: from trials, exactly, or from limits."""
-    if table.exact[row]:
-        return EXACT
-    return TRIALS if table.n_trials[row] else LIMITS
+@lru_cache(maxsize=4096)
+def _format_halves(*settings: Any) -> tuple[str, str]:
+    test_set, subset, unit, metric, alternative, method_and_limit, code, *rest = settings
+    adjust, members, family, version, seed, n_trials, is_exact, is_enumerated = rest
+    method, _, limit = method_and_limit.partition(":")
+    start, end = str(
+        Signature(
+            metric=metric.name,
+            alternative=alternative,
+            method=method,
+            exact_limit=float(limit) if limit else None,
+            p=EXACT if is_exact else TRIALS if n_trials else LIMITS,
+            seed=seed,
+            scheme=SCHEME,
+            test_set=test_set,
+            unit=unit,
+            data=DataDigests("0", "0", "0"),
+            version=version,
+            n_trials=None if is_enumerated or not n_trials else n_trials,
+            options=(*split_scorer_signature(metric.signature), *([("code", code)] if code else [])),
+            subset=None if subset is None else (subset.column, subset.value),
+            adjust=adjust or None,
+            members=int(members) if members else None,
+            family=family or None,
+        )
+    ).split("|data:0.0.0|")
+    return start, end
 
 
 def split_scorer_signature(text: str | None) -> tuple[tuple[str, str], ...]:

@@ -1,13 +1,11 @@
 """Results of many comparisons as one table of Arrow, with a row for each comparison and its columns as arrays.
 
-Checks and notes are numbers and codes. They become sentences when a row is shown or written. This module also chooses
-which exact p-values and which intervals are reported.
+Checks and notes are numbers and codes. They become sentences when a row is shown or written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,9 +26,8 @@ from sigdask.results.columns import (
     Subset,
 )
 from sigdask.results.schema import EMPTY_VALUES, KEYED, get_type
-from sigdask.statistics.bounds import CHECKS, EXACT_VALUE, SECOND_RUN, SIGN_TEST
+from sigdask.statistics.bounds import CHECKS
 from sigdask.statistics.classical import sort_tests
-from sigdask.statistics.exact import CLOSE_SHARE
 
 NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
 """Codes of a cross-check's outcome; -1 where a row has no such check."""
@@ -348,87 +345,6 @@ def decide_runs(runs: Columns, alpha: float) -> NDArray[np.int8]:
     """Return whether each row's difference is significant for recipes: 1, 0, or -1 if runs are too few."""
     p = np.where(np.isnan(runs.p_adjusted), runs.p_value, runs.p_adjusted)
     return np.where(np.isnan(p), -1, p <= alpha).astype(np.int8)
-
-
-ExactMethod = tuple[str, str]
-
-GUARANTEED = ("exact", "certified")
-"""Guarantees with which an exact value counts as p. A `numeric` value is only compared with the trials."""
-
-ENUMERATION: ExactMethod = ("enumeration", "exact")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ExactValues:
-    """Exact p-values of one tail, or bounds of them: arrays of shape (n,).
-
-    Attributes
-    ----------
-    low, high : float64
-        NaN if unknown.
-    by : CodedColumn of (str, str) or None
-        Method and guarantee.
-    """
-
-    low: Floats
-    high: Floats
-    by: CodedColumn[ExactMethod | None]
-
-    @staticmethod
-    def from_shares(share: Floats) -> ExactValues:
-        """Return exact p-values from the shares of extreme arrangements; NaN where arrangements were not enumerated."""
-        return ExactValues(share, share, CodedColumn((~np.isnan(share)).astype(np.int32), (None, ENUMERATION)))
-
-    def where(self, mask: Bools, other: ExactValues) -> ExactValues:
-        """Return these values where `mask` is true, and the values of `other` elsewhere."""
-        codes = np.where(mask, self.by.codes, other.by.codes + len(self.by.values)).astype(np.int32)
-        methods = CodedColumn(codes, (*self.by.values, *other.by.values))
-        return ExactValues(np.where(mask, self.low, other.low), np.where(mask, self.high, other.high), methods)
-
-    @property
-    def is_p(self) -> Bools:
-        """Whether each upper bound can be used as p: the bounds are guaranteed and close enough."""
-        is_guaranteed = self.by.find(lambda method: method is not None and method[1] in GUARANTEED)
-        return np.asarray(is_guaranteed & ((self.high - self.low < CLOSE_SHARE * self.high) | (self.high == self.low)))
-
-
-def use_exact_p(table: Table) -> Table:
-    """Return the table with exact p-values in place of those from trials, if they are known closely enough.
-
-    If no trials were requested, p is the upper bound, whatever the lower bound is.
-    """
-    is_known = ExactValues(table.exact_low, table.exact_high, table.exact_by).is_p
-    is_only_exact = (table.n_trials == 0) & ~np.isnan(table.exact_high)
-    p = np.where(is_known | is_only_exact, table.exact_high, table.p_value)
-    low = np.where(is_only_exact, np.where(is_known, p, table.exact_low), table.p_low)
-    exact = table.exact | is_known
-    return table.replace(
-        exact=exact,
-        p_value=p,
-        p_low=low,
-        p_high=np.where(is_only_exact, p, table.p_high),
-        checks=_remove_repeated_checks(table, exact),
-    )
-
-
-def _remove_repeated_checks(table: Table, exact: Bools) -> dict[str, Columns]:
-    """Return the checks, of which those that compute an exact p again, or have no part in it, are not applicable."""
-    checks = dict(table.checks)
-    sign_p, exact_check = checks[SIGN_TEST].p_value, checks[EXACT_VALUE]
-    is_same = exact & (exact_check.verdict > 0) & np.isclose(sign_p, table.exact_high, rtol=1e-9, atol=0)
-    for name, is_repeated, why in (
-        (SECOND_RUN, exact, "p is exact, so a second run checks nothing"),
-        (SIGN_TEST, is_same, "the exact p is that of the sign test, and the trials are compared with it"),
-    ):
-        check = checks[name]
-        rows = is_repeated & (check.verdict > 0)
-        reasons = np.where(rows, len(check.why.values), check.why.codes).astype(np.int32)
-        checks[name] = check.with_columns(
-            verdict=np.where(rows, NOT_APPLICABLE, check.verdict).astype(np.int8),
-            p_value=np.where(rows, np.nan, check.p_value),
-            why=CodedColumn(reasons, (*check.why.values, why)),
-        )
-    return checks
 
 
 def select_intervals(table: Table) -> tuple[Columns | None, str]:

@@ -7,13 +7,14 @@ become problems: how much each unit's swap changes the difference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import repeat
 
 import numpy as np
 
 from sigdask.analysis.comparison.pairs import Comparisons, CountedCells
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows
-from sigdask.counts.fields import Integers
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.interface import spell_in
 from sigdask.metrics.forms import Ratios
@@ -22,11 +23,13 @@ from sigdask.randomization.panels.exact import ExactPanel, IntegerScoring
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns import CodedColumn
-from sigdask.results.table import GUARANTEED, ExactMethod, ExactValues
+from sigdask.results.columns import CodedColumn, Columns
+from sigdask.results.table import NOT_APPLICABLE, Table
 from sigdask.statistics import exact
+from sigdask.statistics.bounds import EXACT_VALUE, SECOND_RUN, SIGN_TEST
 from sigdask.statistics.classical import EXACT_UP_TO, sign_test
 from sigdask.statistics.exact import (
+    CLOSE_SHARE,
     ChosenMethod,
     EnumeratedScore,
     MethodLimits,
@@ -66,6 +69,48 @@ def _iter_pair_problems(panel: Panel, column: int, rows: Integers) -> Iterator[P
             yield QuotientProblem.from_counts(changes, np.zeros_like(changes), totals, *weights, form.zero_division)
         else:
             yield EnumeratedScore(changes, totals, IntegerScoring(form, lattices).score)
+
+
+ExactMethod = tuple[str, str]
+
+GUARANTEED = ("exact", "certified")
+"""Guarantees with which an exact value counts as p. A `numeric` value is only compared with the trials."""
+
+ENUMERATION: ExactMethod = ("enumeration", "exact")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactValues:
+    """Exact p-values of one tail, or bounds of them: arrays of shape (n,).
+
+    Attributes
+    ----------
+    low, high : float64
+        NaN if unknown.
+    by : CodedColumn of (str, str) or None
+        Method and guarantee.
+    """
+
+    low: Floats
+    high: Floats
+    by: CodedColumn[ExactMethod | None]
+
+    @staticmethod
+    def from_shares(share: Floats) -> ExactValues:
+        """Return exact p-values from the shares of extreme arrangements; NaN where arrangements were not enumerated."""
+        return ExactValues(share, share, CodedColumn((~np.isnan(share)).astype(np.int32), (None, ENUMERATION)))
+
+    def where(self, mask: Bools, other: ExactValues) -> ExactValues:
+        """Return these values where `mask` is true, and the values of `other` elsewhere."""
+        codes = np.where(mask, self.by.codes, other.by.codes + len(self.by.values)).astype(np.int32)
+        methods = CodedColumn(codes, (*self.by.values, *other.by.values))
+        return ExactValues(np.where(mask, self.low, other.low), np.where(mask, self.high, other.high), methods)
+
+    @property
+    def is_p(self) -> Bools:
+        """Whether each upper bound can be used as p: the bounds are guaranteed and close enough."""
+        is_guaranteed = self.by.find(lambda method: method is not None and method[1] in GUARANTEED)
+        return np.asarray(is_guaranteed & ((self.high - self.low < CLOSE_SHARE * self.high) | (self.high == self.low)))
 
 
 METHODS: tuple[ExactMethod | None, ...] = (None, ("binomial", "exact"), ("binomial", "certified"))
@@ -339,3 +384,42 @@ REMEDY = (
     "{method=auto} samples it, {method=both} samples it and adds the exact values that fit, {method=randomization} "
     "only samples"
 )
+
+
+def use_exact_p(table: Table) -> Table:
+    """Return the table with exact p-values in place of those from trials, if they are known closely enough.
+
+    If no trials were requested, p is the upper bound, whatever the lower bound is.
+    """
+    is_known = ExactValues(table.exact_low, table.exact_high, table.exact_by).is_p
+    is_only_exact = (table.n_trials == 0) & ~np.isnan(table.exact_high)
+    p = np.where(is_known | is_only_exact, table.exact_high, table.p_value)
+    low = np.where(is_only_exact, np.where(is_known, p, table.exact_low), table.p_low)
+    exact = table.exact | is_known
+    return table.replace(
+        exact=exact,
+        p_value=p,
+        p_low=low,
+        p_high=np.where(is_only_exact, p, table.p_high),
+        checks=_remove_repeated_checks(table, exact),
+    )
+
+
+def _remove_repeated_checks(table: Table, exact: Bools) -> dict[str, Columns]:
+    """Return the checks, of which those that compute an exact p again, or have no part in it, are not applicable."""
+    checks = dict(table.checks)
+    sign_p, exact_check = checks[SIGN_TEST].p_value, checks[EXACT_VALUE]
+    is_same = exact & (exact_check.verdict > 0) & np.isclose(sign_p, table.exact_high, rtol=1e-9, atol=0)
+    for name, is_repeated, why in (
+        (SECOND_RUN, exact, "p is exact, so a second run checks nothing"),
+        (SIGN_TEST, is_same, "the exact p is that of the sign test, and the trials are compared with it"),
+    ):
+        check = checks[name]
+        rows = is_repeated & (check.verdict > 0)
+        reasons = np.where(rows, len(check.why.values), check.why.codes).astype(np.int32)
+        checks[name] = check.with_columns(
+            verdict=np.where(rows, NOT_APPLICABLE, check.verdict).astype(np.int8),
+            p_value=np.where(rows, np.nan, check.p_value),
+            why=CodedColumn(reasons, (*check.why.values, why)),
+        )
+    return checks

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.classical import compute_r12
-from sigdask.analysis.comparison.exact import read_exact_values
+from sigdask.analysis.comparison.exact import ExactValues, read_exact_values
 from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.pairs import Comparisons, CountedCells, CountKind, RationalCounts, join_cells
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows
@@ -20,7 +20,7 @@ from sigdask.options import Alternative
 from sigdask.randomization.slabs import Tallies
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.columns import CodedColumn, Columns, ScoredMetric
-from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, ExactValues, Table
+from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, Table
 from sigdask.statistics import bounds
 from sigdask.statistics.classical import sign_test
 

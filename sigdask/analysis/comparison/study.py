@@ -13,6 +13,7 @@ import numpy as np
 from sigdask.analysis.comparison.caveats import list_caveats, note_permutation
 from sigdask.analysis.comparison.classical import run_tests
 from sigdask.analysis.comparison.equal_scores import EqualScoreTest, explain_contested
+from sigdask.analysis.comparison.exact import use_exact_p
 from sigdask.analysis.comparison.families import (
     ONE_SET,
     AcrossSets,
@@ -58,7 +59,7 @@ from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get
 from sigdask.results.messages import note_unused
 from sigdask.results.notes import Note, NoteValue, drop_duplicates
 from sigdask.results.signature import add_families
-from sigdask.results.table import Table, use_exact_p
+from sigdask.results.table import Table
 from sigdask.statistics.dependence import compute_naive_size, find_clear
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, holm
 from sigdask.text import format_list
