@@ -83,7 +83,7 @@ class EqualWidthBars:
         )
 
 
-MAX_TRIALS, MIN_TRIALS = 2**16, 2**10
+MAX_TRIALS, MIN_TRIALS = 2**13, 2**10
 
 MAX_WORK = 2**28
 """Maximum number of unit sums per pair that are added up for its details."""
