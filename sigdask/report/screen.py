@@ -30,11 +30,12 @@ from sigdask.report.sentences import (
     describe_alternative_unit,
     describe_chance,
     describe_checks,
+    describe_comparison,
     describe_margin_tests,
+    describe_numbers,
     describe_runs,
     describe_settings,
     describe_size,
-    describe_standing,
     describe_test,
     find_doubtful,
     join_phrases,
@@ -179,10 +180,11 @@ def _list_signatures(table: Table) -> list[str]:
 
 
 def _iter_details(r: Result, alpha: float) -> Iterator[str]:
-    subset = f" ({r.subset['column']} {r.subset['value']})" if r.subset else ""
-    yield f"{r.metric}{subset}: {describe_standing(r, alpha)}"
+    where = f" in {r.subset['column']} {r.subset['value']}" if r.subset else ""
+    yield f"{describe_comparison(r, alpha, where)}."
     sizes = [] if r.interval is None else [describe_size(r)]
-    yield from (f"    {text}" for text in (*sizes, *describe_margin_tests(r), *describe_runs(r, alpha)))
+    numbers = describe_numbers(r, alpha), *sizes, *describe_margin_tests(r), *describe_runs(r, alpha)
+    yield from (f"    {text}" for text in numbers)
     for check in r.checks:
         if check.verdict != "not applicable":
             yield f"    {check.name} {check.verdict}: {describe_check(check)}"

@@ -219,22 +219,11 @@ def format_verdict_p(r: Result, alpha: float) -> str:
 # One comparison
 
 
-def describe_standing(r: Result, alpha: float) -> str:
-    """Return a sentence on which system scores better, its p (adjusted where there is one) and verdict."""
-    better = r.better()
-    if better is None:
-        return f"{r.a} and {r.b} score the same, {format_score(r.score_a)}."
-    other, score, against = (r.b, r.score_a, r.score_b) if better == r.a else (r.a, r.score_b, r.score_a)
-    words, aside = "is better than", ""
-    if not r.decision(alpha):
-        words = f"scores {'higher' if r.higher_is_better else 'lower'} than"
-        aside = "" if r.higher_is_better else " (lower is better)"
-    adjusted = "" if r.p_adjusted is None else f"; adjusted {format_p_equals(r.p_adjusted, alpha)}"
-    level = "" if r.decision(alpha) is None else f" at {alpha:g}"
+def describe_numbers(r: Result, alpha: float) -> str:
+    """Return both scores, the p of the comparison alone with its interval, and the units that decide it."""
     return (
-        f"{better} {words} {other}, {format_score(score)} against {format_score(against)}{aside}; "
-        f"{describe_p(r, alpha)[:-1]}; {ALTERNATIVES[r.alternative].label}; "
-        f"{r.n_discordant:,} of {format_count(r.n_units, 'unit')} discordant){adjusted}: {r.verdict(alpha)}{level}."
+        f"{r.a} {format_score(r.score_a)}, {r.b} {format_score(r.score_b)}; {describe_p(r, alpha)}; "
+        f"{ALTERNATIVES[r.alternative].label}; {r.n_discordant:,} of {format_count(r.n_units, 'unit')} discordant"
     )
 
 

@@ -164,13 +164,6 @@ def test_a_browser_shows_the_verdict_on_the_first_screen(opened, folder, width, 
         page.screenshot(path=folder_of_screens / f"plan-{width}{'-dark' if dark else ''}.png", full_page=True)
 
 
-def call_report(*arguments):
-    result = CliRunner().invoke(commands, ["report", *map(str, arguments)], standalone_mode=False)
-    if result.exception is not None:
-        raise result.exception
-    return result
-
-
 PLAN_FOLDER = "nightly-b-b6d3583f"
 
 

@@ -10,7 +10,6 @@ from sigdask.counts import Counts
 from sigdask.report import sentences as headline
 from sigdask.report.page import render_page
 from sigdask.report.screen import MAX_CLOSEST, render, select_warnings
-from sigdask.report.sentences import describe_standing
 from sigdask.report.text import format_table
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
@@ -40,21 +39,6 @@ def build_result(**changes):
         "p_value": float(compute_bound(198, 2**20)), "p_interval": tuple(map(float, clopper_pearson(198, 2**20))),
     }  # fmt: skip
     return Result(**values | changes)
-
-
-def describe(result):
-    return describe_standing(result, 0.05)
-
-
-def test_only_a_significant_difference_makes_a_system_better():
-    weak = {"p_value": 0.3, "p_interval": (0.29, 0.31)}
-    assert describe(build_result(**weak)).startswith("I scores higher than II, ")
-    assert describe(build_result(**weak)).endswith(": not significant at 0.05.")
-    errors = build_result(**weak, higher_is_better=False)
-    assert describe(errors).startswith("II scores lower than I, 0.2427 against 0.4563 (lower is better); p = 0.3 ")
-    undecided = build_result(p_value=0.05, p_interval=(0.049, 0.051))
-    assert describe(undecided).startswith("I scores higher than II, ")
-    assert describe(undecided).endswith(": undecided at 0.05.")
 
 
 def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():

@@ -25,7 +25,7 @@ from sigdask.analysis.details import (
 from sigdask.report.comparisons import describe_classical_test, format_p_cell
 from sigdask.report.page.frame import PagePart
 from sigdask.report.screen import describe_check
-from sigdask.report.sentences import describe_size, describe_standing
+from sigdask.report.sentences import describe_comparison, describe_numbers, describe_size
 from sigdask.results.export import LEAVE_ONE_OUT
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
@@ -76,6 +76,7 @@ def _add_text(text: str | None, texts: dict[str, int]) -> int | None:
 
 
 def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, texts: dict[str, int]) -> dict[str, Any]:
+    sizes = [] if r.interval is None else [describe_size(r)]
     fields: dict[str, Any] = {
         "row": comparison.row,
         "title": format_title(r),
@@ -84,7 +85,7 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
         "alternative": comparison.alternative,
         "higher": r.higher_is_better,
         "adjusted": r.p_adjusted is not None,
-        "lines": [describe_standing(r, alpha), *([describe_size(r) + "."] if r.interval is not None else [])],
+        "lines": [f"{text}." for text in (describe_comparison(r, alpha), describe_numbers(r, alpha), *sizes)],
         "null": _build_null(comparison.null, comparison.alternative),
         "runs": [_build_run(run) for run in comparison.runs],
         "about_runs": _describe_runs(comparison.runs, alpha),
