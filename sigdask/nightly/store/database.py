@@ -26,7 +26,7 @@ from sqlalchemy import event, exc
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, explain_missing
-from sigdask.nightly.store.limits import MAX_CHECKED_BYTES, get_size, limit_lengths, limit_steps
+from sigdask.nightly.store.limits import MAX_CHECKED_BYTES, get_size, limit_lengths
 from sigdask.nightly.store.schema import check_version, create_tables, read_version, refuse_foreign_database
 from sigdask.text import HIDDEN, VISIBLE_PARAMETERS, redact
 
@@ -293,8 +293,6 @@ def _convert_sqlite_error(where: str, error: sqlite3.Error, words: str) -> Sigda
             remedy="give a plan (.toml), or another file with --store. If it was a store, move it aside, and "
             "the next run counts again",
         )
-    if code == sqlite3.SQLITE_INTERRUPT:
-        return DamagedError(["a statement takes more steps than a file of this size allows"], where)
     if code == sqlite3.SQLITE_BUSY and (holder := find_lock_holder(Path(where))):
         words = f"{words} by {holder}"
     remedy = SQLITE_REMEDIES.get(code)
@@ -331,7 +329,6 @@ def _create_engine(url: URL, begin: str) -> Engine:
         options = {"uri": True, "timeout": BUSY_SECONDS, "check_same_thread": False}
         engine = sa.create_engine(url, creator=partial(sqlite3.connect, address, **options))
         event.listen(engine, "connect", partial(_set_up_sqlite, path, is_writer))
-        event.listen(engine, "before_cursor_execute", _limit_statement)
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
     with explain_missing("psycopg", "postgres", "a PostgreSQL store"):
@@ -343,16 +340,6 @@ _CONNECTION_OPTIONS = {
     "client_encoding": "utf8",
 }  # fmt: skip
 """Connection options of PostgreSQL. Without the last, a database in SQL_ASCII would return bytes for texts."""
-
-
-def _limit_statement(
-    connection: Connection, _cursor: Any, _statement: str, _values: Any, _context: Any, is_repeated: bool
-) -> None:
-    driver_connection: Any = connection.connection.driver_connection
-    if is_repeated:  # for rows to be written
-        driver_connection.set_progress_handler(None, 0)
-    else:
-        limit_steps(driver_connection, Path(connection.engine.url.database or ""))
 
 
 def _set_up_sqlite(path: Path, is_writer: bool, connection: Any, _record: Any) -> None:

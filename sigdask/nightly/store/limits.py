@@ -11,7 +11,6 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +30,6 @@ FREE_JSON_BYTES, MAX_RATIO = 2**24, 128
 UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, OSError, zlib.error,
               struct.error, ArrowException)  # fmt: skip
 """Errors raised by values that sigdask did not write."""
-
-STEPS_AT_ONCE = 100_000
-MIN_STEPS, STEPS_PER_BYTE = 10_000_000, 20
-"""Maximum steps of SQLite's virtual machine for a statement: a number for any file, and more for each byte of it."""
 
 SPARE_BYTES, MAX_WRITTEN_BYTES = 2**20, 2**28
 """Maximum length of a value: for readers, in excess of the file's size; for writers, whose values may not be in the
@@ -96,15 +91,6 @@ def limit_lengths(connection: sqlite3.Connection, path: Path, *, is_writer: bool
     """Limit the length of values by the size of the file, because a damaged row can claim any length."""
     length = max(get_size(path) + SPARE_BYTES, MAX_WRITTEN_BYTES if is_writer else 0)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(length, 2**31 - 1))
-
-
-def limit_steps(connection: sqlite3.Connection, path: Path) -> None:
-    """Interrupt statements on a connection after a total number of steps.
-
-    The callback is not a Python function, so no signal is handled within SQLite.
-    """
-    n_calls = (MIN_STEPS + STEPS_PER_BYTE * get_size(path)) // STEPS_AT_ONCE
-    connection.set_progress_handler(repeat(0, n_calls).__next__, STEPS_AT_ONCE)
 
 
 def get_size(path: Path) -> int:
