@@ -455,9 +455,9 @@ def _decode(text: str) -> str:
 
 def value_from_json(kind: Any, value: Any) -> Any:
     """Return the value of type `kind` that `to_plain` converted to the given JSON value."""
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if value is None or kind is Any:
+    if value is None or _is_plain(kind):
         return value
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in {typing.Union, types.UnionType}:
         return value_from_json(next(a for a in arguments if a is not type(None)), value)
     if isinstance(kind, type) and is_dataclass(kind):
@@ -467,6 +467,12 @@ def value_from_json(kind: Any, value: Any) -> Any:
         kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
         return tuple(value_from_json(k, item) for k, item in zip(kinds, value, strict=True))
     return value
+
+
+@cache
+def _is_plain(kind: Any) -> bool:
+    is_union = typing.get_origin(kind) in {typing.Union, types.UnionType}
+    return kind in {Any, *PLAIN_TYPES, float} or (is_union and all(map(_is_plain, typing.get_args(kind))))
 
 
 @cache

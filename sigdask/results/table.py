@@ -114,7 +114,9 @@ class Table:
 
     def __init__(self, data: pa.Table, alpha: float, grouping: Grouping = "auto") -> None:
         self.data, self.alpha, self.grouping = data, alpha, grouping
+        self._paths = data.column_names
         self._cache: dict[str, Any] = {}
+        self._columns: dict[str, Any] = {}
 
     @staticmethod
     def from_columns(alpha: float, columns: Mapping[str, Any], grouping: Grouping = "auto") -> Table:
@@ -131,7 +133,7 @@ class Table:
         grouping, alpha = columns.pop("grouping", self.grouping), columns.pop("alpha", self.alpha)
         new = _split_columns(columns)
         dropped = {*new, *(path for name in columns for path in GROUPS.get(name, {}).values())}
-        kept = {name: self.data[name] for name in self.data.column_names if name not in dropped}
+        kept = {name: self.data[name] for name in self._paths if name not in dropped}
         return Table(pa.table(kept | _build_arrays(new)), alpha, grouping)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -155,17 +157,17 @@ class Table:
             return {key: Columns(**self._read_group(f"{name}.{key}.")) for key in self._list_keys(name)}
         if name in GROUPS:
             paths = GROUPS[name]
-            has_any = any(path in self.data.column_names for path in paths.values())
+            has_any = any(path in self._paths for path in paths.values())
             return Columns(**{key: self[path] for key, path in paths.items()}) if has_any else None
         return self._join(*JOINT[name]) if name in JOINT else self[PATHS.get(name, name)]
 
     def _read_group(self, prefix: str) -> dict[str, Column]:
-        paths = [path for path in self.data.column_names if path.startswith(prefix)]
+        paths = [path for path in self._paths if path.startswith(prefix)]
         return {path.removeprefix(prefix): self[path] for path in paths}
 
     def _list_keys(self, name: str) -> list[str]:
         """Return the names of a table's checks, classical tests, grouping columns or units in their order."""
-        paths = (path.removeprefix(f"{name}.") for path in self.data.column_names if path.startswith(f"{name}."))
+        paths = (path.removeprefix(f"{name}.") for path in self._paths if path.startswith(f"{name}."))
         keys = list(dict.fromkeys(path.rpartition(".")[0] for path in paths))
         order = CHECKS if name == "checks" else sort_tests(keys) if name == "tests" else ()
         return [key for key in order if key in keys] if order else keys
@@ -179,8 +181,13 @@ class Table:
 
     def __getitem__(self, path: str) -> Any:
         """Return a column by its path: numbers with NaN or 0 and texts with "" where there is none."""
+        if path not in self._columns:
+            self._columns[path] = self._get_column(path)
+        return self._columns[path]
+
+    def _get_column(self, path: str) -> Any:
         kind = get_type(path)
-        if path not in self.data.column_names:
+        if path not in self._paths:
             empty = EMPTY_VALUES[kind]
             return CodedColumn.from_constant("", len(self)) if kind == "string" else np.broadcast_to(empty, len(self))
         column = self.data[path]
@@ -198,7 +205,10 @@ class Table:
     def take(self, rows: Rows) -> Table:
         """Return a table of the given rows, in the given order."""
         if isinstance(rows, slice):
-            rows = np.arange(len(self))[rows]
+            start, stop, step = rows.indices(len(self))
+            if step == 1:
+                return Table(self.data.slice(start, max(stop - start, 0)), self.alpha, self.grouping)
+            rows = np.arange(start, stop, step)
         return Table(self.data.take(pa.array(rows)), self.alpha, self.grouping)
 
     def divide(self, sizes: Iterable[int]) -> Iterator[Table]:
