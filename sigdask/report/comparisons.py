@@ -330,12 +330,22 @@ def turn_to_better(results: Iterable[Result]) -> list[Result]:
     is_baseline = len({r.b for r in rows}) == 1 and len({r.a for r in rows}) > 1
     if is_baseline or any(r.alternative != "two-sided" for r in rows):
         return rows
-    return [turn(r) if r.better() == r.b else r for r in rows]
+    return [turn(r) if r.better() == r.b and not math.isnan(r.difference) else r for r in rows]
 
 
 def turn(r: Result) -> Result:
     """Return a comparison with its systems exchanged; notes, and p of one-sided tests, are those of the original."""
-    interval, ends = r.interval, r.interval_simultaneous
+    interval, ends, margin = r.interval, r.interval_simultaneous, r.margin
+    claims = {"not worse": "not better", "not better": "not worse"}
+    if margin is not None:
+        p = margin.p_adjusted
+        margin = replace(
+            margin,
+            p_not_worse=margin.p_not_better,
+            p_not_better=margin.p_not_worse,
+            p_adjusted=p and (p[1], p[0], p[2]),
+            verdicts=tuple(claims.get(claim, claim) for claim in margin.verdicts),
+        )
     return replace(
         r,
         a=r.b,
@@ -345,6 +355,7 @@ def turn(r: Result) -> Result:
         difference=-r.difference,
         interval=interval and replace(interval, low=-interval.high, high=-interval.low),
         interval_simultaneous=ends and (-ends[1], -ends[0]),
+        margin=margin,
     )
 
 

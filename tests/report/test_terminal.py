@@ -129,3 +129,15 @@ def test_notes_that_warn_are_selected():
         few_units = compare_all({"a": [*range(n)], "b": [2] * n}, interval="none")
         assert [note.kind for note in few_units.notes] == ["few-units"]
         assert [note.kind for note in select_warnings(few_units)] == kinds
+
+
+def test_a_row_that_is_turned_to_the_better_system_claims_the_same():
+    a, b = np.r_[np.zeros(4), np.ones(396)], np.r_[np.ones(370), np.zeros(30)]
+    claims = []
+    for pair in (("a", "b"), ("b", "a")):
+        results = compare_all({"a": a, "b": b}, gold=np.ones(400), metrics=["accuracy"], margin=0.01, pairs=[pair])
+        text = render(results, verbose=True)
+        claims.append([line for line in text.splitlines() if line.startswith((" " * 4 + "margin", "a  b"))])
+    assert claims[0] == claims[1]
+    assert "margin 0.01: a not worse" in claims[0][1]
+    assert "not worse" in claims[0][0]
