@@ -31,7 +31,7 @@ from sigdask.counts.fields import (
     to_object_array,
 )
 from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, convert_scores, list_notes, read_fields
-from sigdask.counts.texts import ScopeNote, Texts, find_positions
+from sigdask.counts.texts import ScopeNote, Texts, to_integers
 from sigdask.errors import InputError
 from sigdask.options import READING_OPTIONS, Missing
 
@@ -229,8 +229,7 @@ class Counts:
 
     def rounding(self, name: str) -> tuple[float, ...]:
         """Return the largest possible rounding error of each system's numbers in one field."""
-        roundings = get_rounding(self.fields).get(name, (0.0,))
-        return roundings * self.n_systems if len(roundings) == 1 else roundings
+        return get_rounding(self.fields, name, self.n_systems)
 
     def group(self, column: str) -> Factor:
         """Return the grouping column of this name, with a value for each item.
@@ -352,10 +351,13 @@ class Counts:
 
     def in_order(self, ids: Sequence[str]) -> Counts:
         """Return the same items in the order of the given ids; unchanged if items have no ids."""
+        from pyarrow import compute
+
         if self.ids is None or self.ids == Texts.from_values(ids):
             return self
-        order = find_positions(Texts.from_values(self.ids), Texts.from_values(ids))
-        outputs = self.outputs
+        known, wanted = Texts.from_values(self.ids), Texts.from_values(ids)
+        order = to_integers(compute.index_in(wanted.array, value_set=known.array))
+        outputs, rounding = self.outputs, getattr(self.fields, "rounding", {})
         if outputs is not None:
             gold = None if outputs.gold is None else outputs.gold[order]
             prompts = None if outputs.asked is None else [outputs.asked[k] for k in order.tolist()]
@@ -363,8 +365,10 @@ class Counts:
             outputs = Outputs(columns, gold, prompts)
         return replace(
             self,
-            fields=LazyColumns([*self.fields], partial(_reorder, self.fields, order), get_rounding(self.fields)),
-            ids=Texts.from_values(ids),
+            fields=LazyColumns(
+                [*self.fields], partial(_reorder, self.fields, order), getattr(self.fields, "rounding", {})
+            ),
+            ids=wanted,
             groups={name: self.group(name)[order] for name in self.groups},
             present=None if self.present is None else self.present[order],
             held={name: values[order] for name, values in self.held.items()},
@@ -614,7 +618,7 @@ class Counts:
         Parameters
         ----------
         gold : sequence of iterables of str, length n_items
-            Gold labels of each item, which may be empty. Or a `Factor` of cells of `label_sets.joined`.
+            Gold labels of each item, which may be empty. Or a `Factor` of cells of `join_labels`.
         predictions : mapping of system name to sequence of iterables of str, length n_items
             Predicted labels.
         ids : sequence of str, optional

@@ -89,10 +89,10 @@ class LazyColumns(ComputedFields):
         return iter(self.names)
 
 
-def get_rounding(fields: Mapping[str, Array]) -> Mapping[str, tuple[float, ...]]:
-    """Return each column's maximum error by field, for fields that were read from less than float64."""
-    rounding: Mapping[str, tuple[float, ...]] = getattr(fields, "rounding", {})
-    return rounding
+def get_rounding(fields: Mapping[str, Array], name: str, n_systems: int) -> tuple[float, ...]:
+    """Return the maximum error of each system's numbers in a field, which was read from less than float64 if any is."""
+    errors: tuple[float, ...] = getattr(fields, "rounding", {}).get(name, (0.0,))
+    return errors * n_systems if len(errors) == 1 else errors
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -206,19 +206,6 @@ def join_columns(columns: Sequence[Texts]) -> Texts:
     return Texts(pa.concat_arrays([column.array for column in columns]))
 
 
-def find_positions(column: Texts, texts: Texts) -> NDArray[np.int64]:
-    """Return the position of each text in a column that holds them all.
-
-    Examples
-    --------
-    >>> find_positions(Texts.from_values(["a", "b", "c"]), Texts.from_values(["c", "a", "b"])).tolist()
-    [2, 0, 1]
-    """
-    from pyarrow import compute
-
-    return to_integers(compute.index_in(texts.array, value_set=column.array))
-
-
 class ScopeNote(str):
     """A note on how files were read that is printed in the first lines of an output, not below the results."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.fields import Array, Bools, ComputedFields, get_rounding
+from sigdask.counts.fields import Array, Bools, ComputedFields
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import NOT_DATA, list_files
@@ -171,5 +171,5 @@ class AppendedFields(ComputedFields):
     @property
     def rounding(self) -> Mapping[str, tuple[float, ...]]:
         """Maximum error of the numbers of a field, that of the worst test set."""
-        errors = [item for part in self.parts for item in get_rounding(part.fields).items()]
+        errors = [item for part in self.parts for item in getattr(part.fields, "rounding", {}).items()]
         return {name: (max(max(values) for other, values in errors if other == name),) for name, _ in errors}

@@ -60,10 +60,7 @@ class BoundMetric:
 
     def get_rounding(self, name: str, counts: Counts) -> tuple[float, ...]:
         """Return, for each system, the maximum error of its numbers in a field."""
-        if name not in self.own:
-            return counts.rounding(name)
-        roundings = get_rounding(self.own).get(name, (0.0,))
-        return roundings * counts.n_systems if len(roundings) == 1 else roundings
+        return get_rounding(self.own if name in self.own else counts.fields, name, counts.n_systems)
 
 
 class _WithoutFields:
