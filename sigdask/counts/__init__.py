@@ -365,9 +365,7 @@ class Counts:
             outputs = Outputs(columns, gold, prompts)
         return replace(
             self,
-            fields=LazyColumns(
-                [*self.fields], partial(_reorder, self.fields, order), getattr(self.fields, "rounding", {})
-            ),
+            fields=LazyColumns([*self.fields], partial(_reorder, self.fields, order), rounding),
             ids=wanted,
             groups={name: self.group(name)[order] for name in self.groups},
             present=None if self.present is None else self.present[order],
