@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from operator import eq
-from pathlib import Path
 from typing import Any, Protocol, overload
 
 from sigdask.errors import InputError
@@ -18,15 +17,12 @@ from sigdask.results.export import (
     build_frame_from_data,
     build_indexed_frame,
     build_unit_data,
-    iter_csv,
-    write_parquet,
 )
 from sigdask.results.fields import build_frame_data, get_result, iter_json_lines, iter_results
 from sigdask.results.notes import Note, list_dicts, list_texts
 from sigdask.results.ranking import SystemRanking, build_rankings
 from sigdask.results.record import EqualScoreResult, Result, is_contested
 from sigdask.results.table import Table
-from sigdask.statistics.ranking_letters import achieved_significance
 from sigdask.text import format_list, iter_array, iter_json, suggest_name, to_plain
 
 VERSION = 1
@@ -236,10 +232,6 @@ class ComparisonResults(Sequence[Result]):
         """Yield the JSON lines of the results, some thousand in each text."""
         return iter_json_lines(self.table)
 
-    def achieved_significance(self) -> list[float]:
-        """Return the achieved-significance curve: all unadjusted p-values, the largest first (Sakai 2006)."""
-        return achieved_significance(self.table.p_value)
-
     def to_frame(self, library: str = "pandas", *, index: bool = False) -> Any:
         """Return a data frame, one row per comparison.
 
@@ -366,33 +358,6 @@ class ComparisonResults(Sequence[Result]):
                 remedy="compare the outputs again",
             )
         return self.units
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write a CSV file, one row per comparison; the columns are those of `to_frame`.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file. An existing one is replaced.
-        """
-        with Path(path).open("w", encoding="utf-8", newline="") as file:
-            file.writelines(iter_csv([self.table]))
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Write a Parquet file, one row per comparison; the columns are those of `to_frame`.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file. An existing one is replaced.
-
-        Raises
-        ------
-        InputError
-            pyarrow is not installed.
-        """
-        with Path(path).open("wb") as file:
-            write_parquet([self.table], file)
 
 
 def build_json_results(results: Sequence[ComparisonResults]) -> Iterator[str]:

@@ -47,8 +47,7 @@ def test_files_of_no_comparison_have_columns(tmp_path):
     import pyarrow.parquet
 
     none = Results(results_to_table((), 0.05), 0, 0.05)
-    none.to_csv(tmp_path / "t.csv")
-    none.to_parquet(tmp_path / "t.parquet")
+    none.write(tmp_path / "t.csv", tmp_path / "t.parquet")
     names = (tmp_path / "t.csv").read_text().strip().split(",")
     assert names == pyarrow.parquet.read_table(tmp_path / "t.parquet").column_names
     assert json.loads(none.to_json())["results"] == []
@@ -77,7 +76,7 @@ HARMLESS = ["'a'", "''=1", "'", "-1", "+2.5e3", "a=1", "a\rb", "x\u2028y", "", "
 def test_a_csv_file_has_the_same_names_for_whoever_reads_it_back(tmp_path):
     names = [*FORMULAS, *HARMLESS]
     results = compare_systems(names, trials=9, adjust="none")
-    results.to_csv(tmp_path / "t.csv")
+    results.write(tmp_path / "t.csv")
     assert [entry.names for entry in read(tmp_path / "t.csv").results] == [(r.a, r.b) for r in results]
     with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
         rows = [*csv.DictReader(file)]

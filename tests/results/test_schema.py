@@ -106,8 +106,7 @@ def test_csv_parquet_and_frames_have_the_values_of_the_json(tmp_path):
     options = {"interval": "bootstrap", "resamples": 50, "tests": "t,sign", "trials": 99, "by": "genre"}
     results = compare_all(Counts.from_scores(SCORES, groups=GROUPS), metrics=["mean"], **options)
     rows = json.loads(results.to_json())["results"]
-    results.to_csv(tmp_path / "t.csv")
-    results.to_parquet(tmp_path / "t.parquet")
+    results.write(tmp_path / "t.csv", tmp_path / "t.parquet")
     with (tmp_path / "t.csv").open(newline="") as file:
         csv_rows = [*csv.DictReader(file)]
     parquet = pyarrow.parquet.read_table(tmp_path / "t.parquet").to_pylist()
