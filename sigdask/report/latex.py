@@ -16,7 +16,7 @@ from sigdask.report.document import Column, DocumentTable, Section
 from sigdask.results.comparisons import get_version
 from sigdask.text import make_printable
 
-MAX_ROWS = 40
+MAX_ROWS = 34
 """Maximum lines of a page. A row with broken names takes several."""
 
 LINE_CHARACTERS, PAGE_CHARACTERS, PAGE_POINTS = 76, 100, 450
