@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import number_rows
+from sigdask.counts.factors import find_distinct, number_rows
 from sigdask.counts.fields import Bools, Floats
 from sigdask.options import Grouping
 from sigdask.results.columns import (
@@ -192,8 +192,11 @@ class Table:
             return CodedColumn.from_constant("", len(self)) if kind == "string" else np.broadcast_to(empty, len(self))
         column = self.data[path]
         if kind == "string":
-            texts = column.cast(pa.string()).fill_null("").combine_chunks().dictionary_encode()
-            return CodedColumn(texts.indices.to_numpy(), tuple(texts.dictionary.to_pylist()))
+            array = column.combine_chunks()
+            n = len(array.dictionary)
+            used, codes = find_distinct(array.indices.fill_null(n).to_numpy())
+            texts = array.dictionary.take(pa.array(used[used < n])).to_pylist()
+            return CodedColumn.join([CodedColumn(codes.astype(np.int32), (*texts, *[""] * int((used == n).any())))])
         if kind != "number" and column.null_count:
             column = column.fill_null(-1 if path.endswith(".verdict") else EMPTY_VALUES[kind])
         return column.to_numpy()
