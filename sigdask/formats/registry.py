@@ -248,7 +248,7 @@ FORMATS: dict[str, Format] = {
     ),
     "ref-hyp": Format(
         ".texts.speech:read_ref_hyp",
-        "reference and hypothesis of utterances in one file: icefall, Kaldi per_utt, sclite .pra",
+        "reference and hypothesis of utterances in one file: icefall, Kaldi per_utt",
         ".texts.speech:sniff_ref_hyp",
         gold="none",
     ),

@@ -311,26 +311,17 @@ def _write_kaldi(utterance, ref, hyp):
     return f"{utterance} ref  {ref}\n{utterance} hyp  {hyp}\n{utterance} op   C S\n{utterance} #csid 1 1 0 0\n"
 
 
-def _write_sclite(utterance, ref, hyp):
-    changed = [(a, b) if a == b else (a.upper(), b.upper()) for a, b in zip(ref.split(), hyp.split(), strict=True)]
-    ref, hyp = (" ".join(words) for words in zip(*changed, strict=True))
-    return f"id: ({utterance})\nScores: (#C #S #D #I) 1 1 0 0\nREF:  {ref} \nHYP:  {hyp} \nEval:    S \n\n"
-
-
 @pytest.mark.parametrize(
-    ("write", "texts", "start"),
+    ("write", "texts"),
     [
-        (_write_icefall, UTTERANCES, ""),
-        (lambda *texts: _write_icefall(*texts, colon=""), UTTERANCES, ""),
-        (_write_kaldi, ALIGNED, ""),
-        (_write_sclite, ALIGNED, "\n\tDUMP OF SYSTEM ALIGNMENT STRUCTURE\n\nSystem name:   hyp.trn\n\n"),
+        (_write_icefall, UTTERANCES),
+        (lambda *texts: _write_icefall(*texts, colon=""), UTTERANCES),
+        (_write_kaldi, ALIGNED),
     ],
 )
-def test_references_beside_hypotheses_are_read_as_programs_write_them(tmp_path, write, texts, start):
-    x = start + "".join(write(utterance, *pair) for utterance, pair in texts.items())
-    y = start + "".join(
-        write(utterance, ref, ref.replace("***", "oh")) for utterance, (ref, _) in reversed(texts.items())
-    )
+def test_references_beside_hypotheses_are_read_as_programs_write_them(tmp_path, write, texts):
+    x = "".join(write(utterance, *pair) for utterance, pair in texts.items())
+    y = "".join(write(utterance, ref, ref.replace("***", "oh")) for utterance, (ref, _) in reversed(texts.items()))
     paths = write_files(tmp_path, {"x": x, "y": y})
     counts = read(*paths)
     assert (counts.format, counts.ids) == ("ref-hyp", tuple(UTTERANCES))
@@ -338,16 +329,11 @@ def test_references_beside_hypotheses_are_read_as_programs_write_them(tmp_path, 
     assert compare_exactly(counts, "WER")[0][2] == 0.5  # by hand: 3 errors in 6 words
     with pytest.raises(InputError, match="leave out gold"):
         read(*paths, gold=paths[0], format="speech")
-    write_files(tmp_path, {"y": y.replace("hello", "hallo").replace("HELLO", "HALLO")})
+    write_files(tmp_path, {"y": y.replace("hello", "hallo")})
     with pytest.raises(InputError, match="has the reference"):
         read(*paths)
 
 
-def test_gaps_of_sclite_are_of_any_length_and_long_alignments_go_on(tmp_path):
-    start = "id: (u-1)\nScores: (#C #S #D #I) 1 1 0 0\n"
-    lines = "REF:  the * cat\nHYP:  the A cat\nEval:     I\n\n>> REF:  sat DOWN\n>> HYP:  sat **\n>> Eval:     D\n\n"
-    counts = read(*write_files(tmp_path, {"x": start + lines, "y": start + lines.replace("DOWN", "down")}))
-    assert counts.outputs.gold.tolist() == [("the cat sat down",)]
-    assert [column.tolist() for column in counts.outputs.systems] == [["the a cat sat"]] * 2
+def test_a_gap_of_kaldi_is_three_stars(tmp_path):
     x, y = write_files(tmp_path, dict.fromkeys("xy", "u-1 ref  a * ***\nu-1 hyp  a * b\n"))
     assert read(x, y).outputs.gold.tolist() == [("a *",)]  # Kaldi writes three

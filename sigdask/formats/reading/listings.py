@@ -24,7 +24,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import describe_missing
 from sigdask.formats.reading.files import build_repeated_id_error, check_filled, format_cell, get_stem, list_files
-from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, read_records
+from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.roles import STATUS_VALUES
 from sigdask.interface import spell
@@ -234,19 +234,6 @@ def build_key_error(path: Path, record: JsonRecord, noun: str) -> InputError:
         content = ", ".join(record.value)
         remedy = "write a list relations of head, tail and type" if noun == "relations" else f"name its key: {ways}"
     return InputError(f"no list of {noun}; found: {content}", file=path, place=record.place, remedy=remedy)
-
-
-def list_records(path: Path, is_record: Callable[[Mapping[str, Any]], bool]) -> list[JsonRecord]:
-    """Return the records of a JSON file; `[text, {"entities": ...}]`, spaCy's training data, becomes an object."""
-    return [record._replace(value=_convert_tuple(record.value)) for record in read_records(path, is_record)]
-
-
-def _convert_tuple(value: Any) -> Any:
-    match value:
-        case [str(text), dict(annotations), *_]:
-            return {"text": text, **annotations}
-        case _:
-            return value
 
 
 def align_listings(gold: FileListing, systems: Listings, options: Options, nothing: Any) -> AlignedListings:

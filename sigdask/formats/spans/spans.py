@@ -19,7 +19,14 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading import listings
 from sigdask.formats.reading.files import parse_header, read_head
-from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, is_json, iter_records
+from sigdask.formats.reading.json_records import (
+    JsonRecord,
+    find_id_keys,
+    get_id_parts,
+    is_json,
+    iter_records,
+    read_records,
+)
 from sigdask.formats.reading.listings import AlignedListings, FileListing
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.types_of_gold import check_types
@@ -178,7 +185,7 @@ def _read_documents(options: Options, role: str, path: Path) -> tuple[FileListin
     if not is_json(path):
         return _read_rows(path, options), None
     known = {*layouts.SPAN_KEYS, *layouts.SLOT_KEYS, *RELATION_KEYS[role], *options.columns.values()}
-    records = listings.list_records(path, lambda record: not known.isdisjoint(record))
+    records = [*read_records(path, lambda record: not known.isdisjoint(record))]
     keys = {key for record in records if isinstance(record.value, dict) for key in record.value}
     key = layouts.find_span_key(path, records, options, role)
     relation_key = next((name for name in RELATION_KEYS[role] if name in keys), None)

@@ -1,7 +1,7 @@
 """Speech transcripts: NIST trn (`words (speaker-utterance)`), Kaldi text (`id words`) or plain lines.
 
 Files of recognizers may also hold the reference and the hypothesis of each utterance, in the layouts of icefall
-(`recogs-*.txt`), Kaldi (`per_utt`) and sclite (`.pra`). All of these list every utterance, also those without errors.
+(`recogs-*.txt`) and Kaldi (`per_utt`). Both list every utterance, also those without errors.
 """
 
 from __future__ import annotations
@@ -119,36 +119,23 @@ LINE = re.compile(
 )
 """Pattern of a line of icefall (id, tab, ref=) and of Kaldi (id, blanks, ref)."""
 
-SCLITE = re.compile(r"id: +\((?P<id>.+)\)|(?P<more>>> *)?(?P<kind>REF|HYP):(?P<text>.*)")
-"""Pattern of a line of sclite, which continues long alignments after `>>`."""
-
-SCLITE_START = re.compile(r"(?m)^id: +\(.+\)\r?\n(?:(?:Labels|File|Channel):.*\r?\n)*Scores: +\(#C #S #D #I\)")
-"""Pattern of the first utterance of sclite, in the first 64 kB of a file."""
-
-GAPS = {LINE: re.compile(r"\*{3}"), SCLITE: re.compile(r"\*+")}
-"""Pattern of a word that stands for a gap. In sclite it is as long as the word beside it."""
-
-
-def _find_line(path: Path) -> re.Pattern[str] | None:
-    """Return the pattern of the lines of a file with references and hypotheses, or None for other files."""
-    head = read_head(path)
-    if SCLITE_START.search(head.text):
-        return SCLITE
-    return LINE if head.filled_lines and all(map(LINE.fullmatch, head.filled_lines[:5])) else None
-
 
 def sniff_ref_hyp(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether all files hold references and hypotheses."""
-    return all(source.path.is_file() and _find_line(source.path) for source in sources)
+    return all(source.path.is_file() and _has_pairs(source.path) for source in sources)
+
+
+def _has_pairs(path: Path) -> bool:
+    lines = read_head(path).filled_lines
+    return bool(lines) and all(map(LINE.fullmatch, lines[:5]))
 
 
 def read_ref_hyp(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read the references and hypotheses of systems, one file for each, whose references must agree."""
-    notes: list[str] = []
     reference: Utterances = {}
     outputs = []
     for source in sources:
-        own, hypotheses = _read_pairs(source.path, notes)
+        own, hypotheses = _read_pairs(source.path)
         for utterance, text in own.items():
             if (known := reference.setdefault(utterance, text)) != text:
                 problem = f"utterance {utterance!r} has the reference {text[:60]!r}, but {known[:60]!r} elsewhere"
@@ -157,40 +144,32 @@ def read_ref_hyp(sources: Sequence[Source], gold: Path | None, options: Options)
         outputs.append(hypotheses)
     systems = zip(list_system_names(sources), outputs, strict=True)
     texts = {name: [own.get(utterance) for utterance in reference] for name, own in systems}
-    return _build_counts(texts, reference, options, notes)
+    return _build_counts(texts, reference, options)
 
 
-def _read_pairs(path: Path, notes: list[str]) -> tuple[Utterances, Utterances]:
-    """Return references and hypotheses, and add a note if the case of letters is not that of the texts."""
-    if (pattern := _find_line(path)) is None:
+def _read_pairs(path: Path) -> tuple[Utterances, Utterances]:
+    """Return references and hypotheses."""
+    if not _has_pairs(path):
         remedy = "write references and hypotheses into two files, one text on each line"
-        raise InputError("is no file of icefall, Kaldi or sclite with both texts", file=path, remedy=remedy)
+        raise InputError("is no file of icefall or Kaldi with both texts", file=path, remedy=remedy)
     texts = {kind: FileListing(path, {}, {}) for kind in ("ref", "hyp")}
-    utterance = ""
     for number, line in enumerate(read_text_lines(path), start=1):
-        match = pattern.fullmatch(line)
-        utterance = (match and match["id"]) or utterance
-        if match is None or (kind := (match["kind"] or "").lower()) not in texts:
+        match = LINE.fullmatch(line)
+        if match is None or match["kind"] not in texts:
             continue
         try:
-            words = _join_words(match["text"].strip(), GAPS[pattern])
+            words = _join_words(match["text"].strip())
         except (ValueError, SyntaxError, TypeError):
             raise InputError(file=path, line=number, found=match["text"][:60], expected="a list of words") from None
-        if pattern is SCLITE and match["more"]:
-            texts[kind].items[utterance] = f"{texts[kind].items.get(utterance, '')} {words}".strip()
-        else:
-            texts[kind].add(utterance, words, f"line {number}")
+        texts[match["kind"]].add(match["id"], words, f"line {number}")
     references, hypotheses = (listing.items for listing in texts.values())
     if missing := references.keys() ^ hypotheses.keys():
         raise InputError(f"utterance {min(missing)!r} has no reference or no hypothesis", file=path)
-    if pattern is SCLITE:
-        notes.append(f"{path}: sclite writes errors in capitals, so that the case of letters is left out")
-        references, hypotheses = ({key: text.lower() for key, text in own.items()} for own in (references, hypotheses))
     return references, hypotheses
 
 
-def _join_words(text: str, gap: re.Pattern[str]) -> str:
+def _join_words(text: str) -> str:
     """Return the words of a Python list, as icefall writes, or of a text without the marks of gaps in alignments."""
     if text.startswith("["):
         return " ".join(ast.literal_eval(text))
-    return " ".join(word for word in text.split() if not gap.fullmatch(word))
+    return " ".join(word for word in text.split() if word != "***")
