@@ -515,12 +515,6 @@ def compare_all(
     --------
     >>> scores = {"a": [4, 5, 4], "b": [1, 1, 2], "c": [4, 4, 4]}
     >>> results = compare_all(scores)
-    >>> results
-    Results: 3 comparisons, alpha 0.05
-    A  B  metric  score A  score B    A - B  unadjusted p  adjusted p
-    a  b  mean     4.3333   1.3333  +3.0000          0.25        0.25  not significant
-    a  c  mean     4.3333   4.0000  +0.3333             1           1  not significant
-    b  c  mean     1.3333   4.0000  -2.6667          0.25        0.25  not significant
     >>> [(r.a, r.b, r.p_value, r.p_adjusted) for r in results]
     [('a', 'b', 0.25, 0.25), ('a', 'c', 1.0, 1.0), ('b', 'c', 0.25, 0.25)]
 
