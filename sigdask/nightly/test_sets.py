@@ -1,17 +1,11 @@
-"""Test sets of plans, and the preparation of their studies, also in worker processes.
-
-Such a process imports only this module, and no plan files, stores or reports.
-"""
+"""Test sets of plans, and the preparation of their studies."""
 
 from __future__ import annotations
 
-import gc
 import hashlib
-import pickle
 import stat
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,7 +16,6 @@ from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
 from sigdask.formats import Options, Source
 from sigdask.interface import use_interface
-from sigdask.io import addresses
 from sigdask.metrics import is_address
 from sigdask.metrics.extraction import needs_extraction
 from sigdask.options import OPTIONS, SelectionOptions
@@ -180,55 +173,6 @@ class PreparedSet:
     state: str
     counts: Counts
     study: Study | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PlanPart:
-    """Some test sets of a plan, which one process reads.
-
-    Attributes
-    ----------
-    comparison : SelectionOptions
-        Settings of the plan.
-    folder : Path
-        Folder of the plan's file.
-    shared : str
-        Digest of the inputs shared by all test sets.
-    test_sets : sequence of TestSet
-        Test sets to read.
-    """
-
-    comparison: SelectionOptions
-    folder: Path
-    shared: str
-    test_sets: Sequence[TestSet]
-
-    def read(self) -> list[PreparedSet]:
-        """Return the test sets up to the first that cannot be read."""
-        prepared: list[PreparedSet] = []
-        with suppress(Exception):
-            for test_set in self.test_sets:
-                prepared.append(prepare_set(self.comparison, self.shared, test_set))  # noqa: PERF401  # those before an error
-        return prepared
-
-    def count(self) -> bytes:
-        """Return the pickled test sets up to the first that cannot be read here, as a worker process calls it."""
-        collect_seldom()
-        addresses.add_folder(self.folder)
-        prepared = self.read()
-        try:
-            return pickle.dumps(prepared)
-        except Exception:  # noqa: BLE001  # whatever objects raise that cannot be sent
-            return pickle.dumps([])
-
-
-NEW_OBJECTS = 20_000
-"""Number of new objects from which on Python looks for unreachable ones."""
-
-
-def collect_seldom() -> None:
-    """Let Python's garbage collector run less often: the objects of a thousand test sets all live until the end."""
-    gc.set_threshold(NEW_OBJECTS)
 
 
 def prepare_set(settings: SelectionOptions, shared: str, test_set: TestSet) -> PreparedSet:

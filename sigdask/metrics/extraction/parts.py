@@ -321,13 +321,6 @@ MAX_ATTEMPTS = 2
 """Maximum number of processes that may die while they work on a part. The system ends some if memory is short."""
 
 
-class Part(Protocol):
-    """Work of a process: a part of an extraction, or test sets to read."""
-
-    def count(self) -> Any:
-        """Return the result."""
-
-
 class ProcessExtraction:
     """An executor that counts parts in processes that it starts.
 
@@ -335,14 +328,12 @@ class ProcessExtraction:
     ----------
     n : int
         How many.
-    waiting : list of int, optional
-        Numbers of the parts to count, taken from the end. Whoever holds the list may take others. By default all parts.
     """
 
-    def __init__(self, n: int, waiting: list[int] | None = None) -> None:
-        self.n, self._waiting = n, waiting
+    def __init__(self, n: int) -> None:
+        self.n = n
 
-    def __call__(self, parts: Sequence[Part], seconds: float) -> Iterator[tuple[int, Any]]:  # noqa: ARG002
+    def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Iterator[tuple[int, Any]]:  # noqa: ARG002
         """Yield each part's number and result as parts finish.
 
         Raises
@@ -352,21 +343,17 @@ class ProcessExtraction:
         UnfinishedError
             A part ended every process that tried it.
         """
-        waiting = list(range(len(parts)))[::-1] if self._waiting is None else self._waiting
+        waiting = list(range(len(parts)))[::-1]
         attempts = [0] * len(parts)
         busy: dict[Any, tuple[_Process, int]] = {}
         with ExitStack() as ended:
             idle = [ended.enter_context(_Process()) for _ in range(min(self.n, len(parts)))]
             while busy or waiting:
-                while idle:
-                    try:
-                        number = waiting.pop()
-                    except IndexError:  # none is left; another thread may have taken the last one just now
-                        break
-                    process = idle.pop()
+                while idle and waiting:
+                    number, process = waiting.pop(), idle.pop()
                     process.send_part(parts[number])
                     busy[process.pipe] = process, number
-                for pipe in wait(list(busy)) if busy else ():  # without anything to wait for it would never return
+                for pipe in wait(list(busy)):
                     process, number = busy.pop(pipe)
                     result = process.receive_result()
                     if isinstance(result, Exception):
@@ -406,7 +393,7 @@ class _Process:
         self._process.kill()
         self._process.wait()
 
-    def send_part(self, part: Part) -> None:
+    def send_part(self, part: ExtractionPart) -> None:
         """Send a part to the process, which starts to count it."""
         with suppress(OSError):  # it is gone, which its answer says
             self.pipe.send(part)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,6 @@ from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.pairs import bind_metric, list_pairs
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
-from sigdask.errors import InputError
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.io import addresses
 from sigdask.metrics.base import AnyBound
@@ -24,16 +22,13 @@ from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.cross_checks import check_rule_metrics
 from sigdask.nightly.plan.errors import Complaint, PlanKey, attempt, build_error
 from sigdask.nightly.plan.model import PlanEntrySize
-from sigdask.nightly.run.work import prepare_sets
-from sigdask.nightly.test_sets import PreparedSet, build_study, prepare_set
-from sigdask.options import SelectionOptions
+from sigdask.nightly.test_sets import build_study
 
 
 def check_plan_data(plan: Plan, tell: ProgressCallback | None = None) -> list[PlanEntrySize]:
     """Read the data of every test set and return the size of each, in the order of the plan.
 
-    Test sets are read as `sigdask run` reads them, many small ones in several processes. Large ones are in memory one
-    at a time.
+    Test sets are in memory one at a time.
 
     Parameters
     ----------
@@ -54,8 +49,7 @@ def check_plan_data(plan: Plan, tell: ProgressCallback | None = None) -> list[Pl
     )
     compared: dict[str, Sequence[str]] = {}
     check = partial(_check_test_set, plan, source, compared, complaints)
-    prepared_sets = prepare_sets(plan, plan.test_sets, plan.comparison["workers"], _prepare_if_valid)
-    sizes = [*map(check, range(len(plan.test_sets)), prepared_sets)]  # a loop would keep a set too long
+    sizes = [*map(check, range(len(plan.test_sets)))]
     for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
         names = {*rule.test_sets} or {test_set.name for test_set in plan.test_sets}
         if names <= compared.keys():  # all test sets could be read
@@ -67,27 +61,18 @@ def check_plan_data(plan: Plan, tell: ProgressCallback | None = None) -> list[Pl
     return [size for size in sizes if size is not None]
 
 
-def _prepare_if_valid(settings: SelectionOptions, shared: str, test_set: TestSet) -> PreparedSet | None:
-    """Return a test set as a run prepares it, or None if it has errors."""
-    with suppress(InputError):
-        return prepare_set(settings, shared, test_set)
-    return None
-
-
 def _check_test_set(
     plan: Plan,
     source: StatisticsSource,
     compared: dict[str, Sequence[str]],
     complaints: list[Complaint],
     number: int,
-    prepared: PreparedSet | None,
 ) -> PlanEntrySize | None:
-    """Return the size of a test set. One that could not be prepared is read again, to list all its errors."""
+    """Return the size of a test set, or None if it has errors."""
     test_set, key = plan.test_sets[number], ("test_set", number)
-    counts = prepared.counts if prepared else attempt(complaints, key, test_set.read)
+    counts = attempt(complaints, key, test_set.read)
     if counts is None:
         return None
-    study = prepared.study if prepared else None
     n_before = len(complaints)
 
     def bind_by_name(name: str) -> AnyBound:
@@ -95,11 +80,7 @@ def _check_test_set(
         return bind_metric(metric, extract_statistics([(counts, [metric])], source)[0].counts)
 
     names = test_set.metrics or counts.suggested
-    metrics: Sequence[Any] = (
-        study.analyses[0].main.comparisons.metrics
-        if study
-        else [attempt(complaints, (*key, "metrics"), bind_by_name, name) for name in names]
-    )
+    metrics: Sequence[Any] = [attempt(complaints, (*key, "metrics"), bind_by_name, name) for name in names]
     attempt(
         complaints, (*key, "pairs"), list_pairs, counts, test_set.comparison["pairs"], test_set.comparison["baseline"]
     )
@@ -107,7 +88,7 @@ def _check_test_set(
         return None
     compared[test_set.name] = [metric.name for metric in metrics]
     _check_gate(plan, test_set, counts, metrics, complaints)
-    study = study or attempt(complaints, key, build_study, plan.comparison, test_set, counts, metrics)
+    study = attempt(complaints, key, build_study, plan.comparison, test_set, counts, metrics)
     return attempt(complaints, key, _build_size, test_set, counts, study) if study else None
 
 

@@ -239,7 +239,7 @@ class _PlanRunner:
     ) -> _PlanRunner:
         unread = UnreadSets.find(plan, store, reread=reread)
         states = unread.select_details("file_states")
-        batches, extracted = read_batches(plan, source, unread.progress, states, workers)
+        batches, extracted = read_batches(plan, source, unread.progress, states)
         ledger = Ledger(store, [job for batch in batches for job in batch.jobs])
         by_name = {name: ProgressWatch.from_progress(progress) for name, progress in unread.progress.items()}
         for batch in batches:

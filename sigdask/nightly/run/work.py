@@ -5,17 +5,12 @@ The record of a run also gets its provenance: versions, settings, and a digest o
 
 from __future__ import annotations
 
-import pickle
-import stat
-import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate, groupby
 from pathlib import Path
-from threading import Thread
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -23,27 +18,18 @@ from sigdask.analysis.comparison.pairs import CountedCells, join_cells, list_lef
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
 from sigdask.counts.fields import Integers
-from sigdask.execution.clusters import ClusterLike, count_cores
+from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress
 from sigdask.io import addresses
 from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import LayeredCache, get_user_cache
-from sigdask.metrics.extraction.parts import IS_SUPPORTED, ExtractionLog, ProcessExtraction
+from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.nightly.gate.rules import ComparisonKey
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults
-from sigdask.nightly.test_sets import (
-    PlanPart,
-    PreparedSet,
-    build_spec,
-    build_study,
-    digest_file_state,
-    has_own_code,
-    prepare_set,
-)
-from sigdask.options import SelectionOptions
+from sigdask.nightly.test_sets import build_spec, build_study, digest_file_state, prepare_set
 from sigdask.randomization.slabs import Job
 from sigdask.report.page.frame import get_versions, hash_paths
 from sigdask.results.table import Table
@@ -111,100 +97,11 @@ def build_source(
     )
 
 
-PROBED_SETS = 50
-"""Number of test sets read first, to estimate the time of reading all."""
-
-WORTH_SECONDS = 5.0
-"""Worker processes are started if reading takes at least this many seconds. Each takes about 1.5 seconds to start."""
-
-PARTS = 16
-"""Parts of the test sets that each process reads, this one too."""
-
-MAX_BYTES = 1 << 20
-"""Maximum bytes of a test set that a worker process reads, because it returns as many."""
-
-
-_Prepared = TypeVar("_Prepared", bound=PreparedSet | None)
-
-
-def prepare_sets(
-    plan: Plan,
-    test_sets: Sequence[TestSet],
-    workers: int | None,
-    prepare: Callable[[SelectionOptions, str, TestSet], _Prepared],
-) -> Iterator[PreparedSet | _Prepared]:
-    """Yield the test sets of a plan as they are read, in their order; many are read in worker processes."""
-    n, shared = min(workers or count_cores(), count_cores()), _describe_shared(plan)
-    seconds = []
-    for test_set in test_sets[:PROBED_SETS]:
-        start = time.perf_counter()
-        yield prepare(plan.comparison, shared, test_set)
-        seconds.append(time.perf_counter() - start)
-    rest = test_sets[PROBED_SETS:]
-    is_worth_it = IS_SUPPORTED and n > 1 and len(rest) * np.median(seconds or 0) > WORTH_SECONDS
-    results = _prepare_in_processes(plan, rest, n) if is_worth_it else {}
-    for test_set in rest:
-        yield results.pop(test_set.name) if test_set.name in results else prepare(plan.comparison, shared, test_set)
-
-
-def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> dict[str, PreparedSet]:
-    """Return the test sets that this process and n - 1 others read, by name, without those that have errors."""
-    portable = [test_set for test_set in test_sets if _can_leave(test_set)]
-    size = max(1, -(-len(portable) // (n * PARTS)))
-    settings = plan.comparison, plan.path.parent, _describe_shared(plan)
-    parts = [PlanPart(*settings, portable[k : k + size]) for k in range(0, len(portable), size)]
-    waiting, contents = list(range(len(parts))), dict[int, bytes]()
-
-    def collect() -> None:
-        with suppress(Exception):  # the caller reads missing sets, and raises their errors
-            contents.update(ProcessExtraction(n - 1, waiting)(parts, 0.0))
-
-    thread = Thread(target=collect, daemon=True)
-    thread.start()
-    try:
-        results = _prepare_waiting(parts, waiting)
-        thread.join()
-    finally:
-        waiting.clear()  # then the thread's processes end
-    while contents:
-        number, content = contents.popitem()
-        test_sets = parts[number].test_sets
-        prepared = pickle.loads(content)  # noqa: S301  # of this program's own process
-        results |= zip((test_set.name for test_set in test_sets), prepared, strict=False)
-    return results
-
-
-def _prepare_waiting(parts: Sequence[PlanPart], waiting: list[int]) -> dict[str, PreparedSet]:
-    """Return the test sets of waiting parts, which are taken from the start while others take from the end."""
-    results: dict[str, PreparedSet] = {}
-    with suppress(IndexError):  # none is left
-        while True:
-            part = parts[waiting.pop(0)]
-            prepared = part.read()
-            results |= zip((test_set.name for test_set in part.test_sets), prepared, strict=False)
-            if len(prepared) < len(part.test_sets):  # an error, which the caller meets next
-                waiting.clear()
-    return results
-
-
-def _can_leave(test_set: TestSet) -> bool:
-    """Return whether a test set can be read in another process: small local files, and no code of the user."""
-    if has_own_code(test_set):
-        return False
-    try:
-        states = [path.stat() for path in test_set.list_files() if type(path) is type(Path())]
-    except OSError:
-        return False
-    is_local = len(states) == len(test_set.list_files()) and all(stat.S_ISREG(state.st_mode) for state in states)
-    return is_local and sum(state.st_size for state in states) <= MAX_BYTES
-
-
 def read_batches(
     plan: Plan,
     source: StatisticsSource,
     unread: Container[str],
     states: dict[str, str],
-    workers: int | None = 1,
 ) -> tuple[list[Batch], dict[str, Any]]:
     """Read the test sets of a plan; return them in batches, and what was extracted.
 
@@ -218,8 +115,6 @@ def read_batches(
         Names of the test sets to leave out.
     states : dict of str to str
         States of the files, by test set. Those of files that are read now are added.
-    workers : int or None
-        Processes that may read many test sets; None for one per core.
 
     Returns
     -------
@@ -228,7 +123,8 @@ def read_batches(
     """
     addresses.add_folder(plan.path.parent)
     test_sets = [test_set for test_set in plan.test_sets if test_set.name not in unread]
-    prepared_sets = [*prepare_sets(plan, test_sets, workers, prepare_set)]
+    shared = _describe_shared(plan)
+    prepared_sets = [prepare_set(plan.comparison, shared, test_set) for test_set in test_sets]
     states |= {test_set.name: p.state for test_set, p in zip(test_sets, prepared_sets, strict=True)}
     pairs = zip(test_sets, prepared_sets, strict=True)
     incomplete = [(test_set, p.counts) for test_set, p in pairs if p.study is None]
