@@ -1,4 +1,4 @@
-"""Tests of the page of a plan's run: the gate, changes since the previous run, scores and p over the nights."""
+"""Tests of the page of a plan's run (the gate, changes since the previous run) and of sites over the nights."""
 
 import json
 import re
@@ -157,7 +157,6 @@ def test_a_browser_shows_the_verdict_on_the_first_screen(opened, folder, width, 
     box = reason.bounding_box()
     assert box["y"] + box["height"] <= 800
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.locator("#nights svg.nights").count() == 2 * len(build_part(build_report(folder)).shown["series"])
     assert HOSTILE_NAME in page.locator("#changes").inner_text()
     assert find_violations(page) == []
     if folder_of_screens := get_screenshot_folder():
@@ -174,7 +173,6 @@ def read_site_data(file, name):
 
 def test_each_run_updates_a_site_whose_drawings_are_the_numbers_of_the_nights(folder):
     """Against the results of each run, as the store gives them one by one."""
-    assert build_part(build_report(folder)).shown["series"][0].why == "fails the gate"
     plan_folder = folder / "site" / PLAN_FOLDER
     pages = {file.name for file in plan_folder.iterdir()}
     assert pages == {"index.html", "plan.json", *(f"night-{number}.html" for number in range(1, 5))}

@@ -14,8 +14,7 @@ from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.statistics.rounding import format_upper_limit
-from sigdask.text import as_json, format_list, to_plain
+from sigdask.text import as_json, to_plain
 
 POWER = 0.8
 """Power at the smallest detectable difference."""
@@ -284,10 +283,6 @@ def format_rule_name(rule: Rule) -> str:
     return f"{kind} ({', '.join(setting_texts)})" if setting_texts else kind
 
 
-MAX_METRICS = 6
-"""Maximum number of metrics whose largest detectable losses are listed."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class GateContext:
     """Data and settings on which all rules are judged.
@@ -393,25 +388,3 @@ def describe_scope(c: CoveredComparison) -> str:
 def sort_findings(findings: Sequence[RuleFinding]) -> tuple[RuleFinding, ...]:
     """Return the findings: those that failed, those that are contested, and those that passed."""
     return tuple(sorted(findings, key=lambda f: (f.passed, not f.is_contested)))
-
-
-def find_largest_losses(findings: Sequence[RuleFinding]) -> dict[str, float]:
-    """Return the largest detectable loss by each metric, because metrics differ in scale."""
-    losses: dict[str, float] = {}
-    for finding in findings:
-        if finding.detectable is not None:
-            metric = finding.key[-1]
-            losses[metric] = max(losses.get(metric, 0.0), finding.detectable)
-    return losses
-
-
-def format_losses(losses: Mapping[str, float]) -> str:
-    """Return losses as text, with the metrics' names if there are several.
-
-    Examples
-    --------
-    >>> format_losses({"f1": 0.05}), format_losses({"AP": 0.07, "BLEU": 2.01})
-    ('0.05', '0.07 (AP), 2.01 (BLEU)')
-    """
-    texts = [f"{format_upper_limit(loss)} ({metric})" for metric, loss in losses.items()]
-    return format_list(texts, MAX_METRICS) if len(losses) > 1 else format_upper_limit(max(losses.values()))

@@ -8,20 +8,17 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from sigdask.nightly.gate.rules import (
-    POWER,
     GateVerdict,
     NotWorse,
     RuleFinding,
     RuleVerdict,
-    find_largest_losses,
-    format_losses,
     is_new_failure,
 )
 from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
 from sigdask.text import format_count, format_list, make_printable
 
 MAX_PASSED = 5
-"""Maximum number of comparisons that are listed of a rule that passed. All failures are listed."""
+"""Maximum number of comparisons that are listed of a rule that passed."""
 
 MAX_KEPT = 50
 """Maximum number of comparisons of a rule whose texts are in a run's record, failures first."""
@@ -35,21 +32,33 @@ FINDING_KEYS = (
 
 def render(verdict: GateVerdict) -> str:
     """Return the verdict as text, failures and their reasons first."""
-    outcome = f"passed{_describe_limits(verdict)}" if verdict.passed else f"FAILED: {_describe_failures(verdict)}"
-    rules = sorted(verdict.rules, key=lambda rule: rule.passed)
-    return _clean("\n".join([f"gate: {outcome}", *(line for rule in rules for line in _describe_rule(rule))]))
+    return format_record(build_record(verdict))
 
 
-def _describe_limits(verdict: GateVerdict) -> str:
+def format_record(record: Mapping[str, Any]) -> str:
+    """Return a recorded verdict as text, failures and their reasons first.
+
+    Parameters
+    ----------
+    record : mapping
+        As `build_record` makes it.
+    """
+    rules = record["rules"]
+    outcome = f"passed{_describe_limits(rules)}" if record["passed"] else f"FAILED: {_describe_failures(record)}"
+    lines = [line for rule in sorted(rules, key=lambda rule: rule["passed"]) for line in _describe_rule(rule)]
+    return _clean("\n".join([f"gate: {outcome}", *lines]))
+
+
+def _describe_limits(rules: Sequence[Mapping[str, Any]]) -> str:
     """Return a clause on what limits the meaning of a passed gate, such as comparisons that could not fail."""
-    n_gone = sum(rule.n_gone for rule in verdict.rules)
     clauses = (
-        (sum(rule.n_contested for rule in verdict.rules), "{} contested: one of two tests shows a loss"),
-        (sum(rule.n_blind for rule in verdict.rules), "{} could not fail, for lack of data"),
-        (n_gone, f"{{}} of the previous run {'is' if n_gone == 1 else 'are'} gone"),
-        (sum(rule.n_doubtful for rule in verdict.rules), "p of {} may be too small"),
+        ("n_contested", "{} contested: one of two tests shows a loss"),
+        ("n_blind", "{} could not fail, for lack of data"),
+        ("n_gone", "{} gone since the previous run"),
+        ("n_doubtful", "p of {} may be too small"),
     )
-    doubts = [text.format(format_count(n, "comparison")) for n, text in clauses if n]
+    numbers = ((sum(rule[name] for rule in rules), text) for name, text in clauses)
+    doubts = [text.format(format_count(n, "comparison")) for n, text in numbers if n]
     return f", but {', and '.join(doubts)} (see below)" if doubts else ""
 
 
@@ -57,34 +66,37 @@ def _clean(text: str) -> str:
     return make_printable(text, keep="\n")
 
 
-def _describe_failures(verdict: GateVerdict) -> str:
+def _describe_failures(record: Mapping[str, Any]) -> str:
     """Return text that names failed comparisons and the notes of rules that failed as a whole."""
-    failed = [rule for rule in verdict.rules if not rule.passed]
-    failed_names = [_describe_comparison(finding) for rule in failed for finding in rule.failures]
-    reasons = [note for rule in failed if _fails_as_a_whole(rule) for note in rule.notes]
-    names = format_list([*dict.fromkeys([*failed_names, *reasons])], limit=3, separator="; ") or "see below"
-    return names + ("" if verdict.is_new else "; no new alarm: the same outputs failed before")
+    failed = [rule for rule in record["rules"] if not rule["passed"]]
+    names = [_describe_comparison(finding) for rule in failed for finding in _list_failures(rule)]
+    reasons = [note for rule in failed if not rule["n_failed"] for note in rule["notes"]]
+    text = format_list([*dict.fromkeys([*names, *reasons])], limit=3, separator="; ") or "see below"
+    is_new = any(
+        is_new_failure([finding["since"] for finding in list_findings(rule) if not finding["passed"]])
+        for rule in failed
+    )
+    return text + ("" if is_new else "; no new alarm: the same outputs failed before")
 
 
-def _describe_comparison(finding: RuleFinding) -> str:
-    test_set, subset, _, _, metric = finding.key
+def _describe_comparison(finding: Mapping[str, Any]) -> str:
+    test_set, subset, _, _, metric = finding["key"]
     scope = " ".join(filter(None, (test_set, subset)))
-    return f"{finding.system} against {finding.baseline} by {metric}{f' on {scope}' if scope else ''}"
+    return f"{finding['system']} against {finding['baseline']} by {metric}{f' on {scope}' if scope else ''}"
 
 
-def _describe_rule(rule: RuleVerdict) -> Iterator[str]:
-    passed = [f for f in rule.findings if f.passed]
-    n_shown = max(MAX_PASSED if rule.passed else 0, rule.n_contested)
-    yield f"  {'passed' if rule.passed else 'FAILED'}  {_format_title(rule.name, rule.level)}"
-    for finding in [*rule.failures, *passed[:n_shown]]:
-        yield f"      {'' if finding.passed else '! '}{finding.text}"
-    if len(passed) > n_shown:
-        n_more = len(passed) - n_shown
-        largest = _describe_largest(passed[n_shown:]) if isinstance(rule.rule, NotWorse) else ""
-        yield f"      {n_more:,} other comparison{' passes' if n_more == 1 else 's pass'}{largest}"
-    for note in rule.notes:
-        yield f"      note: {note}"
-    yield f"      false alarms expected a year: {format_alarms(rule)}"
+def _describe_rule(rule: Mapping[str, Any]) -> Iterator[str]:
+    failed, passed = _list_failures(rule), [finding for finding in rule["findings"] if finding["passed"]]
+    shown = passed[: max(MAX_PASSED if rule["passed"] else 0, rule["n_contested"])]
+    yield f"  {'passed' if rule['passed'] else 'FAILED'}  {_format_title(rule['name'], rule['level'])}"
+    yield from (f"      ! {finding['text']}" for finding in failed)
+    if n_more := rule["n_failed"] - len(failed):
+        yield f"      ! and {n_more:,} more that failed"
+    yield from (f"      {finding['text']}" for finding in shown)
+    if n_more := rule["n_passed"] - len(shown):
+        yield f"      {n_more:,} other comparison{' passes' if n_more == 1 else 's pass'}"
+    yield from (f"      note: {note}" for note in rule["notes"])
+    yield f"      false alarms expected a year: {rule['alarms']}"
 
 
 def _format_title(name: str, level: float) -> str:
@@ -94,26 +106,6 @@ def _format_title(name: str, level: float) -> str:
 def build_record(verdict: GateVerdict) -> dict[str, Any]:
     """Return the verdict as JSON values for the run's record, each rule with its first comparisons."""
     return {"passed": verdict.passed, "rules": [_build_rule_record(rule) for rule in verdict.rules]}
-
-
-def format_record(verdict_record: Mapping[str, Any]) -> str:
-    """Return a recorded verdict as text: whether it passed, and what failed.
-
-    Parameters
-    ----------
-    verdict_record : mapping
-        As `build_record` makes it.
-    """
-    lines = [f"gate: {'passed' if verdict_record['passed'] else 'FAILED'}"]
-    for rule in verdict_record["rules"]:
-        lines += [f"  {'passed' if rule['passed'] else 'FAILED'}  {_format_title(rule['name'], rule['level'])}"]
-        if not rule["passed"]:
-            failed = [finding["text"] for finding in _list_failures(rule)]
-            n_more = rule["n_failed"] - len(failed)
-            lines += [f"      ! {text}" for text in failed]
-            lines += [f"      and {n_more:,} more that failed"] if n_more else []
-            lines += [f"      note: {note}" for note in rule["notes"]]
-    return _clean("\n".join(lines))
 
 
 def _build_rule_record(rule: RuleVerdict) -> dict[str, Any]:
@@ -137,15 +129,6 @@ def _build_finding_record(finding: RuleFinding, names: Sequence[str]) -> dict[st
 def format_levels(verdict: Mapping[str, Any]) -> str:
     """Return the levels of a night's rules as text."""
     return ", ".join(dict.fromkeys(format_lower_limit(rule["level"]) for rule in verdict["rules"]))
-
-
-def is_alarm(verdict: Mapping[str, Any]) -> bool:
-    """Return whether a recorded gate fails for a reason that no earlier run with the same outputs had."""
-    return any(
-        is_new_failure([finding.get("since") for finding in list_findings(rule) if not finding["passed"]])
-        for rule in verdict["rules"]
-        if not rule["passed"]
-    )
 
 
 def _list_failures(rule: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -176,16 +159,6 @@ def list_first_reasons(verdict: Mapping[str, Any] | None, limit: int) -> list[st
     texts = [reason["text"] for reason in iter_reasons(verdict)] if verdict else []
     n_more = max(sum(rule.get("n_failed", 0) for rule in verdict["rules"]) if verdict else 0, len(texts)) - limit
     return [*texts[:limit], *([f"and {n_more:,} more that failed"] if n_more > 0 else [])]
-
-
-def _describe_largest(findings: list[RuleFinding]) -> str:
-    losses = find_largest_losses(findings)
-    if not losses:
-        return ""
-    if math.inf in losses.values():
-        return ". In some of them no loss could be detected"
-    detected = f"of {format_losses(losses)} would be detected with power {POWER:g}"
-    return f". A loss {detected}" if len(findings) == 1 else f". In each of them a loss {detected}"
 
 
 def format_alarms(rule: RuleVerdict) -> str:

@@ -226,7 +226,7 @@ def _write_index(site: Path) -> None:
 def _render_plan(report: PlanReport, runs: Sequence[tuple[PlanRun, int]], n_runs: int, folder: Path) -> str:
     """Return the page of a plan: its latest verdicts, scores and p over the nights, and links to the nights."""
     table = join_tables(report)
-    rows, _ = select_first(report, table, MAX_DRAWN // max(len(runs), 1))
+    rows = select_first(report, table, MAX_DRAWN // max(len(runs), 1))
     shown = table.take(rows)
     nights = read_nights(report.store, report.run, shown, MAX_NIGHTS)
     links = {str(run.number): file for run, _ in runs if (folder / (file := _get_night_file(run))).exists()}

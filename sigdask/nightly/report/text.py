@@ -14,10 +14,10 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan.model import ReportFiles
 from sigdask.nightly.report import page
-from sigdask.nightly.report.gate import format_levels, is_alarm, list_failing_sets, list_first_reasons
-from sigdask.nightly.report.page import count_changes, describe_kind, select_kinds
+from sigdask.nightly.report.gate import format_levels, list_failing_sets
+from sigdask.nightly.report.page import count_changes
 from sigdask.nightly.store import PlanRun, Progress
-from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
+from sigdask.nightly.store.status import Changes, PlanReport, Status
 from sigdask.report import latex, markdown
 from sigdask.report.document import DocumentTable
 from sigdask.report.files import write_parquet, write_parts, write_units, write_whole_text
@@ -31,14 +31,11 @@ from sigdask.report.screen import (
     list_changed_groups,
     render,
 )
-from sigdask.report.sentences import describe_p
 from sigdask.report.text import format_table
 from sigdask.results.comparisons import VERSION, build_json_results, get_version
 from sigdask.results.export import UnitScores, iter_csv
 from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
-from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.statistics.rounding import format_p_equals, format_score
 from sigdask.text import (
     format_count,
     format_duration,
@@ -64,8 +61,8 @@ MAX_OPENED = 4
 MAX_CHANGES = 20
 """Number of changes that are listed by default."""
 
-FAILED, MAX_REASONS = "FAILED", 3
-"""Word for a failed gate, and the number of its reasons, in a list of runs."""
+FAILED = "FAILED"
+"""Word for a failed gate in a list of runs."""
 
 
 def format_results(
@@ -130,7 +127,7 @@ def list_run_cells(runs: Sequence[tuple[PlanRun, int]], header: str) -> dict[str
 
 
 def format_history(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = None) -> str:
-    """Return a list of runs, the latest first, below a line about the latest."""
+    """Return a list of runs, the latest first."""
     columns = {
         **list_run_cells(runs, "run"),
         "gate": [format_gate(run) for run, _ in runs],
@@ -144,22 +141,7 @@ def format_history(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = N
     if not any(columns["gate"]):
         del columns["gate"], columns["level"]
     names, rows = [*columns], [*zip(*columns.values(), strict=True)]
-    return "\n".join([*map(make_printable, _describe_latest(runs)), "", format_table(names, rows, width)])
-
-
-def _describe_latest(runs: Sequence[tuple[PlanRun, int]]) -> Iterator[str]:
-    """Yield how the latest run ended, and why its gate failed."""
-    (run, changed), *_ = runs
-    headline, word = run.details.get("verdict"), format_gate(run)
-    failed = [past_run.details["verdict"] for past_run, _ in runs if format_gate(past_run) == FAILED]
-    n_failed, n_alarms = len(failed), sum(map(is_alarm, failed))
-    failures_text = f"; the gate failed in {n_failed} of these {len(runs)} runs" if n_failed and len(runs) > 1 else ""
-    if failures_text and n_alarms < n_failed:
-        failures_text += f", {n_alarms} of them for outputs that had not failed before"
-    state = f"{run.state}{_format_message(run)}{f', gate {word}' if word else ''}"
-    yield f"plan {run.plan}, run {run.number}: {state}, {format_count(changed, 'result')} changed{failures_text}"
-    if headline is not None:
-        yield from (f"    ! {reason}" for reason in list_first_reasons(headline, MAX_REASONS))
+    return format_table(names, rows, width)
 
 
 def format_gate(run: PlanRun) -> str:
@@ -169,19 +151,16 @@ def format_gate(run: PlanRun) -> str:
 
 
 def format_changes(changes: Changes, alpha: float, *, everything: bool = False) -> str:
-    """Return the changes since the previous run: verdicts reversed or lost first, then those gained, then scores."""
+    """Return the changes since the previous run, in the order of the page."""
     if not changes:
         return "Nothing changed since the previous run."
-    kinds = changes.kinds
-    order = sorted(range(len(changes)), key=lambda k: (_rank_change(kinds[k]), k))
-    selected = [k for k in order if everything or _rank_change(kinds[k]) < 3]
-    shown = selected if everything else selected[:MAX_CHANGES]
-    lines = [
-        f"Changed since the previous run: {count_changes(changes)}.",
-        *(_format_change(changes[k], kinds[k], alpha) for k in shown),
-    ]
-    if len(shown) < len(selected):
-        lines.append(f"    … and {len(selected) - len(shown):,} more (--all shows all)")
+    lines = [f"Changed since the previous run: {count_changes(changes)}."]
+    for c in page.iter_changes(changes, alpha, None if everything else MAX_CHANGES):
+        subset = f" ({c.subset})" if c.subset else ""
+        head = f"    {c.test_set}{subset}: {c.a} and {c.b} by {c.metric}: {c.kinds}"
+        lines += map(make_printable, (head, f"        before  {c.before}", f"        now     {c.now}"))
+    if not everything and len(changes) > MAX_CHANGES:
+        lines.append(f"    … and {len(changes) - MAX_CHANGES:,} more (--all shows all)")
     return "\n".join(lines)
 
 
@@ -405,27 +384,6 @@ def _list_sides(table: Table, rows: Sequence[int]) -> list[Any]:
         None if row < 0 else [{name: column[row] for name, column in part.items()} for part in (names, numbers)]
         for row in rows
     ]
-
-
-def _rank_change(kinds: Sequence[str]) -> int:
-    return 0 if {"reversed", "lost"} & {*kinds} else 1 if "gained" in kinds else 2 if "scores" in kinds else 3
-
-
-def _format_change(change: Change, kinds: Sequence[str], alpha: float) -> str:
-    r = change.now or change.before
-    assert r is not None
-    subset = f" ({r.subset['value']})" if r.subset else ""
-    before, now = (_format_side(result, alpha) for result in (change.before, change.now))
-    main_kinds = [describe_kind(kind, change) for kind in select_kinds(kinds)]
-    head = f"    {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {', '.join(main_kinds)}"
-    return "\n".join(map(make_printable, (head, f"        before  {before}", f"        now     {now}")))
-
-
-def _format_side(r: Result | None, alpha: float) -> str:
-    if r is None:
-        return "not compared"
-    adjusted = "" if r.p_adjusted is None else f", adjusted {format_p_equals(r.p_adjusted, alpha)}"
-    return f"{format_score(r.score_a)} and {format_score(r.score_b)}, {describe_p(r, alpha)}{adjusted}"
 
 
 def _format_message(run: PlanRun) -> str:

@@ -337,10 +337,6 @@ class Nights:
         """P-values that verdicts use: adjusted ones if there are any."""
         return np.where(np.isnan(self.p_adjusted), self.p_value, self.p_adjusted)
 
-    def take(self, rows: slice) -> Nights:
-        """Return the nights of some comparisons."""
-        return replace(self, **{name: getattr(self, name)[rows] for name in NUMBERS})
-
 
 def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MAX_RUNS) -> Nights:
     """Return the results of these comparisons after each run of a plan, up to a given one.

@@ -11,7 +11,7 @@ from sigdask.cli import commands
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.text import format_history, format_status
-from sigdask.nightly.run import run_plan, work
+from sigdask.nightly.run import run_plan
 from sigdask.nightly.store.status import list_runs, read_status
 from sigdask.statistics.exact import counting as meet_in_the_middle
 
@@ -137,10 +137,7 @@ def test_run_status_and_history_name_the_same_number_of_trials(tmp_path, monkeyp
 
 
 @pytest.mark.slow
-def test_errors_in_some_of_many_test_sets_are_all_listed(tmp_path, monkeypatch):
-    monkeypatch.setattr(work, "PROBED_SETS", 2)
-    monkeypatch.setattr(work, "WORTH_SECONDS", 0.0)
-    monkeypatch.setattr(work, "count_cores", lambda: 2)
+def test_errors_in_some_of_many_test_sets_are_all_listed(tmp_path):
     bad = {1: "item,a,b\n1,0\n", 30: "item,a,b\n1,0,1\n1,1\n", 59: "item,a\n1,0\n2,1\n"}
     text = "trials = 500\n"
     for k in range(60):
