@@ -1,4 +1,4 @@
-"""The roles of columns: one table of the names that columns of each role have, and the function that finds them.
+"""The roles of columns, whose names are declared in roles.toml, and the function that finds them.
 
 A column has one role, which its name alone decides. Values are parsed after all roles are known. The only exception is
 the unnamed index of a data frame, which is known by counting 0, 1, 2, … in the order of the file.
@@ -7,8 +7,10 @@ the unnamed index of a data frame, which is known by counting 0, 1, 2, … in th
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Literal, Protocol
 
 from sigdask.errors import ColumnsError, InputError
@@ -16,60 +18,9 @@ from sigdask.interface import spell
 from sigdask.text import suggest_name
 
 ROLES: dict[str, tuple[str, ...]] = {
-    "item": (
-        "item", "id", "qid", "iid", "pid", "key", "segment", "seg", "row", "nr", "index", "idx", "uuid", "guid", "uid",
-        "pairid", "queryid", "tweetid", "segid", "docid", "itemid", "sentid", "globalsegid", "item_id", "pair_id",
-        "example_id", "sample_id", "instance_id", "question_id", "tweet_id", "task_id", "problem_id", "prompt_id",
-        "case_id", "test_id", "query_id", "topic_id", "segment_id", "seg_id", "sentence_id", "sent_id", "utt_id",
-        "utterance_id", "doc_id", "document_id", "record_id", "review_id", "image_id", "row_id", "row_nr",
-        "row_number", "conversation_id", "request_id", "passage_id", "text_id", "claim_id", "doc_key",
-        "candidate", "cand", "candid",
-    ),
-    "system": (
-        "system", "sys", "model", "models", "system_name", "system_id", "systemid", "model_name", "model_id",
-        "method", "approach", "classifier", "algorithm", "team", "submission", "participant", "engine", "llm",
-    ),
-    "metric": ("metric", "measure", "metric_name", "metrics"),
-    "score": (
-        "score", "scores", "value", "rating", "correct", "is_correct", "passed", "success", "resolved", "acc",
-        "accuracy", "balanced_accuracy", "exact_match", "em", "f1", "f1_score", "macro_f1", "micro_f1", "precision",
-        "acc_norm", "recall", "auc", "mcc", "kappa", "mae", "mse", "rmse", "brier", "log_loss", "bleu", "sacrebleu",
-        "sentence_bleu", "chrf", "chrf++", "ter", "meteor", "bertscore", "bleurt", "comet",
-        "comet22", "cometkiwi", "xcomet", "metricx",
-        "rouge", "rouge1", "rouge2", "rougel", "rougelsum", "rouge_1", "rouge_2", "rouge_l", "cider", "spice", "wer",
-        "cer", "mer", "per", "ap", "map", "ndcg", "mrr", "rr", "recip_rank", "rprec", "bpref", "err", "rbp", "uas",
-        "las", "perplexity", "ppl", "loss", "nll", "iou", "miou", "dice", "psnr", "ssim", "mos", "pass@1", "reward",
-    ),
-    "gold": (
-        "gold", "gold_label", "gold_labels", "true_label", "true_labels", "y_true", "truth", "ground_truth",
-        "groundtruth", "gt", "target", "targets", "reference", "references", "of_interest", "expected",
-    ),
-    "prediction": (
-        "prediction", "predictions", "pred", "preds", "predicted", "predicted_label", "pred_label", "y_pred", "output",
-        "hyp",
-    ),
-    "unit": (
-        "document", "doc", "docname", "doc_name", "file", "filename", "file_name", "speaker", "speaker_id", "group",
-        "group_id", "author", "user", "user_id", "talk", "session", "dialog", "dialogue", "cluster", "subject_id",
-        "participant_id", "patient", "patient_id",
-    ),
-    "run": (
-        "run", "run_id", "seed", "random_seed", "replicate", "epoch", "trial", "attempt", "fold", "rep", "repeat",
-        "repetition", "rollout", "sample", "sample_index", "sample_idx", "sample_number", "completion_id",
-        "completion_index", "completion_idx", "generation", "generation_id", "attempt_id", "attempt_index", "trial_id",
-        "trial_index", "rollout_id", "rater", "annotator", "judge",
-    ),
-    "subset": (
-        "task", "task_name", "subtask", "language", "lang", "lp", "langpair", "lang_pair", "language_pair", "split",
-        "subset", "dataset", "data_set", "testset", "test_set", "benchmark", "corpus", "collection", "domain", "genre",
-        "category", "subject",
-    ),
-    "text": (
-        "text", "sentence", "source", "src", "input", "context", "passage", "premise", "hypothesis", "sentence1",
-        "sentence2", "title", "comment", "instruction", "url", "mt", "audio", "audio_filepath", "created_at",
-        "updated_at",
-    ),
-}  # fmt: skip
+    role: tuple(names)
+    for role, names in tomllib.loads(files("sigdask.formats").joinpath("roles.toml").read_text("utf-8")).items()
+}
 """Names of the columns of each role, compared without case; "-" and blanks are read as "_"."""
 
 SCORE_CUTOFF = re.compile(r"(n?dcg|p|recall|r|map|ap|mrr|rr|success|pass|hits|hit|f1|err|rbp)(@|_cut_|_)\d+", re.ASCII)
