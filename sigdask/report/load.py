@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from sigdask.analysis.reproduce import check_results, check_signatures, find_other_command, load_document
+from sigdask.analysis.reproduce import check_results, find_other_command, load_document
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import is_parquet, open_bytes
 from sigdask.formats.reading.json_records import is_json
@@ -16,7 +16,6 @@ from sigdask.report.presentable import Results
 from sigdask.results.comparisons import FamilyNote, ResultAcrossSets
 from sigdask.results.fields import build_table
 from sigdask.results.notes import read_note
-from sigdask.results.validation import find_fault
 from sigdask.text import value_from_json
 
 AnyResults = Results | Evaluation | Independences | Powers
@@ -69,16 +68,11 @@ def load_results(path: str | Path) -> AnyResults:
                 return cast("Powers", value_from_json(Powers, {**document, "found": _list_powers(document)}))
     except (AttributeError, KeyError, TypeError) as error:
         raise InputError(f"not results of `sigdask {command} --json` ({error})", file=path) from None
-    return _load_comparisons(path, check_results(path, document))
+    return _load_comparisons(check_results(path, document))
 
 
-def _load_comparisons(path: Path, document: Mapping[str, Any]) -> Results:
-    """Return the results of comparisons in a JSON document."""
-    if (fault := find_fault(document)) is not None:
-        raise InputError(f"not results of `sigdask compare --json`: {fault}", file=path)
-    if not document["results"]:
-        raise InputError("holds no results", file=path, remedy="give a file that `sigdask compare --json` wrote")
-    check_signatures(path, document)
+def _load_comparisons(document: Mapping[str, Any]) -> Results:
+    """Return the results of comparisons in a JSON document that was checked."""
     alpha, notes = document.get("alpha", 0.05), document.get("notes", ())
     return Results(
         build_table(document["results"], alpha, document.get("grouping", "auto")),
