@@ -139,12 +139,6 @@ def _format_cell(cell: Any) -> str:
     return '"' + text.replace('"', '""') + '"' if not set(text).isdisjoint(',"\r\n') else text
 
 
-def list_csv_rows(table: Table, tests: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the rows of a CSV file by column, with their values before they are written as text."""
-    rows: list[dict[str, Any]] = build_frame_data(table, tests).to_pylist()
-    return rows
-
-
 def write_parquet(tables: Iterable[Table], file: IO[bytes]) -> None:
     """Write a Parquet file, one row per comparison, with the columns of a data frame."""
     _write_parquet_parts(_iter_frame_data(tables), file)
