@@ -117,37 +117,36 @@ def read(path: Path) -> RecordedResults:
     Raises
     ------
     InputError
-        The file cannot be read, has no known format, or its results have no signatures.
+        The file cannot be read, has no known format, or contradicts the signatures in it.
     """
-    if is_parquet(path):
-        try:
-            with parquet.ParquetFile(path) as file:
-                if (n_rows := file.metadata.num_rows) > MAX_ROWS:
-                    raise InputError(
-                        f"has {n_rows:,} rows, more than {MAX_ROWS:,}",
-                        file=path,
-                        remedy="give the JSON file of these results instead",
-                    )
-                table = file.read()
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"not Parquet that can be read ({error})", file=path) from None
-        _check_columns(path, table.column_names)
-        document: Mapping[str, Any] = {"results": list(table.to_pylist())}
+    if not is_parquet(path) and is_json(path):
+        document = check_results(path, load_document(path))
     else:
-        document = read_json_results(path) if is_json(path) else {"results": _read_csv(path)}
-    rows = document["results"]
-    results = tuple(_build_result(path, number, row) for number, row in enumerate(rows, 1))
+        document = {"results": _read_parquet(path) if is_parquet(path) else _read_csv(path)}
+        check_signatures(path, document)
+    results = tuple(_build_result(path, number, row) for number, row in enumerate(document["results"], 1))
     return RecordedResults(results, {key: value for key, value in document.items() if key != "results"})
+
+
+def _read_parquet(path: Path) -> Sequence[Mapping[str, Any]]:
+    try:
+        with parquet.ParquetFile(path) as file:
+            if (n_rows := file.metadata.num_rows) > MAX_ROWS:
+                raise InputError(
+                    f"has {n_rows:,} rows, more than {MAX_ROWS:,}",
+                    file=path,
+                    remedy="give the JSON file of these results instead",
+                )
+            table = file.read()
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"not Parquet that can be read ({error})", file=path) from None
+    _check_columns(path, table.column_names)
+    return list(table.to_pylist())
 
 
 def load_document(path: Path) -> Mapping[str, Any]:
     """Return the JSON object in a file."""
     return document if isinstance(document := load_json(path), dict) else {}
-
-
-def read_json_results(path: Path) -> Mapping[str, Any]:
-    """Return the JSON object in a file of results of comparisons, with its list of results as "results"."""
-    return check_results(path, load_document(path))
 
 
 def check_results(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any]:

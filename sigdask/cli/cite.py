@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from sigdask.analysis import reproduce as reproduction
-from sigdask.analysis.reproduce import check_signatures
 from sigdask.cli.streams import print_text
 from sigdask.cli.write import list_outputs, write_text_parts
 from sigdask.errors import InputError
@@ -43,9 +42,7 @@ def _read_facts(what: str) -> Any:
         return Facts.from_signatures([Signature.parse(what)])
     path, ending = Path(what), Path(what).suffix.lower()
     if ending in {".csv", ".parquet"}:
-        results = reproduction.read(path).results
-        check_signatures(path, {"results": [result.values for result in results]})
-        return Facts.from_signatures([result.signature for result in results])
+        return Facts.from_signatures([result.signature for result in reproduction.read(path).results])
     if ending == ".json" or (is_present(path.is_file) and is_json(path)):
         loaded = load_results(path)
         if not isinstance(loaded, Results):
