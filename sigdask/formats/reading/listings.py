@@ -24,7 +24,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import describe_missing
 from sigdask.formats.reading.files import build_repeated_id_error, check_filled, format_cell, get_stem, list_files
-from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts
+from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, read_records
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.roles import STATUS_VALUES
 from sigdask.interface import spell
@@ -234,6 +234,17 @@ def build_key_error(path: Path, record: JsonRecord, noun: str) -> InputError:
         content = ", ".join(record.value)
         remedy = "write a list relations of head, tail and type" if noun == "relations" else f"name its key: {ways}"
     return InputError(f"no list of {noun}; found: {content}", file=path, place=record.place, remedy=remedy)
+
+
+def list_records(path: Path, is_record: Callable[[Mapping[str, Any]], bool]) -> list[JsonRecord]:
+    """Return the records of a JSON file; `[text, {"entities": ...}]`, spaCy's training data, becomes an object."""
+    records = []
+    for record in read_records(path, is_record):
+        match record.value:
+            case [str(text), dict(annotations), *_]:
+                record = record._replace(value={"text": text, **annotations})  # noqa: PLW2901
+        records.append(record)
+    return records
 
 
 def align_listings(gold: FileListing, systems: Listings, options: Options, nothing: Any) -> AlignedListings:

@@ -19,7 +19,7 @@ from sigdask.interface import spell
 from sigdask.text import format_count, format_list
 
 SPAN_KEYS = ("spans", "entities", "ents", "annotations", "extracts", "label", "labels")
-"""Keys of spans: Prodigy and doccano, spaCy's Doc.to_json, Label Studio, MUC, doccano."""
+"""Keys of spans: Prodigy, doccano and spaCy's training data, spaCy's Doc.to_json, Label Studio, MUC, doccano."""
 
 OWN_KEYS = {"gold": "gold_extracts", "prediction": "pred_extracts"}
 """Keys of spans in records that hold gold and predicted spans, by the role of the file."""

@@ -25,7 +25,6 @@ from sigdask.formats.reading.json_records import (
     get_id_parts,
     is_json,
     iter_records,
-    read_records,
 )
 from sigdask.formats.reading.listings import AlignedListings, FileListing
 from sigdask.formats.reading.options import Options, Source
@@ -185,7 +184,7 @@ def _read_documents(options: Options, role: str, path: Path) -> tuple[FileListin
     if not is_json(path):
         return _read_rows(path, options), None
     known = {*layouts.SPAN_KEYS, *layouts.SLOT_KEYS, *RELATION_KEYS[role], *options.columns.values()}
-    records = [*read_records(path, lambda record: not known.isdisjoint(record))]
+    records = listings.list_records(path, lambda record: not known.isdisjoint(record))
     keys = {key for record in records if isinstance(record.value, dict) for key in record.value}
     key = layouts.find_span_key(path, records, options, role)
     relation_key = next((name for name in RELATION_KEYS[role] if name in keys), None)

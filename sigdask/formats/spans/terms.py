@@ -20,7 +20,6 @@ from sigdask.formats.reading.json_records import (
     is_json,
     iter_records,
     read_keys,
-    read_records,
 )
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source
@@ -109,7 +108,7 @@ def _read_listing(options: Options, role: str, path: Path) -> FileListing:
     names = (options.columns[role],) if role in options.columns else LIST_NAMES if is_json(path) else COLUMN_NAMES
     if not is_json(path):
         return _read_rows(listing, names, role, options)
-    records = [*read_records(path, lambda record: any(key in names or key.lower() in names for key in record))]
+    records = listings.list_records(path, lambda record: any(key in names or key.lower() in names for key in record))
     keys = dict.fromkeys(key for record in records if isinstance(record.value, dict) for key in record.value)
     key = _get_only_name(path, keys, names, role)
 
