@@ -63,7 +63,7 @@ class ProgressStep:
             return f"{self.doing}, {format_duration(elapsed)} so far"
         text = f"{self.doing}: {self.done:,} of {self.total:,} {self.unit} ({share:.0%})"
         left = elapsed * (1 / share - 1) if self.left is None and share else self.left
-        if left is None:
+        if left is None or (left < 1 and not self.done):
             return text
         left_text = format_duration(left)
         return f"{text}, {'' if left_text.startswith('<') else 'about '}{left_text} left"

@@ -69,10 +69,9 @@ def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str 
 
 
 def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path: str = "", before: str = "") -> None:
-    """Print a report for the terminal after some text, as `--all`, `--verbose` and `--set` ask for it."""
+    """Print a report for the terminal after some text, as `--all` and `--verbose` ask for it."""
     text = format_report(
         plan_report,
-        opened=options["opened"] or None,
         everything=options["everything"],
         verbose=options["verbose"],
         page_path=page_path,
@@ -88,6 +87,6 @@ def write_files(plan_report: PlanReport, outputs: Sequence[OutputFile]) -> None:
         **list_table_texts(lambda: iter_paper_tables(plan_report)),
         "json": lambda: render_json(plan_report),
         "csv": lambda: iter_csv(tables),
-        "text": lambda: [format_report(plan_report, opened=plan_report.results, everything=True), "\n"],
+        "text": lambda: [format_report(plan_report, is_whole=True, everything=True), "\n"],
     }
     write_outputs([output for output in outputs if output.format != "html"], texts, lambda: tables)

@@ -19,7 +19,7 @@ from sigdask.nightly.plan.paths import PLACEHOLDERS
 from sigdask.nightly.report.gate import render
 from sigdask.nightly.run import parse_deadline, run_plan
 from sigdask.report.files import write_parts
-from sigdask.text import format_count, suggest_name
+from sigdask.text import format_count
 
 if TYPE_CHECKING:
     from sigdask.nightly.run import Outcome
@@ -42,9 +42,6 @@ def run(plan_file: str, **options: Any) -> int:
     if pages and "html" not in plan.report.files:
         with_page = {**plan.report.files, "html": Path(pages[0]).absolute()}
         plan = replace(plan, report=replace(plan.report, files=with_page))
-    names = [test_set.name for test_set in plan.test_sets]
-    for name in sorted({*options["opened"]} - {*names}):
-        raise InputError(f"--set {name}: the plan has no test set of this name{suggest_name(name, names)}")
     if options["quiet"]:
         be_quiet()
     with show_progress(quiet=options["quiet"]) as steps:

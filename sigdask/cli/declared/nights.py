@@ -24,12 +24,8 @@ from sigdask.cli.declared.options import (
 from sigdask.options import ReadingOptions
 
 WHERE = click.argument("where", metavar="PLAN.toml|STORE")
-SET = click.option(
-    "--set", "opened", multiple=True, metavar="NAME",
-    help="Show the results of this test set in full. May be repeated.  [default: all of up to 4 test sets]",
-)  # fmt: skip
 OUTPUT = (
-    declare_output("json", "csv", "parquet", "markdown", "latex", "html", "text"), JSON, VERBOSE, SET,
+    declare_output("json", "csv", "parquet", "markdown", "latex", "html", "text"), JSON, VERBOSE,
     declare_all("comparison, test set and change"),
 )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -39,7 +39,6 @@ from sigdask.results.table import Table
 from sigdask.text import (
     format_count,
     format_duration,
-    format_list,
     format_time,
     iter_json,
     make_printable,
@@ -110,7 +109,7 @@ def format_status(status: Status, now: float, *, width: int | None = None) -> st
 def _describe_time_left(status: Status) -> str:
     """Return the estimated time left."""
     seconds = status.seconds_left
-    if seconds is None:
+    if seconds is None or (seconds < 1 and not status.n_counted):
         return "time left unknown"
     about = "at most " if status.run.seconds_left is None else "about " if seconds >= 1 else ""
     return f"{about}{format_duration(seconds)} left"
@@ -167,7 +166,7 @@ def format_changes(changes: Changes, alpha: float, *, everything: bool = False) 
 def format_report(
     report: PlanReport,
     *,
-    opened: Collection[str] | None = None,
+    is_whole: bool = False,
     everything: bool = False,
     verbose: bool = False,
     page_path: str = "",
@@ -179,59 +178,38 @@ def format_report(
     ----------
     report : PlanReport
         The results.
-    opened : collection of str, optional
-        Test sets whose results are shown in full. By default all if there are few, or with `verbose`. Otherwise a table
-        shows each verdict.
+    is_whole : bool
+        Show the results of all test sets in full. By default, and without `verbose`, more than a few are a table of
+        verdicts.
     everything, verbose : bool
         As in `render`.
     page_path : str
         Path of the run's page. Empty if there is none.
     width : int, optional
         Columns of the terminal. None, for a pipe, sets no limit.
-
-    Raises
-    ------
-    InputError
-        A name in `opened` is not a test set of the run.
     """
     run = report.run
     head = f"plan {run.plan}, run {run.number} of {format_time(run.started)}: {run.state}{_format_message(run)}"
-    lines = [make_printable(head), ""]
     changes = [] if report.before is None else [format_changes(report.changes, report.alpha, everything=everything)]
-    is_folded = opened is None and len(report.results) > MAX_OPENED and not verbose
-    if is_folded:
+    lines = [make_printable(head), ""]
+    if len(report.results) > MAX_OPENED and not (is_whole or verbose):
         changed = list_changed_groups(report.changes.sides)
-        lines += [*changes, *([""] if changes else [])]
+        lines += [part for text in changes for part in (text, "")]
         lines.append(format_overview(report.table, changed=changed, everything=everything, width=width))
         lines += format_shared_warnings(report.noted, everything=everything)
-        lines.append("--set NAME shows the results of one test set, -v those of all")
+        lines.append("-v shows the results of each test set")
     else:
-        lines += _format_opened(report, opened, everything=everything, verbose=verbose, width=width)
+        results = format_results(report.results, everything=everything, verbose=verbose, width=width)
+        lines += [*([results, ""] if results else []), *changes]
     for name, n in run.details.get("second_looks", {}).items():
         looks = f"second look: {format_count(n, 'comparison')} of {name} had a result with fewer trials before"
         lines.append(make_printable(f"{looks}, so their p was computed twice"))
     if report.n_incomplete:
         missing_text = format_count(report.n_incomplete, "result")
-        lines += [f"Some trials of {missing_text} are missing; the bounds are valid without them.", ""]
-    if not is_folded:
-        lines += changes
+        lines.append(f"Some trials of {missing_text} are missing; the bounds are valid without them.")
     if page_path:
         lines.append(make_printable(f"page: {page_path}"))
     return "\n".join(lines).rstrip("\n")
-
-
-def _format_opened(
-    report: PlanReport, opened: Collection[str] | None, *, everything: bool, verbose: bool, width: int | None
-) -> Iterator[str]:
-    """Yield the results of some test sets in full."""
-    if unknown := [name for name in opened or () if name not in report.results]:
-        raise InputError(
-            f"--set {unknown[0]}: run {report.run.number} has no test set of this name; test sets: "
-            f"{format_list([*report.results], 10)}"
-        )
-    shown = {name: results for name, results in report.results.items() if opened is None or name in opened}
-    if shown:
-        yield from (format_results(shown, everything=everything, verbose=verbose, width=width), "")
 
 
 def build_report_dict(report: PlanReport) -> dict[str, Any]:
@@ -300,7 +278,7 @@ def write_files(
         "items": lambda path: write_units(path, units),
         "markdown": lambda path: write_parts(path, markdown.iter_parts(iter_paper_tables(report))),
         "latex": lambda path: write_parts(path, latex.iter_parts(iter_paper_tables(report))),
-        "text": lambda path: write_parts(path, [format_report(report, opened=report.results, everything=True), "\n"]),
+        "text": lambda path: write_parts(path, [format_report(report, is_whole=True, everything=True), "\n"]),
         "html": lambda path: write_report(path, report, opened_details),
     }
     for name, write in writers.items():

@@ -32,7 +32,7 @@ from sigdask.nightly.run.count import CountRunner, MessageCallback
 from sigdask.nightly.run.gate import judge_night
 from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
 from sigdask.nightly.run.ledger import Ledger
-from sigdask.nightly.run.progress import PlanProgress, ProgressWatch
+from sigdask.nightly.run.progress import PlanProgress
 from sigdask.nightly.run.work import Batch, UnreadSets, build_provenance, build_source, read_batches
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults, history, open_store, status
@@ -241,13 +241,10 @@ class _PlanRunner:
         states = unread.select_details("file_states")
         batches, extracted = read_batches(plan, source, unread.progress, states)
         ledger = Ledger(store, [job for batch in batches for job in batch.jobs])
-        by_name = {name: ProgressWatch.from_progress(progress) for name, progress in unread.progress.items()}
-        for batch in batches:
-            by_name |= dict.fromkeys(batch.names, ProgressWatch.from_batch(ledger, batch))
-        watches = [*dict.fromkeys(by_name[test_set.name] for test_set in plan.test_sets)]
+        names = [test_set.name for test_set in plan.test_sets]
         return _PlanRunner(
             plan, store, stop, cluster, workers, show_progress, batches, ledger,
-            PlanProgress(watches, ledger), extracted, states, unread,
+            PlanProgress(names, batches, unread.progress, ledger), extracted, states, unread,
         )  # fmt: skip
 
     def run(self, note: MessageCallback) -> Outcome:

@@ -44,22 +44,3 @@ def test_rows_agree_with_the_results(night):
         assert rows[name].split()[1] == best
         assert ("better than all others" in rows[name]) == (len(beaten) == 2), rows[name]
     assert f"{sum(r['verdict'] == 'significant' for r in document['results'])} significant at 0.05" in second
-
-
-def test_one_test_set_is_opened_by_name(night):
-    folder, _, _ = night
-    opened = call_sigdask("report", folder / "night.toml", "--set", "set7", cwd=folder).stdout
-    assert "== set7 ==" in opened
-    assert "== set8 ==" not in opened
-    unknown = call_sigdask("report", folder / "night.toml", "--set", "set99", cwd=folder)
-    assert unknown.returncode == 2
-    assert "--set set99: run 2 has no test set of this name" in unknown.stderr
-    assert unknown.stdout == ""
-
-
-def test_an_unknown_test_set_is_refused_before_anything_is_counted(night):
-    folder, _, _ = night
-    refused = call_sigdask("run", folder / "night.toml", "--set", "st7", "--store", "fresh.sqlite", cwd=folder)
-    assert refused.returncode == 2
-    assert "--set st7: the plan has no test set of this name; did you mean 'set7'?" in refused.stderr
-    assert not (folder / "fresh.sqlite").exists()
