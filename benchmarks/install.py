@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 HERE = Path(__file__).parent
-EXTRAS = ("frame", "parquet", "mt", "ir", "asr", "report", "postgres", "s3", "clusters", "slurm", "ssh")
+EXTRAS = ("frame", "mt", "ir", "asr", "report", "postgres", "s3", "clusters", "slurm", "ssh")
 COUNTING_PACKAGES = ("llvmlite", "numba", "numpy", "numpy.libs", "scipy", "scipy.libs")
 PLAN_PACKAGES = ("sqlalchemy", "greenlet", "pydantic", "pydantic_core")
 NETWORK_PACKAGES = ("dask", "distributed", "tornado", "msgpack", "cryptography", "cffi", "fsspec", "zict", "psutil")
