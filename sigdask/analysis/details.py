@@ -739,9 +739,6 @@ MAX_FOR_ALL = 20
 MAX_DETAILS = 200
 """Maximum number of comparisons whose details are shown."""
 
-MAX_NAMED = 6
-"""Maximum number of systems that an error names."""
-
 
 def select_rows(
     n_rows: int,

@@ -80,21 +80,16 @@ def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
             )
             yield Note("few-trials", text, {"n_trials": min_trials, "needed": needed, "alpha": alpha})
         return
-    if adjustment.family is None and not len(sampled):
-        return
     needed = compute_trials_needed(1, alpha)
-    if adjustment.family is not None and not adjustment.family.enumerated and 0 < adjustment.n_trials < needed:
+    counted = [int(sampled.max())] if len(sampled) else []
+    if adjustment.family is not None and not adjustment.family.enumerated and adjustment.n_trials > 0:
+        counted.append(adjustment.n_trials)
+    if counted and (n_trials := min(counted)) < needed:
         text = (
-            f"with {format_count(adjustment.n_trials, 'trial')}, p cannot be as small as {alpha:g}; at least "
-            f"{needed} are needed ({spell('trials', needed)})"
-        )
-        yield Note("few-trials", text, {"n_trials": adjustment.n_trials, "needed": needed, "alpha": alpha})
-    elif len(sampled) and (max_trials := int(sampled.max())) < needed:
-        text = (
-            f"with so few {spell('trials')}, p cannot be as small as {alpha:g}; at least {needed} are needed "
+            f"with {format_count(n_trials, 'trial')}, p cannot be as small as {alpha:g}; at least {needed} are needed "
             f"({spell('trials', needed)})"
         )
-        yield Note("few-trials", text, {"n_trials": max_trials, "needed": needed, "alpha": alpha})
+        yield Note("few-trials", text, {"n_trials": n_trials, "needed": needed, "alpha": alpha})
 
 
 def _check_units(adjustment: Adjustment, table: Table) -> Iterable[Note]:

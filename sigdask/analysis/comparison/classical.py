@@ -11,9 +11,9 @@ wide (Yeh 2000, section 2.1).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,6 @@ from sigdask.statistics.classical import (
 PAIR_COST = 64
 """Cost of one pair of systems, in products of a matrix multiplication."""
 
-MAX_STACKED_NUMBERS = 2**12
-"""Item scores of a test set whose correlations are computed together with those of others."""
-
 MAX_CORRELATED_NUMBERS = 2**18
 """Maximum number of item scores held at a time."""
 
@@ -56,33 +53,11 @@ def compute_r12(sets: Sequence[Comparisons]) -> Floats:
     """
     starts = np.cumsum([0, *map(len, sets)]).tolist()
     result = np.full(starts[-1], np.nan)
-    alike: dict[Hashable, list[tuple[Integers, MatchedComparisons]]] = {}
     for comparisons, start in zip(sets, starts, strict=False):
         for group in iter_matched(comparisons):
             if isinstance(group.metric, BoundMetric) and group.mean is not None:
-                alike.setdefault(group.stacking_key, []).append((start + group.rows, group))
-    for entries in alike.values():
-        size = max(1, MAX_CORRELATED_NUMBERS // max(entries[0][1].n_scores, 1))
-        for first in range(0, len(entries), size):
-            rows, groups = zip(*entries[first : first + size], strict=True)
-            scores = _stack_scores(groups) if len(groups) > 1 else None
-            if scores is not None:
-                result[np.stack(rows)] = groups[0].correlate(partial(iter, [scores]))
-                continue
-            for places, group in zip(rows, groups, strict=True):
-                result[places] = group.correlate(_build_score_iterator(group))
+                result[start + group.rows] = group.correlate(_build_score_iterator(group))
     return result
-
-
-def _stack_scores(groups: Sequence[MatchedComparisons]) -> Floats | None:
-    """Return item scores of several test sets, shape (n_sets, n_items, n_systems); None if items differ in size."""
-    form = groups[0].form
-    above, below = np.zeros((2, len(groups), len(groups[0].items), len(groups[0].systems)))
-    for k, (above_weight, below_weight) in enumerate(zip(form.numerators[0], form.denominators[0], strict=True)):
-        values = np.stack([group.list_fields()[k] for group in groups])
-        above += above_weight * values if above_weight else 0
-        below += below_weight * values if below_weight else 0
-    return above if (below > 0).all() and (below == below[:, :1, :1]).all() else None
 
 
 def _build_score_iterator(group: MatchedComparisons) -> Callable[[], Iterator[Floats]]:
@@ -186,26 +161,12 @@ class MatchedComparisons:
         mask = self.comparisons.masks[int(self.comparisons.subset.codes[self.rows[0]])]
         return np.flatnonzero(self.comparisons.counts.in_common(self.systems.tolist(), mask, self.metric.held))
 
-    @property
-    def n_scores(self) -> int:
-        """Number of item scores of all systems."""
-        return len(self.items) * len(self.systems)
-
-    @property
-    def stacking_key(self) -> Hashable:
-        """Key of groups of different test sets that can be stacked: small ones of one shape, without gaps."""
-        shape, counts = (len(self.items), len(self.systems)), self.comparisons.counts
-        if shape != (counts.n_items, counts.n_systems) or self.n_scores > MAX_STACKED_NUMBERS:
-            return object()
-        kinds = tuple((values.shape, values.dtype.str) for values in self.list_fields())
-        return shape, self.form, kinds, self.sides.tobytes()
-
     def correlate(self, iter_scores: Callable[[], Iterable[Floats]]) -> Floats:
-        """Return each pair's correlation, shape (..., n), from blocks of scores of shape (..., n_items, n_systems)."""
+        """Return each pair's correlation, shape (n,), from blocks of scores of shape (n_items, n_systems)."""
         i, j = self.sides
         if len(i) * PAIR_COST < len(self.systems) ** 2:
             return compute_correlations(iter_scores, (i, j))
-        return compute_correlations(iter_scores)[..., i, j]
+        return compute_correlations(iter_scores)[i, j]
 
     def list_fields(self) -> list[NDArray[Any]]:
         """Return the values of the metric's fields, each of shape (all items, all systems) or (all items, 1)."""
