@@ -154,7 +154,7 @@ class IndependenceResults(ListedResults[Independence]):
         Significance level.
     warnings : tuple of str
         Remarks on all tests.
-    adjust : {"none", "holm", "hochberg", "bh", "by"}
+    adjust : {"none", "holm", "bh"}
         How p was adjusted over all tests.
     """
 

@@ -7,7 +7,6 @@ comparisons advance together, one point at a time.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -150,19 +149,9 @@ class Power:
         """Whether `detectable` rests on fewer than ten effective units (`n_effective_detectable`)."""
         return self.n_effective_detectable is not None and self.n_effective_detectable < FEW_EFFECTIVE
 
-    def __getattr__(self, name: str) -> bool:
-        """Return a property by the name that it had in 0.2, with a warning."""
-        if (new := OLD_NAMES.get(name)) is None:
-            raise AttributeError(f"'Power' object has no attribute {name!r}")
-        warnings.warn(f"Power.{name} is Power.{new} now; the old name goes with 0.4", FutureWarning, stacklevel=2)
-        return bool(getattr(self, new))
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with null for infinite values."""
         return dict(to_plain(self))
-
-
-OLD_NAMES = {"needs_few": "is_needed_uncertain", "detects_by_few": "is_detectable_uncertain"}
 
 
 @dataclass(frozen=True, slots=True)
