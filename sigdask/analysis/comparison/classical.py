@@ -166,7 +166,7 @@ class MatchedComparisons:
         i, j = self.sides
         if len(i) * PAIR_COST < len(self.systems) ** 2:
             return compute_correlations(iter_scores, (i, j))
-        return compute_correlations(iter_scores)[i, j]
+        return np.asarray(compute_correlations(iter_scores)[i, j])
 
     def list_fields(self) -> list[NDArray[Any]]:
         """Return the values of the metric's fields, each of shape (all items, all systems) or (all items, 1)."""
