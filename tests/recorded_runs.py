@@ -72,6 +72,7 @@ RUNS = {
     "Benjamini-Hochberg": (SCORES, {}, SAMPLED | {"adjust": "bh", "interval": "none"}),
     "Tukey": (SCORES, {}, SAMPLED | {"adjust": "tukey"}),
     "no second run, no intervals": (SCORES, {}, SAMPLED | {"second_run": False, "interval": "none", "pairs": [PAIR]}),
+    "default resamples": (SCORES, {}, SAMPLED | {"pairs": [PAIR], "resamples": None}),
     "documents": (SCORES, {"groups": ("doc",)}, SAMPLED | {"unit": ["doc", "item"], "pairs": [PAIR]}),
     "strata": (SCORES, {"groups": ("task",)}, SAMPLED | {"by": "task", "pairs": [PAIR], "interval": "none"}),
     "strata together": (SCORES, {"groups": ("task",)}, {"by": "task", "together": True, "adjust": "none", "pairs": [PAIR]}),

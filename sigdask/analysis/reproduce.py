@@ -330,7 +330,7 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
     comparison = FieldComparison(has_same_words={signature.version for signature in signatures} == {get_version()})
     repeated: list[RepeatedResult] = []
     if matches:
-        results = compare(counts, **_build_options(matches, recorded, counts))
+        results = _compute_again(_build_options(matches, recorded, counts), recorded, counts, compare)
         repeated = _compare_results(matches, results, comparison)
         if recorded.document and not changed:
             _compare_document(recorded, results, comparison)
@@ -470,6 +470,18 @@ def _build_options(matches: Sequence[Match], recorded: RecordedResults, counts: 
     }
 
 
+def _compute_again(
+    options: Mapping[str, Any], recorded: RecordedResults, counts: Counts, compare: Compare
+) -> ComparisonResults:
+    """Return the results of a call. Inversion has a default number of resamples that depends on the data."""
+    number = options.get("resamples")
+    if number is not None and INVERSION in recorded.find_members("interval", "method"):
+        results = compare(counts, **{**options, "resamples": None})
+        if number in {r.interval.n_resamples for r in results if r.interval is not None}:
+            return results
+    return compare(counts, **options)
+
+
 def _choose_method(signature: Signature) -> str:
     """Return the method by which the p of a signature was obtained."""
     if signature.p == TRIALS:
@@ -515,8 +527,7 @@ def _find_interval_options(recorded: RecordedResults) -> dict[str, Any]:
     if not (notes or any(recorded.find_values(key) for key in INTERVAL_KEYS)):
         return {"interval": "none"}
     confidences = recorded.find_members("interval", "confidence")
-    family = (recorded.document.get("family") or {}).get("n_resamples")  # which is never below a minimum
-    resamples = {*recorded.find_members("interval", "n_resamples")} or {family}
+    resamples = {*recorded.find_members("interval", "n_resamples")}
     return {
         "interval": _find_interval_kind(recorded, " ".join(note["text"] for note in notes)),
         "confidence": confidences[0] if confidences else OPTIONS["confidence"].default,
