@@ -11,7 +11,7 @@ Tables of units have both systems' scores on every unit, and the contribution of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.nesting import sum_units
-from sigdask.analysis.comparison.pairs import ComparisonSettings, compute_difference
+from sigdask.analysis.comparison.pairs import ComparisonSettings
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
@@ -344,11 +344,11 @@ class UnitIndex:
         return [names[item] for item in first.tolist()]
 
     def iter_scores(
-        self, pair: tuple[int, int], metric: AnyBound, subset: Subset | None, mask: Bools | None, max_calls: int
+        self, pair: tuple[int, int], metric: AnyBound, subset: Subset | None, mask: Bools | None
     ) -> Iterator[UnitScores]:
         """Yield the units of one comparison; nothing if the systems have no item in common."""
         counts, names = self.counts, self.names
-        addresses, sizes, scores, contributions, kind, note = self.compute_scores(pair, metric, mask, max_calls)
+        addresses, sizes, scores, contributions, kind, note = self.compute_scores(pair, metric, mask)
         if len(addresses):
             a, b = (counts.systems[system] for system in pair)
             labels = (counts.name, None if subset is None else subset.value, counts.unit, metric.name, a, b)
@@ -356,7 +356,7 @@ class UnitIndex:
             yield UnitScores(*labels, ids, sizes, scores, contributions, kind, note)
 
     def compute_scores(
-        self, pair: tuple[int, int], metric: AnyBound, mask: Bools | None, max_calls: int = 0
+        self, pair: tuple[int, int], metric: AnyBound, mask: Bools | None
     ) -> tuple[Integers, Integers, Floats, Floats, str, str]:
         """Return addresses, sizes, scores and contributions of units, in the order of the data, with kind and note."""
         counts, units = self.counts, self.spec.units
@@ -369,16 +369,7 @@ class UnitIndex:
             scores, contributions, adds_up = compute_effects(metric.form, sums)
             return addresses, sizes, scores, contributions, SHARE if adds_up else LEAVE_ONE_OUT, ""
         scores = np.full((len(addresses), 2), np.nan)
-        if 2 * (len(addresses) + 1) <= max_calls:
-            return addresses, sizes, scores, self._leave_out(pair, metric, items, addresses), LEAVE_ONE_OUT, ""
         return addresses, sizes, scores, scores[:, 0], NO_CONTRIBUTION, NO_SUMS
-
-    def _leave_out(self, pair: tuple[int, int], metric: AnyBound, items: Bools, addresses: Integers) -> Floats:
-        """Return the loss of the difference without each unit, by scoring the other units again."""
-        spec = replace(self.spec, pairs=np.array([pair]))
-        whole = compute_difference(spec, metric, items)
-        index = self.spec.units.index
-        return np.array([whole - compute_difference(spec, metric, items & (index != k)) for k in addresses.tolist()])
 
     def _sort_by_difference(self, items: list[int], pair: tuple[int, int]) -> list[int]:
         """Return the items of a unit, beginning with items on which the two outputs differ."""
@@ -809,7 +800,6 @@ class UnitTables:
         metric: str | None = None,
         test_set: str | None = None,
         subset: str | None = None,
-        max_calls: int = 0,
     ) -> Iterator[UnitScores]:
         """Yield the units of each comparison, in the order of test sets, subsets, pairs and metrics.
 
@@ -819,9 +809,6 @@ class UnitTables:
             Two systems; by default the pairs that were compared.
         metric, test_set, subset : str, optional
             Selection. By default all.
-        max_calls : int
-            Maximum number of calls of a metric that is not computed from sums, which is called for both systems without
-            each unit. Beyond it, units have no contributions.
         """
         for spec, metrics, subsets, masks in self.test_sets:
             counts = spec.counts
@@ -837,4 +824,4 @@ class UnitTables:
                 for a, b in pairs:
                     for bound in metrics:
                         if metric in {None, bound.name}:
-                            yield from table.iter_scores((a, b), bound, value, mask, max_calls)
+                            yield from table.iter_scores((a, b), bound, value, mask)

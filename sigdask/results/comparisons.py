@@ -284,7 +284,6 @@ class ComparisonResults(Sequence[Result]):
         metric: str | None = None,
         test_set: str | None = None,
         subset: str | None = None,
-        max_calls: int = 0,
         library: str = "pandas",
     ) -> Any:
         """Return a data frame with both systems' scores on each unit and its contribution to their difference.
@@ -297,10 +296,6 @@ class ComparisonResults(Sequence[Result]):
             Two systems. Differences are of the first minus the second.
         metric, test_set, subset : str, optional
             Selection of comparisons, if there are several. By default all, one after another.
-        max_calls : int
-            Largest number of calls of a metric that is not computed from sums over units, such as a rank correlation
-            or a function of whole outputs. Its leave-one-out contributions take two calls for each unit. By default
-            it is not called, and its units have no contributions.
         library : str
             "pandas" (`sigdask[frame]`), "polars" or "pyarrow".
 
@@ -310,7 +305,8 @@ class ComparisonResults(Sequence[Result]):
             The columns are test_set, subset, unit, metric, a, b, id, n_items, score_a, score_b, difference,
             contribution, contribution_kind and note. Scores are those of the unit alone, missing if they are 0/0.
             Contributions of the kind "share" add up to the difference of the two systems. Those of the kind
-            "leave-one-out" are that difference minus the difference without the unit.
+            "leave-one-out" are that difference minus the difference without the unit. Metrics that are not computed
+            from sums over units, such as rank correlations, have none.
 
         Raises
         ------
@@ -332,7 +328,7 @@ class ComparisonResults(Sequence[Result]):
         self._check_names(
             ("system", a), ("system", b), ("metric", metric), ("test set", test_set), ("subset", subset)
         )  # fmt: skip
-        parts = [*units.iter_scores(pair=(a, b), metric=metric, test_set=test_set, subset=subset, max_calls=max_calls)]
+        parts = [*units.iter_scores(pair=(a, b), metric=metric, test_set=test_set, subset=subset)]
         return build_frame_from_data(build_unit_data(parts), library)
 
     def _check_names(self, *names: tuple[str, str | None]) -> None:

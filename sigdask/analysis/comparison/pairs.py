@@ -416,16 +416,6 @@ def build_full_panels(
     return panels, panel, row, column
 
 
-def compute_difference(spec: ComparisonSettings, metric: AnyBound, mask: Bools) -> float:
-    """Return the difference of a specification's only pair on some items, NaN if the metric fails on them."""
-    try:
-        panels = [panel for panel, _ in _choose_panel_maker(spec, [metric], every_unit=True)(mask)]
-        a, b = panels[0].pair_scores[0, 0].tolist()
-    except InputError:
-        return np.nan
-    return float(a - b)
-
-
 def _group_metrics(
     spec: ComparisonSettings, metrics: Sequence[AnyBound], *, every_unit: bool = False
 ) -> list[tuple[list[int], PanelMaker]]:
