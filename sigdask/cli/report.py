@@ -13,7 +13,6 @@ from sigdask.cli.write import (
     check_overwriting,
     is_printed,
     list_outputs,
-    list_table_texts,
     name_option_in_errors,
     write_outputs,
 )
@@ -22,9 +21,8 @@ from sigdask.nightly.plan import load_plan
 from sigdask.nightly.plan.cross_checks import list_files
 from sigdask.nightly.report.gate import format_record
 from sigdask.nightly.report.site import write_stored_nights
-from sigdask.nightly.report.text import format_report, iter_paper_tables, render_json, write_report
+from sigdask.nightly.report.text import format_report, list_report_texts, list_tables, write_report
 from sigdask.nightly.store import status as store_status
-from sigdask.results.export import iter_csv
 
 if TYPE_CHECKING:
     from sigdask.nightly.store.status import PlanReport
@@ -82,11 +80,5 @@ def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path:
 
 def write_files(plan_report: PlanReport, outputs: Sequence[OutputFile]) -> None:
     """Write the JSON, the tables and the text of a report, but no pages."""
-    tables = [results.table for results in plan_report.results.values()]
-    texts = {
-        **list_table_texts(lambda: iter_paper_tables(plan_report)),
-        "json": lambda: render_json(plan_report),
-        "csv": lambda: iter_csv(tables),
-        "text": lambda: [format_report(plan_report, is_whole=True, everything=True), "\n"],
-    }
-    write_outputs([output for output in outputs if output.format != "html"], texts, lambda: tables)
+    text_outputs = [output for output in outputs if output.format != "html"]
+    write_outputs(text_outputs, list_report_texts(plan_report), lambda: list_tables(plan_report))

@@ -242,10 +242,25 @@ def render_json(report: PlanReport) -> Iterator[str]:
     return iter_json(build_report_dict(report) | {"results": build_json_results([*report.results.values()])})
 
 
-def iter_paper_tables(report: PlanReport) -> Iterator[DocumentTable]:
-    """Yield the tables for papers of all test sets."""
-    for results in report.results.values():
-        yield from results.paper_tables()
+def list_report_texts(report: PlanReport) -> dict[str, Callable[[], Iterable[str]]]:
+    """Return what makes the text of each format of a report's files, but of pages, in parts."""
+
+    def iter_paper_tables() -> Iterator[DocumentTable]:
+        for results in report.results.values():
+            yield from results.paper_tables()
+
+    return {
+        "json": lambda: render_json(report),
+        "csv": lambda: iter_csv(list_tables(report)),
+        "markdown": lambda: markdown.iter_parts(iter_paper_tables()),
+        "latex": lambda: latex.iter_parts(iter_paper_tables()),
+        "text": lambda: [format_report(report, is_whole=True, everything=True), "\n"],
+    }
+
+
+def list_tables(report: PlanReport) -> list[Table]:
+    """Return the tables of the results of all test sets."""
+    return [results.table for results in report.results.values()]
 
 
 def write_files(
@@ -267,28 +282,22 @@ def write_files(
     units : iterable of UnitScores
         The units of all comparisons. They are only read if a file of units is written.
     """
-
-    def list_tables() -> list[Table]:
-        return [results.table for results in report.results.values()]
-
+    texts = list_report_texts(report)
     writers: dict[str, Callable[[Path], object]] = {
-        "json": lambda path: write_parts(path, chain(render_json(report), ["\n"])),
-        "csv": lambda path: write_parts(path, iter_csv(list_tables())),
-        "parquet": lambda path: write_parquet(path, list_tables()),
+        "parquet": lambda path: write_parquet(path, list_tables(report)),
         "items": lambda path: write_units(path, units),
-        "markdown": lambda path: write_parts(path, markdown.iter_parts(iter_paper_tables(report))),
-        "latex": lambda path: write_parts(path, latex.iter_parts(iter_paper_tables(report))),
-        "text": lambda path: write_parts(path, [format_report(report, is_whole=True, everything=True), "\n"]),
         "html": lambda path: write_report(path, report, opened_details),
     }
-    for name, write in writers.items():
-        if (path := files.files.get(name)) is not None:
-            try:
-                write(path)
-            except UnfinishedError as error:
-                yield error
-            except InputError as error:  # a package is missing
-                yield UnfinishedError(str(error))
+    for name, path in files.files.items():
+        try:
+            if name in texts:
+                write_parts(path, chain(texts[name](), ["\n"] if name == "json" else []))
+            else:
+                writers[name](path)
+        except UnfinishedError as error:
+            yield error
+        except InputError as error:  # a package is missing
+            yield UnfinishedError(str(error))
 
 
 def write_report(

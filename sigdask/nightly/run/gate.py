@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import SigdaskError
-from sigdask.execution.run import count_jobs
 from sigdask.nightly.gate.evidence import Count, gather_evidence
 from sigdask.nightly.gate.judge import judge_rules
 from sigdask.nightly.gate.rules import ComparisonKey, Evidence, GateVerdict, format_rule_name, select_rows
-from sigdask.nightly.plan import Plan, TestSet
+from sigdask.nightly.plan import Plan
 from sigdask.nightly.plan.model import fill_date
 from sigdask.nightly.report.gate import build_record, list_findings, render_junit
 from sigdask.nightly.report.page import list_keys
@@ -24,61 +23,8 @@ from sigdask.nightly.store import PlanRun, Store
 from sigdask.report.files import write_whole_text
 from sigdask.results.table import Table
 
-NO_EVIDENCE = Evidence()
-
 DAYS_PER_YEAR = 365
 """Number of days within which runs are compared with the plan's number of runs per year."""
-
-
-def judge_plan(
-    plan: Plan,
-    table: Table,
-    *,
-    past: Evidence = NO_EVIDENCE,
-    read_counts: Callable[[TestSet], Counts] = TestSet.read,
-    count: Count = count_jobs,
-    interruptible: Callable[[], AbstractContextManager[None]] = nullcontext,
-) -> GateVerdict | None:
-    """Return the verdict of a plan's gate on results, or None if the plan has no gate.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan with the rules.
-    table : Table
-        Results of all its test sets, adjusted as in the plan.
-    past : Evidence
-        Evidence of earlier runs, from `collect_history`.
-    read_counts : callable
-        Returns a test set's counts if they are available; otherwise they are read again.
-    count : callable
-        Counts the jobs of margin tests.
-    interruptible : callable
-        Context manager for work that may be interrupted.
-    """
-    if plan.gate is None:
-        return None
-    evidence = past
-    for test_set in plan.test_sets:
-        counts = read_counts(test_set)
-        evidence += Evidence(absent=tuple(iter_missing(test_set, counts)))
-        evidence += gather_evidence(
-            counts,
-            table,
-            plan.gate.rules,
-            baseline=test_set.comparison["baseline"],
-            by=test_set.comparison["by"],
-            seed=plan.comparison["seed"],
-            trials=test_set.comparison["trials"],
-            count=count,
-            interruptible=interruptible,
-        )
-    return judge_rules(
-        plan.gate.rules,
-        table,
-        evidence,
-        runs_per_year=plan.gate.runs_per_year,
-    )
 
 
 def judge_night(
@@ -90,42 +36,49 @@ def judge_night(
     *,
     count: Count,
     interruptible: Callable[[], AbstractContextManager[None]],
-) -> tuple[GateVerdict | None, list[str]]:
+) -> tuple[GateVerdict, list[str]]:
     """Judge a run by its plan's gate, record the verdict in the store, and send notifications.
 
     Parameters
     ----------
     plan : Plan
-        The plan. Nothing is judged if it has no gate.
+        The plan, with a gate.
     store : Store
         Open for the plan's driver.
     number : int
         Number of the run.
     table : Table
-        By it.
+        Results of all test sets, adjusted as in the plan.
     counts : mapping of str to Counts
         The test sets, by name, as the run read them.
-    count, interruptible
-        As in `judge_plan`.
+    count : callable
+        Counts the jobs of margin tests.
+    interruptible : callable
+        Context manager for work that may be interrupted.
 
     Returns
     -------
-    (GateVerdict or None, list of str)
+    (GateVerdict, list of str)
         The verdict, and failures of files and notifications.
     """
+    assert plan.gate is not None
     runs = store.list_runs()
     this = next(run for run in runs if run.number == number)
-    past = collect_history(plan, store, runs, this, table)
-    verdict = judge_plan(
-        plan,
-        table,
-        past=past,
-        read_counts=lambda test_set: counts[test_set.name],
-        count=count,
-        interruptible=interruptible,
-    )
-    if verdict is None:
-        return None, []
+    evidence = collect_history(plan, store, runs, this, table)
+    for test_set in plan.test_sets:
+        evidence += Evidence(absent=tuple(iter_missing(test_set, counts[test_set.name])))
+        evidence += gather_evidence(
+            counts[test_set.name],
+            table,
+            plan.gate.rules,
+            baseline=test_set.comparison["baseline"],
+            by=test_set.comparison["by"],
+            seed=plan.comparison["seed"],
+            trials=test_set.comparison["trials"],
+            count=count,
+            interruptible=interruptible,
+        )
+    verdict = judge_rules(plan.gate.rules, table, evidence, runs_per_year=plan.gate.runs_per_year)
     store.amend_run(number, {"verdict": build_record(verdict)})
     return verdict, list(publish_verdict(plan, verdict, datetime.fromtimestamp(this.started).astimezone()))
 
