@@ -21,7 +21,7 @@ with suppress(SystemExit):
     ("code", "absent"),
     [
         ("import sigdask", ("numpy", "numba", "scipy", "pyarrow", *HEAVY)),
-        ("import sigdask.cli.compare", ("numba", "scipy.special", "scipy.fft", "scipy.sparse", "pyarrow", *HEAVY)),
+        ("import sigdask.cli.compare", ("numba", "scipy.special", "scipy.fft", "scipy.sparse", *HEAVY)),
         ("from sigdask.api import compare; compare([1, 2], [0, 0])", (*HEAVY, "rich")),
         (COMPARISON, ("scipy.sparse", "pydantic", "sqlalchemy", *HEAVY)),
     ],
