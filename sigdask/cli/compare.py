@@ -40,7 +40,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
     write.warn_of_unused_options(options)
     if outputs:
         read_paths = [*_list_paths(options), *map(as_path, filter(None, [options["gold"]]))]
-        write.check_overwriting(outputs, {path.resolve(): "a file that is read" for path in read_paths})
+        write.check_overwriting(outputs, dict.fromkeys(read_paths, "a file that is read"))
     has_page = any(output.format == "html" for output in outputs)
     with show_analysis(quiet=options["quiet"]) as steps:
         results, details, read_files = _read_and_compare(spec, options, steps, prepare, has_page=has_page)

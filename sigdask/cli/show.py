@@ -57,7 +57,7 @@ def show(file: str, **options: Any) -> None:
     check_options(TableLayoutOptions, select_options(TableLayoutOptions, options))
     check_figures(options)
     _warn_of_unused_options(outputs, options)
-    write.check_overwriting(outputs, {Path(file).resolve(): "the file that is read"})
+    write.check_overwriting(outputs, {Path(file): "the file that is read"})
     results, tables = load_results(file), []
     if isinstance(results, Results):
         results = _prepare_results(results, options)

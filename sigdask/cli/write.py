@@ -118,10 +118,11 @@ def check_overwriting(outputs: Iterable[OutputFile], uses: Mapping[Path, str]) -
     outputs : iterable of OutputFile
         The output files.
     uses : mapping of Path to str
-        Descriptions of the other files, by resolved path.
+        Descriptions of the other files.
     """
+    uses_by_path = {os.path.realpath(path): use for path, use in uses.items()}
     for output in outputs:
-        if not output.is_piped and (use := uses.get(Path(output.file).resolve())):
+        if not output.is_piped and (use := uses_by_path.get(os.path.realpath(output.file))):
             raise InputError(f"is {use} already", file=output.file, remedy="write the output to another file")
 
 

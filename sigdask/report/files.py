@@ -82,7 +82,7 @@ def _open_nonblocking(path: Path) -> IO[bytes]:
 
 @contextmanager
 def _open_replacement(path: Path, mode: int) -> Iterator[IO[bytes]]:
-    target = path.resolve()  # a link stays one
+    target = Path(os.path.realpath(path))  # a link stays one
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name[:100]}-", delete=False) as file:
         temporary = Path(file.name)
         try:

@@ -56,6 +56,10 @@ def test_a_failure_is_told_and_leaves_nothing_behind(tmp_path):
         write_whole_text(tmp_path / "file", "a \udce9 that is none")
     with pytest.raises(UnfinishedError, match="folder: cannot be written"):
         write_whole_text(tmp_path / "folder", "text")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(UnfinishedError, match="loop: cannot be written"):
+        write_whole_text(tmp_path / "loop", "text")
+    (tmp_path / "loop").unlink()
     with pytest.raises(UnfinishedError, match="gone/file: cannot be written"):
         write_whole_text(tmp_path / "gone" / "file", "text")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]

@@ -101,13 +101,13 @@ def list_inputs(plan: Plan) -> dict[Path, str]:
 
 
 def list_files(plan: Plan) -> dict[Path, str]:
-    """Return the role of each file of a plan (input, store, file of the gate), by its resolved path."""
+    """Return the role of each file of a plan (input, store, file of the gate)."""
     written = {
         path: f"what {'.'.join(map(str, key))} of the plan writes"
         for key, path in _iter_outputs(plan)
         if key[0] != "report"
     }
-    return {path.resolve(): use for path, use in {**list_inputs(plan), **written}.items()}
+    return {**list_inputs(plan), **written}
 
 
 def _iter_outputs(plan: Plan) -> Iterator[tuple[PlanKey, Path]]:
