@@ -135,7 +135,7 @@ def test_a_file_whose_name_is_not_utf8_is_named_and_taken_where_the_system_has_a
         assert "the name of a plan or of its folder is not UTF-8; rename it" in result.stderr
     assert run_process("compare", f"s={odd}", "t.txt", "--json", "c.json", cwd=tmp_path).returncode == 0
     result = run_process("compare", "t.txt", f"s={odd}", "--name", odd, cwd=tmp_path)
-    assert (result.returncode, r"'s\udce9.txt': a name or id that cannot" in result.stderr) == (2, True), result.stderr
+    assert (result.returncode, r"'s\udce9.txt': " in result.stderr) == (2, True), result.stderr
     (tmp_path / "plan.toml").write_text(
         '[[test_set]]\nname = "x"\nsystems = { s = "d*/s*.txt", t = "t.txt" }\n[report]\njson = "r.json"\n'
     )
