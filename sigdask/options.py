@@ -677,7 +677,6 @@ OPTIONS = list_options(SelectionOptions)
 """Options of a comparison, by name."""
 
 PRINT_OPTIONS = list_options(TableLayoutOptions)
-FIGURE_STYLE = list_options(FigureStyleOptions)
 
 READING_OPTIONS = list_options(ReadingOptions)
 """Options for reading files."""

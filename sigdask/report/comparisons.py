@@ -203,7 +203,6 @@ class Setting:
 
 
 TEXTS, PAGE = frozenset({"text", "paper", "page"}), frozenset({"page"})
-VARYING = "varying"
 
 
 @dataclass(frozen=True, slots=True)
