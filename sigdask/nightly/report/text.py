@@ -46,13 +46,10 @@ from sigdask.text import (
 )
 
 OPENED = (
-    "comparisons that the gate judges or the plan opens, the best system and its runner-up, and doubtful results "
+    "comparisons that the gate judges, the best system and its runner-up, and doubtful results "
     "(contested, or another seed could change the verdict)"
 )
-NOT_OPENED = (
-    "details of single comparisons need the data: they are on the page that `sigdask run` writes, and "
-    "`sigdask report PLAN.toml -o FILE.html --open A B` reads the data again"
-)
+NOT_OPENED = "details of single comparisons need the data: they are on the page that `sigdask run` writes"
 
 MAX_OPENED = 4
 """Up to this number of test sets, all results are printed. With more, a table shows the verdicts."""
