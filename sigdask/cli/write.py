@@ -120,7 +120,7 @@ def check_overwriting(outputs: Iterable[OutputFile], uses: Mapping[Path, str]) -
     uses : mapping of Path to str
         Descriptions of the other files.
     """
-    uses_by_path = {os.path.realpath(path): use for path, use in uses.items()}
+    uses_by_path = {os.path.realpath(str(path)): use for path, use in uses.items()}
     for output in outputs:
         if not output.is_piped and (use := uses_by_path.get(os.path.realpath(output.file))):
             raise InputError(f"is {use} already", file=output.file, remedy="write the output to another file")

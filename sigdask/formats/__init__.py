@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -160,8 +159,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
 
 def _iter_input_warnings(name: str, sources: Sequence[Source], gold: Path | None, options: Options) -> Iterator[str]:
     """Yield remarks on files that have two roles, and on options that none of the files needs."""
-    wholes = {os.path.realpath(source.path) for source in sources if not source.parts}
-    if gold is not None and os.path.realpath(gold) in wholes:
+    if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
         yield f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
     given = {f"{spell('columns', role)}": role for role in options.columns}
     given |= {spell(key): key for key in ("label_map", "ignore") if getattr(options, key)}

@@ -166,8 +166,8 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
             failures.append(f"{format_list([path.name for path in files.systems])}: {error}")
     if not test_sets:
         raise _build_unknown_error(found, failures, home)
-    used = {os.path.realpath(path) for test_set in test_sets for path in test_set.list_files()}
-    used |= {os.path.realpath(source.path) for test_set in test_sets for source in test_set.sources}
+    used = {os.path.realpath(str(path)) for test_set in test_sets for path in test_set.list_files()}
+    used |= {os.path.realpath(str(source.path)) for test_set in test_sets for source in test_set.sources}
     given = [path for target in targets if target.is_dir() for path in _list_entries(target)]
     unused = tuple(path for path in given if path.is_file() and os.path.realpath(path) not in used)
     return FolderSurvey(home, tuple(test_sets), unused, tuple(failures))
