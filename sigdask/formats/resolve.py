@@ -124,9 +124,9 @@ def _resolve_lists(sources: Sequence[Source], gold: Path, options: Options, by_m
         return "labels"
     ways = [f"{spell('format', name)} (they are {what})" for name, what in LINE_FORMATS.items()]
     raise InputError(
-        "files of one value per line may be labels, numbers or texts; a metric such as BLEU or accuracy decides",
+        "files of one value per line may be labels, numbers or texts; a metric decides",
         file=gold,
-        remedy=f"name the metric or say {', or '.join(ways)}",
+        remedy=f"give {spell('metrics', 'BLEU')} or {spell('metrics', 'accuracy')}, or say {', or '.join(ways)}",
     )
 
 

@@ -250,7 +250,8 @@ FRAME_COLUMNS = {
     "interval_simultaneous_low": "interval_simultaneous.0", "interval_simultaneous_high": "interval_simultaneous.1",
     "p_equal_scores": "equal_scores.p_value", "p_equal_scores_adjusted": "equal_scores.p_adjusted",
     "verdict": "verdict", "margin": "margin.margin", "p_not_worse": "margin.p_not_worse",
-    "p_not_better": "margin.p_not_better", "p_equivalent": "margin.p_equivalent",
+    "p_not_better": "margin.p_not_better", "p_equivalent": "margin.p_equivalent", "p_runs": "runs.p_runs",
+    "p_recipes": "runs.p_value", "p_recipes_adjusted": "runs.p_adjusted",
 }  # fmt: skip
 """Columns of data frames, CSV and Parquet, in their order, with the paths of their values. `tests` stands for the
 statistic and p-value of each classical test. New columns are appended.

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+import sigdask
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import read
@@ -91,3 +92,18 @@ def test_parts_of_a_run_keep_the_types_of_their_columns(tmp_path):
         (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
     counts = read(*(f"{name[0]}={tmp_path / name}.jsonl" for name in names), format="wide")
     assert counts.field("score[passed]").tolist() == [[1, 0], [1, 1]] * 2
+
+
+def test_rows_that_a_column_of_runs_does_not_tell_apart_are_refused_with_ways_that_work(tmp_path):
+    """Seeds times prompts without the column of prompts: averaging them would drop the runs."""
+    path = tmp_path / "long.csv"
+    cells = [*itertools.product("ab", "12", "1234", "xy")]
+    rows = [
+        f"{model},{seed},{question},{prompt},{k % 3 % 2}" for k, (model, seed, question, prompt) in enumerate(cells)
+    ]
+    path.write_text("\n".join(["model,seed,question_id,prompt_no,score", *rows]) + "\n")
+    with pytest.raises(InputError, match=r"seed.*'question_id\+COLUMN'.*ignore=.*seed"):
+        sigdask.read(path, ignore=["prompt_no"])
+    assert sigdask.read(path, ignore=["prompt_no", "seed"]).runs is None
+    counts = sigdask.read(path, columns={"item": "question_id+prompt_no"})
+    assert (counts.runs.column, counts.of_one.n_items) == ("seed", 8)

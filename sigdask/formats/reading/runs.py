@@ -285,7 +285,7 @@ def split_samples(table: FileTable, options: Options, part: FileKind | None = No
     if len(items.levels) == 1 or (n_rows != n).any():
         average = _suggest_average(roles, options, part)
         raise _build_uneven_error(table, item, int(np.argmax(is_repeated)), average)
-    column, runs = _find_runs(table, [name for name in roles.list_all("run") if name != item], systems, cell, options)
+    column, runs = _find_runs(table, [name for name in roles.list_all("run") if name != item], systems, cell, item)
     table = replace(table, columns={k: v for k, v in table.arrays.items() if k not in {*varying, column}})
     numbers = np.empty(len(cell), np.int64)
     numbers[np.lexsort((runs.codes, cell))] = np.tile(np.arange(n), len(n_rows))  # of each row of an item, by run
@@ -316,17 +316,20 @@ def _list_varying(table: FileTable, roles: Roles, item: str, first_rows: Integer
 
 
 def _find_runs(
-    table: FileTable, names: Sequence[str], systems: Factor, cell: Integers, options: Options
+    table: FileTable, names: Sequence[str], systems: Factor, cell: Integers, item: str
 ) -> tuple[str, Factor]:
-    """Return the column of runs, in which each item has a row for each run of its system. Without one, it is empty."""
+    """Return the column of runs, in which each item has a row for each run of its system; "" if none has the role."""
     for name in names:
         runs = Factor.from_values(table.get_column(name))
         pairs, own = (np.unique(codes * len(runs.levels) + runs.codes) for codes in (cell, systems.codes.astype(int)))
         if len(pairs) == len(cell) and len(own) * len(np.unique(cell)) == len(cell) * len(systems.levels):
             return name, runs
-    if "run" in options.columns:
-        problem = f"column {options.columns['run']!r} does not name runs: some items lack a run or have two rows of it"
-        raise InputError(problem, file=table.path)
+    if names:
+        problem = f"column {names[0]!r} does not name runs: some items lack a run or have two rows of it"
+        remedy = (
+            f"if another column belongs to the id, {spell('columns', f'item={item}+COLUMN')}. To average all rows of "
+        )
+        raise InputError(problem, file=table.path, remedy=f"{remedy}an id, {spell('ignore', names[0])}")
     return "", Factor.from_values([""] * len(cell))
 
 
