@@ -103,7 +103,7 @@ def test_candidates_of_python_are_checked():
     assert rankings(partly, n=2).sampled[0].n_judged == 1
     for wrong, words in (
         (lambda: Candidates.of([1, 2, 0], scores), "gold of candidate 2 is 2"),
-        (lambda: Candidates.of(gold, {"t": [1, 2]}), "'t' has 2 scores for 3 candidates"),
+        (lambda: Candidates.of(gold, {"t": [1, 2]}), "gold: 3, t: 2"),
         (lambda: Candidates.of(gold, scores, ids=["a", "b", "a"]), "id 'a' occurs twice"),
         (lambda: rankings(Candidates.of(gold, scores), ties="worst"), "ties = 'worst'"),
     ):
