@@ -127,13 +127,13 @@ def test_a_black_box_enumerates_up_to_12_units():
 
 
 def test_a_metric_is_found_by_module_and_name(tmp_path, monkeypatch):
-    (tmp_path / "my_metrics.py").write_text(
+    (tmp_path / "metrics_of_this_test.py").write_text(
         "import sigdask\n@sigdask.metric\ndef error(correct, items):\n    return 1 - correct / items\n"
         "def right(outputs, gold):\n    return sum(map(str.__eq__, outputs, gold))\n"
     )
     monkeypatch.chdir(tmp_path)
-    results = compare_all(LABELS, metrics=["my_metrics:error", "my_metrics:right"])
-    assert [r.metric for r in results] == ["my_metrics:error", "my_metrics:right"]
+    results = compare_all(LABELS, metrics=["metrics_of_this_test:error", "metrics_of_this_test:right"])
+    assert [r.metric for r in results] == ["metrics_of_this_test:error", "metrics_of_this_test:right"]
     assert [r.score_a for r in results] == [0.25, 3.0]
 
 
