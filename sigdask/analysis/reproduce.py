@@ -79,7 +79,7 @@ class RecordedResults:
     results : tuple of RecordedResult
         The results to reproduce.
     document : mapping of str to value
-        Keys of the JSON other than the results. Empty for CSV files and signatures.
+        Keys of the JSON other than the results. Empty for CSV, Parquet and signatures.
     other_sets : tuple of str
         Other test sets in the file, which are not reproduced.
     """
