@@ -61,8 +61,6 @@ def iter_sets() -> Iterator[tuple[str, Counts, Sequence[str]]]:
     labels = (parse_map("non-entailment=neutral,contradiction"),)
     counts = read(*sorted(folder.glob("*preds*.txt")), gold=folder / "gold.csv", options=Options(label_map=labels))
     yield "`class_hans`, accuracy of 30,000 items", counts, ["accuracy"]
-    counts = read(*sorted((DATA / "known_results_ar").glob("*.scores")))
-    yield "`known_results_ar`, mean of 1,621 real scores", counts, ["mean"]
 
 
 def format_row(name: str, counts: Counts, metrics: Sequence[str]) -> str:

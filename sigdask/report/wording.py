@@ -107,7 +107,7 @@ INTERVAL_METHODS = {
 }
 
 EXACT_METHOD_SOURCES = {
-    "polynomial": "pagano1983", "dp": "pagano1983", "grid-dp": "streitberg1986", "box-dp": "streitberg1986",
+    "polynomial": "pagano1983", "dp": "pagano1983", "grid-dp": "streitberg1986",
     "meet-in-the-middle": "horowitz1974",
 }  # fmt: skip
 """Sources of methods for exact p-values."""

@@ -74,7 +74,7 @@ def _iter_pair_problems(panel: Panel, column: int, rows: Integers) -> Iterator[P
 ExactMethod = tuple[str, str]
 
 GUARANTEED = ("exact", "certified")
-"""Guarantees with which an exact value counts as p. A `numeric` value is only compared with the trials."""
+"""Guarantees with which an exact value counts as p."""
 
 ENUMERATION: ExactMethod = ("enumeration", "exact")
 
@@ -336,9 +336,7 @@ def _explain_refusal(problem: Problem, method_plan: ChosenMethod | NoMethod, lim
     candidates = [candidate for candidate in exact.iter_methods(problem) if candidate.guarantee in GUARANTEED]
     if not candidates:
         reason = (
-            method_plan.reason
-            if isinstance(method_plan, NoMethod)
-            else f"{method_plan.method} gives {WEAKER_GUARANTEES[method_plan.guarantee]}"
+            method_plan.reason if isinstance(method_plan, NoMethod) else f"{method_plan.method} gives only limits of p"
         )
         return f"no exact p: {reason}; {spell_in(REMEDY)}"
     cheapest = min(candidates, key=lambda candidate: (candidate.n_bytes > limits.n_bytes, candidate.seconds))
@@ -374,9 +372,6 @@ def _format_gigabytes(n: int) -> str:
     """
     return f"{max(n / 10**9, 0.1):.1f} GB" if n < 10**12 else "more than 1,000 GB"
 
-
-WEAKER_GUARANTEES = {"numeric": "a p whose rounding error is not bounded", "bounds": "only limits of p"}
-"""Descriptions of the weaker guarantees."""
 
 RAISE_REMEDY = "raise it with {exact_limit=SECONDS}"
 

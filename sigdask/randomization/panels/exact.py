@@ -108,7 +108,7 @@ class ExactPanel(WholePanel):
         If they differ, it is "certified" for close limits and "bounds" for others.
         """
         low, high = limits.T
-        if self.chosen.guarantee == "numeric" or (low == high).all():
+        if (low == high).all():
             return self.chosen.guarantee
         return "certified" if exact.are_close(limits) else "bounds"
 

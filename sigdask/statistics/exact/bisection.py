@@ -15,8 +15,8 @@ import numpy as np
 from sigdask.counts.fields import Integers
 from sigdask.statistics.exact import binomials
 from sigdask.statistics.exact.convolution import ROUNDOFF, bound_outside
+from sigdask.statistics.exact.grids import estimate_log_p
 from sigdask.statistics.exact.problems import Cells, QuotientProblem, TieRule
-from sigdask.statistics.exact.quotient_grids import estimate_log_p
 from sigdask.statistics.exact.result import ProbabilityLimits
 
 LOST_SHARE = 1e-16
@@ -128,14 +128,15 @@ def estimate_cost(table: ArrangementTable, expected: float) -> tuple[int, int]:
 
 
 def count_arrangements(problem: QuotientProblem, decision: TieRule) -> list[int]:
-    """Return how many arrangements have a difference of at least |t|, and how many a larger one."""
+    """Return how many arrangements have a difference of at least |t|, how many a larger one, and 0 for unclear ties."""
     table = ArrangementTable.from_problem(problem, decision)
     assert table is not None
     across, along = table.widths
     rows = _compute_coefficients(along)
     tails = [0, *accumulate(_compute_coefficients(across))][::-1]  # by k, the sum of C(across, j) over j >= k
     thresholds = table.find_thresholds(decision, np.arange(along + 1)).tolist()
-    return [sum(c * tails[x] for c, x in zip(rows, row_thresholds, strict=True)) for row_thresholds in thresholds]
+    counts = [sum(c * tails[x] for c, x in zip(rows, row_thresholds, strict=True)) for row_thresholds in thresholds]
+    return [*counts, 0]
 
 
 def compute_tails(problem: QuotientProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:

@@ -1,20 +1,15 @@
-"""Tails of sums of integers by dynamic programming, and limits of tails of sums of real numbers.
+"""Tails of sums of integers by dynamic programming.
 
-Integers: the sums are kept in a window that almost no arrangement leaves. All numbers are positive and each step rounds
-once, so the relative error of a sum is at most gamma_k for its k roundings (Higham 2002, section 3.1). The probability
-outside the window is bounded by Levy's and Hoeffding's inequalities and added.
-
-Real numbers: sizes are rounded to a coarse lattice, w = h k + r. The sum X of a random half of them is h K + sum(r) / 2
-+ E, where E is half of a sum of the small r with random signs. |E| is at most half of sum |r|, and exceeds d on either
-side with a probability of at most exp(-2 d**2 / sum r**2) (Hoeffding 1963). So the tails of K at two thresholds,
-widened by these probabilities, are limits of p.
+The sums are kept in a window that almost no arrangement leaves. All numbers are positive and each step rounds once, so
+the relative error of a sum is at most gamma_k for its k roundings (Higham 2002, section 3.1). The probability outside
+the window is bounded by Levy's and Hoeffding's inequalities and added.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -55,8 +50,8 @@ def estimate_cost(steps: StepSizes) -> tuple[int, int]:
     return int(sum(float(step.n_terms) * step.width for step in _iter_passes(steps, c))), n_bytes
 
 
-def compute_tails(steps: StepSizes, thresholds: Sequence[int] | None = None) -> list[ProbabilityLimits]:
-    """Return limits of P(X >= x) for the problem's thresholds, or for other x near them."""
+def compute_tails(steps: StepSizes) -> list[ProbabilityLimits]:
+    """Return limits of P(X >= x) for both thresholds."""
     c = compute_window(steps)
     passes = list(_iter_passes(steps, c))
     distribution, error = _compute_distribution(passes)
@@ -64,7 +59,7 @@ def compute_tails(steps: StepSizes, thresholds: Sequence[int] | None = None) -> 
     outside += sum(step.outside for step in passes)
     missed, k = outside + steps.n * len(distribution) * TINY, error + 2 * ROUNDOFF
     limits = []
-    for x in steps.thresholds if thresholds is None else thresholds:
+    for x in steps.thresholds:
         p = math.fsum(distribution[max(x - passes[-1].first, 0) :])
         limits.append(
             ProbabilityLimits.from_rounded(p, p, k / (1 - k), missed) if x > 0 else ProbabilityLimits(1.0, 1.0)
@@ -169,77 +164,3 @@ def _add_shifted(old, first, new, new_first, size, low, shares):
             move = first + size * (low + j) - new_first  # of old[0] in the new window
             for i in range(max(begin, move), min(end, old.shape[0] + move)):
                 new[i] += share * old[i - move]
-
-
-TARGET = 4 * 10**8
-"""Number of additions for which the lattice is chosen. A finer lattice gives closer limits."""
-
-WIDENING_SHARE = 1e-10
-"""Maximum share of p by which rounding may widen the limits."""
-
-
-@dataclass(frozen=True, eq=False)
-class CoarseSizes:
-    """Sizes of differences, rounded to a coarse lattice, with bounds on the rounding errors.
-
-    Attributes
-    ----------
-    steps : StepSizes
-        The rounded sizes, whose sums are computed.
-    step : int
-        The lattice's step.
-    rest : int
-        Sum of the remainders of rounding.
-    reach : int
-        Twice the bound d of the rounding error E, which holds except with probability `outside`.
-    outside : float
-        A bound on the probability that E is larger than d, and on the probability that it is less than -d.
-    """
-
-    steps: StepSizes
-    step: int
-    rest: int
-    reach: int
-    outside: float
-
-    @staticmethod
-    def from_steps(steps: StepSizes) -> CoarseSizes:
-        """Return sizes rounded to a lattice on which computing the sums takes about `TARGET` additions."""
-        log_p = math.floor(estimate_log_tail(*steps.groups, 2 * max(steps.thresholds[0], 0) - steps.total))
-        n_points = TARGET / max(steps.n, 1)  # places of the window
-        width = math.sqrt(2 * steps.squares * (math.log(4 / LOST_SHARE) - log_p))
-        step = max(math.ceil(width / n_points), 1)
-        coarse = (steps.weights + step // 2) // step
-        residuals = steps.weights - step * coarse
-        squares = float((residuals.astype(np.float64) ** 2).sum())
-        likely = math.sqrt(squares / 2 * (math.log(1 / WIDENING_SHARE) - log_p))
-        max_reach = int(np.abs(residuals).sum())  # twice the largest E
-        reach = min(2 * math.ceil(likely), max_reach)
-        outside = 0.0 if reach == max_reach else math.exp(-(reach**2) / (2 * squares)) * (1 + 1e-12)
-        weights = np.sort(coarse[coarse > 0])
-        middle = _divide_up(2 * steps.thresholds[0] - int(residuals.sum()), 2 * step)
-        rounded = replace(steps, weights=weights, reached=middle, slack=0, known=0)
-        return CoarseSizes(rounded, step, int(residuals.sum()), reach, outside)
-
-    def compute_thresholds(self, x: int) -> tuple[int, int]:
-        """Return the smallest lattice sum K that allows X >= x, and the smallest that ensures it.
-
-        Both hold if the rounding error E is within its reach.
-        """
-        doubled = 2 * x - self.rest
-        return _divide_up(doubled - self.reach, 2 * self.step), _divide_up(doubled + self.reach, 2 * self.step)
-
-
-def compute_lattice_tails(steps: StepSizes) -> list[ProbabilityLimits]:
-    """Return limits of P(X >= threshold) for both thresholds, from sizes rounded to a coarse lattice."""
-    coarse = CoarseSizes.from_steps(steps)
-    needed = [k for x in steps.thresholds for k in coarse.compute_thresholds(x)]
-    limits = compute_tails(coarse.steps, needed)
-    return [
-        ProbabilityLimits(max(float(enough.low) - coarse.outside, 0.0), min(float(needed.high) + coarse.outside, 1.0))
-        for needed, enough in ((limits[0], limits[1]), (limits[2], limits[3]))
-    ]
-
-
-def _divide_up(a: int, b: int) -> int:
-    return -(-a // b)

@@ -18,7 +18,7 @@ import numpy as np
 from sigdask.counts.fields import Floats
 from sigdask.errors import InputError
 
-Guarantee = Literal["exact", "certified", "numeric", "bounds"]
+Guarantee = Literal["exact", "certified", "bounds"]
 
 TAILS = ("greater", "less", "two-sided")
 """The alternatives, in the order of a tally's columns."""
@@ -26,11 +26,8 @@ TAILS = ("greater", "less", "two-sided")
 COSTS: dict[str, tuple[float, float]] = {
     "polynomial": (4.0, 1e9),
     "dp": (2.0, 5e8),
-    "lattice-bounds": (1.8, 3e7),
     "meet-in-the-middle": (2.0, math.inf),
     "grid-dp": (1.2, math.inf),
-    "tilted-fft": (7.0, math.inf),
-    "box-dp": (1.7, math.inf),
 }
 """Measured nanoseconds of an operation of each method (by default 1), and the bytes at which memory halves the speed.
 """
@@ -64,8 +61,8 @@ class ChosenMethod:
     ----------
     method : str
         Its name.
-    guarantee : {"exact", "certified", "numeric", "bounds"}
-        p_lo = p_hi; with a bound of its rounding; claimed to 1e-10; between limits; none (`approximate` alone).
+    guarantee : {"exact", "certified", "bounds"}
+        p_lo = p_hi; with a bound of its rounding; between limits.
     operations : int
         Predicted: additions, comparisons or the like, of a nanosecond or so each. A function of the data alone.
     n_bytes : int
@@ -220,7 +217,7 @@ def compute_p_from_tails(
     is_closed = all(tail.low == tail.high and isinstance(tail.low, Fraction) for tail in tails.values())
     guarantee: Guarantee = "exact" if is_closed else chosen.guarantee
     limits = [_convert_to_floats(tail, closed=is_closed) for tail in tails.values()]
-    if not is_closed and guarantee != "numeric":
+    if not is_closed:
         guarantee = "certified" if are_close(np.array(limits)) else "bounds"
     rationals = {name: Fraction(tail.high) for name, tail in tails.items()} if is_closed else None
     return ExactTails(chosen.method, guarantee, limits[0], limits[1], limits[2], rationals)

@@ -14,16 +14,7 @@ from typing import Any
 import numpy as np
 
 from sigdask.counts.fields import Integers
-from sigdask.statistics.exact import (
-    binomials,
-    bisection,
-    convolution,
-    counting,
-    quotient_grids,
-    result,
-    tilted,
-    value_grids,
-)
+from sigdask.statistics.exact import binomials, bisection, convolution, counting, enumeration, grids, result
 from sigdask.statistics.exact.problems import CellProblem, Problem, QuotientProblem, StepSizes, SumProblem, TieRule
 
 
@@ -55,12 +46,9 @@ DEFAULT_LIMITS = MethodLimits()
 CHEAP, CHEAP_UNIT = 3 * 10**6, 100
 """Operations, and operations for each unit, for which a method is used without comparing it with others."""
 
-GUARANTEE_ORDER = (("exact", "certified"), ("numeric",), ("bounds",))
-"""Guarantees, the best first. `exact` and `certified` rank equally."""
-
 
 def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> result.ChosenMethod | result.NoMethod:
-    """Return the cheapest method with the best guarantee within the limits, without computing any p-value.
+    """Return the cheapest method within the limits, without computing any p-value.
 
     Parameters
     ----------
@@ -72,7 +60,7 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> re
     Returns
     -------
     ChosenMethod or NoMethod
-        The method with the fewest operations among methods of the best guarantee; or why no method fits.
+        The method with the fewest operations; or why no method fits.
 
     Examples
     --------
@@ -83,7 +71,7 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> re
     methods, n_units = [], len(problem.differences if isinstance(problem, SumProblem) else problem.vectors)
     for way in iter_methods(problem):
         methods.append(way)
-        if way.guarantee in GUARANTEE_ORDER[0] and way.operations <= CHEAP + CHEAP_UNIT * n_units:
+        if way.operations <= CHEAP + CHEAP_UNIT * n_units:
             break
     if not methods:
         assert not isinstance(problem, SumProblem)  # problems that always have a method
@@ -93,11 +81,8 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> re
             "distinct ways, too many to count one by one, and the metric has too many sums "
             f"({problem.vectors.shape[1]}) to count their values instead"
         )
-    fitting = [w for w in methods if limits.admit(w)]
-    for guarantees in GUARANTEE_ORDER:
-        best = [w for w in fitting if w.guarantee in guarantees]
-        if best:
-            return min(best, key=lambda w: w.operations)
+    if fitting := [w for w in methods if limits.admit(w)]:
+        return min(fitting, key=lambda w: w.operations)
     cheapest = min(methods, key=lambda w: (w.operations, w.n_bytes))
     reason = (
         f"{cheapest.method} would take {result.format_about(cheapest.operations)} operations and "
@@ -114,19 +99,16 @@ def iter_methods(problem: Problem) -> Iterator[result.ChosenMethod]:
     if isinstance(problem, SumProblem):
         yield from _iter_sum_methods(problem.steps)
         return
-    is_one_ratio = isinstance(problem, QuotientProblem) and problem.above.shape[1] == 1 and len(problem.vectors) > 0
-    if isinstance(problem, QuotientProblem) and is_one_ratio:
+    if isinstance(problem, QuotientProblem) and problem.above.shape[1] == 1 and len(problem.vectors) > 0:
         decision = TieRule.from_problem(problem)
         if (table := bisection.ArrangementTable.from_problem(problem, decision)) is not None:
             is_exact = bisection.is_exact(table.cells.n)
-            expected = 0.0 if is_exact else quotient_grids.estimate_log_p(problem)
+            expected = 0.0 if is_exact else grids.estimate_log_p(problem)
             guarantee: result.Guarantee = "exact" if is_exact else "certified"
             yield result.ChosenMethod("bisection", guarantee, *bisection.estimate_cost(table, expected))
-    yield from value_grids.iter_cell_methods(problem)
-    if (cost := value_grids.estimate_cost(problem)) is not None:
-        yield result.ChosenMethod("box-dp", "exact" if problem.cells.is_counted else "certified", *cost)
-    if isinstance(problem, QuotientProblem) and is_one_ratio:
-        yield result.ChosenMethod("grid-dp", "certified", *quotient_grids.estimate_cost(problem))
+    yield from enumeration.iter_methods(problem)
+    if problem.cells.n and (cost := grids.estimate_cost(problem)) is not None:
+        yield result.ChosenMethod("grid-dp", "exact" if problem.cells.is_counted else "certified", *cost)
 
 
 def _iter_sum_methods(steps: StepSizes) -> Iterator[result.ChosenMethod]:
@@ -141,10 +123,6 @@ def _iter_sum_methods(steps: StepSizes) -> Iterator[result.ChosenMethod]:
         yield result.ChosenMethod("dp", "certified", *convolution.estimate_cost(steps))
         if n <= counting.MAX_UNITS:
             yield result.ChosenMethod("meet-in-the-middle", "exact", *counting.estimate_pairing_cost(n))
-        yield result.ChosenMethod("tilted-fft", "numeric", *tilted.estimate_cost(steps))
-        coarse = convolution.CoarseSizes.from_steps(steps)
-        if coarse.step > 1 and coarse.steps.n:
-            yield result.ChosenMethod("lattice-bounds", "bounds", *convolution.estimate_cost(coarse.steps))
 
 
 def solve(problem: Problem, chosen: result.ChosenMethod | None = None) -> result.ExactTails:
@@ -218,8 +196,6 @@ def convert_to_sums(problem: Problem) -> SumProblem:
 SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[result.ProbabilityLimits]]] = {
     "binomial": lambda steps: [binomials.compute_tail(steps.n, x) for x in steps.thresholds],
     "dp": convolution.compute_tails,
-    "lattice-bounds": convolution.compute_lattice_tails,
-    "tilted-fft": tilted.compute_tails,
 }
 """Methods that compute limits of P(X >= threshold) for both thresholds. The other methods of sums count arrangements.
 """
@@ -249,28 +225,25 @@ def _judge_sum_counts(steps: StepSizes, chosen: result.ChosenMethod, reached: in
     )
 
 
-CELL_POINTS = {"box-dp": value_grids.iter_points}
-"""Functions that compute the points whose arrangements are counted, if these are not the cells."""
-
-CELL_TAILS: dict[str, Callable[[Any, TieRule], tuple[result.ProbabilityLimits, result.ProbabilityLimits]]] = {
-    "bisection": bisection.compute_tails,
-    "grid-dp": quotient_grids.compute_tails,
-    "box-dp": value_grids.compute_tails,
+COUNTS: dict[str, Callable[[Any, TieRule], list[int]]] = {
+    "bisection": bisection.count_arrangements,
+    "grid-dp": grids.count_arrangements,
 }
-"""Methods that compute limits of P(T >= |t|) and P(T > |t|) without enumerating cells."""
+"""Functions that count the arrangements that may reach |t|, exceed it, and certainly tie; others enumerate cells."""
+
+TAILS: dict[str, Callable[[Any, TieRule], tuple[result.ProbabilityLimits, result.ProbabilityLimits]]] = {
+    "bisection": bisection.compute_tails,
+    "grid-dp": grids.compute_tails,
+}
+"""Functions that compute limits of P(T >= |t|) and P(T > |t|) for too many units to count; others enumerate cells."""
 
 
 def _solve_cells(problem: CellProblem, chosen: result.ChosenMethod) -> result.ExactTails:
     decision = TieRule.from_problem(problem)
     negative, zero = decision.is_negative, decision.is_zero
     if chosen.guarantee != "exact":
-        tails = CELL_TAILS.get(chosen.method, value_grids.compute_cell_tails)(problem, decision)
+        tails = TAILS.get(chosen.method, enumeration.compute_tails)(problem, decision)
         return result.compute_p_from_tails(chosen, *tails, negative=negative, zero=zero)
-    if chosen.method == "bisection":
-        assert isinstance(problem, QuotientProblem)
-        counts = [*bisection.count_arrangements(problem, decision), 0]
-    else:
-        iter_points = CELL_POINTS.get(chosen.method, value_grids.iter_cells)
-        counts = value_grids.count_points(iter_points(problem, decision))
+    counts = COUNTS.get(chosen.method, enumeration.count_arrangements)(problem, decision)
     n_units, is_exact = len(problem.vectors), decision.true is not None
     return result.compute_p_from_counts(chosen, n_units, counts, negative=negative, zero=zero, exact=is_exact)

@@ -1,22 +1,27 @@
-"""P-values of quotients of two sums, by dynamic programming on a grid of numerators and denominators.
+"""P-values of scores of two independent sums (numerator and denominator), by dynamic programming on their grid.
 
-Dynamic programming is as in `convolution`, in two dimensions. The grid is the coarsest that holds the contributions. It
-is sheared until both directions are nearly independent. The probability outside a window around its middle is bounded
-and added.
+Dynamic programming is as in `convolution`, in two dimensions. Sums that are linear functions of these two have no
+dimension of their own. The grid is the coarsest that holds the contributions. It is sheared until both directions are
+nearly independent. Up to 62 units, arrangements are counted in integers on the whole grid. Beyond, probabilities are
+added, and the probability outside a window around the grid's middle is bounded and added.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact.convolution import LOST_SHARE, ROUNDOFF, SLAB, TINY
-from sigdask.statistics.exact.problems import Cells, QuotientProblem, TieRule
+from sigdask.statistics.exact.enumeration import DecidedPoints, bound_tails, count_points, sum_points
+from sigdask.statistics.exact.problems import MAX_UNITS, CellProblem, Cells, QuotientProblem, TieRule
 from sigdask.statistics.exact.result import ProbabilityLimits
 from sigdask.statistics.exact.tilted import estimate_log_tail
 
@@ -36,16 +41,12 @@ NANOSECONDS_PER_CELL = 80
 NANOSECONDS_PER_POINT = 3
 """Nanoseconds of a unit at one grid point. Memory is slower than additions."""
 
-SUM_ROUNDINGS = 80
-"""Rounding errors in a pairwise sum of a block: at most 16 in a row, and one for each doubling (Higham 2002, 4.2)."""
-
-
 OVERHEAD = 10**6
 
 
 @dataclass(frozen=True, eq=False)
 class StepGrid:
-    """Changes of numerator and denominator by each unit, as steps on a two-dimensional grid.
+    """Changes of two sums by each unit, as steps on a two-dimensional grid.
 
     Attributes
     ----------
@@ -53,34 +54,39 @@ class StepGrid:
         Steps of each kind of unit. The smallest units come first, and the first direction is never negative.
     counts : int64 array, shape (n_kinds,)
         Units of each kind.
-    basis : int64 array, shape (2, 2)
-        Change of numerator and denominator by a step in each direction.
+    sums : float64 array, shape (2, n_fields)
+        Change of all sums by a step in each direction.
     observed : int64 array, shape (2,)
         The sum of all units' steps as observed.
     """
 
     kinds: Integers
     counts: Integers
-    basis: Integers
+    sums: Floats
     observed: Integers
 
     @staticmethod
-    def from_cells(cells: Cells) -> StepGrid:
+    def from_cells(cells: Cells) -> StepGrid | None:
         """Return the coarsest lattice of steps that holds every change of the sums that a swapped unit can cause.
+
+        None if more than two of the sums are independent.
 
         Examples
         --------
         >>> grid = StepGrid.from_cells(Cells.from_vectors(np.array([[2, 1], [2, 1], [0, 1], [0, -1]])))
-        >>> (grid.steps @ grid.basis).tolist()
-        [[0, 1], [0, 1], [2, 1], [2, 1]]
+        >>> (grid.steps @ grid.sums).round(9).tolist()
+        [[0.0, 1.0], [0.0, 1.0], [2.0, 1.0], [2.0, 1.0]]
         """
-        basis = _reduce_basis(_compute_basis(cells.vectors), cells)
-        kinds = _compute_coordinates(cells.vectors, basis)
+        vectors = _select_independent(cells.vectors)
+        if vectors.shape[1] > 2:
+            return None
+        kinds = _compute_coordinates(vectors, _reduce_basis(_compute_basis(vectors), vectors, cells.counts))
+        sums = np.linalg.lstsq(kinds.astype(np.float64), cells.vectors.astype(np.float64), rcond=None)[0]
         observed = (cells.counts - 2 * cells.moved) @ kinds
         flip = (kinds[:, 0] < 0) | ((kinds[:, 0] == 0) & (kinds[:, 1] < 0))
         kinds = np.where(flip[:, None], -kinds, kinds)
         order = np.lexsort((kinds[:, 1], kinds[:, 0], (kinds**2).sum(axis=1)))
-        return StepGrid(kinds[order], cells.counts[order], basis, observed)
+        return StepGrid(kinds[order], cells.counts[order], sums, observed)
 
     @property
     def n(self) -> int:
@@ -104,6 +110,8 @@ class StepGrid:
 
     def compute_widths(self, log_p: float) -> Integers:
         """Return half widths of the window of signed sums after each unit, (n, 2), if LOST_SHARE of p may be lost."""
+        if log_p == -math.inf:
+            return self.sizes
         reach = 2 * (math.log(4 * self.n / LOST_SHARE) - log_p)
         return np.minimum(np.ceil(np.sqrt(reach * self.variances)).astype(np.int64) + 1, self.sizes)
 
@@ -116,6 +124,22 @@ class StepGrid:
     def compute_bounds(self, widths: Integers) -> tuple[Integers, Integers]:
         """Return the first and the last grid point of the window after each unit, each of shape (n, 2)."""
         return (self.sizes - widths + 1) // 2, (self.sizes + widths) // 2
+
+    def compute_shifts(self, points: Integers) -> Integers:
+        """Return what moves from a's observed sums to b's at each of some grid points, shape (n, n_fields)."""
+        return np.asarray(np.rint((self.observed - 2 * points + self.sizes[-1]) @ self.sums / 2), np.int64)
+
+
+def _select_independent(vectors: Integers) -> Integers:
+    """Return two columns on which all others depend linearly, or as many as show that there are more, or one and 0."""
+    if vectors.shape[1] == 2:
+        return vectors
+    sizes, chosen = np.abs(vectors).sum(axis=0), vectors[:, :0]
+    for k in np.argsort(sizes, kind="stable").tolist():  # those that move little first
+        extended = np.column_stack([chosen, vectors[:, k]])
+        if chosen.shape[1] <= 2 and np.linalg.matrix_rank(extended.astype(np.float64)) > chosen.shape[1]:
+            chosen = extended
+    return chosen if chosen.shape[1] > 1 else np.column_stack([chosen, np.zeros(len(vectors), np.int64)])
 
 
 def _compute_basis(vectors: Integers) -> Integers:
@@ -146,11 +170,11 @@ def _compute_coordinates(vectors: Integers, basis: Integers) -> Integers:
     return coordinates
 
 
-def _reduce_basis(basis: Integers, cells: Cells) -> Integers:
+def _reduce_basis(basis: Integers, vectors: Integers, counts: Integers) -> Integers:
     """Return a basis of the same grid in which steps are as uncorrelated as integers allow (Lagrange, Gauss)."""
     while True:
-        steps = _compute_coordinates(cells.vectors, basis).astype(np.float64)
-        squares = (steps * cells.counts[:, None]).T @ steps
+        steps = _compute_coordinates(vectors, basis).astype(np.float64)
+        squares = (steps * counts[:, None]).T @ steps
         small = int(squares[1, 1] < squares[0, 0])
         if squares[small, small] == 0:
             return basis
@@ -175,51 +199,71 @@ def estimate_log_p(problem: QuotientProblem) -> float:
     return math.floor(estimate_log_tail(sizes, cells.counts[is_moving], 1.02 * observed / largest)) - 2.0
 
 
-def estimate_cost(problem: QuotientProblem) -> tuple[int, int]:
-    """Return the estimated nanoseconds, including the comparison of each grid point with |t|, and the bytes."""
+def _estimate_window(problem: CellProblem) -> float:
+    """Return the log of p for which the window is chosen; minus infinity for the whole grid."""
+    if isinstance(problem, QuotientProblem) and problem.above.shape[1] == 1 and not problem.cells.is_counted:
+        return estimate_log_p(problem)
+    return -math.inf
+
+
+def estimate_cost(problem: CellProblem) -> tuple[int, int] | None:
+    """Return the estimated nanoseconds, with the comparison of each grid point with |t|, and the bytes.
+
+    None if the score has more than two independent sums.
+    """
     grid = StepGrid.from_cells(problem.cells)
-    low, high = grid.compute_bounds(grid.compute_widths(estimate_log_p(problem)))
+    if grid is None:
+        return None
+    low, high = grid.compute_bounds(grid.compute_widths(_estimate_window(problem)))
     spans = (high - low + 1).astype(np.float64)
     cells = spans.prod(axis=1)
     operations = int(NANOSECONDS_PER_POINT * cells.sum() + NANOSECONDS_PER_CELL * cells[-1]) + OVERHEAD
     return operations, int(16 * spans.max(axis=0).prod()) + 200 * BLOCK
 
 
-def compute_tails(problem: QuotientProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
+def count_arrangements(problem: CellProblem, decision: TieRule) -> list[int]:
+    """Return how many arrangements may have a difference of at least |t|, certainly a larger one, and certainly tie."""
+    grid = StepGrid.from_cells(problem.cells)
+    assert grid is not None
+    return count_points(_iter_points(grid, decision, *_compute_distribution(grid, grid.sizes)))
+
+
+def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
     grid = StepGrid.from_cells(problem.cells)
-    expected = estimate_log_p(problem)
+    assert grid is not None
+    expected = _estimate_window(problem)
     for _ in range(4):
         widths = grid.compute_widths(expected)
         missed = grid.bound_lost_probability(widths)
-        distribution, low = _compute_distribution(grid, widths)
-        sums = sum_tails(grid, decision, distribution, low)
-        if missed <= ACCEPTED_LOSS * sums[0] or sums[0] == 0:
+        (reached, passed, tied), n_points = sum_points(
+            _iter_points(grid, decision, *_compute_distribution(grid, widths))
+        )
+        if missed <= ACCEPTED_LOSS * reached or reached == 0:
             break
-        expected = min(math.log(sums[0]), expected) - 3.0
-    missed += grid.n * distribution.size * TINY
-    k = (grid.n + SUM_ROUNDINGS) * ROUNDOFF
-    error = k / (1 - k)
-    reached, passed = (ProbabilityLimits.from_rounded(p, p, error, missed) for p in sums)
-    return reached, passed
+        expected = min(math.log(reached), expected) - 3.0
+    k = (grid.n + 4) * ROUNDOFF
+    return bound_tails((reached, passed, tied), k / (1 - k), missed + grid.n * n_points * TINY)
 
 
-def _compute_distribution(grid: StepGrid, widths: Integers) -> tuple[Floats, Integers]:
-    """Return the probability of each grid point of the window, and the window's first point."""
+def _compute_distribution(grid: StepGrid, widths: Integers) -> tuple[NDArray[Any], Integers]:
+    """Return the number of arrangements, or the probability, of each grid point, and the window's first point."""
     low, high = grid.compute_bounds(widths)
     shape = tuple((high - low + 1).max(axis=0).tolist())
-    old, new = np.zeros(shape), np.zeros(shape)
-    old[0, 0] = 1.0
+    is_counted = grid.n <= MAX_UNITS
+    old, new = np.zeros((2, *shape), np.int64 if is_counted else np.float64)
+    factor = np.int64(1) if is_counted else np.float64(0.5)
+    old[0, 0] = 1
     window = np.zeros((2, 2), np.int64)  # first and last places of `old`
     n_units = max(SLAB // (shape[0] * shape[1]), 1)
     for start in range(0, grid.n, n_units):
         units = slice(start, start + n_units)
-        old, new = _add_units(old, new, window, grid.steps[units], low[units], high[units])
+        old, new = _add_units(old, new, window, grid.steps[units], low[units], high[units], factor)
     return old[: window[1, 0] - window[0, 0] + 1, : window[1, 1] - window[0, 1] + 1], window[0]
 
 
 @cached_njit()
-def _add_units(old, new, window, steps, low, high):
+def _add_units(old, new, window, steps, low, high, factor):
     """Add units to the distribution one after the other; return the arrays of the new and of the last distribution."""
     for k in range(steps.shape[0]):
         a, b = steps[k, 0], steps[k, 1]
@@ -227,41 +271,31 @@ def _add_units(old, new, window, steps, low, high):
         first, last = low[k], high[k]
         for i in range(first[0], last[0] + 1):
             row = new[i - first[0]]
-            row[: last[1] - first[1] + 1] = 0.0
-            if window[0, 0] <= i <= window[1, 0]:
-                _add_half_row(
-                    row, old[i - window[0, 0]], window[0, 1] + without, window[1, 1] + without, first[1], last[1]
-                )
-            if window[0, 0] <= i - a <= window[1, 0]:
-                _add_half_row(
-                    row, old[i - a - window[0, 0]], window[0, 1] + along, window[1, 1] + along, first[1], last[1]
-                )
+            row[: last[1] - first[1] + 1] = 0
+            for place, shift in ((i, without), (i - a, along)):
+                if window[0, 0] <= place <= window[1, 0]:
+                    start, stop = window[0, 1] + shift, window[1, 1] + shift
+                    _add_row(row, old[place - window[0, 0]], start, stop, first[1], last[1], factor)
         window[0, 0], window[0, 1], window[1, 0], window[1, 1] = first[0], first[1], last[0], last[1]
         old, new = new, old
     return old, new
 
 
 @cached_njit()
-def _add_half_row(row, source, start, stop, first, last):
-    """Add half of `source`, for grid points start to stop, to `row`, for grid points first to last."""
+def _add_row(row, source, start, stop, first, last, factor):
+    """Add a multiple of `source`, for grid points start to stop, to `row`, for grid points first to last."""
     begin, end = max(start, first), min(stop, last)
     target_offset, source_offset = begin - first, begin - start
     for j in range(end - begin + 1):
-        row[target_offset + j] += 0.5 * source[source_offset + j]
+        row[target_offset + j] += factor * source[source_offset + j]
 
 
-def sum_tails(grid: StepGrid, decision: TieRule, distribution: Floats, low: Integers) -> tuple[float, float]:
-    """Return the total probability of grid points whose difference is at least |t|, and of points with a larger one."""
-    parts: tuple[list[float], list[float]] = ([], [])
+def _iter_points(
+    grid: StepGrid, decision: TieRule, distribution: NDArray[Any], low: Integers
+) -> Iterator[DecidedPoints]:
+    """Yield the shares of grid points, and masks of those that reach |t|, pass it and certainly tie."""
     rows = max(BLOCK // distribution.shape[1], 1)
     for start in range(0, len(distribution), rows):
         block = distribution[start : start + rows]
         i, j = np.nonzero(block)
-        positions = np.column_stack([i + start, j]) + low
-        signed = 2 * positions - grid.sizes[-1]
-        shifts = (grid.observed - signed) @ grid.basis // 2
-        probabilities = block[i, j]
-        reached, passed, _ = decision(shifts)
-        parts[0].append(float(probabilities[reached].sum()))
-        parts[1].append(float(probabilities[passed].sum()))
-    return math.fsum(parts[0]), math.fsum(parts[1])
+        yield block[i, j], *decision(grid.compute_shifts(np.column_stack([i + start, j]) + low))
