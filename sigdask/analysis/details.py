@@ -1,9 +1,8 @@
-"""Details of single comparisons: the null distribution, how p converges, and the units that decide.
+"""Details of single comparisons: the null distribution, and the units that decide.
 
 The null distribution has the differences of all arrangements if they are few. Otherwise it has those of the first
-trials of the first run, as many as take some tens of milliseconds. The counts of the convergence are exact: they are
-counted again from the first trials. If all trials would take too long, the curve goes up to a power of two and ends
-with the final result. All comparisons get details if they are few, else those of a gate and doubtful ones.
+trials of the first run, as many as take some tens of milliseconds. All comparisons get details if they are few, else
+those of a gate and doubtful ones.
 
 Tables of units have both systems' scores on every unit, and the contribution of each unit to the difference.
 """
@@ -38,7 +37,6 @@ from sigdask.randomization.trials import PairPanel, iter_differences
 from sigdask.results.columns import Subset
 from sigdask.results.export import LEAVE_ONE_OUT, NO_CONTRIBUTION, SHARE, UnitScores
 from sigdask.results.table import Table
-from sigdask.statistics import bounds
 
 MAX_BARS = 61
 ROUNDING = 1e-9
@@ -152,80 +150,6 @@ def choose_trials(panel: PairPanel, column: int, n_asked: int) -> int:
         return max(n_asked // BOX_TRIALS_RATIO, MIN_BOX_TRIALS)
     size = 2 * len(panel.metrics[column].fields) if isinstance(panel, Panel) else 2
     return int(np.clip(MAX_WORK // max(len(panel.addresses) * size, 1), MIN_TRIALS, MAX_TRIALS))
-
-
-FIRST_POINT = 16
-"""Number of trials of the first point of the convergence curve."""
-
-MAX_RUN_WORK = 2**35
-"""Maximum work of the details in one run: unit sums, eight at a time, and scored numbers."""
-
-LINEAR, SCORED = 4, 64
-"""Cost of a trial for each pair and field, in the units of `MAX_RUN_WORK`: for a mean, and for another score."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Convergence:
-    """Exceedances among the first trials of one run, at increasing numbers of trials.
-
-    Attributes
-    ----------
-    n_trials, n_extreme : int64 array, shape (n_points,)
-        In ascending order. The last ones are those of the result.
-    """
-
-    n_trials: Integers
-    n_extreme: Integers
-
-    @property
-    def p_values(self) -> Floats:
-        """The bound of p at each point."""
-        return bounds.compute_bound(self.n_extreme, self.n_trials)
-
-    @property
-    def intervals(self) -> tuple[Floats, Floats]:
-        """The ends of the 99 % intervals of p at each point."""
-        return bounds.clopper_pearson(self.n_extreme, self.n_trials)
-
-    def end_at(self, n_trials: int, n_extreme: int) -> Convergence:
-        """Return the points below a number of trials, followed by the known last point."""
-        inside = self.n_trials < n_trials
-        return Convergence(np.append(self.n_trials[inside], n_trials), np.append(self.n_extreme[inside], n_extreme))
-
-
-def count_prefixes(panel: PairPanel, *, run: int, max_trials: int, share: int = 1) -> tuple[Integers, Integers]:
-    """Return numbers of trials, and the exceedances among so many first trials of a run.
-
-    Parameters
-    ----------
-    panel : Panel, PresencePanel or OutputsPanel
-        The panel of the pairs concerned.
-    run, max_trials : int
-        The run, and its number of trials.
-    share : int
-        Number of panels for which the same page counts trials.
-    """
-    n_doublings = (min(max_trials, compute_max_trials(panel) // share) // FIRST_POINT).bit_length()
-    ends = [FIRST_POINT << k for k in range(n_doublings)]
-    counts = np.zeros((len(ends), *panel.shape, panel.manner.n_tails), np.int64)
-    for k, (first, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        counts[k] = panel.tally(run=run, first=first, n_trials=end - first).counts
-    return np.array(ends, np.int64), np.cumsum(counts, axis=0)
-
-
-def compute_max_trials(panel: PairPanel) -> int:
-    """Return the number of trials that may be counted again for a panel, the same on any machine."""
-    if isinstance(panel, (OutputsPanel, AgreementPanel)):
-        return 0
-    n_pairs, n_systems = len(panel.pairs), len(np.unique(panel.pairs))
-    if not isinstance(panel, Panel):
-        return MAX_RUN_WORK // max(sum(map(len, panel.holdings)) * n_pairs // 8, 1)
-    sums = len(panel.addresses) * n_systems // 8
-    metric_kinds = zip(panel.metrics, panel.linear, strict=True)
-    work = sum(
-        len(metric.fields) * (sums + n_pairs * (LINEAR if is_mean else SCORED)) for metric, is_mean in metric_kinds
-    )
-    return MAX_RUN_WORK // max(work, 1)
 
 
 MAX_ITEMS = 3
@@ -507,53 +431,6 @@ class UnitShares:
         )
 
 
-MAX_POINTS = 120
-"""Maximum points of a sorted curve. Longer ones are drawn from so many equally spaced units, with the first and the
-last.
-"""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SortedUnits:
-    """The contributions of all units to the difference of one comparison, sorted by size.
-
-    Attributes
-    ----------
-    ranks, values : int64 array and float64 array, shape (n_points,)
-        Places from 0, the largest contribution first, and the contributions there.
-    n_units, n_above, n_below : int
-        Units, and those that raise or lower the difference.
-    kind : {"share", "leave-one-out"}
-        Kind of the contributions.
-    contributions : float64 array, shape (n_named,)
-        Contributions of the units that decide.
-    scores : float64 array, shape (n_named, 2)
-        Both systems' scores on them alone; NaN if undefined.
-    """
-
-    ranks: Integers
-    values: Floats
-    n_units: int
-    n_above: int
-    n_below: int
-    kind: str
-    contributions: Floats
-    scores: Floats
-
-    @staticmethod
-    def from_scores(contributions: Floats, scores: Floats, kind: str, named: Integers) -> SortedUnits | None:
-        """Return the sorted units of a comparison; None if they have no contributions."""
-        if np.isnan(contributions).any() or not len(contributions):
-            return None
-        ordered = np.sort(contributions)[::-1]
-        is_zero = np.abs(ordered) <= ROUNDING * np.abs(ordered).max()
-        ranks = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MAX_POINTS)).round().astype(np.int64))
-        n_above = int(np.count_nonzero((ordered > 0) & ~is_zero))
-        n_below = int(np.count_nonzero((ordered < 0) & ~is_zero))
-        own = (contributions[named], scores[named])
-        return SortedUnits(ranks, ordered[ranks], len(ordered), n_above, n_below, kind, *own)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonDetails:
     """Details of one comparison.
@@ -566,26 +443,20 @@ class ComparisonDetails:
         The alternative, which decides which differences are extreme.
     null : NullDistribution
         Distribution of the difference under swaps.
-    runs : tuple of Convergence
-        The first run and the second, if there is one. Empty if no trials were counted.
     shares : UnitShares or None
         Contributions of units. None for a metric of whole outputs, which scores no unit.
     deciding_units : tuple of UnitDetails
         The units that decide, as `shares` lists them.
     field_names : tuple of str
         Names of inputs and gold standard in these data.
-    units : SortedUnits or None
-        Contributions of all units, sorted. None if the metric is not computed from sums over units.
     """
 
     row: int
     alternative: str
     null: NullDistribution
-    runs: tuple[Convergence, ...]
     shares: UnitShares | None
     deciding_units: tuple[UnitDetails, ...]
     field_names: tuple[str, str]
-    units: SortedUnits | None = None
 
 
 def compute_details(study: Study, table: Table, rows: Integers) -> tuple[ComparisonDetails, ...]:
@@ -613,7 +484,7 @@ def compute_details(study: Study, table: Table, rows: Integers) -> tuple[Compari
             rows_of_group = inside[group]
             parts = selected.take(rows_of_group), rows[rows_of_group], indices[rows_of_group]
             groups.append(_PanelComparisons(analysis.main, unit_index, *parts))
-    details = [entry for group in groups for entry in group.iter_details(len(groups))]
+    details = [entry for group in groups for entry in group.iter_details()]
     by_row = {entry.row: entry for entry in details}
     return tuple(by_row[row] for row in rows.tolist() if row in by_row)
 
@@ -674,54 +545,26 @@ class _PanelComparisons:
         comparisons = self.jobs.comparisons
         return comparisons.row[self.indices].astype(np.int64), int(comparisons.column[self.indices[0]])
 
-    def iter_details(self, n_groups: int) -> Iterator[ComparisonDetails]:
-        """Yield the details of each comparison; the limit of work is divided by `n_groups`."""
+    def iter_details(self) -> Iterator[ComparisonDetails]:
+        """Yield the details of each comparison."""
         (panel_rows, column), panel, comparisons = self.position, self.panel, self.jobs.comparisons
         tails = [TAILS.index(side) for side in self.table.alternative.to_list()]
         n_requested = comparisons.n_trials[self.indices]
-        runs = self._compute_runs(tails, n_groups)
         distributions = iter_null_distributions(panel, panel_rows, column, tails, n_requested)
-        entries = zip(distributions, panel_rows.tolist(), runs, self.indices.tolist(), strict=True)
+        entries = zip(distributions, panel_rows.tolist(), self.indices.tolist(), strict=True)
         try:
-            for k, (null, row, convergence, index) in enumerate(entries):
-                shares, units = None, None
+            for k, (null, row, index) in enumerate(entries):
+                shares = None
                 deciding: tuple[UnitDetails, ...] = ()
                 if not isinstance(panel, (OutputsPanel, *AGREEMENTS)):
                     shares = UnitShares.from_panel(panel, row, column)
                     pair = int(comparisons.a[index]), int(comparisons.b[index])
                     selection = pair, comparisons.get_metric(index), comparisons.get_mask(index)
                     deciding = self.unit_index.list_details(selection, shares.addresses, shares.scores)
-                    units = self._sort_units(selection, shares.addresses)
-                parts = (null, convergence, shares, deciding, self.unit_index.field_names, units)
+                parts = (null, shares, deciding, self.unit_index.field_names)
                 yield ComparisonDetails(int(self.rows[k]), self.table.alternative[k], *parts)
         except InputError:  # a metric of whole outputs gave no score, as the results say
             return
-
-    def _sort_units(self, selection: UnitSelection, deciding: Integers) -> SortedUnits | None:
-        """Return the sorted units of a comparison, with the contributions of the units that decide."""
-        if not isinstance(selection[1], BoundMetric):
-            return None
-        addresses, _, scores, contributions, kind, _ = self.unit_index.compute_scores(*selection)
-        order = np.argsort(addresses)
-        return SortedUnits.from_scores(contributions, scores, kind, order[np.searchsorted(addresses[order], deciding)])
-
-    def _compute_runs(self, tails: Sequence[int], n_groups: int) -> list[tuple[Convergence, ...]]:
-        """Return, for each comparison, how p converges in its first and its second run."""
-        ends = [(self.table.n_trials, self.table.n_extreme), (self.table.second_trials, self.table.second_extreme)]
-        is_sampled = self.jobs.comparisons.sampled[self.indices]
-        by_comparison: list[list[Convergence]] = [[] for _ in tails]
-        for run, (n_trials, n_extreme) in enumerate(ends):
-            selected = np.flatnonzero(is_sampled & (n_trials > 0))
-            if not len(selected):
-                continue
-            panel_rows, column = self.position
-            subpanel = self.panel.select(panel_rows[selected], [column])
-            assert isinstance(subpanel, PairPanel)
-            trials, counts = count_prefixes(subpanel, run=run, max_trials=int(n_trials[selected].max()), share=n_groups)
-            for k, index in enumerate(selected.tolist()):
-                convergence = Convergence(trials, counts[:, k, 0, tails[index]])
-                by_comparison[index].append(convergence.end_at(int(n_trials[index]), int(n_extreme[index])))
-        return [tuple(runs) for runs in by_comparison]
 
 
 MAX_FOR_ALL = 20

@@ -31,16 +31,10 @@ def draw_texts():
 
 
 @pytest.mark.parametrize("side", ["two-sided", "greater", "less"])
-def test_the_runs_end_where_the_result_does_and_are_prefixes_of_it(side):
+def test_the_null_distribution_of_few_trials_is_that_of_the_result(side):
     results, all_details = compare_opened([draw_scores()], trials=3000, alternative=side, adjust="none")
     assert [details.row for details in all_details] == [0, 1, 2]
     for details, result in zip(all_details, results, strict=True):
-        first_run, second_run = details.runs
-        assert first_run.n_trials.tolist() == [16, 32, 64, 128, 256, 512, 1024, 2048, 3000]
-        assert (first_run.n_extreme[-1], second_run.n_extreme[-1]) == (result.n_extreme, result.second_run.n_extreme)
-        assert (np.diff(first_run.n_extreme) >= 0).all()
-        assert first_run.p_values[-1] == (result.n_extreme + 1) / 3001
-        assert [float(end[-1]) for end in first_run.intervals] == pytest.approx(list(result.p_interval))
         assert details.null.n_trials == 3000
         assert details.null.n_extreme == result.n_extreme
         assert details.null.observed == pytest.approx(result.difference)
@@ -53,7 +47,6 @@ def test_few_units_are_drawn_whole():
     results, [details] = compare_opened([five_units])
     assert (details.null.is_whole, details.null.n_trials, details.null.n_extreme) == (True, 16, 2)  # one unit is a tie
     assert results[0].p_value == 2 / 16
-    assert details.runs == ()
     assert (details.shares.n_for_a, details.shares.n_for_b, details.shares.n_alike) == (4, 0, 1)
 
 
@@ -108,11 +101,9 @@ def test_documents_are_named_with_the_items_in_which_the_outputs_differ():
 
 def test_a_metric_of_whole_outputs_has_a_null_and_no_units():
     total = black_box(lambda outputs, _: float(np.sum(outputs)), name="total")
-    results, [details] = compare_opened([draw_scores(2)], metrics=[total], trials=2000, cluster="none")
+    _, [details] = compare_opened([draw_scores(2)], metrics=[total], trials=2000, cluster="none")
     assert details.null.n_trials == 20
     assert (details.shares, details.deciding_units) == (None, ())
-    assert details.runs[0].n_trials.tolist() == [2000]
-    assert details.runs[0].n_extreme.tolist() == [results[0].n_extreme]
 
 
 def test_subsets_and_several_sets_are_opened_by_their_rows_of_the_whole_table():
@@ -122,7 +113,7 @@ def test_subsets_and_several_sets_are_opened_by_their_rows_of_the_whole_table():
     by_kind, subset_details = compare_opened([test_set], trials=999, by="kind")
     for details, result in zip(subset_details, by_kind, strict=True):
         assert details.null.observed == pytest.approx(result.difference)
-        assert details.runs[0].n_extreme[-1] == result.n_extreme
+        assert details.null.n_trials == 999
 
 
 def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):
@@ -143,21 +134,3 @@ def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):
         for unit in details.deciding_units:
             k = int(unit.name.partition(":")[2]) - 1
             assert [(item.prompt, *item.gold, item.a, item.b) for item in unit.items] == [segments[k]]
-
-
-def test_units_are_sorted_and_those_that_decide_have_their_scores_and_contributions():
-    rng = np.random.default_rng(8)
-    gold, a, b = (rng.integers(0, 2, 300) for _ in range(3))
-    counts = Counts.from_responses(gold, {"a": a, "b": b})
-    for metric, kind in (("f1", "leave-one-out"), ("recall", "share")):
-        results, [details] = compare_opened([counts], metrics=[metric], trials=99, second_run=False)
-        table = results.unit_table("a", "b").set_index("id")
-        ordered = np.sort(table["contribution"])[::-1]
-        units = details.units
-        assert (units.kind, units.n_units, len(units.ranks)) == (kind, 300, 120)
-        assert (units.ranks[0], units.ranks[-1]) == (0, 299)
-        np.testing.assert_array_equal(units.values, ordered[units.ranks])
-        assert (units.n_above, units.n_below) == tuple(np.count_nonzero(s * ordered > 1e-12) for s in (1, -1))
-        names = [unit.name for unit in details.deciding_units]
-        np.testing.assert_array_equal(units.contributions, table["contribution"][names])
-        np.testing.assert_array_equal(units.scores, table.loc[names, ["score_a", "score_b"]])

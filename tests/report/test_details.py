@@ -51,9 +51,6 @@ def test_the_numbers_of_the_page_are_those_of_what_was_opened(yeh):
     for entry, detail, r in zip(data["opened"], opened, results, strict=True):
         assert entry["title"] == f"I and II by {r.metric}"
         assert entry["null"]["bars"]["n"] == detail.null.histogram.counts.tolist()
-        assert entry["runs"][0]["extreme"][-1] == r.n_extreme
-        assert entry["runs"][1]["extreme"][-1] == r.second_run.n_extreme
-        assert entry["exact"] == r.p_value
         assert shlex.split(entry["again"])[:3] == ["sigdask", "reproduce", r.test_signature]
         assert sum(entry["shares"]["counts"]) == r.n_units
     assert data["opened"][0]["shares"]["counts"] == [28, 126, 6]  # recall: Yeh 2000, table 1
@@ -90,7 +87,7 @@ def test_a_comparison_opens_from_its_row_by_mouse_and_by_keyboard(yeh, tmp_path,
     browser = opened(file)
     heading = browser.locator("#detail h3")
     assert heading.inner_text() == "I and II by recall"
-    assert browser.locator("#detail svg[role=img]").count() == 4
+    assert browser.locator("#detail svg[role=img]").count() == 2
     buttons = browser.locator("button.open")
     assert buttons.count() == 3
     buttons.nth(2).click()

@@ -70,44 +70,6 @@
       [words], table(["from", "to", "swaps", "as extreme"], barRows(own.null.bars)));
   };
 
-  const runsPicture = (own) => {
-    if (!own.runs.length) return null;
-    const bottom = HEIGHT - BOTTOM;
-    const every = own.runs.flatMap((run) => run.trials);
-    const [least, most] = [Math.log2(Math.min(...every)), Math.log2(Math.max(...every))];
-    const x = (n) => LEFT + ((Math.log2(n) - least) / (most - least || 1)) * (WIDTH - LEFT - RIGHT);
-    const seen = Math.min(held.alpha, ...own.runs.flatMap((run) => run.p));
-    const floor = Math.min(seen, own.exact > seen / 100 ? own.exact : 1) / 2; // an exact p far below would press all else flat
-    const depth = Math.ceil(-Math.log10(floor));
-    const y = (p) => TOP + (Math.min(-Math.log10(Math.max(p, 10 ** -depth)), depth) / depth) * (bottom - TOP);
-    const drawn = [];
-    for (let k = 0; k <= depth; k += Math.ceil(depth / 5)) {
-      drawn.push(make("line", { x1: LEFT - 4, x2: LEFT, y1: y(10 ** -k), y2: y(10 ** -k) }), text(LEFT - 6, y(10 ** -k) + 4, k < 4 ? (10 ** -k).toFixed(k) : `1e-${k}`, "end"));
-    }
-    drawn.push(make("line", { x1: LEFT, x2: LEFT, y1: TOP, y2: bottom }), make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: bottom, y2: bottom }));
-    for (let n = 2 ** Math.ceil(least); n <= 2 ** most; n *= 16) {
-      drawn.push(make("line", { x1: x(n), x2: x(n), y1: bottom, y2: bottom + 4 }), text(x(n), bottom + 17, count(n), n === 2 ** most ? "end" : "middle"));
-    }
-    own.runs.forEach((run, k) => {
-      const edge = (values) => run.trials.map((n, i) => `${x(n).toFixed(1)} ${y(values[i]).toFixed(1)}`);
-      drawn.push(make("path", { class: `band${k}`, d: `M${edge(run.high).join("L")}L${edge(run.low).reverse().join("L")}Z` }));
-    });
-    drawn.push(make("line", { class: "level", x1: LEFT, x2: WIDTH - RIGHT, y1: y(held.alpha), y2: y(held.alpha) }), text(LEFT + 4, y(held.alpha) - 4, `α ${held.alpha}`, ""));
-    if (own.exact >= 10 ** -depth) {
-      const at = y(own.exact);
-      drawn.push(make("line", { class: "exact", x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at }), text(LEFT + 4, at > bottom - 16 ? at - 4 : at + 14, `exact ${own.exact_text}`, ""));
-    } else if (own.exact !== null) drawn.push(text(LEFT + 4, bottom - 5, `exact ${own.exact_text}, below`, ""));
-    own.runs.forEach((run, k) => {
-      drawn.push(make("polyline", { class: `run${k}`, points: run.trials.map((n, i) => `${x(n).toFixed(1)},${y(run.p[i]).toFixed(1)}`).join(" ") }));
-      const end = run.trials.length - 1;
-      drawn.push(make("circle", { class: `run${k}`, cx: x(run.trials[end]), cy: y(run.p[end]), r: 3.5 }));
-    });
-    drawn.push(text(WIDTH / 2, HEIGHT - 2, "trials", "middle"));
-    const words = own.about_runs;
-    const rows = own.runs.flatMap((run, k) => run.trials.map((n, i) => [k + 1, count(n), count(run.extreme[i]), short(run.p[i]), `${short(run.low[i])} to ${short(run.high[i])}`]));
-    return figure(own.adjusted ? "p against trials, unadjusted" : "p against trials", words, drawn, [words], table(["run", "trials", "as extreme", "p", "99 % interval"], rows));
-  };
-
   const sharesPicture = (own) => {
     const [forA, alike, forB] = own.shares.counts, all = forA + alike + forB;
     const better = (raises) => (raises === own.higher ? own.a : own.b);
@@ -121,24 +83,6 @@
     const drawn = own.shares.bars ? [...bars(own.shares.bars, ["for-a", "for-b"], [{ at: 0, kind: "", words: "" }]), text(WIDTH / 2, HEIGHT - 2, `contribution to ${minus(own)}`, "middle")] : [];
     const numbers = own.shares.bars && table(["from", "to", "units"], barRows(own.shares.bars).map((row) => row.slice(0, 3)));
     return figure("Differences by unit", label, drawn, words, numbers);
-  };
-
-  /** Contributions of all units, the largest first. */
-  const sortedPicture = (own) => {
-    const { ranks, values, counts, left_out: isLeftOut } = own.sorted, all = counts[0] + counts[1] + counts[2];
-    const better = (raises) => (raises === own.higher ? own.a : own.b);
-    const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)], bottom = HEIGHT - BOTTOM;
-    const x = (rank) => LEFT + (rank / all) * (WIDTH - LEFT - RIGHT);
-    const y = (value) => TOP + ((most - value) / (most - least || 1)) * (bottom - TOP);
-    const drawn = values.map((value, k) => make("rect", { class: value > 0 ? "for-a" : "for-b", x: x(ranks[k]), width: x(ranks[k + 1] ?? all) - x(ranks[k]), y: y(Math.max(value, 0)), height: Math.abs(y(value) - y(0)) }));
-    drawn.push(make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(0), y2: y(0) }), text(LEFT - 6, y(0) + 4, "0", "end"));
-    if (most > 0) drawn.push(text(x(counts[0]) + (counts[0] > all / 2 ? -6 : 6), TOP + 4, `towards ${better(true)}, up to ${sign(most)}`, counts[0] > all / 2 ? "end" : ""));
-    if (least < 0) drawn.push(text(x(counts[0] + counts[1]) + (counts[2] > all / 2 ? 6 : -6), bottom, `towards ${better(false)}, up to ${sign(least)}`, counts[2] > all / 2 ? "" : "end"));
-    drawn.push(text(WIDTH / 2, HEIGHT - 2, `${count(all)} units, sorted`, "middle"));
-    const words = isLeftOut ? "What each unit contributes: the difference minus the difference without this unit. These do not add up to the difference."
-      : "What each unit contributes to the difference, the largest first.";
-    const label = `Sorted contributions: ${count(counts[0])} towards ${better(true)}, ${count(counts[2])} towards ${better(false)}`;
-    return figure("Units by contribution", label, drawn, [words], table(["rank", "contribution"], values.map((value, k) => [count(ranks[k] + 1), sign(value)])));
   };
 
   /** Words of a text, those that another text lacks (in order) marked. */
@@ -175,27 +119,24 @@
   const unitTable = (own, some, hasTexts) => {
     const hasAsked = some.some(([, , , [[, asked]]]) => asked !== null);
     const hasGold = some.some(([, , , [[, , gold]]]) => gold.length);
-    const hasScores = own.sorted && !hasTexts && some.some(([, , , , scores]) => scores[0] !== "" || scores[1] !== "");
-    const isLeftOut = own.sorted && own.sorted.left_out;
-    const heads = [own.unit, "contribution", ...(isLeftOut ? ["left out"] : []), ...(hasScores ? [own.a, own.b] : []), ...(hasAsked ? [own.asked] : []), ...(hasGold ? [own.gold] : []), ...(hasTexts ? [own.a, own.b] : [])];
+    const hasScores = !hasTexts && some.some(([, , , , scores]) => scores[0] !== "" || scores[1] !== "");
+    const heads = [own.unit, "contribution", ...(hasScores ? [own.a, own.b] : []), ...(hasAsked ? [own.asked] : []), ...(hasGold ? [own.gold] : []), ...(hasTexts ? [own.a, own.b] : [])];
     const rows = some.map(([name, value, , [[, asked, gold, a, b]], scores]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, sign(value)),
-      ...(isLeftOut ? [make("td", { class: "n" }, sign(scores[2]))] : []), ...(hasScores ? [0, 1].map((side) => make("td", { class: "n" }, scores[side])) : []),
+      ...(hasScores ? [0, 1].map((side) => make("td", { class: "n" }, scores[side])) : []),
       ...[...(hasAsked ? [asked] : []), ...(hasGold ? [gold[0]] : []), ...(hasTexts ? [a, b] : [])].map((place) => make("td", {}, held.texts[place] ?? ""))));
     return make("div", { class: "scroll units-table", tabindex: "0", role: "region", "aria-label": "Units" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, ...rows)));
   };
 
-  /** Scores of a unit, and its contribution where that is not the swap's. */
-  const scoresOf = (own, scores) => [...(scores[0] || scores[1] ? [`scores ${scores[0] || "none"} and ${scores[1] || "none"}`] : []), ...(own.sorted.left_out ? [`left out ${sign(scores[2])}`] : [])].map((words) => ` · ${words}`).join("");
+  const scoresOf = (scores) => (scores[0] || scores[1] ? ` · scores ${scores[0] || "none"} and ${scores[1] || "none"}` : "");
 
   const unitEntry = (own, [name, value, n, items, scores]) => make("li", {},
-    make("span", { class: "name" }, called(own, name)), " ", make("span", { class: "value" }, sign(value)), own.sorted ? make("span", { class: "quiet" }, scoresOf(own, scores)) : null,
+    make("span", { class: "name" }, called(own, name)), " ", make("span", { class: "value" }, sign(value)), make("span", { class: "quiet" }, scoresOf(scores)),
     n > items.length ? make("span", { class: "quiet" }, ` · ${items.length} of ${count(n)} items`) : null,
     ...items.flatMap((one) => item(own, one)).filter((made) => made));
 
   const unitsOf = (own) => {
     if (!own.units || !own.units.length) return null;
     const every = own.units.flatMap(([, , , items]) => items.flatMap(([, asked, gold, a, b]) => [asked, ...gold, a, b])).filter((place) => place !== null);
-    if (own.sorted) own.units.forEach((unit, k) => { unit[4] = own.sorted.named[k]; });
     const isShort = own.units.every(([, , n]) => n === 1) && every.every((place) => held.texts[place].length <= SHORT);
     const side = (raises) => {
       const some = own.units.filter(([, value]) => value > 0 === raises);
@@ -203,8 +144,7 @@
       const drawn = isShort ? unitTable(own, some, every.length > 0) : make("ul", { class: "units" }, ...some.map((unit) => unitEntry(own, unit)));
       return make("div", {}, make("h5", {}, make("span", { class: `swatch ${raises ? "for-a" : "for-b"}`, "aria-hidden": "true" }), `For ${raises === own.higher ? own.a : own.b}`), drawn);
     };
-    const leftOut = own.sorted && own.sorted.left_out ? " “Left out” is the difference minus the difference without the unit." : "";
-    const words = `Units with the largest contributions for either system${isShort ? "" : "; words that only one output has are marked"}.${leftOut}`;
+    const words = `Units with the largest contributions for either system${isShort ? "" : "; words that only one output has are marked"}.`;
     return make("div", {}, make("h4", {}, "The units that decide"), make("p", { class: "quiet" }, words), make("div", { class: "sides" }, ...[side(true), side(false)].filter((made) => made)));
   };
 
@@ -222,7 +162,7 @@
     const own = held.opened[k];
     chosen.value = String(k);
     const heading = make("h3", { tabindex: "-1" }, own.title);
-    const pictures = make("div", { class: "pictures" }, ...[nullPicture(own), runsPicture(own), own.shares ? sharesPicture(own) : null, own.sorted ? sortedPicture(own) : null].filter((made) => made));
+    const pictures = make("div", { class: "pictures" }, ...[nullPicture(own), own.shares ? sharesPicture(own) : null].filter((made) => made));
     const none = own.shares ? null : make("p", { class: "quiet" }, "This metric scores whole outputs, not units, so no unit can be named.");
     panel.replaceChildren(heading, ...own.lines.map((words) => make("p", {}, words)), pictures, ...[checksOf(own), none, unitsOf(own)].filter((made) => made));
     return heading;

@@ -5,6 +5,7 @@ Numbers and texts are stored once: a text that several units show, such as a ref
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,24 +15,21 @@ from numpy.typing import ArrayLike
 
 from sigdask.analysis.details import (
     ComparisonDetails,
-    Convergence,
     EqualWidthBars,
     ItemDetails,
     NullDistribution,
-    SortedUnits,
     UnitDetails,
     UnitShares,
 )
-from sigdask.report.comparisons import describe_classical_test, format_p_cell
+from sigdask.report.comparisons import describe_classical_test
 from sigdask.report.page.frame import PagePart
 from sigdask.report.screen import describe_check
 from sigdask.report.sentences import describe_comparison, describe_numbers, describe_size
-from sigdask.results.export import LEAVE_ONE_OUT
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_p_equals, format_score, format_signed
-from sigdask.text import capitalize_first, format_count
+from sigdask.text import format_count
 
 EXTREME_TEXTS = {"two-sided": "as far from 0", "greater": "as large", "less": "as small"}
 """Meaning of "extreme" under each alternative."""
@@ -84,13 +82,8 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
         "b": r.b,
         "alternative": comparison.alternative,
         "higher": r.higher_is_better,
-        "adjusted": r.p_adjusted is not None,
         "lines": [f"{text}." for text in (describe_comparison(r, alpha), describe_numbers(r, alpha), *sizes)],
         "null": _build_null(comparison.null, comparison.alternative),
-        "runs": [_build_run(run) for run in comparison.runs],
-        "about_runs": _describe_runs(comparison.runs, alpha),
-        "exact": r.p_value if r.method == "exact" else None,
-        "exact_text": format_p_cell(r.p_value, alpha),
         "checks": [*_iter_checks(r, alpha)],
         "again": r.test_signature and f"sigdask reproduce {shlex.quote(r.test_signature)} FILES",
         "notes": list(r.warnings),
@@ -98,8 +91,6 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
     if comparison.shares is not None:
         asked, gold = comparison.field_names
         fields |= {"gold": gold, "asked": asked}
-        if comparison.units is not None:
-            fields["sorted"] = _build_sorted(comparison.units)
         fields |= {"unit": r.unit, "shares": _build_shares(comparison.shares), "units": _build_units(comparison, texts)}
     return fields
 
@@ -119,44 +110,25 @@ def _build_bars(histogram: EqualWidthBars) -> dict[str, Any]:
     return {"low": histogram.low, "width": histogram.width, **counts}
 
 
-def _build_run(run: Convergence) -> dict[str, Any]:
-    curves = zip(("p", "low", "high"), (run.p_values, *run.intervals), strict=True)
-    counts = {"trials": run.n_trials.tolist(), "extreme": run.n_extreme.tolist()}
-    return {**counts, **{name: _shorten_all(values) for name, values in curves}}
-
-
-def _describe_runs(runs: Sequence[Convergence], alpha: float) -> str:
-    """Return a caption with the final number of exceedances of each run, and its bound on p."""
-    ends = [
-        f"{name}: {run.n_extreme[-1]:,} of {run.n_trials[-1]:,}, {format_p_equals(float(run.p_values[-1]), alpha)}"
-        for name, run in zip(("first run (solid)", "second run (dashed)"), runs, strict=False)
-    ]
-    return f"p after each number of trials, with its 99 % interval. {capitalize_first('; '.join(ends))}."
-
-
 def _build_shares(shares: UnitShares) -> dict[str, Any]:
     bars = None if shares.histogram is None else _build_bars(shares.histogram)
     return {"counts": [shares.n_for_a, shares.n_alike, shares.n_for_b], "add_up": shares.add_up, "bars": bars}
 
 
-def _build_sorted(units: SortedUnits) -> dict[str, Any]:
-    """Return the sorted contributions, and the scores and contributions of the units that decide."""
-    named = zip(units.scores.tolist(), units.contributions.tolist(), strict=True)
-    return {
-        "ranks": units.ranks.tolist(),
-        "values": _shorten_all(units.values),
-        "counts": [units.n_above, units.n_units - units.n_above - units.n_below, units.n_below],
-        "left_out": units.kind == LEAVE_ONE_OUT,
-        "named": [[*(format_score(score) if score == score else "" for score in scores), _shorten(value)]  # noqa: PLR0124
-                  for scores, value in named],
-    }  # fmt: skip
-
-
 def _build_units(comparison: ComparisonDetails, texts: dict[str, int]) -> list[list[Any]]:
-    assert comparison.shares is not None
+    """Return name, contribution, size, items and both scores of the units that decide."""
+    shares = comparison.shares
+    assert shares is not None
+    rows = zip(comparison.deciding_units, shares.values.tolist(), shares.scores.tolist(), strict=True)
     return [
-        [unit.name, _shorten(value), unit.n_items, [_build_item(item, unit, texts) for item in unit.items]]
-        for unit, value in zip(comparison.deciding_units, comparison.shares.values.tolist(), strict=True)
+        [
+            unit.name,
+            _shorten(value),
+            unit.n_items,
+            [_build_item(item, unit, texts) for item in unit.items],
+            ["" if math.isnan(score) else format_score(score) for score in scores],
+        ]
+        for unit, value, scores in rows
     ]
 
 
