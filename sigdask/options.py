@@ -36,7 +36,6 @@ AdjustTests = Literal["none", "holm", "bh"]
 AdjustPower = Literal["none", "holm"]
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
-Ties = Literal["expected", "random", "given"]
 TANGO_IS_AUTO = ". auto uses Tango's interval if items are scored 0 or 1"
 IntervalKind = Literal["auto", "bootstrap", "inversion", "conditional-exact", "none"]
 Layout = Literal["systems", "pairs"]
@@ -682,9 +681,6 @@ READING_OPTIONS = list_options(ReadingOptions)
 """Options for reading files."""
 
 
-RANKING_TRIALS = 10_000
-
-
 class RankingChoiceOptions(TypedDict, total=False):
     """Which candidates and measures are compared."""
 
@@ -708,38 +704,15 @@ class RankingChoiceOptions(TypedDict, total=False):
 class RankingTestOptions(TypedDict, total=False):
     """The tests of differences between measures."""
 
-    ties: Annotated[
-        Ties,
-        Option(
-            "Order of candidates with equal scores. expected: the mean over all orders. random: one random order. "
-            "given: the order of the file.",
-            "expected",
-        ),
-    ]
     trials: Annotated[
-        int, Option("Number of random swaps of ranks.", RANKING_TRIALS, least=1, most=MAX_STREAM_TRIALS, metavar="N")
+        int, Option("Number of random swaps of ranks.", 10_000, least=1, most=MAX_STREAM_TRIALS, metavar="N")
     ]
     seed: Seed
     alpha: Alpha
     confidence: Annotated[float, Option("Confidence level of the intervals.", 0.95, above=0, below=1)]
 
 
-class RankingSampleOptions(TypedDict, total=False):
-    """Random samples of candidates."""
-
-    samples: Annotated[
-        int | None,
-        Option(
-            "Number of random samples to draw, as if only the sample had been judged.",
-            least=1,
-            most=100_000,
-            metavar="K",
-        ),
-    ]
-    sample_size: Annotated[int | None, Option("Number of candidates in each sample.", least=1, most=2**31, metavar="N")]
-
-
-class RankingOptions(RankingChoiceOptions, RankingTestOptions, RankingSampleOptions, RunOptions, total=False):
+class RankingOptions(RankingChoiceOptions, RankingTestOptions, RunOptions, total=False):
     """Options of rankings of candidates, as keyword arguments of `sigdask.analysis.candidate_rankings.evaluate`."""
 
     progress: Progress

@@ -11,8 +11,8 @@ from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import Rng
 from sigdask.analysis.candidate_rankings import Candidates
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
-from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.examples.repeated_samples import draw_probabilities
+from sigdask.options import RankingOptions, fill_options
 from sigdask.statistics.candidates import compute_list_limits, compute_widened_interval, estimate_dispersion
 
 ALPHA, N_TRIALS = 0.05, 399
@@ -42,8 +42,8 @@ def measure_equal(correlation: float, digits: int, rng: Rng, n_sets: int) -> Out
         shared = np.sqrt(correlation) * rng.standard_normal(N_CANDIDATES) + 0.8 * gold
         noisy_scores = (shared + np.sqrt(1 - correlation) * rng.standard_normal(N_CANDIDATES) for _ in "ab")
         scores = dict(zip("ab", (value.round(digits) for value in noisy_scores), strict=True))
-        spec = RankingSpec.from_options(n=CUTOFFS, trials=N_TRIALS, seed=int(rng.integers(2**31)))
-        lists = MeasureRankings(Candidates.of(gold.tolist(), scores), spec)
+        options = fill_options(RankingOptions, {"n": CUTOFFS, "trials": N_TRIALS, "seed": int(rng.integers(2**31))})
+        lists = MeasureRankings(Candidates.of(gold.tolist(), scores), options)
         tallies = [job.panel.tally(run=0, first=0, n_trials=N_TRIALS) for job in lists.jobs]
         rows = lists.build_evaluation(tallies)
         last_difference = rows.differences[-1]

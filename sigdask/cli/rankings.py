@@ -10,7 +10,6 @@ from typing import Any
 from sigdask import api
 from sigdask.analysis import candidate_rankings
 from sigdask.analysis.candidate_rankings import RepeatedSamples
-from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.cli import write
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import be_quiet, log_note
@@ -46,7 +45,6 @@ def _evaluate(options: dict[str, Any]) -> Evaluation:
         raise InputError("--cutoff needs --validate; to evaluate the n best candidates, give --n")
     clusters.check_cluster(options["cluster"])
     settings = select_options(RankingOptions, options)
-    RankingSpec.from_options(**{name: value for name, value in settings.items() if name not in {"cluster", "workers"}})
     with show_analysis(quiet=options["quiet"]) as steps:
         settings["progress"] = steps
         evaluation = api.rankings(

@@ -26,7 +26,6 @@ from sigdask.options import (
     Method,
     PowerOptions,
     RankingOptions,
-    Ties,
     list_options,
 )
 from sigdask.report import html, latex, markdown
@@ -93,20 +92,15 @@ class Evaluation(PaperTables, RankingEvaluation):
     precision : tuple of Precision
         Precision and recall of the n best, for each measure and n.
     sampled : tuple of SampledPrecision
-        Estimated precision, instead of `precision`, if only a sample is judged. If several samples were drawn, it is
-        that of the first.
+        Estimated precision, instead of `precision`, if only a sample is judged.
     differences : tuple of Difference
         Comparisons of two measures by precision, for each pair and n.
     average_precision : tuple of AverageDifference
         Comparisons of two measures by average precision.
-    validation : tuple of Validation
-        Validations by repeated samples.
     ties : str
         How tied candidates were treated.
     seed, n_trials : int
         Seed of the random stream, and number of swaps of ranks.
-    n_samples, sample_size : int
-        Number and size of the random samples, 0 if there are none.
     alpha, confidence : float
         Level of the tests, and confidence level of the intervals.
     notes : tuple of str
@@ -402,13 +396,10 @@ def rankings(
     n: int | Sequence[int] | str | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
     baseline: str | None = None,
-    ties: Ties = "expected",
     trials: int = 10_000,
     seed: int = 0,
     alpha: float = 0.05,
     confidence: float = 0.95,
-    samples: int | None = None,
-    sample_size: int | None = None,
     cluster: Any = "auto",
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -436,9 +427,6 @@ def rankings(
         Measures to compare, by default all pairs.
     baseline : str, optional
         Compare every other measure only with this one. Not with `pairs`.
-    ties : {"expected", "random", "given"}
-        Order of candidates with equal scores. expected, the default: the mean over all orders. random: one random
-        order. given: the order of the list.
     trials : int
         Number of random swaps of ranks, by default 10,000.
     seed : int
@@ -447,9 +435,6 @@ def rankings(
         Significance level, between 0 and 1, by default 0.05.
     confidence : float
         Confidence level of the intervals, between 0 and 1, by default 0.95.
-    samples, sample_size : int, optional
-        Number and size of random samples of candidates, which are evaluated as if only they had been judged. Give both
-        or, by default, neither.
     cluster : str, distributed.Client or cluster object
         Where trials are counted, as in `compare_all`. By default "auto".
     workers : int, optional

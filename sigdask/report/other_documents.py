@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
-from typing import Any
 
 import numpy as np
 
-from sigdask.analysis.candidate_rankings.evaluation import RepeatedSamples, ValidatedAcceptance
+from sigdask.analysis.candidate_rankings.evaluation import AcceptanceSet, RepeatedSamples
 from sigdask.analysis.candidate_rankings.spec import (
     Difference,
     Precision,
     RankingEvaluation,
     SampledPrecision,
-    Validation,
 )
 from sigdask.analysis.independence import Independence, IndependenceResults
 from sigdask.analysis.power import EXACT, FEW_EFFECTIVE, SIMULATED, Power, PowerAt, PowerResults
@@ -316,10 +314,7 @@ def _build_precision_table(evaluation: RankingEvaluation, *, everything: bool) -
         found = [by_key.get((m.measure, n)) for m in measures]
         best = find_best(np.array([row.precision if row else math.nan for row in found]))
         columns.append(Column(f"n = {n:,}", [*map(_format_precision, found)], bold=best))
-    source = ""
-    if evaluation.sampled:
-        sample = f"one sample of {evaluation.sample_size:,}" if evaluation.n_samples else "the judged"
-        source = f", extrapolated from {sample} candidates"
+    source = ", extrapolated from the judged candidates" if evaluation.sampled else ""
     title = f"n-best precision in %, with its {100 * evaluation.confidence:g} % interval{source}"
     note = (
         f"{evaluation.n_candidates:,} candidates, {evaluation.n_true:,} of them true. Ties: {evaluation.ties}. "
@@ -337,7 +332,7 @@ def _format_precision(row: Precision | SampledPrecision | None) -> str:
     return f"{100 * row.precision:.1f} ({math.floor(100 * row.low + 1e-9)}-{math.ceil(100 * row.high - 1e-9)})"
 
 
-def _select_cutoffs(rows: Sequence[Precision | SampledPrecision | Validation], *, everything: bool) -> list[int]:
+def _select_cutoffs(rows: Sequence[Precision | SampledPrecision], *, everything: bool) -> list[int]:
     """Return the values of n to show: all, or a few of many that include the smallest and the largest."""
     cutoffs = sorted({row.n for row in rows})
     if everything or len(cutoffs) <= MAX_CUTOFFS:
@@ -384,8 +379,6 @@ def _iter_evaluation_blocks(evaluation: RankingEvaluation, *, everything: bool =
         yield from _cut(_build_pair_table(evaluation), MAX_SHOWN, everything=everything)
         if everything:
             yield _build_difference_table(evaluation)
-    if evaluation.validation:
-        yield _build_validation_table(evaluation, everything=everything)
     yield "\n".join(_describe_models(evaluation))
 
 
@@ -460,28 +453,6 @@ def _build_difference_table(evaluation: RankingEvaluation) -> DocumentTable:
     return DocumentTable.of(title, [*build_columns(rows, A="a", B="b"), *columns])
 
 
-def _build_validation_table(evaluation: RankingEvaluation, *, everything: bool) -> DocumentTable:
-    cutoffs = {*_select_cutoffs(evaluation.validation, everything=everything)}
-    rows = [row for row in evaluation.validation if row.n in cutoffs]
-    cells: dict[str, Callable[[Any], str]] = {
-        "n": lambda r: f"{r.n:,}",
-        "in a sample": lambda r: f"{r.dispersion.accepted:.1f}",
-        "precision": lambda r: f"{r.dispersion.precision:.4f}",
-        "sd": lambda r: f"{r.dispersion.deviation:.4f}",
-        "predicted": lambda r: f"{r.dispersion.predicted:.4f}",
-        "ratio": lambda r: NO_SCORE if math.isnan(r.dispersion.ratio) else f"{r.dispersion.ratio:.2f}",
-        "outside": lambda r: f"{r.intervals.n_outside} of {r.intervals.n_samples}",
-        "p": lambda r: format_p(r.intervals.p_value),
-        "widened": lambda r: f"{r.widened.n_outside} ({r.dispersion.factor:.2f})",
-    }
-    title = (
-        f"{evaluation.n_samples:,} random samples of {evaluation.sample_size:,} candidates: how precisions vary, and "
-        f"how many {100 * evaluation.confidence:g} % intervals miss the list's precision"
-    )
-    columns = [Column(name, [*map(cell, rows)]) for name, cell in cells.items()]
-    return DocumentTable.of(title, [*build_columns(rows, measure="measure"), *columns])
-
-
 def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
     """Yield lines on the statistical models that intervals and p-values rest on."""
     yield f"ties: {evaluation.ties}"
@@ -501,11 +472,6 @@ def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
             "Fisher: compares the candidates that only one of the two lists has, separately for each n. Both lists "
             "keep n candidates"
         )
-    if evaluation.validation:
-        yield (
-            "validation: sd compared with that of draws without replacement; p of the number of misses is exact "
-            "binomial (exact intervals miss fewer); widened: by the overdispersion in brackets"
-        )
 
 
 def _iter_sample_blocks(samples: RepeatedSamples) -> Iterator[Block]:
@@ -518,14 +484,14 @@ def _iter_sample_blocks(samples: RepeatedSamples) -> Iterator[Block]:
     )
 
 
-def _iter_validated(validated: ValidatedAcceptance, confidence: float) -> Iterator[Block]:
-    d, sets, bars, n_expected = validated.dispersion, validated.sets, validated.bars, validated.intervals.expected
-    setting = f"n = {sets.n:,}" if sets.cutoff is None else f"cutoff {sets.cutoff:g}"
+def _iter_validated(validated: AcceptanceSet, confidence: float) -> Iterator[Block]:
+    d, bars, n_expected = validated.dispersion, validated.histogram, validated.intervals.expected
+    setting = f"n = {validated.n:,}" if validated.cutoff is None else f"cutoff {validated.cutoff:g}"
     varies = "vary as the model says"
     if d.p_value < 0.05:
         varies = f"vary more than the model says, by {d.factor:.2f} in variance"
     lines = [
-        f"{sets.measure}, {setting}: {d.n_samples:,} samples accept {d.accepted:.1f} candidates on average",
+        f"{validated.measure}, {setting}: {d.n_samples:,} samples accept {d.accepted:.1f} candidates on average",
         f"precision of all together: {d.precision:.4f}",
         f"standard deviation of precision: {d.deviation:.4f}, predicted {d.predicted:.4f}, ratio {d.ratio:.3f}",
         f"chi2 = {d.chi2:.1f} with {d.df} degrees of freedom, {format_p_equals(d.p_value)}: precisions {varies}",

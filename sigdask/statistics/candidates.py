@@ -85,8 +85,6 @@ class NBest:
         Mean over all orders of the candidates that are tied at n.
     lowest, highest : int64
         Number in the worst and the best of these orders.
-    found : int64
-        Number in the order of the list itself.
     n_tied : int64
         Number of candidates with the score of the n-th one, which is included.
     """
@@ -94,7 +92,6 @@ class NBest:
     mean: Floats
     lowest: Integers
     highest: Integers
-    found: Integers
     n_tied: Integers
 
 
@@ -123,7 +120,6 @@ def count_n_best(ranked: RankedList, cutoffs: Integers) -> NBest:
         mean=certain + n_taken * true / size,
         lowest=certain + np.maximum(0, n_taken - (size - true)),
         highest=certain + np.minimum(n_taken, true),
-        found=ranked.above[cutoffs],
         n_tied=size,
     )
 
@@ -232,7 +228,7 @@ class Dispersion:
     accepted : float
         Mean number of accepted candidates.
     precision : float
-        Share of true candidates among all accepted ones of all samples, or the known precision.
+        Share of true candidates among all accepted ones of all samples.
     deviation, predicted : float
         Standard deviation of the samples' precisions, and the one that the model predicts.
     ratio : float
@@ -259,19 +255,13 @@ class Dispersion:
     factor: float
 
 
-def estimate_dispersion(
-    true: Integers, accepted: Integers, *, known: float | None = None, n_population: int | None = None
-) -> Dispersion:
+def estimate_dispersion(true: Integers, accepted: Integers) -> Dispersion:
     """Return how much the precisions of samples vary, compared with the model that all samples have the same precision.
 
     Parameters
     ----------
     true, accepted : int64 array, shape (n_samples,)
         True and all accepted candidates of each sample; none of `accepted` is 0.
-    known : float, optional
-        The true precision, if known. By default, the precision of all samples together.
-    n_population : int, optional
-        Size of the list from which all samples were drawn without replacement: hypergeometric, not binomial.
 
     Examples
     --------
@@ -279,18 +269,14 @@ def estimate_dispersion(
     >>> round(found.ratio, 4), round(found.chi2, 4), found.df
     (2.1822, 9.5238, 2)
     """
-    precision = float(true.sum() / accepted.sum()) if known is None else known
+    precision = float(true.sum() / accepted.sum())
     variance = precision * (1 - precision)
-    correction = np.ones(len(true)) if n_population is None else (n_population - accepted) / max(n_population - 1, 1)
-    predicted = math.sqrt(variance * float(np.mean(correction / accepted)))
+    predicted = math.sqrt(variance * float(np.mean(1 / accepted)))
     precisions = true / accepted
-    if known is not None:
-        deviation = float(np.sqrt(np.mean((precisions - known) ** 2)))
-    else:
-        deviation = float(precisions.std(ddof=1)) if len(precisions) > 1 else math.nan
-    variances = accepted * variance * correction
+    deviation = float(precisions.std(ddof=1)) if len(precisions) > 1 else math.nan
+    variances = accepted * variance
     squares = np.divide((true - accepted * precision) ** 2, variances, out=np.zeros(len(true)), where=variances > 0)
-    chi2, df = float(squares.sum()), int((variances > 0).sum()) - (known is None)
+    chi2, df = float(squares.sum()), int((variances > 0).sum()) - 1
     return Dispersion(
         n_samples=len(true),
         accepted=float(accepted.mean()),

@@ -1,4 +1,4 @@
-"""Evaluation of candidate rankings: ranked lists, tests of their differences, random and repeated samples.
+"""Evaluation of candidate rankings: ranked lists, tests of their differences, and validation by repeated samples.
 
 Repeated samples show whether the precision of accepted candidates varies as the binomial model says. Evert 2004,
 section 4: a corpus in 80 parts, each ranked and cut off alike; under the model T of N accepted candidates is Bin(N, p)
@@ -17,10 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.candidate_rankings.jobs import (
-    RandomSamples,
     SwappedRanks,
     TiedOrders,
-    TiedRanks,
     count_true_in_n_best,
     resolve_ties,
 )
@@ -30,14 +28,15 @@ from sigdask.analysis.candidate_rankings.spec import (
     Measure,
     Precision,
     RankingEvaluation,
-    RankingSpec,
     SampledPrecision,
-    Validation,
+    convert_cutoffs,
+    list_default_cutoffs,
 )
+from sigdask.analysis.comparison.pairs import list_named_pairs
 from sigdask.counts.candidates import UNKNOWN, Candidates
-from sigdask.counts.fields import Floats, Integers
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
-from sigdask.interface import spell
+from sigdask.options import RankingOptions, check_options, fill_options
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.stream import Key, compute_stream_key, draw_sample_ranks
 from sigdask.randomization.tallies import FAMILY_TAILS, Tally
@@ -65,18 +64,14 @@ from sigdask.text import describe_items, iter_json, to_plain
 
 TWO_SIDED = FAMILY_TAILS.index("two-sided")
 
-MIN_SAMPLES = 2
-"""Minimum number of samples for a validation."""
-
 TIE_RUN = 1
-"""Run of the sampling stream whose first trial orders tied candidates. Samples use run 0."""
+"""Run of the sampling stream whose first trial orders tied candidates."""
 
-TIES = {
-    "expected": "precision, recall and average precision are means over all orders of tied candidates; each test takes "
-    "the order with the smallest difference",
-    "random": "tied candidates stand in one random order, the same for all measures (seed {seed})",
-    "given": "tied candidates stand in the order in which they were given",
-}
+MEAN_OF_ORDERS = (
+    "precision, recall and average precision are means over all orders of tied candidates; each test takes the order "
+    "with the smallest difference"
+)
+RANDOM_ORDER = "tied candidates stand in one random order, the same for all measures (seed {seed})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,16 +81,17 @@ class MeasureRankings:
     Attributes
     ----------
     candidates : Candidates
-    spec : RankingSpec
+    options : RankingOptions
+        All options, with defaults for those that are not given.
     """
 
     candidates: Candidates
-    spec: RankingSpec
+    options: RankingOptions
 
     @cached_property
     def key(self) -> Key:
         """The key of the random stream."""
-        return compute_stream_key(self.spec.seed, self.candidates.name, self.candidates.named.units)
+        return compute_stream_key(self.options["seed"], self.candidates.name, self.candidates.named.units)
 
     @cached_property
     def gold(self) -> NDArray[np.int8]:
@@ -104,31 +100,33 @@ class MeasureRankings:
 
     @cached_property
     def ranked_lists(self) -> tuple[RankedList, ...]:
-        """The ranked list of each measure."""
+        """The ranked list of each measure; tied candidates stand in a random order, the same for all measures."""
         positions = self.candidates.named.place
-        tie_order = positions if self.spec.ties == "given" else self._random_order
-        return tuple(
-            RankedList.from_scores(scores[positions], self.gold == 1, tie_order) for scores in self.candidates.oriented
+        order = draw_sample_ranks(self.key, run=TIE_RUN, first=0, n_trials=1, n_units=len(self.gold))[0].astype(
+            np.int64
         )
-
-    @property
-    def _random_order(self) -> Integers:
-        """A random order of all candidates, which breaks ties alike for all measures."""
-        ranks = draw_sample_ranks(self.key, run=TIE_RUN, first=0, n_trials=1, n_units=len(self.gold))[0]
-        order = np.empty(len(ranks), np.int64)
-        order[np.argsort(ranks, kind="stable")] = np.arange(len(ranks))
-        return order
+        return tuple(
+            RankedList.from_scores(scores[positions], self.gold == 1, order) for scores in self.candidates.oriented
+        )
 
     @cached_property
     def cutoffs(self) -> Integers:
         """The numbers n of best candidates that are evaluated."""
-        return np.array(self.spec.list_cutoffs(len(self.gold)), np.int64)
+        n_candidates = len(self.gold)
+        cutoffs = convert_cutoffs(self.options["n"]) or list_default_cutoffs(n_candidates)
+        if cutoffs[-1] > n_candidates:
+            beyond = next(n for n in cutoffs if n > n_candidates)
+            raise InputError(
+                f"n = {beyond:,} is more than the {n_candidates:,} candidates of the list", remedy="choose a smaller n"
+            )
+        return np.array(cutoffs, np.int64)
 
     @cached_property
     def pairs(self) -> Integers:
         """Indices of the measures that are compared, shape (n_pairs, 2)."""
-        found = self.spec.list_pairs(self.candidates.measures)
-        return np.array(found, np.int64).reshape(-1, 2)
+        return list_named_pairs(
+            self.candidates.measures, self.options["pairs"], self.options["baseline"], noun="measure"
+        )
 
     @cached_property
     def judged_lists(self) -> tuple[NDArray[np.int32], Integers, NDArray[np.uint8]]:
@@ -143,28 +141,28 @@ class MeasureRankings:
         return np.array(orders, np.int32), np.array(sizes, np.int64), (self.gold[is_judged] == 1).astype(np.uint8)
 
     @cached_property
-    def swap_panels(self) -> list[SwappedRanks]:
+    def panels(self) -> list[SwappedRanks]:
         """Panels for swaps of ranks: of n-best precision and, if all candidates are judged, of average precision."""
         if not len(self.pairs):
             return []
         orders, sizes, gold = self.judged_lists
         if self.candidates.is_sampled:
-            key = compute_stream_key(self.spec.seed, self.candidates.name, self._judged_units)
+            key = compute_stream_key(self.options["seed"], self.candidates.name, self._judged_units)
             return [SwappedRanks.build_precision_panel(key, orders, gold, self.pairs, sizes)]
-        if self.spec.ties == "expected" and any(ranked.n_distinct < len(gold) for ranked in self.ranked_lists):
-            best, average = self.tied_orders
-            cutoffs = np.tile(self.cutoffs, (len(best.orders), 1))
-            used = best.pair_index * len(self.cutoffs) + np.arange(len(self.cutoffs))
-            by_precision = SwappedRanks.build_precision_panel(self.key, best.orders, gold, best.pairs, cutoffs)
-            by_average = SwappedRanks.build_average_precision_panel(self.key, average.orders, gold, average.pairs)
-            return [
-                TiedRanks.from_panel(by_precision, used.ravel()),
-                TiedRanks.from_panel(by_average, average.pair_index.ravel()),
-            ]
+        best, average = self.tied_orders
+        cutoffs = np.tile(self.cutoffs, (len(best.orders), 1))
         return [
-            SwappedRanks.build_precision_panel(self.key, orders, gold, self.pairs, sizes),
-            SwappedRanks.build_average_precision_panel(self.key, orders, gold, self.pairs),
+            SwappedRanks.build_precision_panel(self.key, best.orders, gold, best.pairs, cutoffs, self.tested),
+            SwappedRanks.build_average_precision_panel(self.key, average.orders, gold, average.pairs),
         ]
+
+    @property
+    def tested(self) -> Integers:
+        """Index in the first panel of each pair and n, shape (n_pairs * n_cutoffs,)."""
+        if self.candidates.is_sampled:
+            return np.arange(len(self.pairs) * len(self.cutoffs))
+        n_cutoffs = len(self.cutoffs)
+        return (self.tied_orders[0].pair_index * n_cutoffs + np.arange(n_cutoffs)).ravel()
 
     @cached_property
     def tied_orders(self) -> tuple[TiedOrders, TiedOrders]:
@@ -175,8 +173,13 @@ class MeasureRankings:
             resolved = (resolve_ties(ranked, self.gold, true_first=true_first) for ranked in lists)
             scores.append([*map(_compute_average_precision, resolved)])
         by_average = np.array(scores)[:, :, None]
-        best = TiedOrders.from_lists(lists, self.gold, self.pairs, *count_true_in_n_best(lists, self.cutoffs))
+        best = TiedOrders.from_lists(lists, self.gold, self.pairs, *self._n_best)
         return best, TiedOrders.from_lists(lists, self.gold, self.pairs, *by_average)
+
+    @cached_property
+    def _n_best(self) -> tuple[Floats, Floats, Floats]:
+        """True candidates in each n best: mean, minimum and maximum over all orders of ties."""
+        return count_true_in_n_best(self.ranked_lists, self.cutoffs)
 
     @property
     def _judged_units(self) -> Sequence[str] | int:
@@ -184,95 +187,52 @@ class MeasureRankings:
         return int(is_judged.sum()) if isinstance(units, int) else units[np.flatnonzero(is_judged)]
 
     @cached_property
-    def samples(self) -> RandomSamples | None:
-        """The random samples to draw, if any."""
-        if not self.spec.samples:
-            return None
-        if self.candidates.is_sampled:
-            raise InputError(
-                f"some candidates are not judged, and {spell('samples', 'needs')} a judgement of each",
-                remedy=f"leave out {spell('samples')}",
-            )
-        size = self.spec.sample_size or 0
-        if size > len(self.gold):
-            raise InputError(f"sample_size = {size:,}: must be at most {len(self.gold):,}, the number of candidates")
-        orders, _, gold = self.judged_lists
-        return RandomSamples(self.key, orders, gold, self.cutoffs, size, self.spec.samples)
-
-    @property
     def jobs(self) -> list[Job]:
-        """All jobs to count: those of swaps of ranks, then those of random samples."""
-        return [*self.swap_jobs, *self.sample_jobs]
-
-    @cached_property
-    def swap_jobs(self) -> list[Job]:
-        """Jobs that swap the ranks of candidates."""
-        return [Job(panel, self.spec.trials, label=self._label) for panel in self.swap_panels]
-
-    @cached_property
-    def sample_jobs(self) -> list[Job]:
-        """Jobs that draw random samples."""
-        return [] if self.samples is None else [Job(self.samples, self.samples.n_samples, label=self._label)]
-
-    @property
-    def _label(self) -> str:
-        return f"rankings{f' of {self.candidates.name}' if self.candidates.name else ''}"
+        """The jobs that swap the ranks of candidates."""
+        label = f"rankings{f' of {self.candidates.name}' if self.candidates.name else ''}"
+        return [Job(panel, self.options["trials"], label=label) for panel in self.panels]
 
     def build_evaluation(self, tallies: Sequence[Tally]) -> RankingEvaluation:
         """Return the results of the evaluation from the tallies of `jobs`."""
-        candidates, spec = self.candidates, self.spec
-        swap_tallies = list(tallies)
-        sample_counts = None if self.samples is None else swap_tallies.pop().counts
-        ties = "random" if candidates.is_sampled and spec.ties == "expected" else spec.ties
+        candidates, options, is_sampled = self.candidates, self.options, self.candidates.is_sampled
         return RankingEvaluation(
             name=candidates.name,
             n_candidates=len(candidates),
             n_judged=int((candidates.gold != UNKNOWN).sum()),
             n_true=int((candidates.gold == 1).sum()),
             measures=tuple(self._iter_measures()),
-            precision=() if candidates.is_sampled else tuple(self._iter_precisions()),
-            sampled=tuple(self._iter_sampled_precisions(sample_counts)),
-            differences=tuple(self._iter_differences(swap_tallies[0])) if swap_tallies else (),
-            average_precision=tuple(self._iter_average_differences(swap_tallies[1])) if len(swap_tallies) > 1 else (),
-            validation=()
-            if sample_counts is None or len(sample_counts) < MIN_SAMPLES
-            else tuple(self._iter_validations(sample_counts)),
-            ties=TIES[ties].format(seed=spec.seed),
-            seed=spec.seed,
-            n_trials=swap_tallies[0].n_trials if swap_tallies else 0,
-            n_samples=0 if sample_counts is None else len(sample_counts),
-            sample_size=spec.sample_size or 0,
-            alpha=spec.alpha,
-            confidence=spec.confidence,
+            precision=() if is_sampled else tuple(self._iter_precisions()),
+            sampled=tuple(self._iter_sampled_precisions()) if is_sampled else (),
+            differences=tuple(self._iter_differences(tallies[0])) if tallies else (),
+            average_precision=tuple(self._iter_average_differences(tallies[1])) if len(tallies) > 1 else (),
+            ties=RANDOM_ORDER.format(seed=options["seed"]) if is_sampled else MEAN_OF_ORDERS,
+            seed=options["seed"],
+            n_trials=tallies[0].n_trials if tallies else 0,
+            alpha=options["alpha"],
+            confidence=options["confidence"],
             notes=candidates.notes,
         )
 
     def _iter_measures(self) -> Iterator[Measure]:
-        smaller, is_mean = self.candidates.smaller, self.spec.ties == "expected"
-        for measure, ranked in zip(self.candidates.measures, self.ranked_lists, strict=True):
-            score = average_precision(ranked) if is_mean else _compute_average_precision(ranked)
-            average = math.nan if self.candidates.is_sampled else score
-            yield Measure(measure, measure not in smaller, ranked.n_distinct, average)
+        candidates = self.candidates
+        for measure, ranked in zip(candidates.measures, self.ranked_lists, strict=True):
+            average = math.nan if candidates.is_sampled else average_precision(ranked)
+            yield Measure(measure, measure not in candidates.smaller, ranked.n_distinct, average)
 
     def _iter_precisions(self) -> Iterator[Precision]:
-        n, confidence = self.cutoffs, self.spec.confidence
+        n, confidence = self.cutoffs, self.options["confidence"]
         n_true = np.full(len(n), (self.gold == 1).sum())
         for measure, ranked in zip(self.candidates.measures, self.ranked_lists, strict=True):
             best = count_n_best(ranked, n)
-            count = best.mean if self.spec.ties == "expected" else best.found.astype(np.float64)
-            precision_limits, recall_limits = (
-                compute_outward_interval(count, total, confidence) for total in (n, n_true)
-            )
+            limits, recall_limits = (compute_outward_interval(best.mean, total, confidence) for total in (n, n_true))
             tie_range = best.lowest / n, best.highest / n, best.n_tied
-            columns = (n, count, count / n, *precision_limits, count / n_true, *recall_limits, *tie_range)
+            columns = (n, best.mean, best.mean / n, *limits, best.mean / n_true, *recall_limits, *tie_range)
             yield from (Precision(measure, *row) for row in _iter_rows(*columns))
 
-    def _iter_sampled_precisions(self, sample_counts: Integers | None) -> Iterator[SampledPrecision]:
-        """Yield the precision of each n best estimated from one sample: the judged candidates, or the first draw."""
-        if sample_counts is None and not self.candidates.is_sampled:
-            return
-        m, k = (self._judged_counts if sample_counts is None else sample_counts[0]).T
-        n, confidence = np.tile(self.cutoffs, len(self.ranked_lists)), self.spec.confidence
+    def _iter_sampled_precisions(self) -> Iterator[SampledPrecision]:
+        """Yield the precision of each n best, estimated from its judged candidates."""
+        m, k = self._judged_counts.T
+        n, confidence = np.tile(self.cutoffs, len(self.ranked_lists)), self.options["confidence"]
         low, high = compute_list_limits(k, m, n, confidence)
         binomial_low, binomial_high = compute_widened_interval(k, np.maximum(m, 1), confidence)
         columns = (n, m, k, np.where(m > 0, k / np.maximum(m, 1), np.nan), low / n, high / n, binomial_low,
@@ -289,73 +249,46 @@ class MeasureRankings:
 
     def _iter_differences(self, tally: Tally) -> Iterator[Difference]:
         """Yield the difference in n-best precision of each pair of measures at each n, with its tests."""
-        sizes, true = self._judged_counts.reshape(len(self.ranked_lists), -1, 2).transpose(2, 0, 1)
-        with np.errstate(invalid="ignore"):  # a list without a judged candidate has no precision
-            precision = true / sizes
-        panel = self.swap_panels[0]
-        orders, judged_sizes, gold = self.judged_lists
-        swap_columns = [*_compute_p_values(panel, tally), tally.counts[:, 0, TWO_SIDED]]
-        if isinstance(panel, TiedRanks):
-            precision = count_true_in_n_best(self.ranked_lists, self.cutoffs)[0] / self.cutoffs
-            exclusive = count_difference_sets(panel.orders, panel.cutoffs, gold, panel.pairs).reshape(-1, 4)[panel.used]
-            p_fisher, *swap_columns = _take_largest_p(
-                self.tied_orders[0], fisher_exact(*exclusive.T), swap_columns, panel, tally.n_trials
-            )
+        panel, is_open = self.panels[0], None
+        if self.candidates.is_sampled:
+            sizes, true = self._judged_counts.reshape(len(self.ranked_lists), -1, 2).transpose(2, 0, 1)
+            with np.errstate(invalid="ignore"):  # a list without a judged candidate has no precision
+                precision = true / sizes
         else:
-            exclusive = count_difference_sets(orders, judged_sizes, gold, self.pairs).reshape(-1, 4)
-            p_fisher = fisher_exact(*exclusive.T)
+            precision, is_open = self._n_best[0] / self.cutoffs, self.tied_orders[0].is_open
+        exclusive = count_difference_sets(panel.orders, panel.cutoffs, panel.gold, panel.pairs).reshape(-1, 4)
+        exclusive = exclusive[self.tested]
+        columns = [fisher_exact(*exclusive.T), *_compute_p_values(panel, tally, self.tested)]
         a, b = (precision[side].ravel() for side in self.pairs.T)
-        columns = (np.tile(self.cutoffs, len(self.pairs)), a, b, a - b, *exclusive.T, p_fisher, *swap_columns)
+        p_values = _take_largest_p(columns, is_open, tally.n_trials)
+        rows = _iter_rows(np.tile(self.cutoffs, len(self.pairs)), a, b, a - b, *exclusive.T, *p_values)
         names = np.repeat(np.array(self.candidates.measures, object)[self.pairs], len(self.cutoffs), axis=0).tolist()
-        yield from (
-            Difference(*(*pair, *row, tally.n_trials)) for pair, row in zip(names, _iter_rows(*columns), strict=True)
-        )
+        yield from (Difference(*(*pair, *row, tally.n_trials)) for pair, row in zip(names, rows, strict=True))
 
     def _iter_average_differences(self, tally: Tally) -> Iterator[AverageDifference]:
         """Yield the difference in average precision of each pair of measures, with its test."""
-        panel = self.swap_panels[1]
-        swap_columns = [*_compute_p_values(panel, tally), tally.counts[:, 0, TWO_SIDED]]
-        if isinstance(panel, TiedRanks):
-            scores = np.array([average_precision(ranked) for ranked in self.ranked_lists])
-            _, *swap_columns = _take_largest_p(
-                self.tied_orders[1], np.empty(len(panel.scales))[panel.used], swap_columns, panel, tally.n_trials
-            )
-        else:
-            scores = np.array([_compute_average_precision(ranked) for ranked in self.ranked_lists])
-        a, b = scores[self.pairs.T]
-        columns = a, b, a - b, *swap_columns
+        tied = self.tied_orders[1]
+        columns = _compute_p_values(self.panels[1], tally, tied.pair_index.ravel())
+        a, b = np.array([average_precision(ranked) for ranked in self.ranked_lists])[self.pairs.T]
+        rows = _iter_rows(a, b, a - b, *_take_largest_p(columns, tied.is_open, tally.n_trials))
         names = np.array(self.candidates.measures, object)[self.pairs].tolist()
-        yield from (
-            AverageDifference(*(*pair, *row, tally.n_trials))
-            for pair, row in zip(names, _iter_rows(*columns), strict=True)
-        )
-
-    def _iter_validations(self, sample_counts: Integers) -> Iterator[Validation]:
-        """Yield, for each n best, how its precision varies over random samples, compared with the model."""
-        lists, confidence = zip(self.candidates.measures, self.ranked_lists, strict=True), self.spec.confidence
-        compared = (
-            (measure, n, float(ranked.above[n] / n)) for measure, ranked in lists for n in self.cutoffs.tolist()
-        )
-        for column, (measure, n, precision) in enumerate(compared):
-            m, k = sample_counts[sample_counts[:, column, 0] > 0, column].T
-            if len(m):
-                spread = estimate_dispersion(k, m, known=precision, n_population=n)
-                low, high = compute_list_limits(k, m, np.full(len(k), n), confidence)
-                intervals = compute_coverage(low / n, high / n, precision, confidence)
-                limits = compute_widened_interval(k, m, confidence, spread.factor)
-                widened = compute_coverage(*limits, precision, confidence)
-                yield Validation(measure, n, spread, intervals, widened)
+        yield from (AverageDifference(*(*pair, *row, tally.n_trials)) for pair, row in zip(names, rows, strict=True))
 
 
-def _take_largest_p(
-    tied: TiedOrders, p_fisher: Floats, swap_columns: Sequence[NDArray[Any]], panel: TiedRanks, n_trials: int
-) -> Iterator[NDArray[Any]]:
+def _compute_p_values(panel: SwappedRanks, tally: Tally, tested: Integers) -> list[NDArray[Any]]:
+    """Return p of the tested hypotheses, p adjusted over these by step-down max-T, and their exceedances."""
+    counts = tally.counts[:, 0]
+    p = compute_bound(counts[:, TWO_SIDED], tally.n_trials)
+    raw = compute_bound(counts[:, FAMILY_TAILS.index("step-down")], tally.n_trials)
+    adjusted = np.where(panel.scales > 0, np.maximum(enforce_step_down(raw, panel.order), p), 1.0)
+    return [column[tested] for column in (p, adjusted, counts[:, TWO_SIDED])]
+
+
+def _take_largest_p(columns: Sequence[NDArray[Any]], is_open: Bools | None, n_trials: int) -> Iterator[NDArray[Any]]:
     """Yield columns of p-values and exceedances, set to their maximum where ties let either list be ahead."""
-    is_open = tied.is_open.ravel()
-    for column, maximum in zip(
-        (p_fisher, *(values[panel.used] for values in swap_columns)), (1.0, 1.0, 1.0, n_trials), strict=True
-    ):
-        yield np.where(is_open, maximum, column)
+    for column in columns:
+        maximum = n_trials if column.dtype.kind == "i" else 1.0
+        yield column if is_open is None else np.where(is_open.ravel(), maximum, column)
 
 
 def _iter_rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
@@ -369,14 +302,6 @@ def _compute_average_precision(ranked: RankedList) -> float:
     return float((ranked.above[true_ranks] / true_ranks).sum() / ranked.above[-1])
 
 
-def _compute_p_values(panel: SwappedRanks, tally: Tally) -> tuple[Floats, Floats]:
-    """Return the p-value of each hypothesis, and its p-value adjusted over all hypotheses by step-down max-T."""
-    counts = tally.counts[:, 0]
-    p = compute_bound(counts[:, TWO_SIDED], tally.n_trials)
-    raw = compute_bound(counts[:, FAMILY_TAILS.index("step-down")], tally.n_trials)
-    return p, np.where(panel.scales > 0, np.maximum(enforce_step_down(raw, panel.order), p), 1.0)
-
-
 MIN_REPEATED_SAMPLES = 3
 
 MODEL = (
@@ -387,7 +312,7 @@ MODEL = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AcceptanceSet:
-    """Candidates that one measure accepts in each sample.
+    """Candidates that one measure accepts in each sample, and how their precision varies.
 
     Attributes
     ----------
@@ -400,6 +325,14 @@ class AcceptanceSet:
         Names of the samples with accepted candidates.
     accepted, true : int64 array, shape (n_samples,)
         Candidates accepted in each, and the true ones of them.
+    dispersion : Dispersion
+        How precisions vary, and how they vary under the model.
+    intervals : IntervalCoverage
+        Coverage of the samples' intervals, and the coverage that the model predicts.
+    widened : IntervalCoverage
+        Coverage of intervals widened by the overdispersion that was found in the same samples.
+    histogram : PrecisionHistogram
+        Precisions, and their distribution under the model.
     """
 
     measure: str
@@ -408,30 +341,35 @@ class AcceptanceSet:
     sample: tuple[str, ...]
     accepted: Integers
     true: Integers
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ValidatedAcceptance:
-    """An acceptance set, with its dispersion and interval coverage under the model.
-
-    Attributes
-    ----------
-    sets : AcceptanceSet
-    dispersion : Dispersion
-        How precisions vary, and how they vary under the model.
-    intervals : IntervalCoverage
-        Coverage of the samples' intervals, and the coverage that the model predicts.
-    widened : IntervalCoverage
-        Coverage of intervals widened by the overdispersion that was found in the same samples.
-    bars : PrecisionHistogram
-        Precisions, and their distribution under the model.
-    """
-
-    sets: AcceptanceSet
     dispersion: Dispersion
     intervals: IntervalCoverage
     widened: IntervalCoverage
-    bars: PrecisionHistogram
+    histogram: PrecisionHistogram
+
+    def __str__(self) -> str:
+        return f"{self.measure} = {self.cutoff:g}" if self.cutoff is not None else f"{self.measure}, n = {self.n}"
+
+    def iter_rows(self, confidence: float) -> Iterator[dict[str, Any]]:
+        """Yield the counts, the precision and its interval of each sample."""
+        limits = compute_widened_interval(self.true, self.accepted, confidence)
+        names = ("sample", "accepted", "true", "precision", "low", "high")
+        rows = _iter_rows(self.accepted, self.true, self.true / self.accepted, *limits)
+        yield from (
+            dict(zip(names, (sample, *row), strict=True)) for sample, row in zip(self.sample, rows, strict=True)
+        )
+
+    def as_dict(self, confidence: float) -> dict[str, Any]:
+        """Return plain values, as JSON has them."""
+        bars = self.histogram
+        histogram = replace(bars, edges=bars.edges.round(9).tolist(), observed=bars.observed.tolist(),
+                            expected=bars.expected.tolist())  # fmt: skip
+        parts = {"dispersion": self.dispersion, "intervals": self.intervals, "widened": self.widened}
+        names = {"measure": self.measure, "cutoff": self.cutoff, "n": self.n}
+        return {
+            **names,
+            **to_plain(parts | {"histogram": histogram}),
+            "samples": list(self.iter_rows(confidence)),
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -444,7 +382,7 @@ class RepeatedSamples:
         Number of samples.
     confidence : float
         Confidence level of the intervals.
-    found : tuple of ValidatedAcceptance
+    found : tuple of AcceptanceSet
         Results of each acceptance set.
     notes : tuple of str
         Notes on all results.
@@ -452,7 +390,7 @@ class RepeatedSamples:
 
     n_samples: int
     confidence: float
-    found: tuple[ValidatedAcceptance, ...]
+    found: tuple[AcceptanceSet, ...]
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -461,7 +399,7 @@ class RepeatedSamples:
             "kind": "rankings-validation",
             "n_samples": self.n_samples,
             "confidence": self.confidence,
-            "validations": [_as_json_dict(validation, self.confidence) for validation in self.found],
+            "validations": [acceptance.as_dict(self.confidence) for acceptance in self.found],
             "notes": list(self.notes),
             "models": {"precision": MODEL},
         }
@@ -474,34 +412,11 @@ class RepeatedSamples:
         """Yield the lines of a CSV table, a row for each acceptance set and sample, after the column names."""
         names = ["measure", "cutoff", "n", "sample", "accepted", "true", "precision", "low", "high"]
         rows = [
-            [validation.sets.measure, validation.sets.cutoff, validation.sets.n, *row.values()]
-            for validation in self.found
-            for row in _iter_sample_rows(validation.sets, self.confidence)
+            [acceptance.measure, acceptance.cutoff, acceptance.n, *row.values()]
+            for acceptance in self.found
+            for row in acceptance.iter_rows(self.confidence)
         ]
         yield format_csv_rows([names, *rows])
-
-
-def _as_json_dict(validation: ValidatedAcceptance, confidence: float) -> dict[str, Any]:
-    bars = validation.bars
-    return {
-        "measure": validation.sets.measure,
-        "cutoff": validation.sets.cutoff,
-        "n": validation.sets.n,
-        "dispersion": to_plain(validation.dispersion),
-        "intervals": to_plain(validation.intervals),
-        "widened": to_plain(validation.widened),
-        "histogram": to_plain(replace(bars, edges=bars.edges.round(9).tolist(), observed=bars.observed.tolist(),
-                                      expected=bars.expected.tolist())),
-        "samples": list(_iter_sample_rows(validation.sets, confidence)),
-    }  # fmt: skip
-
-
-def _iter_sample_rows(sets: AcceptanceSet, confidence: float) -> Iterator[dict[str, Any]]:
-    limits = compute_widened_interval(sets.true, sets.accepted, confidence)
-    columns = (sets.accepted, sets.true, sets.true / sets.accepted, *limits)
-    names = ("accepted", "true", "precision", "low", "high")
-    for sample, row in zip(sets.sample, zip(*(c.tolist() for c in columns), strict=True), strict=True):
-        yield {"sample": sample, **dict(zip(names, row, strict=True))}
 
 
 def validate(
@@ -542,11 +457,12 @@ def validate(
     --------
     >>> parts = {f"part {k}": Candidates.of([1, 0, k % 2, 0], {"G2": [9, 8, 7, 1]}) for k in range(4)}
     >>> [found] = validate(parts, cutoffs={"G2": 5.0}).found
-    >>> found.sets.accepted.tolist(), found.sets.true.tolist(), found.dispersion.precision
+    >>> found.accepted.tolist(), found.true.tolist(), found.dispersion.precision
     ([3, 3, 3, 3], [1, 2, 1, 2], 0.5)
     """
-    spec = RankingSpec.from_options(n=n, confidence=confidence)
-    if bool(cutoffs) == bool(spec.cutoffs):
+    check_options(RankingOptions, {"confidence": confidence})
+    numbers = convert_cutoffs(n)
+    if bool(cutoffs) == bool(numbers):
         raise InputError(
             "validation: give cutoffs (--cutoff MEASURE=SCORE) or numbers of best candidates (--n), not both"
         )
@@ -555,46 +471,42 @@ def validate(
     for name, sample in samples.items():
         if (sample.gold == UNKNOWN).any():
             raise InputError(f"sample {name!r}: some candidates are not judged; validation needs a judgement of each")
-    sets = list(_accept_by_cutoff(samples, cutoffs) if cutoffs else _accept_n_best(samples, spec))
+    counts = _accept_by_cutoff(samples, cutoffs) if cutoffs else _accept_n_best(samples, numbers)
+    found = tuple(_validate(*key, [*samples], np.array(rows, np.int64), confidence) for key, rows in counts)
     notes = tuple(
-        f"{_describe_set(acceptance)}: {describe_items(empty, 'sample')} accept{'s' * (len(empty) == 1)} no "
-        "candidate, left out"
-        for acceptance in sets
+        f"{acceptance}: {describe_items(empty, 'sample')} accept{'s' * (len(empty) == 1)} no candidate, left out"
+        for acceptance in found
         if (empty := [name for name in samples if name not in {*acceptance.sample}])
     )
-    return RepeatedSamples(
-        len(samples), confidence, tuple(_validate_set(acceptance, confidence) for acceptance in sets), notes
-    )
+    return RepeatedSamples(len(samples), confidence, found, notes)
 
 
-def _describe_set(sets: AcceptanceSet) -> str:
-    return f"{sets.measure} = {sets.cutoff:g}" if sets.cutoff is not None else f"{sets.measure}, n = {sets.n}"
+Acceptances = Iterator[tuple[tuple[str, float | None, int | None], list[tuple[int, int]]]]
+"""Measure, cutoff and n, and the accepted and true candidates of each sample."""
 
 
-def _accept_by_cutoff(samples: Mapping[str, Candidates], cutoffs: Mapping[str, float]) -> Iterator[AcceptanceSet]:
+def _accept_by_cutoff(samples: Mapping[str, Candidates], cutoffs: Mapping[str, float]) -> Acceptances:
     for measure, cutoff in cutoffs.items():
         counts = []
         for name, sample in samples.items():
             scores = sample.oriented[_get_measure_index(sample, measure, name)]
             is_in = scores >= (-cutoff if measure in sample.smaller else cutoff)
             counts.append((int(is_in.sum()), int((sample.gold[is_in] == 1).sum())))
-        yield _build_set(measure, cutoff, None, list(samples), counts)
+        yield (measure, cutoff, None), counts
 
 
-def _accept_n_best(samples: Mapping[str, Candidates], spec: RankingSpec) -> Iterator[AcceptanceSet]:
-    """Yield an acceptance set for each measure and n: the n best of each sample, with ties in random order."""
-    lists = {name: MeasureRankings(sample, spec) for name, sample in samples.items()}
+def _accept_n_best(samples: Mapping[str, Candidates], numbers: Sequence[int]) -> Acceptances:
+    """Yield the n best of each sample, with ties in random order, for each measure and n."""
+    options = fill_options(RankingOptions, {})
+    lists = {name: MeasureRankings(sample, options).ranked_lists for name, sample in samples.items()}
     for measure in next(iter(samples.values())).measures:
-        for n in spec.cutoffs:
+        for n in numbers:
             counts = []
-            for name, rankings in lists.items():
-                if n > len(rankings.candidates):
-                    raise InputError(
-                        f"sample {name!r}: n = {n:,} is more than its {len(rankings.candidates):,} candidates"
-                    )
-                index = _get_measure_index(rankings.candidates, measure, name)
-                counts.append((n, int(rankings.ranked_lists[index].above[n])))
-            yield _build_set(measure, None, n, list(samples), counts)
+            for name, sample in samples.items():
+                if n > len(sample):
+                    raise InputError(f"sample {name!r}: n = {n:,} is more than its {len(sample):,} candidates")
+                counts.append((n, int(lists[name][_get_measure_index(sample, measure, name)].above[n])))
+            yield (measure, None, n), counts
 
 
 def _get_measure_index(sample: Candidates, measure: str, name: str) -> int:
@@ -603,36 +515,37 @@ def _get_measure_index(sample: Candidates, measure: str, name: str) -> int:
     return sample.measures.index(measure)
 
 
-def _build_set(
-    measure: str, cutoff: float | None, n: int | None, names: Sequence[str], counts: Sequence[tuple[int, int]]
+def _validate(
+    measure: str, cutoff: float | None, n: int | None, names: Sequence[str], counts: Integers, confidence: float
 ) -> AcceptanceSet:
-    accepted, true = np.array(counts, np.int64).T
-    some_are = accepted > 0
+    """Return how precision varies over samples, of which `counts` has the accepted and the true candidates."""
+    some_are = counts[:, 0] > 0
     if some_are.sum() < MIN_REPEATED_SAMPLES:
         raise InputError(
             f"{measure}: only {int(some_are.sum())} of {len(names)} samples have candidates at the cutoff or above, "
             "too few for a validation",
             remedy="lower the cutoff",
         )
-    accepting = tuple(name for name, any_is in zip(names, some_are, strict=True) if any_is)
-    return AcceptanceSet(measure, cutoff, n, accepting, accepted[some_are], true[some_are])
-
-
-def _validate_set(sets: AcceptanceSet, confidence: float) -> ValidatedAcceptance:
-    spread = estimate_dispersion(sets.true, sets.accepted)
+    accepted, true = counts[some_are].T
+    spread = estimate_dispersion(true, accepted)
     if not 0 < spread.precision < 1:
         raise InputError(
-            f"{sets.measure}: all candidates at the cutoff or above are {'true' if spread.precision else 'false'}, "
+            f"{measure}: all candidates at the cutoff or above are {'true' if spread.precision else 'false'}, "
             "so there is nothing to validate",
             remedy="choose another cutoff",
         )
-    expected = compute_expected_misses(sets.accepted, spread.precision, confidence)
-    limits = compute_widened_interval(sets.true, sets.accepted, confidence)
-    widened_limits = compute_widened_interval(sets.true, sets.accepted, confidence, spread.factor)
-    return ValidatedAcceptance(
-        sets,
+    expected = compute_expected_misses(accepted, spread.precision, confidence)
+    limits = compute_widened_interval(true, accepted, confidence)
+    widened_limits = compute_widened_interval(true, accepted, confidence, spread.factor)
+    return AcceptanceSet(
+        measure,
+        cutoff,
+        n,
+        tuple(name for name, any_is in zip(names, some_are, strict=True) if any_is),
+        accepted,
+        true,
         spread,
         compute_coverage(*limits, spread.precision, confidence, expected=expected),
         compute_coverage(*widened_limits, spread.precision, confidence),
-        build_histogram(sets.true, sets.accepted, spread.precision),
+        build_histogram(true, accepted, spread.precision),
     )

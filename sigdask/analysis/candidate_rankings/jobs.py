@@ -1,4 +1,4 @@
-"""Panels that test pairs of rankings, panels of random samples, and the least favourable orders of ties.
+"""Panels that test pairs of rankings, and the least favourable orders of ties.
 
 Each candidate's two ranks are swapped at random, for all n together. Exchangeable ranks are another null than Fisher's
 on the two difference sets, which fixes the sizes of lists: here a shuffled ranking may hold more or fewer than n
@@ -18,7 +18,7 @@ order had a larger p of n-best precision, by swaps or by Fisher's test. Average 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -30,7 +30,7 @@ from sigdask.counts.precision import TIE
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels.differences import raise_maxima
 from sigdask.randomization.panels.digests import WholePanel
-from sigdask.randomization.stream import Key, draw_sample_ranks, draw_swap_bits
+from sigdask.randomization.stream import Key, draw_swap_bits
 from sigdask.randomization.tallies import FAMILY_TAILS, CountingMethod, Tally
 from sigdask.statistics.candidates import RankedList, count_difference_sets, count_n_best
 
@@ -158,7 +158,8 @@ class SwappedRanks(WholePanel):
         Length of each list, ascending: n, or the number of judged candidates among the n best. Empty if average
         precision is compared.
     scales : float64 array, shape (n_hypotheses,)
-        Factor of each difference in the maximum: 1 / its standard deviation under swaps. 0 if nothing varies.
+        Factor of each difference in the maximum: 1 / its standard deviation under swaps. 0 if nothing varies, or if the
+        hypothesis is not tested.
     """
 
     key: Key
@@ -173,16 +174,21 @@ class SwappedRanks(WholePanel):
 
     def digest_parts(self) -> tuple[Any, ...]:
         """Return what its digest is made of."""
-        return "swapped ranks", self.key, self.orders, self.gold, self.pairs, self.cutoffs
+        return "swapped ranks", self.key, self.orders, self.gold, self.pairs, self.cutoffs, self.scales
 
     @staticmethod
     def build_precision_panel(
-        key: Key, orders: NDArray[np.int32], gold: NDArray[np.uint8], pairs: Integers, cutoffs: Integers
+        key: Key,
+        orders: NDArray[np.int32],
+        gold: NDArray[np.uint8],
+        pairs: Integers,
+        cutoffs: Integers,
+        tested: Integers | slice = slice(None),
     ) -> SwappedRanks:
-        """Return a panel that compares the n-best precision of pairs of measures, at all n together."""
-        return SwappedRanks(
-            key, orders, gold, pairs, cutoffs, _invert(_compute_deviations(orders, gold, pairs, cutoffs))
-        )
+        """Return a panel that compares the n-best precision of pairs of measures, at all tested n together."""
+        scales = np.zeros(len(pairs) * cutoffs.shape[1])
+        scales[tested] = _invert(_compute_deviations(orders, gold, pairs, cutoffs))[tested]
+        return SwappedRanks(key, orders, gold, pairs, cutoffs, scales)
 
     @staticmethod
     def build_average_precision_panel(
@@ -253,30 +259,6 @@ class SwappedRanks(WholePanel):
         return out, tie
 
 
-@dataclass(frozen=True, eq=False)
-class TiedRanks(SwappedRanks):
-    """Panel of hypotheses about lists with ties, each tested in the least favourable order of tied candidates.
-
-    Attributes
-    ----------
-    used : int64 array
-        Indices of the hypotheses that are tested.
-    """
-
-    used: Integers = field(default_factory=lambda: np.empty(0, np.int64))
-
-    def digest_parts(self) -> tuple[Any, ...]:
-        """Return what its digest is made of."""
-        return "tied ranks", self.key, self.orders, self.gold, self.pairs, self.cutoffs, self.used
-
-    @staticmethod
-    def from_panel(panel: SwappedRanks, used: Integers) -> TiedRanks:
-        """Return a panel that tests the `used` hypotheses only."""
-        scales = np.zeros_like(panel.scales)
-        scales[used] = panel.scales[used]
-        return TiedRanks(panel.key, panel.orders, panel.gold, panel.pairs, panel.cutoffs, scales, used)
-
-
 def _compute_deviations(
     orders: NDArray[np.int32], gold: NDArray[np.uint8], pairs: Integers, cutoffs: Integers
 ) -> Floats:
@@ -299,76 +281,6 @@ def _invert(deviations: Floats) -> Floats:
     """Return 1 / deviation, or 0 where nothing varies."""
     varies = deviations > np.finfo(np.float64).tiny
     return np.where(varies, 1.0, 0.0) / np.where(varies, deviations, 1.0)
-
-
-SAMPLE_SLAB_BYTES = 2**24
-"""Maximum bytes of the random numbers of the samples that are drawn at a time."""
-
-
-@dataclass(frozen=True, eq=False)
-class RandomSamples(WholePanel):
-    """Panel of random samples of candidates, drawn without replacement; each trial draws one sample.
-
-    Attributes
-    ----------
-    key : tuple of int
-        Key of the stream.
-    orders : int32 array, shape (n_measures, n_candidates)
-        The candidate at each rank.
-    gold : uint8 array, shape (n_candidates,)
-        1 where a candidate is true.
-    cutoffs : int64 array, shape (n_cutoffs,)
-        Each n.
-    size : int
-        Candidates of a sample.
-    n_samples : int
-        Samples in all.
-    """
-
-    key: Key
-    orders: NDArray[np.int32]
-    gold: NDArray[np.uint8]
-    cutoffs: Integers
-    size: int
-    n_samples: int
-
-    manner: ClassVar[CountingMethod] = CountingMethod(n_tails=2, grain=1, timed=1)
-    enumerated: ClassVar[bool] = False
-
-    def digest_parts(self) -> tuple[Any, ...]:
-        """Return what its digest is made of."""
-        return "random samples", self.key, self.orders, self.gold, self.cutoffs, self.size, self.n_samples
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of samples, and of measures times cutoffs."""
-        return self.n_samples, len(self.orders) * len(self.cutoffs)
-
-    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count, for each sample and each n best, the sampled candidates and the true candidates among them.
-
-        Each sample has its own rows, and those of other samples are 0, so tallies of different samples can be added.
-        """
-        counts = np.zeros((*self.shape, 2), np.int64)
-        size = max(1, SAMPLE_SLAB_BYTES // (4 * len(self.gold)))
-        for start in range(first, first + n_trials, size):
-            n_slab = min(size, first + n_trials - start)
-            counts[start : start + n_slab] = self._count_samples(run, start, n_slab)
-        return Tally(n_trials, counts)
-
-    def _count_samples(self, run: int, first: int, n_trials: int) -> Integers:
-        """Count judged and true candidates in some samples, shape (n_trials, n_measures * n_cutoffs, 2)."""
-        n = len(self.gold)
-        random = draw_sample_ranks(self.key, run=run, first=first, n_trials=n_trials, n_units=n)
-        is_drawn = np.zeros((n_trials, n), np.bool_)
-        selected = np.argsort(random, axis=1, kind="stable")[:, : self.size]
-        np.put_along_axis(is_drawn, selected, values=True, axis=1)
-        counts = np.empty((n_trials, len(self.orders), len(self.cutoffs), 2), np.int64)
-        for m, order in enumerate(self.orders[:, : self.cutoffs.max()]):
-            in_list = is_drawn[:, order]
-            counts[:, m, :, 0] = np.cumsum(in_list, axis=1)[:, self.cutoffs - 1]
-            counts[:, m, :, 1] = np.cumsum(in_list & (self.gold[order] > 0), axis=1)[:, self.cutoffs - 1]
-        return counts.reshape(n_trials, -1, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,95 +1,20 @@
-"""Checked options of an evaluation of rankings, its results, and the statistical models behind their numbers."""
+"""Cutoffs of rankings, the results of their evaluation, and the statistical models behind these."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from itertools import combinations
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.options import RANKING_TRIALS, RankingOptions, Ties, check_options
 from sigdask.results.export import build_frame_from_rows, format_csv_rows
-from sigdask.statistics.candidates import Dispersion, IntervalCoverage
-from sigdask.text import iter_json, suggest_name, to_plain
+from sigdask.text import iter_json, to_plain
 
 MAX_CUTOFFS = 10_000
 """Maximum number of cutoffs of a curve."""
 
 N_DEFAULT_CUTOFFS = 7
 """Number of cutoffs if none are given."""
-
-
-@dataclass(frozen=True, slots=True)
-class RankingSpec:
-    """Checked options of an evaluation of rankings; attributes as in `RankingOptions`."""
-
-    cutoffs: tuple[int, ...] = ()
-    baseline: str | None = None
-    pairs: tuple[tuple[str, str], ...] | None = None
-    ties: Ties = "expected"
-    trials: int = RANKING_TRIALS
-    seed: int = 0
-    alpha: float = 0.05
-    confidence: float = 0.95
-    samples: int | None = None
-    sample_size: int | None = None
-
-    @staticmethod
-    def from_options(**options: Any) -> RankingSpec:
-        """Return the specification from options after checking them; None stands for an option that is not given.
-
-        Raises
-        ------
-        InputError
-            A value is none of the choices, or out of its bounds.
-        TypeError
-            There is no such option.
-        """
-        values = {name: value for name, value in options.items() if value is not None}
-        check_options(RankingOptions, values)
-        if values.get("baseline") is not None and values.get("pairs"):
-            raise InputError("baseline and pairs exclude each other", remedy="give one of them")
-        if ("samples" in values) != ("sample_size" in values):
-            raise InputError(
-                "samples and sample_size belong together", remedy="give both: the number of samples and their size"
-            )
-        n = values.pop("n", None)
-        pairs = values.pop("pairs", None)
-        return RankingSpec(
-            cutoffs=tuple(convert_cutoffs(n)), pairs=None if pairs is None else tuple(map(tuple, pairs)), **values
-        )
-
-    def list_cutoffs(self, n_candidates: int) -> tuple[int, ...]:
-        """Return the cutoffs n for a list of `n_candidates` candidates."""
-        if not self.cutoffs:
-            return list_default_cutoffs(n_candidates)
-        beyond = next((n for n in self.cutoffs if n > n_candidates), None)
-        if beyond is not None:
-            raise InputError(
-                f"n = {beyond:,} is more than the {n_candidates:,} candidates of the list", remedy="choose a smaller n"
-            )
-        return self.cutoffs
-
-    def list_pairs(self, measures: Sequence[str]) -> list[tuple[int, int]]:
-        """Return the pairs of measures to compare, as indices."""
-        indices = {name: k for k, name in enumerate(measures)}
-        if self.baseline is not None:
-            b = _get_measure_index(self.baseline, indices)
-            return [(a, b) for a in indices.values() if a != b]
-        if self.pairs is None:
-            return list(combinations(range(len(measures)), 2))
-        pairs = [(_get_measure_index(a, indices), _get_measure_index(b, indices)) for a, b in self.pairs]
-        for (a, b), names in zip(pairs, self.pairs, strict=True):
-            if a == b:
-                raise InputError(f"pair {names[0]!r}, {names[1]!r}: a measure is not compared with itself")
-        return [*{frozenset(pair): pair for pair in reversed(pairs)}.values()][::-1]
-
-
-def _get_measure_index(name: str, indices: dict[str, int]) -> int:
-    if name not in indices:
-        raise InputError(f"no measure {name!r}; measures: {', '.join(indices)}{suggest_name(name, indices)}")
-    return indices[name]
 
 
 def list_default_cutoffs(n_candidates: int) -> tuple[int, ...]:
@@ -100,15 +25,8 @@ def list_default_cutoffs(n_candidates: int) -> tuple[int, ...]:
     >>> list_default_cutoffs(5102), list_default_cutoffs(8), list_default_cutoffs(1)
     ((50, 100, 200, 500, 1000, 2000, 5000), (1, 2, 5), (1,))
     """
-    cutoffs = list(_iter_round_numbers(n_candidates))[-N_DEFAULT_CUTOFFS:]
-    return tuple(cutoffs) or (1,)
-
-
-def _iter_round_numbers(below: int) -> Iterator[int]:
-    ten = 1
-    while ten < below:
-        yield from (n for n in (ten, 2 * ten, 5 * ten) if n < below)
-        ten *= 10
+    numbers = (factor * 10**power for power in range(len(str(n_candidates))) for factor in (1, 2, 5))
+    return tuple(n for n in numbers if n < n_candidates)[-N_DEFAULT_CUTOFFS:] or (1,)
 
 
 def convert_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
@@ -169,8 +87,8 @@ class Measure:
     n_distinct : int
         Number of different scores.
     average_precision : float
-        Average precision. With `ties="expected"` it is the mean over all orders of tied candidates. NaN if only a
-        sample of the candidates is judged.
+        Average precision, the mean over all orders of tied candidates. NaN if only a sample of the candidates is
+        judged.
     """
 
     measure: str
@@ -301,31 +219,6 @@ class AverageDifference:
     n_trials: int
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """How the precision of a measure's n best varies over repeated samples, compared with the binomial model.
-
-    Attributes
-    ----------
-    measure : str
-        Name of the measure.
-    n : int
-        Number of best candidates.
-    dispersion : Dispersion
-        How much precision varies over the samples, and how much the model says that it varies.
-    intervals : IntervalCoverage
-        Coverage of intervals under the model.
-    widened : IntervalCoverage
-        Coverage of intervals widened by the overdispersion that was found.
-    """
-
-    measure: str
-    n: int
-    dispersion: Dispersion
-    intervals: IntervalCoverage
-    widened: IntervalCoverage
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class RankingEvaluation:
     """Results of an evaluation of rankings; see `sigdask.api.Evaluation` for the attributes."""
@@ -339,12 +232,9 @@ class RankingEvaluation:
     sampled: tuple[SampledPrecision, ...]
     differences: tuple[Difference, ...]
     average_precision: tuple[AverageDifference, ...]
-    validation: tuple[Validation, ...]
     ties: str
     seed: int
     n_trials: int
-    n_samples: int
-    sample_size: int
     alpha: float
     confidence: float
     notes: tuple[str, ...]

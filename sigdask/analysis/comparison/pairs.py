@@ -619,33 +619,43 @@ class CompareSpec:
         return replace(self, metrics=[bind_metric(m, counts) for m in self.find_metrics(counts)])
 
 
-def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> Integers:
-    """Return the pairs of systems to compare, as indices, shape (n_pairs, 2)."""
-    check_names(counts.systems)
+def list_named_pairs(
+    names: Sequence[str],
+    pairs: Sequence[tuple[str, str]] | None,
+    baseline: str | None,
+    *,
+    noun: str = "system",
+    test_set: str = "",
+) -> Integers:
+    """Return the named pairs as indices, by default all pairs or all with the baseline, shape (n_pairs, 2).
+
+    `noun` and `test_set` are for errors.
+    """
     if pairs is not None and baseline is not None:
         raise InputError(f"{spell('pairs')} and {spell('baseline')} cannot be combined", remedy="give one of them")
     for pair in pairs or ():
         if isinstance(pair, str) or len(pair) != 2:
-            raise InputError(f"pairs: {pair!r} is no pair of systems; expected a list such as [('new', 'old')]")
-    index_of = {name: k for k, name in enumerate(counts.systems)}
+            raise InputError(f"pairs: {pair!r} is no pair of {noun}s; expected a list such as [('new', 'old')]")
+    index_of = {name: k for k, name in enumerate(names)}
     named = [("pairs", name) for pair in pairs or () for name in pair]
     for option, name in named if baseline is None else [*named, ("baseline", baseline)]:
         if name not in index_of:
-            where = f" on test set {counts.name!r}" if counts.name else ""
-            known = f"; systems: {', '.join(counts.systems)}"
-            raise InputError(f"{option}: no system {name!r}{where}{suggest_name(name, counts.systems) or known}")
+            where = f" on test set {test_set!r}" if test_set else ""
+            known = f"; {noun}s: {', '.join(names)}"
+            raise InputError(f"{option}: no {noun} {name!r}{where}{suggest_name(name, names) or known}")
     if pairs is not None:
         for a, b in pairs:
             if a == b:
-                raise InputError(f"pair {a!r}, {b!r}: a system cannot be compared with itself")
+                raise InputError(f"pair {a!r}, {b!r}: a {noun} cannot be compared with itself")
         check_unique([", ".join(sorted(pair)) for pair in pairs], "pair")
         return np.array([(index_of[a], index_of[b]) for a, b in pairs], np.int64).reshape(-1, 2)
     if baseline is not None:
-        others = np.delete(np.arange(counts.n_systems), index_of[baseline])
+        others = np.delete(np.arange(len(names)), index_of[baseline])
         return np.column_stack([others, np.full_like(others, index_of[baseline])])
-    return _list_all_pairs(counts.n_systems)
+    return np.column_stack(np.triu_indices(len(names), 1))
 
 
-@lru_cache(16)
-def _list_all_pairs(n_systems: int) -> Integers:
-    return np.column_stack(np.triu_indices(n_systems, 1))
+def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> Integers:
+    """Return the pairs of systems of a test set to compare, as indices, shape (n_pairs, 2)."""
+    check_names(counts.systems)
+    return list_named_pairs(counts.systems, pairs, baseline, test_set=counts.name)

@@ -209,7 +209,6 @@ RANKINGS_GROUPS = {
     ),
     "The tests": declare_options(options.RankingTestOptions),
     "Samples": (
-        *declare_options(options.RankingSampleOptions),
         click.option("--validate", is_flag=True, help="Treat the files as repeated samples, and test whether "
             "precision varies among them as the binomial model predicts."),
         click.option("--cutoff", "cutoffs", multiple=True, metavar="MEASURE=SCORE",
@@ -225,13 +224,12 @@ RANKINGS_GROUPS = {
 RANKINGS_EXAMPLES = (
     "sigdask rankings candidates.tsv --n 50,100,200",
     "sigdask rankings pairs.ds.gz --columns gold=b.TP --baseline am.log.likelihood --n 50:2000:50 -o curve.json",
-    "sigdask rankings candidates.tsv --samples 500 --sample-size 300",
     "sigdask rankings part*.tsv --cutoff G2=32.5 --validate",
 )
 
 
 @grouped_command(
-    RANKINGS_GROUPS, "n columns measures outputs baseline pairs positive smaller ties samples sample_size seed",
+    RANKINGS_GROUPS, "n columns measures outputs baseline pairs positive smaller seed",
     RANKINGS_EXAMPLES,
 )  # fmt: skip
 @click.argument("files", nargs=-1, required=True, metavar="CANDIDATES...")

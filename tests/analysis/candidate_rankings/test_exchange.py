@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
-from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.api import rankings
 from sigdask.counts.candidates import Candidates
+from sigdask.options import RankingOptions, fill_options
 from sigdask.randomization.stream import draw_swap_bits
 
 
@@ -53,7 +53,7 @@ def compute_differences(panel, swapped):
 
 @pytest.fixture(scope="module", params=[0, 1], ids=["precision", "average precision"])
 def panel(request):
-    return MeasureRankings(draw_candidates(), RankingSpec.from_options(n=[2, 5, 9])).swap_panels[request.param]
+    return MeasureRankings(draw_candidates(), fill_options(RankingOptions, {"n": [2, 5, 9]})).panels[request.param]
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_the_order_of_the_file_does_not_matter_where_there_are_ids():
         {m: s[order] for m, s in zip(candidates.measures, candidates.scores, strict=True)},
         ids=candidates.ids[order].tolist(),
     )
-    options = {"n": [5, 20], "trials": 500, "samples": 5, "sample_size": 20, "cluster": "none"}
+    options = {"n": [5, 20], "trials": 500, "cluster": "none"}
     assert rankings(candidates, **options) == rankings(shuffled, **options)
 
 

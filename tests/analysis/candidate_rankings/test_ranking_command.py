@@ -77,10 +77,8 @@ def test_of_some_measures_a_smaller_score_is_better(run):
         (TABLE, ("--n", "ten"), ["'ten'", "50,100,200"]),
         (TABLE, ("--measure", "good", "--measure", "good"), ["'good' is named twice"]),
         (TABLE, ("--baseline", "best"), ["no measure 'best'", "good, poor"]),
-        (TABLE, ("--baseline", "good", "--pair", "good", "poor"), ["baseline", "pairs"]),
-        (TABLE, ("--pair", "good", "good"), ["not compared with itself"]),
-        (TABLE, ("--samples", "3"), ["sample_size"]),
-        (TABLE, ("--samples", "3", "--sample-size", "7"), ["sample_size = 7", "at most 6, the number of candidates"]),
+        (TABLE, ("--baseline", "good", "--pair", "good", "poor"), ["--baseline", "--pair"]),
+        (TABLE, ("--pair", "good", "good"), ["cannot be compared with itself"]),
         (TABLE, ("--positive", "yes"), ["no label 'yes'"]),
         (TABLE, ("--columns", "gold=good", "--measure", "good"), ["'good' is named twice"]),
     ],
@@ -105,7 +103,6 @@ def test_candidates_of_python_are_checked():
         (lambda: Candidates.of([1, 2, 0], scores), "gold of candidate 2 is 2"),
         (lambda: Candidates.of(gold, {"t": [1, 2]}), "gold: 3, t: 2"),
         (lambda: Candidates.of(gold, scores, ids=["a", "b", "a"]), "id 'a' occurs twice"),
-        (lambda: rankings(Candidates.of(gold, scores), ties="worst"), "ties = 'worst'"),
     ):
         with pytest.raises(InputError, match=words):
             wrong()
@@ -122,16 +119,6 @@ def test_a_judged_sample_is_extrapolated(run):
     assert second["precision"] == pytest.approx(25 / 30)
     assert second["low"] < 100 / 120 < second["high"]
     assert data["precision"] == []
-
-
-def test_samples_are_held_against_the_list_they_are_of(run):
-    lines = ["gold\tscore", *(f"{int(k % 5 == 0 or k < 40)}\t{300 - k}" for k in range(300))]
-    data = load_output(run("\n".join(lines), "--samples", "200", "--sample-size", "100", "--n", "100", "--json", "-"))
-    [row] = data["validation"]
-    assert row["dispersion"]["precision"] == data["precision"][0]["precision"]
-    assert row["dispersion"]["ratio"] == pytest.approx(1, abs=0.15)
-    assert row["intervals"]["n_outside"] <= 12
-    assert len(data["sampled"]) == 1
 
 
 def test_a_list_of_one_measure_has_precision_and_nothing_to_compare(run):

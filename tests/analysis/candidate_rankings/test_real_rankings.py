@@ -48,22 +48,6 @@ def test_eight_measures_of_5102_candidates_have_their_published_precision(folder
 
 
 @pytest.mark.slow
-def test_ties_are_broken_as_they_are_asked_to_be(folder):
-    official = json.loads((folder / "reference_scores.json").read_text())["scores"]["is.colloc"]
-    options = "--columns gold=is.colloc,item=PP+verb --measure freq --n 100,500,1000,2000 --json - --ties"
-    in_file_order, in_random_order = (
-        json.loads(call_sigdask("rankings", "KrennPPV.tsv", *options.split(), ties, cwd=folder).stdout)
-        for ties in ("given", "random")
-    )
-    for row, random_row in zip(in_file_order["precision"], in_random_order["precision"], strict=True):
-        published = official["freq"]["nbest_precision"][str(row["n"])]
-        assert row["precision"] == pytest.approx(published["stable_file_order"], abs=6e-7)
-        assert published["pessimistic"] - 1e-6 <= random_row["precision"] <= published["optimistic"] + 1e-6
-    assert "in which they were given" in in_file_order["ties"]
-    assert "random order" in in_random_order["ties"]
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(RSCRIPT is None, reason="R is not installed (apt-get install r-base-core)")
 def test_intervals_and_pointwise_tests_are_those_of_r(found):
     tables = np.array([

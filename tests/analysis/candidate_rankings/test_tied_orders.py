@@ -78,12 +78,3 @@ def test_the_precision_that_is_tested_is_the_one_printed_and_no_order_depends_on
     for evaluation in evaluations:
         [row] = evaluation.average_precision
         assert (row.average_precision_a, row.average_precision_b) == (averages["f"], averages["t"])
-
-
-def test_lists_without_ties_are_tested_as_they_stand():
-    rng = build_rng(5)
-    candidates = Candidates.of(rng.integers(0, 2, 50), {"a": rng.normal(size=50), "b": rng.normal(size=50)})
-    default, in_file_order = (
-        rankings(candidates, n=[10], trials=999, ties=ties, cluster="none") for ties in ("expected", "given")
-    )
-    assert default.differences == in_file_order.differences

@@ -38,7 +38,7 @@ def test_binomial_truth_varies_as_the_model_says(binomial):
     missed = sum(validation.intervals.n_outside for validation in binomial)
     expected = sum(validation.intervals.expected for validation in binomial)
     assert abs(missed - expected) < 4 * np.sqrt(expected)
-    assert sum(validation.bars.p_value < 0.05 for validation in binomial) <= 5
+    assert sum(validation.histogram.p_value < 0.05 for validation in binomial) <= 5
 
 
 @pytest.mark.slow
@@ -58,10 +58,10 @@ def test_what_is_accepted_is_counted_from_the_cutoff_on():
         for k in range(4)
     }
     [by_score, by_rank] = validate(parts, cutoffs={"G2": 5, "rank": 2}).found
-    assert (by_score.sets.accepted.tolist(), by_score.sets.true.tolist()) == ([3] * 4, [2] * 4)
-    assert (by_rank.sets.accepted.tolist(), by_rank.sets.true.tolist()) == ([2] * 4, [1] * 4)
+    assert (by_score.accepted.tolist(), by_score.true.tolist()) == ([3] * 4, [2] * 4)
+    assert (by_rank.accepted.tolist(), by_rank.true.tolist()) == ([2] * 4, [1] * 4)
     [best, _] = validate(parts, n=[3]).found
-    assert (best.sets.n, best.sets.cutoff, best.sets.true.tolist()) == (3, None, [2] * 4)
+    assert (best.n, best.cutoff, best.true.tolist()) == (3, None, [2] * 4)
 
 
 def test_the_command_shows_distribution_and_coverage(tmp_path):
