@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import click
@@ -14,19 +12,11 @@ import click
 from sigdask.cli import streams
 from sigdask.cli.declared import compare, lookup, nights, results
 from sigdask.cli.declared.options import HELP_NAMES, complete_files
-from sigdask.cli.streams import LOG, WORDS, log_to_stderr, terminal_columns
+from sigdask.cli.streams import LOG, WORDS, log_to_stderr
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.interface import set_interface, use_interface
-from sigdask.report.text import wrap_lines
 
 INTERRUPTED = 3
-
-UNBROKEN_HYPHEN = "\N{NON-BREAKING HYPHEN}"
-"""Replaces hyphens while lines are wrapped, so that names of options and methods stay whole."""
-
-NARROW_COLUMNS = 60
-"""Below this width, an option and its help do not fit side by side."""
-
 
 COMPLETION_VARIABLE = "_SIGDASK_COMPLETE"
 """Environment variable that a shell sets for completion. click answers it."""
@@ -37,8 +27,7 @@ def main() -> NoReturn:
     if COMPLETION_VARIABLE in os.environ:  # a shell reads what is written, byte by byte
         sys.exit(commands.main(prog_name="sigdask", complete_var=COMPLETION_VARIABLE))
     streams.protect_streams()
-    repeat_lost_interrupts()
-    log_to_stderr(in_json="--log-json" in sys.argv)
+    log_to_stderr()
     set_interface("command line")
     try:
         status = _run_command()
@@ -50,28 +39,6 @@ def main() -> NoReturn:
         status = status or UnfinishedError.exit_status
     sys.stderr.flush()
     sys.exit(status)
-
-
-def repeat_lost_interrupts() -> None:
-    """Repeat Ctrl-C when Python loses it, as it does in callbacks of the garbage collector."""
-    print_unraisable = sys.unraisablehook
-    main_thread = threading.main_thread().ident
-
-    def repeat_interrupt(unraisable: Any) -> None:
-        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
-            print_unraisable(unraisable)
-            return
-        while True:
-            try:
-                timer = threading.Timer(0.05, signal.pthread_kill, (main_thread, signal.SIGINT))
-                timer.daemon = True
-                timer.start()
-            except KeyboardInterrupt:  # it came while the busy main thread was still here, and would be lost again
-                continue
-            return
-
-    if hasattr(signal, "pthread_kill"):
-        sys.unraisablehook = repeat_interrupt
 
 
 def _run_command() -> int:
@@ -101,25 +68,6 @@ def _run_command() -> int:
 def _log_error(message: object, status: int) -> int:
     LOG.error(message, extra={"status": status})
     return status
-
-
-class Help(click.HelpFormatter):
-    """Help for narrow terminals: below click's least width, the text of an option stands on its own line."""
-
-    def __init__(self, width: int | None = None, max_width: int | None = None) -> None:
-        room = terminal_columns(sys.stdout)
-        super().__init__(width=room - 2 if room and room < NARROW_COLUMNS else width, max_width=max_width)
-
-    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Write a list of options or commands with their descriptions."""
-        rows = [(name, text.replace("-", UNBROKEN_HYPHEN)) for name, text in rows]
-        if self.width < NARROW_COLUMNS and max(len(name) for name, _ in rows) > self.width // 3:
-            col_max = 0
-        super().write_dl(rows, col_max, col_spacing)
-
-    def getvalue(self) -> str:
-        """Return the help text, wrapped to the terminal's width."""
-        return wrap_lines(super().getvalue().replace(UNBROKEN_HYPHEN, "-"), terminal_columns(sys.stdout))
 
 
 class Commands(click.Group):
@@ -162,21 +110,12 @@ def refuse_repeats(command: click.Command) -> None:
     command.parse_args = parse_args  # type: ignore[method-assign]
 
 
-class Context(click.Context):
-    """A click context whose help is formatted by `Help`."""
-
-    formatter_class = Help
-
-
 @click.group(cls=Commands, invoke_without_command=True, context_settings={**HELP_NAMES, "max_content_width": 110})
 @click.version_option(None, "-V", "--version", package_name="sigdask", prog_name="sigdask")
-@click.option(
-    "--log-json", is_flag=True, help="Write log lines as JSON, one object per line. SIGDASK_LOG=json does the same."
-)
 @click.pass_context
-def commands(context: click.Context, *, log_json: bool) -> None:
+def commands(context: click.Context) -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
-    log_to_stderr(in_json=log_json)
+    log_to_stderr()
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -194,6 +133,5 @@ COMMAND_GROUPS: dict[str, tuple[click.Command, ...]] = {
 for _command in (command for group in COMMAND_GROUPS.values() for command in group):
     commands.add_command(_command)
 for _command in (commands, *commands.commands.values()):
-    _command.context_class = Context
     refuse_repeats(_command)
     complete_files(_command)

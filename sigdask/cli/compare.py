@@ -37,7 +37,6 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
     spec = fill_options(SelectionOptions, select_options(SelectionOptions, options))
     outputs = write.list_outputs(options, *ALL_FORMATS)
     write.check_units(options["items_file"])
-    write.warn_of_unused_options(options)
     if outputs:
         read_paths = [*_list_paths(options), *map(as_path, filter(None, [options["gold"]]))]
         write.check_overwriting(outputs, dict.fromkeys(read_paths, "a file that is read"))

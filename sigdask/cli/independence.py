@@ -9,7 +9,7 @@ from sigdask.api import independence_all
 from sigdask.cli.compare import read_systems
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import LOG
-from sigdask.cli.write import list_outputs, present_analysis, warn_of_unused_options
+from sigdask.cli.write import list_outputs, present_analysis
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import IndependenceOptions, fill_options, select_options
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 def independence(**options: Any) -> None:
     """Test the labellings for independence, and print and write the results."""
     outputs = list_outputs(options, "json", "markdown", "latex")
-    warn_of_unused_options(options)
     clusters.check_cluster(options["cluster"])
     settings = fill_options(IndependenceOptions, select_options(IndependenceOptions, options))
     with show_analysis(quiet=options["quiet"]) as steps:

@@ -9,7 +9,7 @@ from sigdask.analysis.power import build_question
 from sigdask.cli.compare import read_systems
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import LOG
-from sigdask.cli.write import list_outputs, present_analysis, warn_of_unused_options
+from sigdask.cli.write import list_outputs, present_analysis
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import PowerOptions, fill_options, select_options
@@ -18,7 +18,6 @@ from sigdask.options import PowerOptions, fill_options, select_options
 def power(**options: Any) -> None:
     """Estimate power, and print and write the results."""
     outputs = list_outputs(options, "json", "markdown", "latex")
-    warn_of_unused_options(options)
     clusters.check_cluster(options["cluster"])
     selected = select_options(PowerOptions, options)
     if options["difference"] is not None and options["units"] is not None:

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from sigdask.cli.streams import Harmless, be_quiet, data_stream, is_json_log, log_note, terminal_columns
@@ -22,73 +21,36 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressStep:
-    """Progress of one step of a command, such as counting.
-
-    Attributes
-    ----------
-    doing : str
-        Description of the step.
-    unit : str
-        Unit of `done` and `total`.
-    done, total : int
-        Amount of work. The total is 0 if it is not counted.
-    share : float or None
-        Share of the work that is done, if it is not `done / total`: few trials may take as long as all others.
-    left : float or None
-        Estimated seconds until the end, if there is a better estimate than from the share.
-    start : float
-        When it began, on the monotonic clock.
-    """
-
-    doing: str
-    unit: str = ""
-    done: int = 0
-    total: int = 0
-    share: float | None = None
-    left: float | None = None
-    start: float = field(default_factory=time.monotonic)
-
-    @property
-    def share_done(self) -> float:
-        """The share of the work that is done."""
-        if self.share is not None:
-            return self.share
-        return self.done / self.total if self.total else 0.0
-
-    def __str__(self) -> str:
-        elapsed, share = time.monotonic() - self.start, self.share_done
-        if not self.total:
-            return f"{self.doing}, {format_duration(elapsed)} so far"
-        text = f"{self.doing}: {self.done:,} of {self.total:,} {self.unit} ({share:.0%})"
-        left = elapsed * (1 / share - 1) if self.left is None and share else self.left
-        if left is None or (left < 1 and not self.done):
-            return text
-        left_text = format_duration(left)
-        return f"{text}, {'' if left_text.startswith('<') else 'about '}{left_text} left"
-
-
 class ProgressSteps:
-    """The steps of a command, one after the other. A call reports trials counted.
+    """The steps of a command, one after the other, of which one is under way. A call reports trials counted.
 
     Parameters
     ----------
     show : callable, optional
-        Shows a step. By default nothing is shown.
+        Shows the progress after each change. By default nothing is shown.
 
     Attributes
     ----------
     counting : tuple of str
         What a call reports: the step, its unit, and the step after it.
+    doing : str
+        The step that is under way.
+    total : int
+        Amount of its work. 0 if it is not counted.
+    share : float
+        Share of the work that is done. Few trials may take as long as all others.
+    n_threads : int
+        Number of threads that count. 0 before anything is counted.
     """
 
-    def __init__(self, show: Callable[[ProgressStep], None] = lambda _: None) -> None:
+    def __init__(self, show: Callable[[ProgressSteps], None] = lambda _: None) -> None:
         self._show = show
-        self.counting = ("counting", "trials", "judging")
         self._announce = ExtractionLog(log_note, every=math.inf)
-        self.step = ProgressStep("reading")
-        self.n_threads = 0  # 0 before anything is counted
+        self.counting = ("counting", "trials", "judging")
+        self.doing, self._start = "reading", time.monotonic()
+        self._unit, self._done = "", 0
+        self._left: float | None = None
+        self.total, self.share, self.n_threads = 0, 0.0, 0
 
     def __call__(self, done: int, total: int) -> None:
         """Show how many of the trials are counted."""
@@ -107,7 +69,7 @@ class ProgressSteps:
     def show_start(self, total: int, seconds: float, n_threads: int) -> None:
         """Show how long counting is expected to take."""
         self.n_threads = n_threads
-        if self.step.doing != "counting":
+        if self.doing != "counting":
             self.show_trials(0, total, 0.0, seconds)
 
     def _set_step(
@@ -121,9 +83,24 @@ class ProgressSteps:
         then: str = "preparing",
     ) -> None:
         """Show the progress of a step, or begin the step `then` if this one is complete."""
-        start = self.step.start if self.step.doing == doing else time.monotonic()
-        self.step = ProgressStep(doing, unit, done, total, share, left, start) if done < total else ProgressStep(then)
-        self._show(self.step)
+        if done >= total:
+            doing, total = then, 0
+        if doing != self.doing:
+            self.doing, self._start = doing, time.monotonic()
+        self._unit, self._done, self.total, self._left = unit, done, total, left
+        self.share = share if share is not None else done / total if total else 0.0
+        self._show(self)
+
+    def __str__(self) -> str:
+        elapsed = time.monotonic() - self._start
+        if not self.total:
+            return f"{self.doing}, {format_duration(elapsed)} so far"
+        text = f"{self.doing}: {self._done:,} of {self.total:,} {self._unit} ({self.share:.0%})"
+        left = elapsed * (1 / self.share - 1) if self._left is None and self.share else self._left
+        if left is None or (left < 1 and not self._done):
+            return text
+        left_text = format_duration(left)
+        return f"{text}, {'' if left_text.startswith('<') else 'about '}{left_text} left"
 
 
 @contextmanager
@@ -149,8 +126,8 @@ def show_progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
                 setattr(sys, name, Harmless(getattr(sys, name)))
         task = bar.add_task("reading", total=None)
         yield ProgressSteps(
-            lambda step: bar.update(
-                task, description=str(step), completed=step.share_done, total=1 if step.total else None
+            lambda steps: bar.update(
+                task, description=str(steps), completed=steps.share, total=1 if steps.total else None
             )
         )
 
@@ -180,7 +157,7 @@ def _log_lines() -> Iterator[ProgressSteps]:
 
     def log_lines() -> None:
         while not stop.wait(SECONDS_BETWEEN_LINES):
-            log_note(str(steps.step))
+            log_note(str(steps))
 
     threading.Thread(target=log_lines, name="progress", daemon=True).start()
     try:

@@ -27,7 +27,6 @@ def rankings(**options: Any) -> None:
     """Evaluate rankings of candidates, and print and write the results."""
     formats = ("json", "csv", "text") if options["validate"] else ("json", "csv", "markdown", "latex", "text")
     outputs = write.list_outputs(options, *formats)
-    write.warn_of_unused_options(options)
     if options["quiet"]:
         be_quiet()
     evaluation = _validate(options) if options["validate"] else _evaluate(options)

@@ -13,7 +13,6 @@ from sigdask.cli.write import (
     check_overwriting,
     is_printed,
     list_outputs,
-    name_option_in_errors,
     write_outputs,
 )
 from sigdask.errors import InputError
@@ -54,8 +53,7 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
         print_report(plan_report, options, before="" if verdict is None else f"{format_record(verdict)}\n\n")
     write_files(plan_report, outputs)
     for page in pages:
-        with name_option_in_errors(page):
-            write_report(Path(page.file), plan_report)
+        write_report(Path(page.file), plan_report)
 
 
 def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str | None) -> None:

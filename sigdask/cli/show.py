@@ -7,20 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import click
-from click.core import ParameterSource
-
 from sigdask.cli import write
 from sigdask.cli.compare import log_warnings
-from sigdask.cli.declared.results import FIGURE_FORMATS
 from sigdask.cli.streams import LOG, be_quiet, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, check_installed
-from sigdask.interface import get_flag
 from sigdask.options import (
     FigureStyleOptions,
     TableLayoutOptions,
     check_options,
-    list_options,
     select_options,
 )
 from sigdask.report.analyses import Independences
@@ -56,11 +50,11 @@ def show(file: str, **options: Any) -> None:
     outputs = write.list_outputs(options, "csv", "parquet", "markdown", "latex", "bibtex", "html", "text")
     check_options(TableLayoutOptions, select_options(TableLayoutOptions, options))
     check_figures(options)
-    _warn_of_unused_options(outputs, options)
     write.check_overwriting(outputs, {Path(file): "the file that is read"})
     results, tables = load_results(file), []
     if isinstance(results, Results):
-        results = _prepare_results(results, options)
+        if options["grouping"] != "auto":
+            results = replace(results, table=results.table.replace(grouping=options["grouping"]))
         texts, tables = _list_texts(results, options), [results.table]
     else:
         texts = write.list_analysis_texts(results)
@@ -73,51 +67,20 @@ def show(file: str, **options: Any) -> None:
     _draw_figures(results, options)
 
 
-def _prepare_results(results: Results, options: Mapping[str, Any]) -> Results:
-    """Return results whose rankings are marked as requested."""
-    if not _is_given("grouping"):
-        return results
-    return replace(results, table=results.table.replace(grouping=options["grouping"]))
-
-
-def _is_given(name: str) -> bool:
-    """Return whether an option is on the command line."""
-    return click.get_current_context().get_parameter_source(name) == ParameterSource.COMMANDLINE
-
-
 def _list_texts(results: Results, options: Mapping[str, Any]) -> write.Texts:
     layout = select_options(TableLayoutOptions, options)
-    texts = write.list_result_texts(results, lambda: results.paper_tables(**layout), results.to_html)
-    return {format_: text for format_, text in texts.items() if format_ != "json"}
+    return write.list_result_texts(results, lambda: results.paper_tables(**layout), results.to_html)
 
 
 def _print_results(results: AnyResults, options: Mapping[str, Any]) -> None:
+    everything, width = options["everything"], output_columns()
     if isinstance(results, Results):
         log_warnings(results, verbose=options["verbose"], is_printed=True)
-    if isinstance(results, Independences):
-        for text in results.warnings:
-            LOG.warning(text)
-    print_text(_render(results, options, output_columns()))
-
-
-def _render(results: AnyResults, options: Mapping[str, Any], width: int | None) -> str:
-    """Return results as text for so many columns."""
-    if isinstance(results, Results):
-        return render(results, everything=options["everything"], verbose=options["verbose"], width=width)
-    return render_analysis(results, everything=options["everything"], width=width)
-
-
-def _warn_of_unused_options(outputs: Iterable[write.OutputFile], options: Mapping[str, Any]) -> None:
-    """Log a warning on each option that is given without the output that it is about."""
-    formats = {output.format for output in outputs}
-    needs = {
-        "-o FILE.tex or FILE.md": (TableLayoutOptions, formats & {"latex", "markdown"}),
-        "--figures": (FigureStyleOptions, options["figures"]),
-    }
-    for need, (declaration, is_met) in needs.items():
-        for name in list_options(declaration):
-            if _is_given(name) and not is_met:
-                LOG.warning(f"{get_flag(name)} has no effect without {need}; leave it out")
+        print_text(render(results, everything=everything, verbose=options["verbose"], width=width))
+        return
+    for text in results.warnings if isinstance(results, Independences) else ():
+        LOG.warning(text)
+    print_text(render_analysis(results, everything=everything, width=width))
 
 
 def check_figures(options: Mapping[str, Any]) -> None:
@@ -127,8 +90,6 @@ def check_figures(options: Mapping[str, Any]) -> None:
     FigureStyle.from_options(style)
     parse_formats(options["figure_format"])
     if folder is None:
-        if options["figure_format"] != FIGURE_FORMATS:
-            LOG.warning("--figure-format has no effect without --figures; leave it out")
         return
     if Path(folder).exists() and not Path(folder).is_dir():
         raise InputError(f"--figures {folder}: not a folder")

@@ -29,12 +29,12 @@ COLOURS = re.compile(r"(\x1b\[[\d;]*m)+")
 """Escape sequences that set a colour, and reset it."""
 
 
-class LossTolerantStream(io.TextIOBase):
-    """A stream that does not raise if its reader is gone or the disk is full, but records why.
+class LossTolerantStream:
+    """A text stream that does not raise if its reader is gone or the disk is full, but records why.
 
     Parameters
     ----------
-    own : text stream or None
+    stream : text stream or None
         The underlying stream, or None if it is closed.
 
     Attributes
@@ -45,29 +45,24 @@ class LossTolerantStream(io.TextIOBase):
         Whether further output may still arrive.
     """
 
-    def __init__(self, own: TextIO | None) -> None:
-        self._stream = own
-        self.open = own is not None
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self.open = stream is not None
         self.lost = ""
 
     def write(self, text: str) -> int:
         """Write text unchanged."""
-        self._attempt(lambda stream: stream.write(text), is_needed=bool(text))
+        if self._stream is None and text:
+            self.lost = "it is closed"
+        self._attempt(lambda stream: stream.write(text))
         return len(text)
-
-    def write_bytes(self, data: bytes) -> None:
-        """Write bytes unchanged."""
-        self.flush()
-        self._attempt(lambda stream: stream.buffer.write(data), is_needed=bool(data))
 
     def flush(self) -> None:
         """Flush the buffer."""
         self._attempt(lambda stream: stream.flush())
 
-    def _attempt(self, call: Callable[[TextIO], object], *, is_needed: bool = False) -> None:
+    def _attempt(self, call: Callable[[TextIO], object]) -> None:
         """Call a function with the stream while it is open; if that fails, note why, and discard later output."""
-        if self._stream is None and is_needed:
-            self.lost = "it is closed"
         if self.open:
             try:
                 call(cast("TextIO", self._stream))
@@ -88,19 +83,10 @@ class LossTolerantStream(io.TextIOBase):
             raise io.UnsupportedOperation("fileno")
         return self._stream.fileno()
 
-    def writable(self) -> bool:
-        """Return True, because the stream can be written to."""
-        return True
-
     @property
-    def encoding(self) -> str:  # type: ignore[override]
+    def encoding(self) -> str:
         """The stream's encoding."""
         return getattr(self._stream, "encoding", None) or "utf-8"
-
-    @property
-    def errors(self) -> str:  # type: ignore[override]
-        """How the stream treats characters that its encoding lacks."""
-        return getattr(self._stream, "errors", None) or "strict"
 
 
 class Harmless(LossTolerantStream):
@@ -112,18 +98,15 @@ class Harmless(LossTolerantStream):
         The same stream for data.
     """
 
-    def __init__(self, own: TextIO | None) -> None:
-        super().__init__(None)
-        self.exactly = LossTolerantStream(own)
-        self._stream = cast("TextIO", self.exactly)
-        self.open = True
+    def __init__(self, stream: TextIO | None) -> None:
+        self.exactly = LossTolerantStream(stream)
+        super().__init__(cast("TextIO", self.exactly))
 
     def write(self, text: str) -> int:
         """Write text with control characters escaped; a text that is only colour codes is dropped."""
-        if COLOURS.fullmatch(text):
-            return len(text)
-        escaped = make_printable(text, keep="\n")
-        self.exactly.write(escaped if escaped.isascii() else _replace_unencodable(escaped, self.encoding))
+        if not COLOURS.fullmatch(text):
+            escaped = make_printable(text, keep="\n")
+            super().write(escaped if escaped.isascii() else _replace_unencodable(escaped, self.encoding))
         return len(text)
 
 
@@ -226,16 +209,10 @@ def is_json_log() -> bool:
     return any(isinstance(handler.formatter, JsonLines) for handler in logging.getLogger("sigdask").handlers)
 
 
-def log_to_stderr(*, in_json: bool = False) -> None:
-    """Send the program's log lines to standard error, once.
-
-    Parameters
-    ----------
-    in_json : bool
-        One JSON object per line; ``SIGDASK_LOG=json`` requests this too.
-    """
+def log_to_stderr() -> None:
+    """Send the program's log lines to standard error, once, as one JSON object per line with ``SIGDASK_LOG=json``."""
     handler = Stderr()
-    handler.setFormatter(JsonLines() if in_json or os.environ.get("SIGDASK_LOG") == "json" else LogLines())
+    handler.setFormatter(JsonLines() if os.environ.get("SIGDASK_LOG") == "json" else LogLines())
     logger = logging.getLogger("sigdask")
     logger.handlers = [handler]
     logger.propagate = False

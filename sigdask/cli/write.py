@@ -7,20 +7,16 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from sigdask.cli.declared.options import FORMAT_BY_ENDING, format_endings
-from sigdask.cli.streams import LOG, WORDS, data_stream, log_note, output_columns, print_text
-from sigdask.errors import InputError, UnfinishedError
-from sigdask.interface import spell
-from sigdask.options import NOTED_OPTIONS, list_all_options
+from sigdask.cli.streams import WORDS, data_stream, log_note, output_columns, print_text
+from sigdask.errors import InputError
 from sigdask.report import files, latex, markdown
 from sigdask.report.files import write_parts
 from sigdask.report.methods import text as methods
@@ -94,22 +90,6 @@ def is_printed(outputs: Iterable[OutputFile]) -> bool:
     return not any(output.is_piped for output in outputs)
 
 
-def warn_of_unused_options(options: Mapping[str, Any]) -> None:
-    """Log a warning on each option of the command line that has no effect together with the others.
-
-    Notes on results name options of the test.
-    """
-    context = click.get_current_context()
-    is_noted = {*NOTED_OPTIONS} if context.command.name == "compare" else set()
-    declared = list_all_options()
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        option = declared.get(name.removeprefix("no_"))
-        is_given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-        if option is not None and option.name not in is_noted and is_given and option.is_idle(options):
-            LOG.warning(f"{parameter.opts[0]} has no effect with {spell(*option.idle_with or ())}; leave it out")
-
-
 def check_overwriting(outputs: Iterable[OutputFile], uses: Mapping[Path, str]) -> None:
     """Raise if an output file is one that the command reads, or that something else is written to.
 
@@ -181,8 +161,7 @@ def write_outputs(outputs: Iterable[OutputFile], texts: Texts, tables: Callable[
     """
     for output in outputs:
         if output.format == "parquet":
-            with name_option_in_errors(output):
-                files.write_parquet(Path(output.file), tables())
+            files.write_parquet(Path(output.file), tables())
             continue
         parts = texts[output.format]()
         write_text_parts(output, chain(parts, ["\n"]) if output.format == "json" else parts)
@@ -191,22 +170,12 @@ def write_outputs(outputs: Iterable[OutputFile], texts: Texts, tables: Callable[
 def write_text_parts(output: OutputFile, parts: Iterable[str]) -> None:
     """Write text part by part to a file, or JSON to standard output."""
     if not output.is_piped:
-        with name_option_in_errors(output):
-            write_parts(Path(output.file), parts)
+        write_parts(Path(output.file), parts)
         return
     for part in parts:
         sys.stdout.write(escape_json(part))
         if not data_stream(sys.stdout).open:  # nobody would read further output
             return
-
-
-@contextmanager
-def name_option_in_errors(output: OutputFile) -> Iterator[None]:
-    """Begin the text of errors in the body, which are about a file, with the option that named it."""
-    try:
-        yield
-    except UnfinishedError as error:
-        raise UnfinishedError(f"{output.option} {error}") from None
 
 
 def list_analysis_texts(analysis: Any) -> Texts:
@@ -252,8 +221,7 @@ def write_units(file: str | None, units: Callable[[], Iterator[UnitScores]]) -> 
                 notes[part.metric, part.note] = None
             yield part
 
-    with name_option_in_errors(OutputFile("", file, "--items")):
-        files.write_units(Path(file), read_notes())
+    files.write_units(Path(file), read_notes())
     for metric, note in notes:
         log_note(make_printable(f"--items: {metric} has no contributions of units, because {note}"))
 

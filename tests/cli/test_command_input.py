@@ -192,7 +192,6 @@ UNUSED = {
     "--method exact --no-second-run": "--no-second-run",
     "--interval none --confidence 0.9": "--confidence",
     "--interval none --resamples 99": "--resamples",
-    "--workers 2": "--workers",
     "--map A=B": "--map",
     "--ignore nope": "--ignore nope",
     "--ignore system": "--ignore system",  # one of its columns begins so

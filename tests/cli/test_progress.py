@@ -42,7 +42,9 @@ def test_a_terminal_that_moves_no_cursor_gets_lines(monkeypatch):
 
 @pytest.mark.slow
 def test_lines_for_machines_are_whole_on_a_terminal_too():
-    terminal = run_in_terminal("--log-json", "compare", str(YEH), "--trials", "100", "--cluster", "none", columns=60)
+    terminal = run_in_terminal(
+        "compare", str(YEH), "--trials", "100", "--cluster", "none", columns=60, SIGDASK_LOG="json"
+    )
     lines = [json.loads(line) for line in terminal.written.splitlines() if line.startswith("{")]
     assert [line["message"].split()[0] for line in lines] == ["read", "metric:"]
 

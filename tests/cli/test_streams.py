@@ -208,17 +208,3 @@ def test_ctrl_c_shows_no_traceback_of_a_worker(seconds):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3, output[-2000:]
     assert not re.search(r"Traceback|KeyboardInterrupt|Process", output.decode())
     assert "interrupted" in output.decode()
-
-
-def test_ctrl_c_that_python_can_only_print_comes_again():
-    """An interrupt in a callback of the garbage collector, as distributed sets one, was lost."""
-    code = (
-        "import gc, signal, time; from sigdask import cli; cli.repeat_lost_interrupts()\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background ignores it
-        "def interrupt(*_): gc.callbacks.clear(); signal.raise_signal(signal.SIGINT); time.sleep(0)\n"
-        "gc.callbacks.append(interrupt); gc.collect()\n"
-        "try: time.sleep(60)\n"
-        "except KeyboardInterrupt: print('interrupted')"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "interrupted\n", "")

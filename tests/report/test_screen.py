@@ -71,8 +71,6 @@ def night(tmp_path_factory):
         ("history", "night.toml"),
         ("report", "night.toml", "--all"),
         ("list", "formats"),
-        ("show", "--help"),
-        ("compare", "--help"),
         ("compare", "absent.csv", "also absent.csv"),
     ],
     ids=" ".join,

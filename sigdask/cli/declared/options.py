@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import wraps
+from itertools import chain, islice
 from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -172,7 +173,7 @@ def _print_all_help(context: click.Context, _: click.Parameter, is_asked: bool) 
 class GroupedCommand(click.Command):
     """A command with many options, and with examples in its help.
 
-    Attributes
+    Parameters
     ----------
     groups : mapping of str to int
         How many options each group has, in the order of their declarations.
@@ -182,29 +183,31 @@ class GroupedCommand(click.Command):
         Lines of commands.
     """
 
-    groups: Mapping[str, int]
-    common: Sequence[str]
-    examples: Sequence[str]
     shows_all = False
+
+    def __init__(
+        self,
+        *arguments: Any,
+        groups: Mapping[str, int],
+        common: Sequence[str],
+        examples: Sequence[str],
+        **settings: Any,
+    ) -> None:
+        super().__init__(*arguments, **settings)
+        self._groups, self._common, self._examples = groups, common, examples
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the main options or all groups of options, and the examples."""
         options = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
         records = {str(option.name): record for option in options if (record := option.get_help_record(ctx))}
-        names = [*records]
-        if self.shows_all:
-            for title, n in self.groups.items():
-                with formatter.section(title):
-                    formatter.write_dl([records[name] for name in names[:n]])
-                names = names[n:]
-        else:
-            with formatter.section("Main options"):
-                formatter.write_dl([records[name] for name in self.common])
-            names = names[sum(self.groups.values()) :]
-        with formatter.section("Help"):
-            formatter.write_dl([records[name] for name in names])
+        names = iter(records)
+        groups: dict[str, Sequence[str]] = {title: [*islice(names, n)] for title, n in self._groups.items()}
+        shown = groups if self.shows_all else {"Main options": self._common}
+        for title, members in (shown | {"Help": [*names]}).items():
+            with formatter.section(title):
+                formatter.write_dl([records[name] for name in members])
         with formatter.section("Examples"):
-            formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
+            formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self._examples))
 
 
 def grouped_command(
@@ -228,10 +231,14 @@ def grouped_command(
     )  # fmt: skip
 
     def build(function: Callable[..., Any]) -> click.Command:
-        function = add_options(*(option for group in groups.values() for option in group), help_all)(function)
-        command = click.command(cls=GroupedCommand, context_settings=HELP_NAMES)(function)
-        command.groups, command.examples = {title: len(group) for title, group in groups.items()}, examples
-        command.common = common.split()
-        return command
+        function = add_options(*chain.from_iterable(groups.values()), help_all)(function)
+        sizes = {title: len(group) for title, group in groups.items()}
+        settings: dict[str, Any] = {
+            "groups": sizes,
+            "common": common.split(),
+            "examples": examples,
+            "context_settings": HELP_NAMES,
+        }
+        return click.command(cls=GroupedCommand, **settings)(function)
 
     return build

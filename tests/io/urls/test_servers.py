@@ -78,7 +78,7 @@ def test_no_stream_of_a_run_holds_what_is_secret_in_a_url(server, tmp_path):
     bad = system_list.replace("/new.csv", "/403/new.csv")
     (tmp_path / "bad.toml").write_text((tmp_path / "n.toml").read_text().replace(system_list, bad))
     results = [
-        call_sigdask("--log-json", "run", "n.toml", "--json", "o.json", cwd=tmp_path),
+        call_sigdask("run", "n.toml", "--json", "o.json", cwd=tmp_path),
         call_sigdask("check", "n.toml", cwd=tmp_path),
         call_sigdask("report", "n.toml", "-o", "p.html", "--all", cwd=tmp_path),
         call_sigdask("status", "n.toml", "--json", cwd=tmp_path),

@@ -429,10 +429,11 @@ def test_a_killed_server_loses_nothing_and_is_waited_for(server):
         server.start()
 
 
-def test_no_message_or_file_has_a_secret_from_the_query_of_a_store_url(server, tmp_path):
+def test_no_message_or_file_has_a_secret_from_the_query_of_a_store_url(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIGDASK_LOG", "json")
     path = write_plan(tmp_path, sets=1, systems=2, trials=500, settings='[report]\njson = "r.json"\nhtml = "r.html"')
     url = f"postgresql://sigdask@127.0.0.1:{server.port}/postgres?password={quote(PASSWORD, safe='')}"
-    runs = [call_sigdask("--log-json", "run", path, "--store", url, cwd=tmp_path),
+    runs = [call_sigdask("run", path, "--store", url, cwd=tmp_path),
             call_sigdask("status", path, "--store", url, cwd=tmp_path),
             call_sigdask("history", url, "--plan", path.stem, cwd=tmp_path),
             call_sigdask("run", path, "--store", f"{url}&options=-c%20a%3Dhush", cwd=tmp_path),
