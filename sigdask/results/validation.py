@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sigdask.results.schema import load_schema
-
-Fault = tuple[str, str, str]
 
 NAMES: Mapping[type, tuple[str, ...]] = {
     dict: ("object",), list: ("array",), str: ("string",), bool: ("boolean",), type(None): ("null",),
@@ -35,35 +33,29 @@ def find_fault(document: Mapping[str, Any]) -> str | None:
     'schema_version = 2: must be 1'
     """
     schema = load_schema()
-    fault = _find_fault(document, schema, schema["$defs"])
-    return None if fault is None else "{} = {}: must be {}".format(*fault)
+    return next(_iter_faults("", document, schema, schema["$defs"]), None)
 
 
-def _find_fault(value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Fault | None:
-    """Return the first fault of a JSON value: the path to the wrong value, that value, and what is expected."""
+def _iter_faults(path: str, value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with a JSON value under a path and with its members."""
     if "$ref" in schema:
-        return _find_fault(value, definitions[schema["$ref"].rpartition("/")[2]], definitions)
-    if "anyOf" in schema:
-        faults = (_find_fault(value, option, definitions) for option in schema["anyOf"])
-        first = next(faults)
-        return first if first is not None and all(faults) else None
-    if (expected := _describe_expected(value, schema)) is not None:
+        yield from _iter_faults(path, value, definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    elif "anyOf" in schema:
+        faults = [next(_iter_faults(path, value, option, definitions), None) for option in schema["anyOf"]]
+        yield from [str(faults[0])] if all(faults) else []
+    elif (expected := _describe_expected(value, schema)) is not None:
         text = repr(value)
-        return "", text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…", expected
-    if isinstance(value, dict):
-        known, others = schema.get("properties", {}), schema.get("additionalProperties") or None
-        members = ((key, inner, known.get(key, others)) for key, inner in value.items())
-        missing = [key for key in schema.get("required", ()) if key not in value]
-    elif isinstance(value, list):
-        members, missing = ((k, inner, schema.get("items")) for k, inner in enumerate(value)), []
-    else:
-        return None
-    for key, inner, inner_schema in members:
-        if inner_schema is not None and (fault := _find_fault(inner, inner_schema, definitions)) is not None:
-            path, text, expected = fault
-            step = f"[{key}]" if isinstance(key, int) else key
-            return f"{step}{'.' if path and path[0] != '[' else ''}{path}", text, expected
-    return (missing[0], "nothing", "given") if missing else None
+        shown = text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"
+        yield f"{path} = {shown}: must be {expected}"
+    elif isinstance(value, dict):
+        start, known = f"{path}." if path else "", schema.get("properties", {})
+        for key, member in value.items():
+            if member_schema := known.get(key, schema.get("additionalProperties")):
+                yield from _iter_faults(f"{start}{key}", member, member_schema, definitions)
+        yield from (f"{start}{key} = nothing: must be given" for key in schema.get("required", ()) if key not in value)
+    elif isinstance(value, list) and "items" in schema:
+        for k, member in enumerate(value):
+            yield from _iter_faults(f"{path}[{k}]", member, schema["items"], definitions)
 
 
 def _describe_expected(value: Any, schema: Mapping[str, Any]) -> str | None:
