@@ -428,6 +428,12 @@ class SelectionOptions(ComparisonOptions, ChoiceOptions, total=False):
     ]
 
 
+RECORDED_OPTIONS = (
+    *list_options(TestOptions), *list_options(FamilyOptions), "beside", "unit", "by", "together",
+)  # fmt: skip
+"""Options that results record, so that they can be computed again; pairs and metrics are those of the results."""
+
+
 class AgreementOptions(TypedDict, total=False):
     """How metrics are compared by their agreement with people: options of `sigdask meta`."""
 

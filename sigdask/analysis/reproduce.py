@@ -1,43 +1,33 @@
 """Reproduction of recorded results: find their data by digest, compute them again, and compare every field.
 
-Recorded results are read from signatures, or from files that `compare` and plans write. The function that compares is
-an argument (`sigdask.compare_all`, on any cluster). To find the data, it is first called with a single trial, which
-costs little and gives the signature of every pair.
+Recorded results are read from signatures, or from the JSON that `compare` and plans write, which names the options of
+the call. The function that compares is an argument (`sigdask.compare_all`, on any cluster). To find the data, it is
+first called with a single trial, which costs little and gives the signature of every pair.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from pyarrow import parquet
 
-from sigdask.analysis.comparison.intervals import NO_ITEM_DIFFERS, NO_MEAN, NOT_BINARY
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import is_parquet, open_text
+from sigdask.formats.reading.files import is_parquet, open_bytes
 from sigdask.formats.reading.json_records import is_json, load_json
-from sigdask.interface import spell
-from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS
 from sigdask.randomization.stream import SCHEME
-from sigdask.results.columns import BCA, CONDITIONAL, INVERSION, NORMAL, PERCENTILE, TANGO
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.fields import iter_json_lines
 from sigdask.results.record import Result
 from sigdask.results.signature import EXACT, TRIALS, Signature
 from sigdask.results.validation import find_fault
 from sigdask.text import format_list
-
-MAX_ROWS = 2_000_000
-"""Maximum rows of a Parquet file, in which repeated rows take no space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +39,7 @@ class RecordedResult:
     signature : Signature
         The signature that identifies it.
     values : mapping of str to value
-        The recorded row, by keys of JSON or columns of CSV; empty if there is only a signature.
+        The recorded row; empty if there is only a signature.
     """
 
     signature: Signature
@@ -79,7 +69,7 @@ class RecordedResults:
     results : tuple of RecordedResult
         The results to reproduce.
     document : mapping of str to value
-        Keys of the JSON other than the results. Empty for CSV, Parquet and signatures.
+        Keys of the JSON other than the results. Empty for signatures.
     other_sets : tuple of str
         Other test sets in the file, which are not reproduced.
     """
@@ -99,58 +89,59 @@ class RecordedResults:
         results = tuple(result for result in self.results if result.signature.test_set == name)
         return RecordedResults(results, self.document, others)
 
-    def find_values(self, key: str) -> list[Any]:
-        """Return the values that results have of a field, without null."""
-        values = (result.values.get(key) for result in self.results)
-        return [value for value in values if value is not None]
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options with which the results of one test set were computed.
 
-    def find_members(self, key: str, member: str) -> list[Any]:
-        """Return the values of a member of a field that is an object or a list of objects, without null."""
-        values = self.find_values(key)
-        objects = (item for value in values for item in (value if isinstance(value, list) else [value]))
-        return [value for item in objects if (value := item.get(member)) is not None]
+        Raises
+        ------
+        InputError
+            The file does not name them.
+        """
+        if not self.document:
+            return _infer_options(self.results[0].signature)
+        by_set = self.document.get("options_by_set", {})
+        options = by_set.get(self.test_sets[0]) or self.document["options"]
+        if options is None:
+            raise InputError("the results do not name their options", remedy="compute them again and write the JSON")
+        return dict(options)
+
+
+def _infer_options(signature: Signature) -> Mapping[str, Any]:
+    """Return the options that give the p of a signature and nothing else."""
+    method = "randomization" if signature.p == TRIALS else "exact"
+    return {
+        "alternative": signature.alternative, "seed": signature.seed, "trials": signature.n_trials,
+        "method": "both" if signature.p == EXACT and signature.n_trials else method, "exact_limit": math.inf,
+        "unit": [signature.unit], "by": signature.subset and signature.subset[0],
+        "adjust": "none", "interval": "none", "second_run": False, "beside": False, "together": False,
+    }  # fmt: skip
 
 
 def read(path: Path) -> RecordedResults:
-    """Return the recorded results in a JSON, CSV or Parquet file.
+    """Return the recorded results in a JSON file.
 
     Raises
     ------
     InputError
-        The file cannot be read, has no known format, or contradicts the signatures in it.
+        The file cannot be read, holds no results of comparisons, or contradicts the signatures in it.
     """
-    if not is_parquet(path) and is_json(path):
-        document = check_results(path, load_document(path))
-    else:
-        document = {"results": _read_parquet(path) if is_parquet(path) else _read_csv(path)}
-        check_signatures(path, document)
-    results = tuple(_build_result(path, number, row) for number, row in enumerate(document["results"], 1))
-    return RecordedResults(results, {key: value for key, value in document.items() if key != "results"})
-
-
-def _read_parquet(path: Path) -> Sequence[Mapping[str, Any]]:
-    try:
-        with parquet.ParquetFile(path) as file:
-            if (n_rows := file.metadata.num_rows) > MAX_ROWS:
-                raise InputError(
-                    f"has {n_rows:,} rows, more than {MAX_ROWS:,}",
-                    file=path,
-                    remedy="give the JSON file of these results instead",
-                )
-            table = file.read()
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"not Parquet that can be read ({error})", file=path) from None
-    _check_columns(path, table.column_names)
-    return list(table.to_pylist())
+    return check_results(path, load_document(path))
 
 
 def load_document(path: Path) -> Mapping[str, Any]:
-    """Return the JSON object in a file."""
+    """Return the JSON object in a file of results."""
+    with open_bytes(path):
+        pass  # a missing file is not a question of formats
+    if is_parquet(path) or not is_json(path):
+        raise InputError(
+            file=path, expected="the JSON of results", remedy="write it with --json FILE, or with -o FILE.json"
+        )
     return document if isinstance(document := load_json(path), dict) else {}
 
 
-def check_results(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the JSON object of a file; raise if it does not hold results of comparisons, or was altered."""
+def check_results(path: Path, document: Mapping[str, Any]) -> RecordedResults:
+    """Return the results in the JSON of a file; raise if they are not of comparisons, or were altered."""
     if command := find_other_command(document):
         raise InputError(
             f"holds results of `sigdask {command}`, and reproduce repeats those of compare, meta and plans",
@@ -161,8 +152,19 @@ def check_results(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any]:
         raise InputError(file=path, expected='the JSON that `sigdask compare --json` writes, with "results"')
     if (fault := find_fault(document)) is not None:
         raise InputError(f"not results of `sigdask compare --json`: {fault}", file=path)
-    check_signatures(path, document)
-    return document
+    if not document["results"]:
+        raise InputError("holds no results", file=path, remedy="give a file that `sigdask compare` wrote")
+    results: dict[tuple[Any, ...], RecordedResult] = {}
+    for number, row in enumerate(document["results"], 1):
+        try:
+            result = RecordedResult(Signature.parse(row["test_signature"] or ""), row)
+            _check_signature(result, document)
+        except InputError as error:
+            raise InputError(f"{path}, result {number}: {error}") from None
+        if results.setdefault((row["test_signature"], *result.names), result) is not result:
+            raise InputError(f"{path}, result {number}: occurs twice", remedy="remove one of them")
+    others = {key: value for key, value in document.items() if key != "results"}
+    return RecordedResults(tuple(results.values()), others)
 
 
 def find_other_command(document: Mapping[str, Any]) -> str | None:
@@ -176,66 +178,20 @@ def find_other_command(document: Mapping[str, Any]) -> str | None:
     return "independence" if has_labellings else None
 
 
-def _check_columns(path: Path, names: Collection[str]) -> None:
-    if "test_signature" not in names:
-        raise InputError(
-            "not a file of results: it has no column test_signature. Give a file that `sigdask compare` wrote with "
-            "-o, as JSON, CSV or Parquet",
-            file=path,
-        )
-
-
-def _read_csv(path: Path) -> Sequence[Mapping[str, Any]]:
-    try:
-        with open_text(path) as file:
-            rows = [*csv.DictReader(file, restkey="", restval="")]
-    except csv.Error as error:
-        raise InputError(f"not CSV ({error})", file=path) from None
-    if rows:
-        _check_columns(path, rows[0])
-    return rows
-
-
-def _build_result(path: Path, number: int, row: Mapping[str, Any]) -> RecordedResult:
-    if not row.get("test_signature"):
-        raise InputError(
-            f"{path}, result {number}: has no test_signature",
-            remedy="write the results again with this version of sigdask",
-        )
-    try:
-        return RecordedResult(Signature.parse(str(row["test_signature"])), row)
-    except InputError as error:
-        raise InputError(f"{path}, result {number}: {error}") from None
-
-
-def check_signatures(path: Path, document: Mapping[str, Any]) -> None:
-    """Raise if a file of results contradicts the signatures in it, as after an edit by hand.
-
-    Parameters
-    ----------
-    document : mapping of str to value
-        The file's JSON, or only its `results`.
-    """
-    if not document["results"]:
-        raise InputError("holds no results", file=path, remedy="give a file that `sigdask compare` wrote")
-    names: set[tuple[Any, ...]] = set()
-    for number, row in enumerate(document["results"], 1):
-        signature = _build_result(path, number, row).signature
-        if (name := (row["test_signature"], row.get("a"), row.get("b"))) in names:
-            raise InputError(f"{path}, result {number}: occurs twice", remedy="remove one of them")
-        names.add(name)
-        stated = {"seed": document.get("seed")} | {key: row.get(key) for key in ("metric", "alternative", "unit")}
-        signed: dict[str, Any] = {key: getattr(signature, key) for key in stated}
-        if signature.p == TRIALS:
-            signed["n_trials"] = signature.n_trials
-            signed["p_value"] = (float(row.get("n_extreme") or 0) + 1) / (float(row.get("n_trials") or 0) + 1)
-            stated |= {key: float(row[key]) for key in ("n_trials", "p_value") if row.get(key)}
-        for key in (key for key in stated if key in signed):
-            if stated[key] is not None and not _are_equal(stated[key], signed[key]):
-                raise InputError(
-                    f"{path}, result {number}: {key} is {stated[key]!r}, but {signed[key]!r} by its signature and "
-                    "counts; the file was altered after sigdask wrote it: write it again"
-                )
+def _check_signature(result: RecordedResult, document: Mapping[str, Any]) -> None:
+    """Raise if a result contradicts its signature, as after an edit by hand."""
+    signature, row = result.signature, result.values
+    stated: dict[str, Any] = {"seed": document["seed"]} | {key: row[key] for key in ("metric", "alternative", "unit")}
+    signed = {key: getattr(signature, key) for key in stated}
+    if signature.p == TRIALS:
+        stated |= {"n_trials": row["n_trials"], "p_value": row["p_value"]}
+        signed |= {"n_trials": signature.n_trials, "p_value": (row["n_extreme"] + 1) / (row["n_trials"] + 1)}
+    for key, value in stated.items():
+        if not _are_equal(value, signed[key]):
+            raise InputError(
+                f"{key} is {value!r}, but {signed[key]!r} by its signature and counts; the file was altered after "
+                "sigdask wrote it: write it again"
+            )
 
 
 Compare = Callable[..., ComparisonResults]
@@ -319,18 +275,31 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
     Raises
     ------
     InputError
-        A signature is of another layout of the stream, or its settings do not fit these data.
+        A signature is of another layout of the stream, or the recorded options are unknown or do not fit these data.
     """
-    _check_settings(recorded)
+    signatures = [entry.signature for entry in recorded.results]
+    if (scheme := next((s.scheme for s in signatures if s.scheme != SCHEME), None)) is not None:
+        raise InputError(
+            f"signature: scheme {scheme}: this version of sigdask has only scheme {SCHEME} of random swaps",
+            remedy="use the version that wrote it",
+        )
+    options = recorded.options
     current = _CurrentData.from_counts(recorded.results, counts, compare)
     pairs = [(entry, current.find_pair(entry)) for entry in recorded.results]
     changed = [f"{entry.label}: {current.describe_change(entry)}" for entry, pair in pairs if pair is None]
     matches = [(entry, pair) for entry, pair in pairs if pair is not None]
-    signatures = [entry.signature for entry in recorded.results]
-    comparison = FieldComparison(has_same_words={signature.version for signature in signatures} == {get_version()})
+    comparison = FieldComparison(is_same_version={signature.version for signature in signatures} == {get_version()})
     repeated: list[RepeatedResult] = []
     if matches:
-        results = _compute_again(_build_options(matches, recorded, counts), recorded, counts, compare)
+        limits = {signature.exact_limit for signature in signatures}
+        results = compare(counts, **{
+            **options,
+            "metrics": [*dict.fromkeys(signature.metric for signature in signatures)],
+            "pairs": [*dict.fromkeys(pair for _, pair in matches)],
+            "exact_limit": math.inf if math.inf in limits else options["exact_limit"],  # infinity is null in JSON
+            "unit": options["unit"] or None,
+            "together": options["together"] and not recorded.other_sets,
+        })  # fmt: skip
         repeated = _compare_results(matches, results, comparison)
         if recorded.document and not changed:
             _compare_document(recorded, results, comparison)
@@ -339,28 +308,6 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
         reasons[reason] = (*reasons.get(reason, ()), name)
     notes = _iter_notes(recorded.results, repeated)
     return ReproduceOutcome(tuple(repeated), tuple(changed), tuple(comparison.differences), reasons, tuple(notes))
-
-
-def _check_settings(recorded: RecordedResults) -> None:
-    """Raise if the recorded results are not of one call on one test set, or cannot be computed again."""
-    if recorded.results[0].values and not recorded.document:
-        raise InputError(
-            "CSV and Parquet lack the settings of a comparison",
-            remedy="give the JSON file of the results, or a signature of the column test_signature",
-        )
-    signatures = [entry.signature for entry in recorded.results]
-    if (scheme := next((s.scheme for s in signatures if s.scheme != SCHEME), None)) is not None:
-        raise InputError(
-            f"signature: scheme {scheme}: this version of sigdask has only scheme {SCHEME} of random swaps",
-            remedy="use the version that wrote it",
-        )
-    for name in ("test_set", "unit", "alternative", "method", "seed"):
-        values = [*dict.fromkeys(getattr(signature, name) for signature in signatures)]
-        if len(values) > 1:
-            remedy = "choose one with --name" if name == "test_set" else "give a file of one call of compare"
-            raise InputError(
-                f"results of several values of {name}: {format_list([*map(str, values)], 9)}", remedy=remedy
-            )
 
 
 def _get_metric_key(signature: Signature) -> MetricKey:
@@ -440,118 +387,8 @@ class _CurrentData:
         return f"{'; '.join(absent)}; digests found: {found}" if absent else "both systems exist, but on other items"
 
 
-def _build_options(matches: Sequence[Match], recorded: RecordedResults, counts: Counts) -> dict[str, Any]:
-    """Return the options of the call that computes the results again."""
-    signatures = [entry.signature for entry, _ in matches]
-    first, is_held = signatures[0], bool(matches[0][0].values)
-    method = first.method if is_held else _choose_method(first)
-    limit = next((s.exact_limit for s in signatures if s.exact_limit is not None), None)
-    together = recorded.document.get("together")
-    margins = [margin["margin"] for margin in recorded.find_values("margin")]
-    alpha = recorded.document.get("alpha", OPTIONS["alpha"].default)
-    return {
-        "metrics": [*dict.fromkeys(signature.metric for signature in signatures)],
-        "pairs": [*dict.fromkeys(pair for _, pair in matches)],
-        "unit": [first.unit, *(unit for unit in list_finer_units(recorded) if unit in counts.groups)],
-        "by": first.subset and first.subset[0],
-        "alternative": first.alternative,
-        "method": method,
-        "exact_limit": math.inf if method == "exact" or not is_held else limit,
-        "trials": _find_trials(signatures, recorded),
-        "seed": first.seed,
-        "alpha": alpha,
-        "adjust": next((s.adjust for s in signatures if s.adjust and is_held), "none"),
-        "margin": margins[0] if margins else None,
-        "second_run": bool(recorded.find_values("second_run")),
-        "beside": any(recorded.find_values("beside")),
-        "tests": _list_tests(recorded) or None,
-        "together": bool(together) and not recorded.other_sets and first.subset is not None,
-        **_find_interval_options(recorded),
-    }
-
-
-def _compute_again(
-    options: Mapping[str, Any], recorded: RecordedResults, counts: Counts, compare: Compare
-) -> ComparisonResults:
-    """Return the results of a call. Inversion has a default number of resamples that depends on the data."""
-    number = options.get("resamples")
-    if number is not None and INVERSION in recorded.find_members("interval", "method"):
-        results = compare(counts, **{**options, "resamples": None})
-        if number in {r.interval.n_resamples for r in results if r.interval is not None}:
-            return results
-    return compare(counts, **options)
-
-
-def _choose_method(signature: Signature) -> str:
-    """Return the method by which the p of a signature was obtained."""
-    if signature.p == TRIALS:
-        return "randomization"
-    return "both" if signature.p == EXACT and signature.n_trials else "exact"
-
-
-def _find_trials(signatures: Sequence[Signature], recorded: RecordedResults) -> int | None:
-    """Return the requested random trials: the one number that all results with such have, or None for the default.
-
-    If no result has any, they are those of the family, over all subsets, or by other units.
-    """
-    numbers = {signature.n_trials for signature in signatures} - {None}
-    if not numbers:
-        contrasts = [item for value in recorded.find_values("beside") for item in value]
-        contrasts += [] if recorded.other_sets else recorded.document.get("together") or []
-        counted = [item["n_trials"] for item in contrasts if item["method"] != "exact"]
-        family = recorded.document.get("family") or {}
-        counted += [] if family.get("exact") else [family.get("n_trials")]
-        return next((number for number in counted if number), None)
-    return numbers.pop() if len(numbers) == 1 else None
-
-
-def list_finer_units(recorded: RecordedResults) -> list[str]:
-    """Return the contrast units of the results that are finer than their own unit, other than items."""
-    coarser = {"item", *recorded.find_members("dependence", "column")}
-    return [unit for unit in dict.fromkeys(recorded.find_members("beside", "unit")) if unit not in coarser]
-
-
-def _list_tests(recorded: RecordedResults) -> list[str]:
-    """Return the names of the classical tests that a file of results has."""
-    names = dict.fromkeys(recorded.find_members("tests", "name"))
-    return [name for name in names if name in MATCHED_TESTS | INDEPENDENT_TESTS]
-
-
-INTERVAL_KEYS = ("interval", "score_a_interval", "score_b_interval", "paired_d", "interval_simultaneous")
-"""Fields that results have if intervals were requested."""
-
-
-def _find_interval_options(recorded: RecordedResults) -> dict[str, Any]:
-    """Return the options of intervals with which a file of results was computed."""
-    notes = [note for value in recorded.find_values("notes") for note in value if note["kind"] == "interval"]
-    if not (notes or any(recorded.find_values(key) for key in INTERVAL_KEYS)):
-        return {"interval": "none"}
-    confidences = recorded.find_members("interval", "confidence")
-    resamples = {*recorded.find_members("interval", "n_resamples")}
-    return {
-        "interval": _find_interval_kind(recorded, " ".join(note["text"] for note in notes)),
-        "confidence": confidences[0] if confidences else OPTIONS["confidence"].default,
-        "resamples": resamples.pop() if len(resamples) == 1 else None,
-    }
-
-
-def _find_interval_kind(recorded: RecordedResults, reasons: str) -> str:
-    """Return the kind of intervals, given the methods that were used and why results have none."""
-    methods = {*recorded.find_members("interval", "method")}
-    if CONDITIONAL in methods or NOT_BINARY in reasons or NO_ITEM_DIFFERS in reasons:
-        return CONDITIONAL
-    if methods & {TANGO, NORMAL}:
-        return "auto"
-    if INVERSION in methods:
-        return "auto" if recorded.find_values("score_a_interval") else "inversion"
-    if NO_MEAN in reasons:
-        return "inversion"
-    return "bootstrap" if methods & {BCA, PERCENTILE} else "auto"
-
-
 OTHER_WORDS = "text by another version of sigdask"
 OTHER_SCORER = "options by another version of the scorer"
-TAKEN_SETTING = "settings, which the new run took from the file"
 VERSIONS = "versions of sigdask"
 
 MAX_CHARACTERS = 200
@@ -568,13 +405,13 @@ class FieldComparison:
         Fields that differ, each with both values.
     not_compared : dict of str to str
         Fields that are not compared, with the reason.
-    has_same_words : bool
-        Whether the version that recorded the values has the same fields and sentences as this one.
+    is_same_version : bool
+        Whether this version recorded the values, with the same fields and sentences.
     """
 
     differences: list[str] = field(default_factory=list)
     not_compared: dict[str, str] = field(default_factory=dict)
-    has_same_words: bool = True
+    is_same_version: bool = True
 
     def compare(self, path: str, recorded: Any, current: Any) -> None:
         """Compare a recorded value with the current one, and their members one by one."""
@@ -590,9 +427,9 @@ class FieldComparison:
         """Compare the members of two objects."""
         for key in dict.fromkeys((*current, *recorded)):
             name = f"{path}.{key}" if path else key
-            if key in ("detail", "text") and not self.has_same_words:
+            if key in ("detail", "text") and not self.is_same_version:
                 self.skip(name, OTHER_WORDS)
-            elif key in current and (key in recorded or self.has_same_words):
+            elif key in current and (key in recorded or self.is_same_version):
                 self.compare(name, recorded.get(key), current[key])
             else:
                 self.skip(name, "not in the file" if key in current else "not known to this version of sigdask")
@@ -652,11 +489,6 @@ def _compare_result(
         comparison.skip("test_signature.version", VERSIONS)
         sides = [side | {"version": ""} for side in sides]
     comparison.compare("test_signature", *sides)
-    interval = recorded.get("interval") or {}
-    if interval.get("method") == INVERSION and interval.get("n_resamples") is None:
-        for name in ("score_a_interval", "score_b_interval"):
-            comparison.skip(name, "the file does not say their number of resamples")
-            apart.add(name)
     comparison.compare_members("", *({key: row[key] for key in row if key not in apart} for row in (recorded, current)))
     _compare_notes(recorded, current, comparison)
 
@@ -664,14 +496,13 @@ def _compare_result(
 UNDETERMINED_NOTES = {
     **dict.fromkeys(("scope", "reading", "missing"), "how the files were read and chosen"),
     "second-look": "earlier runs of a plan",
-    "unused-option": "options that have no effect",
 }
 """Kinds of notes that data, settings and seed do not determine, with the reason."""
 
 
 def _compare_notes(recorded: Mapping[str, Any], current: Mapping[str, Any], comparison: FieldComparison) -> None:
     """Compare notes without their texts, in which each front end has its own words, and warnings with these texts."""
-    if not comparison.has_same_words:
+    if not comparison.is_same_version:
         for name in ("notes", "warnings"):
             comparison.skip(name, OTHER_WORDS)
         return
@@ -700,31 +531,29 @@ def _compare_document(recorded: RecordedResults, results: ComparisonResults, com
     document, current = dict(recorded.document), results.around()
     if recorded.other_sets or "plan" in document:
         skipped |= dict.fromkeys(("notes", "warnings", "together"), "of all test sets of the plan together")
-    if not comparison.has_same_words:
+    if not comparison.is_same_version:
         skipped["sigdask"] = VERSIONS
     for name in recorded.document:
         if name in skipped:
             comparison.skip(name, skipped[name])
-    for name in ("results", "rankings", "families") if recorded.other_sets else ():
+    for name in ("results", "rankings", "families", "options_by_set") if recorded.other_sets else ():
         comparison.skip(f"{name} of other test sets", "--name chooses another")
     document["rankings"] = [
         row for row in document.get("rankings", []) if row.get("test_set") not in recorded.other_sets
     ]
-    if "families" in document:
-        families = document["families"] | {recorded.test_sets[0]: current["family"]}
-        is_same = all(family == current["family"] for family in families.values())
-        current |= {"families": families, "family": current["family"] if is_same else None}
+    if recorded.other_sets:
+        current["options"]["together"] = recorded.options["together"]  # of all test sets together
+    for name, by_set in (("family", "families"), ("options", "options_by_set")):
+        if by_set in document:
+            values = document[by_set] | {recorded.test_sets[0]: current[name]}
+            is_shared = all(value == current[name] for value in values.values())
+            current |= {by_set: values, name: current[name] if is_shared else None}
     apart = {*skipped, "results", "notes", "warnings"}
     comparison.compare_members(
         "", *({key: side[key] for key in side if key not in apart} for side in (document, current))
     )
     if "notes" not in skipped:
         _compare_notes(document, current, comparison)
-    taken = [name for name in ("beside", "tests") if not any(recorded.find_values(name))]
-    for name in (*taken, "alpha"):
-        comparison.skip(name, TAKEN_SETTING)
-    if not document.get("together") and recorded.results[0].signature.subset:
-        comparison.skip("together", f"empty, as it is without {spell('together')}")
 
 
 def _iter_notes(recorded: Sequence[RecordedResult], repeated: Sequence[RepeatedResult]) -> Iterator[str]:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
-
-from sigdask.analysis import reproduce as reproduction
 from sigdask.cli.streams import print_text
 from sigdask.cli.write import list_outputs, write_text_parts
 from sigdask.errors import InputError
@@ -24,9 +21,6 @@ from sigdask.text import make_printable
 
 def cite(what: str | None, only: str | None, *, in_latex: bool, outputs: tuple[str, ...]) -> None:
     """Print or write the methods paragraph, the BibTeX entries, or both, of some results."""
-    if extra := click.get_current_context().args:
-        to_write = next((name for name in (str(what), *extra) if name.endswith((".tex", ".bib", ".txt"))), extra[0])
-        raise InputError(f"{to_write}: one argument too many", remedy=f"write a file with -o {to_write}")
     written = list_outputs({"outputs": outputs}, "latex", "bibtex", "text")
     methods_text = methods.build_program_citation() if what is None else methods.build_methods(_read_facts(what))
     for output in written:
@@ -40,10 +34,8 @@ def _read_facts(what: str) -> Any:
     """Return the facts that a methods paragraph states, from results, a plan's store, or a signature."""
     if is_signature(what):
         return Facts.from_signatures([Signature.parse(what)])
-    path, ending = Path(what), Path(what).suffix.lower()
-    if ending in {".csv", ".parquet"}:
-        return Facts.from_signatures([result.signature for result in reproduction.read(path).results])
-    if ending == ".json" or (is_present(path.is_file) and is_json(path)):
+    path = Path(what)
+    if path.suffix.lower() == ".json" or (is_present(path.is_file) and is_json(path)):
         loaded = load_results(path)
         if not isinstance(loaded, Results):
             raise InputError(f"{what}: cite describes results of compare, meta and plans")
@@ -57,10 +49,7 @@ def _read_plan_results(where: str) -> Results:
     from sigdask.nightly.store import status
 
     if is_other_file(where):
-        raise InputError(
-            f"{where}: expected results that `sigdask compare` wrote (.json, .csv, .parquet), "
-            "a plan (.toml) or its store"
-        )
+        raise InputError(f"{where}: expected results that `sigdask compare` wrote (.json), a plan (.toml) or its store")
     location, plan = find_store_and_plan(where, None, None)
     report = status.build_report(location, plan)
     results = [*report.results.values()]

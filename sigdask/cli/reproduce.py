@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from sigdask.analysis.reproduce import RecordedResult, RecordedResults, list_finer_units, read, reproduce_results
+from sigdask.analysis.reproduce import RecordedResult, RecordedResults, read, reproduce_results
 from sigdask.api import compare_with_options
 from sigdask.cli.compare import read_systems
 from sigdask.cli.progress import show_analysis
@@ -30,14 +29,10 @@ if TYPE_CHECKING:
 MAX_SHOWN = 20
 """Maximum number of differing results that are named."""
 
-P_VALUE = re.compile(r"([01]?\.\d{1,30}|[01]|\d(\.\d{1,30})?[eE]-\d{1,3})", re.ASCII)
-
 
 def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
     """Repeat the tests of recorded results and print what differs; return the exit status."""
     recorded = _read_recorded(what, options["name"])
-    expected = options["expect"]
-    _check_expected(expected, recorded)
     with show_analysis(quiet=options["quiet"]) as steps:
         counts = read_systems({**options, **_reading_options(recorded), "systems": systems})
         execution: dict[str, Any] = {
@@ -48,12 +43,9 @@ def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
         with connect_once(execution.get("cluster", "auto"), execution.get("workers")) as cluster:
             execution["cluster"] = cluster
             outcome = reproduce_results(recorded, counts, partial(_compare, execution))
-    is_expected = expected is None or all(
-        _rounds_to(expected, repeated.result.p_value) for repeated in outcome.repeated
-    )
-    for line in _describe_outcome(outcome, expected if not is_expected else None):
+    for line in _describe_outcome(outcome):
         print_text(make_printable(line), hang=2)
-    return 0 if outcome.is_reproduced and is_expected else 1
+    return int(not outcome.is_reproduced)
 
 
 def _compare(execution: Mapping[str, Any], counts: Counts, **options: Any) -> Results:
@@ -73,21 +65,11 @@ def _read_recorded(what: str, name: str | None) -> RecordedResults:
     return recorded if name is None else recorded.select_test_set(name)
 
 
-def _check_expected(text: str | None, recorded: RecordedResults) -> None:
-    """Raise if the text of an expected p is no p-value, or there are several results."""
-    if text is None:
-        return
-    if (n := len(recorded.results)) > 1:
-        raise InputError(f"--expect {text}: expects one result, but there are {n}")
-    if not P_VALUE.fullmatch(text):
-        raise InputError(f"--expect {text}: must be a p-value, such as 0.0296 or 1.2e-5")
-
-
 def _reading_options(recorded: RecordedResults) -> dict[str, Any]:
     """Return the options for reading files that follow from recorded results and their signatures."""
     signatures = [result.signature for result in recorded.results]
     columns = [name for signature in signatures for name in (signature.unit, *(signature.subset or ())[:1])]
-    columns += list_finer_units(recorded)
+    columns += recorded.options["unit"]
     return {
         "name": signatures[0].test_set,
         "metrics": tuple(dict.fromkeys(signature.metric for signature in signatures)),
@@ -96,14 +78,7 @@ def _reading_options(recorded: RecordedResults) -> dict[str, Any]:
     }
 
 
-def _rounds_to(expected: str, p: float) -> bool:
-    """Return whether p, rounded up or to the nearest, equals an expected p at its number of decimals."""
-    digits, _, exponent = expected.lower().partition("e")
-    unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
-    return -0.5 * unit <= float(expected) - p < unit
-
-
-def _describe_outcome(outcome: ReproduceOutcome, unexpected: str | None) -> Iterator[str]:
+def _describe_outcome(outcome: ReproduceOutcome) -> Iterator[str]:
     """Yield lines on which results were reproduced and which differ."""
     n = len(outcome.repeated) + len(outcome.changed)
     differing = [repeated for repeated in outcome.repeated if repeated.differences]
@@ -116,9 +91,7 @@ def _describe_outcome(outcome: ReproduceOutcome, unexpected: str | None) -> Iter
     if len(messages) > MAX_SHOWN:
         yield f"and {len(messages) - MAX_SHOWN:,} more"
     yield from (_describe_result(repeated) for repeated in outcome.repeated if not repeated.recorded.values)
-    if unexpected is not None:
-        yield f"not reproduced: p is not {unexpected}"
-    elif outcome.is_reproduced:
+    if outcome.is_reproduced:
         is_held = bool(outcome.repeated[0].recorded.values)
         agreement = (
             "every count and p-value, and all else that is compared, is the same"

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from sigdask.analysis.reproduce import check_results, find_other_command, load_document
+from sigdask.analysis.reproduce import RecordedResults, check_results, find_other_command, load_document
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import is_parquet, open_bytes
-from sigdask.formats.reading.json_records import is_json
 from sigdask.report.analyses import Evaluation, Independences, Powers
 from sigdask.report.presentable import Results
 from sigdask.results.comparisons import FamilyNote, ResultAcrossSets
@@ -50,12 +48,6 @@ def load_results(path: str | Path) -> AnyResults:
     True
     """
     path = Path(path)
-    with open_bytes(path):
-        pass  # a missing file is not a question of formats
-    if is_parquet(path) or not is_json(path):
-        raise InputError(
-            file=path, expected="the JSON of results", remedy="write it with --json FILE, or with -o FILE.json"
-        )
     document = load_document(path)
     command = find_other_command(document)
     try:
@@ -71,16 +63,17 @@ def load_results(path: str | Path) -> AnyResults:
     return _load_comparisons(check_results(path, document))
 
 
-def _load_comparisons(document: Mapping[str, Any]) -> Results:
-    """Return the results of comparisons in a JSON document that was checked."""
-    alpha, notes = document.get("alpha", 0.05), document.get("notes", ())
+def _load_comparisons(recorded: RecordedResults) -> Results:
+    """Return the recorded results of comparisons."""
+    document = recorded.document
     return Results(
-        build_table(document["results"], alpha, document.get("grouping", "auto")),
-        document.get("seed", 0),
-        alpha,
-        tuple(map(read_note, notes)),
-        value_from_json(FamilyNote, document.get("family")),
-        tuple(value_from_json(ResultAcrossSets, verdict) for verdict in document.get("together") or ()),
+        build_table([entry.values for entry in recorded.results], document["alpha"], document.get("grouping", "auto")),
+        document["seed"],
+        document["alpha"],
+        document["options"] or {},
+        tuple(map(read_note, document["notes"])),
+        value_from_json(FamilyNote, document["family"]),
+        tuple(value_from_json(ResultAcrossSets, verdict) for verdict in document["together"]),
     )
 
 

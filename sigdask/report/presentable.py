@@ -79,8 +79,9 @@ class Ranking(SystemRanking):
 class Results(ComparisonResults):
     """All comparisons of one call, as a sequence of `Result`, with all that is needed to reproduce them.
 
-    `print(results)` shows a report. `results[0]` is one `Result`, and `results["new", "old"]` finds it by its systems,
-    with the metric, test set or subset as further names if there are several.
+    `print(results)` shows a report. `results[0]` is one `Result`. `results["new", "old"]` finds it by its systems in
+    either order, with the metric, test set or subset as further names if there are several. Its difference is always
+    `score_a - score_b` of its own `a` and `b`.
 
     Attributes
     ----------
@@ -90,6 +91,8 @@ class Results(ComparisonResults):
         Seed of the random stream.
     alpha : float
         Significance level.
+    options : mapping of str to value
+        The options of the call that computing the results again needs.
     notes : tuple of Note
         Notes on all results together. `warnings` has their texts.
     family : FamilyNote or None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
@@ -135,6 +135,7 @@ class ComparisonResults(Sequence[Result]):
     table: Table
     seed: int
     alpha: float
+    options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     family: FamilyNote | None = None
     together: tuple[ResultAcrossSets, ...] = ()
@@ -158,8 +159,6 @@ class ComparisonResults(Sequence[Result]):
             if len(chosen) == 1:
                 return chosen[0]
             what = f"results[{', '.join(map(repr, index))}]"
-            if not results and self.table.find_pair(b, a):
-                raise InputError(f"{what}: the comparison is {b} - {a}", remedy=f"write results[{b!r}, {a!r}]")
             known = format_list([*dict.fromkeys(repr(word) for words in labels for word in words if word)], 20)
             raise InputError(f"{what}: {len(chosen)} comparisons" + (f"; add one of {known}" if known else ""))
         return get_result(self.table, range(len(self))[index])
@@ -207,6 +206,7 @@ class ComparisonResults(Sequence[Result]):
             "scheme": SCHEME,
             "seed": self.seed,
             "alpha": self.alpha,
+            "options": to_plain(self.options) or None,
             **({} if self.table.grouping == "auto" else {"grouping": self.table.grouping}),
             "warnings": list(self.warnings),
             "notes": to_plain(list_dicts(self.notes)),

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -30,42 +30,7 @@ from sigdask.results.table import Table
 TRIALS, EXACT, LIMITS = "trials", "exact", "limits"
 """How p was computed: (k + 1) / (n + 1) from random trials, exactly, or as the upper of two limits."""
 
-NUMBERS: Mapping[str, tuple[type, float, float]] = {
-    "nt": (int, 1, MAX_STREAM_TRIALS),
-    "seed": (int, 0, MAX_SEED),
-    "scheme": (int, 0, MAX_SEED),
-    "m": (int, 1, MAX_SEED),
-    "limit": (float, 0, math.inf),
-}
-"""Keys with numeric values: type, minimum and maximum."""
-
 NUMBER_PATTERN = re.compile(r"[\d.e+-]{1,40}|inf", re.ASCII)
-
-REQUIRED_KEYS = ("test", "metric", "alt", "method", "p", "seed", "scheme", "set", "unit", "data", "v")
-"""Keys of every signature."""
-
-KEYS = (
-    "test", "metric", "alt", "method", "limit", "p", "nt", "seed", "scheme", "set", "by", "value", "unit", "adj", "m",
-    "family", "data", "v",
-)  # fmt: skip
-"""All keys in their order. Those of the metric's options follow it as `metric.KEY`."""
-
-ATTRIBUTES = {
-    "metric": "metric", "alt": "alternative", "method": "method", "limit": "exact_limit", "p": "p", "nt": "n_trials",
-    "seed": "seed", "scheme": "scheme",
-    "set": "test_set", "unit": "unit", "adj": "adjust", "m": "members", "family": "family", "data": "data",
-    "v": "version",
-}  # fmt: skip
-"""Attribute of a signature for each key."""
-
-CHOICES = {
-    "test": ("ar",),
-    "alt": ("two-sided", "greater", "less"),
-    "method": ("auto", "randomization", "exact", "both"),
-    "p": (TRIALS, EXACT, LIMITS),
-    "adj": tuple(name for name in OPTIONS["adjust"].choices if name != "none"),
-}
-"""Allowed values of keys."""
 
 OPTION_PREFIX = "metric."
 
@@ -73,8 +38,7 @@ LINE_BREAK = re.compile(r"[ \t]*\n\s*")
 """Pattern of a line break that a terminal inserted into a copied line."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataDigests:
+class DataDigests(NamedTuple):
     """Digests of the compared data, twelve hexadecimal digits each.
 
     Attributes
@@ -90,23 +54,84 @@ class DataDigests:
     b: str
 
     def __str__(self) -> str:
-        return f"{self.units}.{self.a}.{self.b}"
-
-    @staticmethod
-    def parse(text: str) -> DataDigests:
-        """Return the digests in the `data` value of a signature."""
-        parts = text.split(".")
-        if len(parts) != 3 or not all(part and set(part) <= set("0123456789abcdef") for part in parts):
-            raise InputError(f"signature: data = {text!r}: expected three hexadecimal numbers separated by points")
-        return DataDigests(*parts)
+        return ".".join(self)
 
 
 @dataclass(frozen=True, slots=True)
+class Key:
+    """A key of signatures.
+
+    Attributes
+    ----------
+    attribute : str
+        Attribute of `Signature`.
+    kind : type
+        Type of its value: str, int, float or DataDigests.
+    least, most : float
+        Bounds of a number.
+    choices : tuple of str
+        Allowed values, if only some are.
+    is_required : bool
+        Whether every signature has it.
+    """
+
+    attribute: str
+    kind: type = str
+    least: float = 0
+    most: float = MAX_SEED
+    choices: tuple[str, ...] = ()
+    is_required: bool = True
+
+    def parse(self, key: str, text: str) -> Any:
+        """Return a value, checked and converted to its type."""
+        if self.choices and text not in self.choices:
+            raise InputError(f"signature: {key} = {text!r}: must be one of {', '.join(self.choices)}")
+        if self.kind is str:
+            return text
+        if self.kind is DataDigests:
+            if not re.fullmatch(r"[0-9a-f]+(\.[0-9a-f]+){2}", text):
+                raise InputError(f"signature: {key} = {text!r}: expected three hexadecimal numbers separated by points")
+            return DataDigests(*text.split("."))
+        try:
+            value = self.kind(text) if NUMBER_PATTERN.fullmatch(text) else math.nan
+        except ValueError:
+            value = math.nan
+        if not self.least <= value <= self.most:
+            raise InputError(f"signature: {key} = {text!r}: must be a number from {self.least:,} to {self.most:,}")
+        return value
+
+
+KEYS = {
+    "test": Key("test", choices=("ar",)),
+    "metric": Key("metric"),
+    "alt": Key("alternative", choices=OPTIONS["alternative"].choices),
+    "method": Key("method", choices=OPTIONS["method"].choices),
+    "limit": Key("exact_limit", float, most=math.inf, is_required=False),
+    "p": Key("p", choices=(TRIALS, EXACT, LIMITS)),
+    "nt": Key("n_trials", int, least=1, most=MAX_STREAM_TRIALS, is_required=False),
+    "seed": Key("seed", int),
+    "scheme": Key("scheme", int),
+    "set": Key("test_set"),
+    "by": Key("by", is_required=False),
+    "value": Key("value", is_required=False),
+    "unit": Key("unit"),
+    "adj": Key("adjust", choices=OPTIONS["adjust"].choices[1:], is_required=False),
+    "m": Key("members", int, least=1, is_required=False),
+    "family": Key("family", is_required=False),
+    "data": Key("data", DataDigests),
+    "v": Key("version"),
+}
+"""All keys in their order. Those of the metric's options follow it as `metric.KEY`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
     """All that the p of one comparison depends on.
 
     Attributes
     ----------
+    test : {"ar"}
+        Approximate randomization.
     metric : str
         Metric as requested.
     alternative : {"two-sided", "greater", "less"}
@@ -129,12 +154,13 @@ class Signature:
         Number of random trials counted. None if there were none.
     options : tuple of (str, str)
         Options of the metric, as its scorer prints them. For a user's metric, `code` is a digest of its code.
-    subset : tuple of (str, str), or None
+    by, value : str or None
         Column and value, if a subset of the items was compared.
     adjust : str or None
         How p was adjusted, over `members` comparisons with the digest `family`.
     """
 
+    test: str = "ar"
     metric: str
     alternative: str
     method: str
@@ -148,19 +174,22 @@ class Signature:
     n_trials: int | None = None
     exact_limit: float | None = None
     options: tuple[tuple[str, str], ...] = ()
-    subset: tuple[str, str] | None = None
+    by: str | None = None
+    value: str | None = None
     adjust: str | None = None
     members: int | None = None
     family: str | None = None
 
+    @property
+    def subset(self) -> tuple[str, str] | None:
+        """Column and value of the subset of items that was compared, None for all."""
+        return None if self.by is None or self.value is None else (self.by, self.value)
+
     def __str__(self) -> str:
-        column, value = self.subset or (None, None)
-        values = {key: getattr(self, attribute) for key, attribute in ATTRIBUTES.items()}
-        values |= {"test": "ar", "by": column, "value": value}
         parts = []
-        for key in KEYS:
-            if values[key] is not None:
-                parts.append(f"{key}:{_escape(str(values[key]))}")
+        for key, declared in KEYS.items():
+            if (value := getattr(self, declared.attribute)) is not None:
+                parts.append(f"{key}:{_escape(str(value))}")
             if key == "metric":
                 parts += [f"{OPTION_PREFIX}{_escape(name)}:{_escape(option)}" for name, option in self.options]
         return "|".join(parts)
@@ -185,23 +214,19 @@ class Signature:
         """
         pairs = _split_pairs(text)
         options = tuple(
-            (key.removeprefix(OPTION_PREFIX), value) for key, value in pairs.items() if key.startswith(OPTION_PREFIX)
+            (key.removeprefix(OPTION_PREFIX), pairs.pop(key)) for key in [*pairs] if key.startswith(OPTION_PREFIX)
         )
-        values = {key: _parse_value(key, value) for key, value in pairs.items() if not key.startswith(OPTION_PREFIX)}
-        if missing := [key for key in REQUIRED_KEYS if key not in values]:
+        if unknown := next((key for key in pairs if key not in KEYS), None):
+            raise InputError(f"signature: no key {unknown!r}; keys: {', '.join(KEYS)} and {OPTION_PREFIX}…")
+        if missing := [key for key, declared in KEYS.items() if declared.is_required and key not in pairs]:
             raise InputError(
                 f"signature: {', '.join(missing)} missing; found {', '.join(pairs) or 'nothing'}. Copy the whole "
                 "line, and put it in quotation marks"
             )
-        if ("by" in values) != ("value" in values):
+        if ("by" in pairs) != ("value" in pairs):
             raise InputError("signature: by and value belong together", remedy="give both or neither")
-        data = DataDigests.parse(values["data"])
-        attributes: dict[str, Any] = {attribute: values.get(key) for key, attribute in ATTRIBUTES.items()}
-        return Signature(
-            **{**attributes, "data": data},
-            options=options,
-            subset=(values["by"], values["value"]) if "by" in values else None,
-        )
+        values: dict[str, Any] = {KEYS[key].attribute: KEYS[key].parse(key, value) for key, value in pairs.items()}
+        return Signature(**values, options=options)
 
 
 def is_signature(text: str) -> bool:
@@ -237,24 +262,6 @@ def _split_pairs(text: str) -> dict[str, str]:
             raise InputError(f"signature: {key} occurs twice")
         pairs[key] = value
     return pairs
-
-
-def _parse_value(key: str, text: str) -> Any:
-    """Return the value of a signature's key, checked and converted to its type."""
-    if key not in KEYS:
-        raise InputError(f"signature: no key {key!r}; keys: {', '.join(KEYS)} and {OPTION_PREFIX}…")
-    if key in CHOICES and text not in CHOICES[key]:
-        raise InputError(f"signature: {key} = {text!r}: must be one of {', '.join(CHOICES[key])}")
-    if key not in NUMBERS:
-        return text
-    kind, least, most = NUMBERS[key]
-    try:
-        value = kind(text) if NUMBER_PATTERN.fullmatch(text) else math.nan
-    except ValueError:
-        value = math.nan
-    if not least <= value <= most:
-        raise InputError(f"signature: {key} = {text!r}: must be a number from {least:,} to {most:,}")
-    return value
 
 
 def format_signatures(table: Table) -> list[str | None]:
@@ -317,7 +324,8 @@ def _format_halves(*settings: Any) -> tuple[str, str]:
             version=version,
             n_trials=None if is_enumerated or not n_trials else n_trials,
             options=(*split_scorer_signature(metric.signature), *([("code", code)] if code else [])),
-            subset=None if subset is None else (subset.column, subset.value),
+            by=subset and subset.column,
+            value=subset and subset.value,
             adjust=adjust or None,
             members=int(members) if members else None,
             family=family or None,

@@ -200,8 +200,9 @@ class Table:
         return _unwrap(column.combine_chunks(), -1 if path.endswith(".verdict") else EMPTY_VALUES[kind])
 
     def find_pair(self, a: str, b: str) -> list[int]:
-        """Return the rows that compare two systems, in this order."""
-        return np.flatnonzero(self.a.find(a.__eq__) & self.b.find(b.__eq__)).tolist()
+        """Return the rows that compare two systems, in either order."""
+        is_pair = self.a.find(a.__eq__) & self.b.find(b.__eq__) | self.a.find(b.__eq__) & self.b.find(a.__eq__)
+        return np.flatnonzero(is_pair).tolist()
 
     def take(self, rows: Rows) -> Table:
         """Return a table of the given rows, in the given order."""

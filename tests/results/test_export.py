@@ -10,7 +10,6 @@ import pytest
 from builders import results_to_table
 from nights import write_plan
 
-from sigdask.analysis.reproduce import read
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -77,10 +76,9 @@ def test_a_csv_file_has_the_same_names_for_whoever_reads_it_back(tmp_path):
     names = [*FORMULAS, *HARMLESS]
     results = compare_systems(names, trials=9, adjust="none")
     results.write(tmp_path / "t.csv")
-    assert [entry.names for entry in read(tmp_path / "t.csv").results] == [(r.a, r.b) for r in results]
     with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
         rows = [*csv.DictReader(file)]
-    assert {*names} == {row[side] for row in rows for side in "ab"}
+    assert [(row["a"], row["b"]) for row in rows] == [(r.a, r.b) for r in results]
     assert [float(row["difference"]) for row in rows] == [r.difference for r in results]
     assert any(row["difference"].startswith("-") for row in rows)  # numbers stay numbers
     assert "-1" in {row["a"] for row in rows}

@@ -6,7 +6,7 @@ Real scores of so unequal size that integer steps cannot hold them are enumerate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -26,7 +26,7 @@ from sigdask.interface import spell
 from sigdask.metrics import replicates
 from sigdask.metrics.base import AnyBound, BlackBox, BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric
 from sigdask.metrics.forms import MEAN, Ratios
-from sigdask.options import Method, Option, SelectionOptions, find_unused_options
+from sigdask.options import RECORDED_OPTIONS, Method, Option, SelectionOptions, find_unused_options
 from sigdask.randomization.panels import ComparedPanel, agreement, build, outputs, ranks, sums
 from sigdask.randomization.panels.agreement import AgreementPanel, DecisionPanel
 from sigdask.randomization.panels.cells import AgreementCells, build_decisions
@@ -572,6 +572,8 @@ class CompareSpec:
         Margin of the tests of non-inferiority and equivalence; None for none.
     unused : tuple of Option
         Options that have no effect together with the others.
+    requested : mapping of str to value
+        The options that results record.
     """
 
     metrics: Sequence[AnyMetric]
@@ -588,19 +590,23 @@ class CompareSpec:
     interval_spec: IntervalSpec | None = None
     margin: float | None = None
     unused: tuple[Option, ...] = ()
+    requested: Mapping[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def from_options(options: SelectionOptions, metrics: Sequence[AnyMetric]) -> CompareSpec:
         """Return the specification of comparisons that options describe, under these metrics."""
-        unit = options["unit"]
+        values: Mapping[str, Any] = options
+        unit, tests = options["unit"], parse_tests(options["tests"])
+        levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
         same: dict[str, Any] = {name: value for name, value in options.items() if name in CompareSpec.__slots__}
         return CompareSpec(**same | {
             "metrics": metrics,
-            "levels": (unit,) if isinstance(unit, str) else tuple(unit or ()),
+            "levels": levels,
             "has_contrasts": options["beside"],
-            "tests": parse_tests(options["tests"]),
+            "tests": tests,
             "interval_spec": IntervalSpec.from_options(options),
             "unused": tuple(find_unused_options(options)),
+            "requested": {name: values[name] for name in RECORDED_OPTIONS} | {"unit": levels, "tests": tests},
         })  # fmt: skip
 
     def find_metrics(self, counts: Counts) -> list[KnownMetric]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -270,6 +270,8 @@ class Study:
         Level of the verdicts.
     seed : int
         Seed of the random stream.
+    requested : mapping of str to value
+        The options that results record.
     """
 
     analyses: list[SetAnalysis]
@@ -277,6 +279,7 @@ class Study:
     across: list[AcrossSets]
     alpha: float
     seed: int
+    requested: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def jobs(self) -> list[Job]:
@@ -346,6 +349,7 @@ class Study:
             table=table,
             seed=self.seed,
             alpha=self.alpha,
+            options=self.requested,
             notes=drop_duplicates(notes),
             family=None if largest is None else largest[0].build_note(len(largest[1])),
             together=self._combine_sets(tallies, table),
@@ -581,7 +585,7 @@ def prepare_study(
     if together and all(of_metric.members.shape[1] < 2 for of_metric in across):
         raise InputError(spell_in(ONE_SET))
     analyses = [analysis.with_intervals(spec) for analysis, spec in zip(analyses, interval_specs, strict=True)]
-    return Study(analyses, families, across, alpha, specs[0][1].seed)
+    return Study(analyses, families, across, alpha, specs[0][1].seed, specs[0][1].requested)
 
 
 def build_specs(test_sets: Sequence[Counts | Any], options: SelectionOptions) -> list[tuple[Counts, CompareSpec]]:

@@ -73,7 +73,6 @@ def show(**options: Any) -> None:
 
 REPRODUCE_GROUPS = {
     "Results": (
-        click.option("--expect", metavar="P", help="The published p, which is compared with the reproduced one."),
         click.option("--name", metavar="TESTSET", help="Test set of the results file to which the files belong."),
     ),
     "Files": FILES,
@@ -83,27 +82,24 @@ REPRODUCE_GROUPS = {
 
 REPRODUCE_EXAMPLES = (
     "sigdask reproduce results.json new.txt old.txt --gold reference.txt",
-    "sigdask reproduce 'test:ar|metric:f1|…|v:0.4.0' scores.csv --expect 0.0296",
+    "sigdask reproduce 'test:ar|metric:f1|…|v:0.4.0' scores.csv",
 )
 
 
-@grouped_command(
-    REPRODUCE_GROUPS, "gold expect name format_ columns missing documents group_file cluster", REPRODUCE_EXAMPLES
-)
+@grouped_command(REPRODUCE_GROUPS, "gold name format_ columns missing documents group_file cluster", REPRODUCE_EXAMPLES)
 @click.argument("what", metavar="SIGNATURE|RESULTS")
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
 @run_by("sigdask.cli.reproduce:reproduce")
 def reproduce(**options: Any) -> None:
     """Repeat tests from their results or signature, and check that the results are the same.
 
-    RESULTS is a file that `compare`, `meta`, `run` or `report` wrote (.json, .csv, .parquet). SIGNATURE is the test
-    signature of one result. The files are read as in `compare`. Metrics, units, seeds and other settings are taken from
-    the signatures.
+    RESULTS is the JSON that `compare`, `meta`, `run` or `report` wrote. SIGNATURE is the test signature of one result.
+    The files are read as in `compare`. All options of the test are taken from the results or the signature.
     The digests of the data are compared first. Exit status 0: reproduced; 1: not reproduced.
     """
 
 
-@click.command(context_settings={"allow_extra_args": True})  # `cite` says what to do with them
+@click.command()
 @click.argument("what", required=False, metavar="[RESULTS|PLAN|STORE|SIGNATURE]")
 @click.option("--bibtex", "only", flag_value="bibtex", help="Print only the BibTeX entries.")
 @click.option("--text", "only", flag_value="text", help="Print only the paragraph.")
@@ -113,6 +109,6 @@ def reproduce(**options: Any) -> None:
 def cite(**options: Any) -> None:
     r"""Print a methods paragraph for a paper, and BibTeX entries of the works that it cites.
 
-    The paragraph describes a file of results (.json, .csv, .parquet), a plan or its store, or a signature. Without
-    an argument, it says how to cite sigdask and its test.
+    The paragraph describes a file of results (.json), a plan or its store, or a signature. Without an argument, it
+    says how to cite sigdask and its test.
     """

@@ -32,7 +32,7 @@ from sigdask.report.screen import (
     render,
 )
 from sigdask.report.text import format_table
-from sigdask.results.comparisons import VERSION, build_json_results, get_version
+from sigdask.results.comparisons import build_json_results
 from sigdask.results.export import UnitScores, iter_csv
 from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
 from sigdask.results.table import Table
@@ -212,10 +212,14 @@ def format_report(
 def build_report_dict(report: PlanReport) -> dict[str, Any]:
     """Return the JSON document of `--json` without the results: the run and changes."""
     heads = [results.around() for results in report.results.values()]
-    document: dict[str, Any] = {**heads[0]} if heads else {"sigdask": get_version(), "schema_version": VERSION}
+    settings = report.run.details["settings"]
+    document = dict(heads[0]) if heads else Results(Table.build_empty(), settings["seed"], report.alpha).around()
     families = [entry["family"] for entry in heads]
     document["family"] = families[0] if families and all(family == families[0] for family in families) else None
     document["families"] = dict(zip(report.results, families, strict=True))
+    options = [entry["options"] for entry in heads]
+    document["options"] = options[0] if options and all(values == options[0] for values in options) else None
+    document["options_by_set"] = dict(zip(report.results, options, strict=True))
     notes = drop_duplicates(entry for results in report.results.values() for entry in results.notes)
     document["warnings"], document["notes"] = list(list_texts(notes)), list_dicts(notes)
     for key in ("results", "rankings", "together"):
