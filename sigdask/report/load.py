@@ -70,10 +70,10 @@ def _load_comparisons(recorded: RecordedResults) -> Results:
         build_table([entry.values for entry in recorded.results], document["alpha"], document.get("grouping", "auto")),
         document["seed"],
         document["alpha"],
-        document["options"] or {},
         tuple(map(read_note, document["notes"])),
         value_from_json(FamilyNote, document["family"]),
         tuple(value_from_json(ResultAcrossSets, verdict) for verdict in document["together"]),
+        document["options"] or {},
     )
 
 

@@ -91,14 +91,14 @@ class Results(ComparisonResults):
         Seed of the random stream.
     alpha : float
         Significance level.
-    options : mapping of str to value
-        The options of the call that computing the results again needs.
     notes : tuple of Note
         Notes on all results together. `warnings` has their texts.
     family : FamilyNote or None
         How p-values were adjusted. None if they were not.
     together : tuple of ResultAcrossSets
         Verdicts over several test sets, if `together` was set.
+    options : mapping of str to value
+        The options of the call that computing the results again needs.
     units : object or None
         The data for `unit_table`. None in results that were read from a file or a store.
 

@@ -135,10 +135,10 @@ class ComparisonResults(Sequence[Result]):
     table: Table
     seed: int
     alpha: float
-    options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     family: FamilyNote | None = None
     together: tuple[ResultAcrossSets, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
     units: UnitSource | None = field(default=None, repr=False)
 
     @overload
