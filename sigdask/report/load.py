@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar
 
 from sigdask.analysis.reproduce import RecordedResults, check_results, find_other_command, load_document
 from sigdask.errors import InputError
@@ -16,6 +16,7 @@ from sigdask.results.fields import build_table
 from sigdask.results.notes import read_note
 from sigdask.text import value_from_json
 
+Analysis = TypeVar("Analysis", Evaluation, Independences, Powers)
 AnyResults = Results | Evaluation | Independences | Powers
 
 
@@ -48,19 +49,30 @@ def load_results(path: str | Path) -> AnyResults:
     True
     """
     path = Path(path)
-    document = load_document(path)
-    command = find_other_command(document)
-    try:
-        match command:
-            case "rankings":
-                return cast("Evaluation", value_from_json(Evaluation, document))
-            case "independence":
-                return cast("Independences", value_from_json(Independences, {**document, "found": document["results"]}))
-            case "power":
-                return cast("Powers", value_from_json(Powers, {**document, "found": _list_powers(document)}))
-    except (AttributeError, KeyError, TypeError) as error:
-        raise InputError(f"not results of `sigdask {command} --json` ({error})", file=path) from None
+    document = dict(load_document(path))
+    match find_other_command(document):
+        case "rankings":
+            return _load_analysis(path, "rankings", Evaluation, document)
+        case "independence":
+            return _load_analysis(path, "independence", Independences, document | {"found": document["results"]})
+        case "power":
+            return _load_analysis(path, "power", Powers, document | {"found": _list_powers(document["power"])})
     return _load_comparisons(check_results(path, document))
+
+
+def _load_analysis(path: Path, command: str, kind: type[Analysis], document: Mapping[str, Any]) -> Analysis:
+    """Return the results of another command in a JSON document, whose values must have their types."""
+    import pydantic  # the results of comparisons do without it
+
+    try:
+        analysis = pydantic.TypeAdapter(kind).validate_python(document)
+    except pydantic.ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise InputError(f"not results of `sigdask {command} --json`: {place}: {fault['msg']}", file=path) from None
+    if not getattr(analysis, "found", True):
+        raise InputError(f"holds no results of `sigdask {command}`", file=path)
+    return analysis
 
 
 def _load_comparisons(recorded: RecordedResults) -> Results:
@@ -77,12 +89,16 @@ def _load_comparisons(recorded: RecordedResults) -> Results:
     )
 
 
-def _list_powers(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _list_powers(entries: Any) -> Any:
     """Return the entries of a power analysis. A value that is null is infinite."""
+    if not isinstance(entries, list):
+        return entries
     return [
         {
             key: {**value, "value": math.inf} if isinstance(value, dict) and value.get("value", 0) is None else value
             for key, value in entry.items()
         }
-        for entry in document["power"]
+        if isinstance(entry, dict)
+        else entry
+        for entry in entries
     ]

@@ -10,6 +10,7 @@ from sigdask.results.notes import Note, list_texts
 from sigdask.statistics.bounds import Check
 from sigdask.statistics.dependence import Dependence
 from sigdask.statistics.rounding import format_p_equals, format_score, format_signed
+from sigdask.text import make_printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +370,7 @@ class Result:
     runs: RecipeResult | None = None
 
     def __repr__(self) -> str:
-        return format_line(self)
+        return _format_line(self)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -454,31 +455,11 @@ def is_contested(test: EqualScoreResult | None, alpha: float, rejects: bool | No
     return (p <= alpha) != rejects
 
 
-def format_line(r: Result) -> str:
-    """Return a one-line summary of a comparison.
-
-    Parameters
-    ----------
-    r : Result
-        The comparison.
-    """
-    location = [_escape_text(part) for part in (r.test_set, _get_subset(r)) if part]
-    p = format_p_equals(r.p_value, is_bound=r.is_bound)
-    adjusted = []
+def _format_line(r: Result) -> str:
+    """Return a one-line summary of a comparison."""
+    parts = [part for part in (r.test_set, r.subset["value"] if r.subset else "") if part]
+    scores = f"{r.metric} {format_score(r.score_a)} - {format_score(r.score_b)} = {format_signed(r.difference)}"
+    parts += [f"{r.a} - {r.b}", scores, format_p_equals(r.p_value, is_bound=r.is_bound)]
     if r.p_adjusted is not None and not math.isnan(r.p_adjusted):
-        adjusted = [f"adjusted {format_p_equals(r.p_adjusted, is_bound=r.is_adjusted_bound)}"]
-    scores = (
-        f"{_escape_text(r.metric)} {format_score(r.score_a)} - {format_score(r.score_b)} = "
-        f"{format_signed(r.difference)}"
-    )
-    parts = [*location, f"{_escape_text(r.a)} - {_escape_text(r.b)}", scores, p, *adjusted]
-    return f"Result({', '.join(parts)})"
-
-
-def _get_subset(r: Result) -> str:
-    return r.subset["value"] if r.subset else ""
-
-
-def _escape_text(text: str) -> str:
-    """Return a text from the user with unprintable characters escaped, so that terminals do not interpret them."""
-    return text if text.isprintable() else ascii(text)[1:-1]
+        parts.append(f"adjusted {format_p_equals(r.p_adjusted, is_bound=r.is_adjusted_bound)}")
+    return make_printable(f"Result({', '.join(parts)})")
