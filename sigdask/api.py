@@ -442,8 +442,9 @@ def compare_all(
         need more, auto computes none, both computes the cheapest, and exact raises an error. By default 60 for exact,
         a fifth of a second for auto, and 100 for each comparison for both (about an hour if it is computed in parts).
     trials : int, optional
-        Number of random trials. By default 1,048,576; 131,072 for metrics of ranks, 20,000 for agreement with people,
-        and 10,000 for metrics computed by a function.
+        Number of random trials. By default 1,048,576 for a single comparison by a metric, and 131,072 for each of
+        several, or as many as their adjustment needs; at most 131,072 for metrics of ranks, 20,000 for agreement with
+        people, and 10,000 for metrics computed by a function.
     seed : int
         Seed of the random stream, at least 0, by default 0.
     alpha : float
@@ -474,7 +475,7 @@ def compare_all(
         Also test whether A and B differ by less than this margin, on the metric's own scale (0.01 is one point of a
         share): non-inferiority and equivalence (docs/statistics/margins.md).
     second_run : bool
-        Check p by a second, independent run with the same number of trials. By default True.
+        Check p by a second, independent run of a quarter as many trials. By default True.
     beside : bool
         Also show p if finer units are swapped, and if coarser ones are within which differences are correlated. By
         default True.

@@ -204,7 +204,7 @@ AlternativeOption = Annotated[Alternative, Option("Alternative hypothesis on sco
 SecondRun = Annotated[
     bool,
     Option(
-        "Cross-check p by a second, independent run with the same number of trials.",
+        "Cross-check p by a second, independent run of a quarter as many trials.",
         True,
         negative="Skip the second, independent run of trials, which checks p.",
         idle_with=("method", "exact"),
@@ -317,8 +317,8 @@ class TestOptions(TypedDict, total=False):
         int | None,
         TrialsOption(
             "Number of random trials.",
-            otherwise="1048576; 131072 for rank metrics such as AUC, 20000 for agreement with people, 10000 for "
-            "metrics computed by a function",
+            otherwise="1048576; 131072 for several comparisons (more where their adjustment needs more) and for rank "
+            "metrics such as AUC, 20000 for agreement with people, 10000 for metrics computed by a function",
         ),
     ]
     seed: Annotated[int, Option("Seed of the random trials.", 0, least=0, most=MAX_SEED)]

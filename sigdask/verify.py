@@ -55,7 +55,7 @@ def run_audits(cluster: str = "local", workers: int | None = None) -> Iterator[A
     yield _check_table()
     cluster_results = _compare_yeh(cluster, workers)
     is_same = all(cluster_results[side] == local_results[side] for side in local_results)
-    yield f"the same counts on cluster {cluster}", is_same, "2 x 3 comparisons, two runs of 1,048,576 trials each"
+    yield f"the same counts on cluster {cluster}", is_same, "2 x 3 comparisons of 1,048,576 trials, and second runs"
 
 
 def yeh_exact(metric: str) -> Fraction:

@@ -169,7 +169,7 @@ def test_word_errors_of_1000_sentences_fit_the_exact_p(oracles):
     assert d.sum() == o["inputs"]["sum"]
     r = compare(d, np.zeros(1000), alternative="greater")
     assert compute_fit_p(r.n_extreme, r.n_trials, o["expected"]) > 1e-4
-    assert compute_fit_p(r.second_run.n_extreme, r.n_trials, o["expected"]) > 1e-4
+    assert compute_fit_p(r.second_run.n_extreme, r.second_run.n_trials, o["expected"]) > 1e-4
 
 
 def test_the_upper_tail_of_yehs_precision(oracles, yeh):

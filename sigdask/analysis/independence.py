@@ -554,7 +554,8 @@ class IndependenceTests:
         panel = PermutedPanel(labellings.key, labellings.starts, labellings.reference, labellings.predicted, agreeing)
         n_trials = self.settings["trials"] or DEFAULT_TRIALS
         label = f"permutations of {self.reference}"
-        return [Job(panel, n_trials, run, label) for run in range(1 + self.settings["second_run"])]
+        second = [Job(panel, bounds.count_second_trials(n_trials), 1, label)] if self.settings["second_run"] else []
+        return [Job(panel, n_trials, 0, label), *second]
 
     def build_results(self, tallies: Sequence[Tally]) -> IndependenceResults:
         """Return the results from the tallies of `jobs`, in the order of labellings and metrics."""
@@ -572,18 +573,16 @@ class IndependenceTests:
     def _build_result(self, s: int, m: int, tallies: Sequence[Tally], n_sampled: int) -> Independence:
         score, exact = self.scores[s][m], self.exact.get((s, m))
         tail = TAILS.index(self.settings["alternative"])
-        exceedances = [
-            int(t.counts[s, m, tail]) for t in tallies if t.get_n_trials(s, m) == tallies[0].get_n_trials(s, m)
-        ]
+        runs = [(int(tally.counts[s, m, tail]), tally.get_n_trials(s, m)) for tally in tallies]
         n_trials: int | None
         n_extreme: int | None
         second: SecondRun | None = None
         checks: tuple[Check, ...] = ()
-        if exceedances:
-            n_trials, n_extreme = n, k = tallies[0].get_n_trials(s, m), exceedances[0]
+        if runs:
+            n_extreme, n_trials = k, n = runs[0]
             p = float(bounds.compute_bound(k, n))
             low, high = map(float, bounds.clopper_pearson(k, n))
-            second = _build_second_run(exceedances, n)
+            second = _build_second_run(runs)
             checks = tuple(_iter_checks(k, n, second, exact, n_sampled))
         else:
             assert exact is not None
@@ -601,7 +600,7 @@ class IndependenceTests:
             within=self.within,
             n_items=self.labellings.n_items,
             n_strata=self.labellings.n_strata,
-            method="approximate" if exceedances else "exact",
+            method="approximate" if runs else "exact",
             n_trials=n_trials,
             n_extreme=n_extreme,
             p_value=p,
@@ -640,11 +639,11 @@ def _adjust_results(results: tuple[Independence, ...], adjust: AdjustTests) -> t
     )
 
 
-def _build_second_run(exceedances: Sequence[int], n_trials: int) -> SecondRun | None:
-    if len(exceedances) < 2:
+def _build_second_run(runs: Sequence[tuple[int, int]]) -> SecondRun | None:
+    if len(runs) < 2 or not all(n for _, n in runs):
         return None
-    agreement = float(bounds.compute_agreement_p(exceedances[0], exceedances[1], n_trials))
-    return SecondRun(n_trials, exceedances[1], float(bounds.compute_bound(exceedances[1], n_trials)), agreement)
+    (k1, n1), (k2, n2) = runs
+    return SecondRun(n2, k2, float(bounds.compute_bound(k2, n2)), float(bounds.compute_agreement_p(k1, k2, n1, n2)))
 
 
 def _iter_checks(
@@ -654,6 +653,7 @@ def _iter_checks(
     if second is None:
         yield Check("second run", "not applicable", None, "not requested")
     else:
-        yield bounds.judge_second_run(n_extreme, second.n_extreme, n_trials, second.agreement_p, n_comparisons)
+        runs = (n_extreme, n_trials), (second.n_extreme, second.n_trials)
+        yield bounds.judge_second_run(runs, second.agreement_p, n_comparisons)
     if exact is not None:
         yield bounds.judge_known_p("exact value", float(exact.p), n_extreme, n_trials, n_comparisons, exact=False)

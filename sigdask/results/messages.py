@@ -141,9 +141,9 @@ def _describe_applicable(table: Table, name: str, rows: NDArray[np.intp]) -> tup
     """Return a template and its values for rows to which a check applies, all or none with all arrangements counted."""
     trials, extreme = (column[rows] for column in (table.n_trials, table.n_extreme))
     if name == SECOND_RUN:
-        counts = _format_numbers(extreme), _format_numbers(table.second_extreme[rows])
-        n_trials = _format_numbers(table.second_trials[rows], _format_trials)
-        return RUNS_TEXT, *counts, n_trials, _format_p_values(table.agreement_p[rows])
+        first = _format_numbers(extreme), _format_numbers(trials)
+        second = _format_numbers(table.second_extreme[rows]), _format_numbers(table.second_trials[rows], _format_trials)
+        return RUNS_TEXT, *first, *second, _format_p_values(table.agreement_p[rows])
     known_p = _format_p_values(table.checks[name].p_value[rows], KNOWN_DIGITS)
     if table.is_enumerated[rows].any():
         return ARRANGEMENTS_TEXT, known_p, _format_numbers(extreme), _format_numbers(trials)

@@ -3,7 +3,7 @@
 Results that comparisons share are computed once for each distinct pair of counts.
 
 - p-values: the bound (nc + 1) / (nt + 1), its Clopper-Pearson interval, and the trials needed to decide.
-- Checks of the exceedances against a second run (lower tails of the hypergeometric distribution of two equally long
+- Checks of the exceedances against a second run (tails of the hypergeometric distribution of two
   runs), a sign test or an exact p-value. Each check uses an exact distribution. A check raises an alarm at the level
   `ALARM` divided by the number of comparisons that are checked together. p is never replaced by a smaller one.
 - Intervals of scores and differences, from counts of resamples and of arrangements.
@@ -19,6 +19,7 @@ values: the means of subsets). Garthwaite 1996, Biometrics 52:1387 (inverted ran
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -41,20 +42,20 @@ NEGLIGIBLE_TERM = 1e-18
 
 
 @cached_njit()
-def sum_lower_tails(low, total, n, out):
+def sum_lower_tails(low, total, n, n_other, out):
     """Write P(X <= low) / P(X = low) for many pairs, where X is one run's exceedances among the `total` of both runs.
 
     Parameters
     ----------
-    low, total, n : int64 array, shape (n_pairs,)
-        The smaller of two counts, their sum, and the trials of each run; low is at most half of the sum.
+    low, total, n, n_other : int64 array, shape (n_pairs,)
+        The count of the run with the smaller share of exceedances, the sum of both, and the trials of both runs.
     out : float64 array, shape (n_pairs,)
     """
     for p in range(len(low)):
         term, tail = 1.0, 1.0
         for x in range(low[p], 0, -1):  # P(x - 1) / P(x)
             other = total[p] - x
-            term *= float(x) * float(n[p] - other) / (float(other + 1) * float(n[p] - x + 1))
+            term *= float(x) * float(n_other[p] - other) / (float(other + 1) * float(n[p] - x + 1))
             tail += term
             if term < NEGLIGIBLE_TERM:
                 break
@@ -185,18 +186,17 @@ class Check:
     p_adjusted: float | None = None
 
 
-def compute_agreement_p(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> Floats:
+def compute_agreement_p(k1: ArrayLike, k2: ArrayLike, n1: ArrayLike, n2: ArrayLike) -> Floats:
     """Return Fisher's exact two-sided p-value of the hypothesis that exceedances are equally likely in two runs.
 
-    Both runs are equally long, so the conditional distribution of k1 given k1 + k2 is symmetric
-    and the two-sided p is twice the smaller tail.
+    The test is of the table [[k1, n1 - k1], [k2, n2 - k2]]; the two-sided p is twice the smaller tail, at most 1.
 
     Parameters
     ----------
     k1, k2 : int or int array, shape (...)
         Exceedances of the two runs.
-    n_trials : int or int array, shape (...)
-        Trials of each of the two.
+    n1, n2 : int or int array, shape (...)
+        Trials of the two runs, at least 1.
 
     Returns
     -------
@@ -204,16 +204,17 @@ def compute_agreement_p(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> Fl
 
     Examples
     --------
-    >>> round(float(compute_agreement_p(3, 10, 20)), 9)
+    >>> round(float(compute_agreement_p(3, 10, 20, 20)), 9)
     0.040742395
     """
-    k, k_again, n = (np.asarray(counts, np.int64) for counts in np.broadcast_arrays(k1, k2, n_trials))
-    low, total = np.minimum(k, k_again), k + k_again
-    start = np.exp(log_choose(n, low) + log_choose(n, total - low) - log_choose(2 * n, total))
+    runs = np.stack([np.asarray(counts, np.int64) for counts in np.broadcast_arrays(k1, k2, n1, n2)])
+    shares = runs[0] * runs[3], runs[1] * runs[2]
+    low, high, n, n_other = np.where(shares[0] <= shares[1], runs, runs[[1, 0, 3, 2]])
+    start = np.exp(log_choose(n, low) + log_choose(n_other, high) - log_choose(n + n_other, low + high))
     tails = np.empty(low.size)
-    sum_lower_tails(low.ravel(), total.ravel(), n.ravel(), tails)
+    sum_lower_tails(low.ravel(), (low + high).ravel(), n.ravel(), n_other.ravel(), tails)
     tail = start * tails.reshape(low.shape)
-    return np.asarray(np.where(k == k_again, 1.0, np.minimum(1.0, 2 * tail)))
+    return np.asarray(np.where(shares[0] == shares[1], 1.0, np.minimum(1.0, 2 * tail)))
 
 
 def log_choose(n: ArrayLike, k: ArrayLike) -> Floats:
@@ -285,12 +286,18 @@ def matches_share(k: ArrayLike, n_arrangements: ArrayLike, p: ArrayLike) -> Bool
     return np.asarray(np.abs(share - p) <= 1e-12 * np.asarray(p))
 
 
-def judge_second_run(k1: int, k2: int, n_trials: int, agreement_p: float, n_comparisons: int) -> Check:
-    """Return the check of whether the exceedances of two independent, equally long runs agree."""
+def count_second_trials(n_trials: int) -> int:
+    """Return the number of trials of a second run: a quarter of the first's, which shows any error that matters."""
+    return -(-n_trials // 4)
+
+
+def judge_second_run(runs: Sequence[tuple[int, int]], agreement_p: float, n_comparisons: int) -> Check:
+    """Return the check of whether two independent runs agree, given the exceedances and trials of each."""
+    (k1, n1), (k2, n2) = runs
     verdict: Verdict = "agrees" if agreement_p >= ALARM / n_comparisons else "disagrees"
     agreement = format_p_equals(agreement_p)
-    detail = RUNS_TEXT.format(f"{k1:,}", f"{k2:,}", format_count(n_trials, "trial"), agreement)
-    return Check("second run", verdict, (k2 + 1) / (n_trials + 1), detail)
+    detail = RUNS_TEXT.format(f"{k1:,}", f"{n1:,}", f"{k2:,}", format_count(n2, "trial"), agreement)
+    return Check("second run", verdict, (k2 + 1) / (n2 + 1), detail)
 
 
 def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparisons: int, *, exact: bool) -> Check:
@@ -321,7 +328,7 @@ def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
     return Check(name, "agrees" if fits else "disagrees", p, detail)
 
 
-RUNS_TEXT = "{} and {} of {}; agreement {} (Fisher)"
+RUNS_TEXT = "{} of {}, and {} of {}; agreement {} (Fisher)"
 ARRANGEMENTS_TEXT = "{} against {} of all {} arrangements"
 TRIALS_TEXT = "{}; {} of {} fit it with {} (binomial)"
 

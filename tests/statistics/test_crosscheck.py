@@ -15,7 +15,7 @@ from sigdask.statistics.classical import compute_correlations, compute_inflation
 def test_agreement_at_a_million_trials_is_fishers():
     for k1, k2 in ((106, 90), (15534, 15100), (500_000, 501_000)):
         expected = fisher_exact([[k1, 2**20 - k1], [k2, 2**20 - k2]]).pvalue
-        assert compute_agreement_p(k1, k2, 2**20) == pytest.approx(expected, rel=1e-6)
+        assert compute_agreement_p(k1, k2, 2**20, 2**20) == pytest.approx(expected, rel=1e-6)
 
 
 @settings(max_examples=50, deadline=None)
@@ -35,16 +35,16 @@ def test_the_exact_value_would_have_caught_yehs_printed_counts():
 
 def test_the_alarm_is_shared_by_the_comparisons_judged_together():
     p = ALARM / 2
-    assert judge_second_run(5, 6, 10, p, 1).verdict == "disagrees"
-    assert judge_second_run(5, 6, 10, p, 10).verdict == "agrees"
+    assert judge_second_run([(5, 10), (6, 10)], p, 1).verdict == "disagrees"
+    assert judge_second_run([(5, 10), (6, 10)], p, 10).verdict == "agrees"
 
 
 def test_false_alarms_are_as_rare_as_said():
     # over all pairs of counts of two honest runs, P(agreement p < ALARM) <= ALARM, by enumeration
-    n, p = 60, 0.3
-    k = np.arange(n + 1)
-    weight = binom.pmf(k, n, p)
-    alarms = sum(weight[x] * weight[y] for x in k for y in k if compute_agreement_p(int(x), int(y), n) < ALARM)
+    n1, n2, p = 80, 20, 0.3
+    k1, k2 = np.meshgrid(np.arange(n1 + 1), np.arange(n2 + 1))
+    weight = binom.pmf(k1, n1, p) * binom.pmf(k2, n2, p)
+    alarms = weight[compute_agreement_p(k1, k2, n1, n2) < ALARM].sum()
     assert alarms <= ALARM
 
 
@@ -81,4 +81,4 @@ def test_systems_that_go_together_wholly_inflate_without_limit():
 
 
 def test_a_second_run_has_the_bound_of_its_own_count():
-    assert judge_second_run(7, 3, 999, 0.5, 1).p_value == 4 / 1000
+    assert judge_second_run([(7, 3999), (3, 999)], 0.5, 1).p_value == 4 / 1000

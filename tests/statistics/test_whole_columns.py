@@ -47,13 +47,15 @@ def test_sign_tests_beyond_what_is_summed_in_integers_are_scipys():
 
 def test_agreement_of_many_runs_is_fishers_and_of_unlike_lengths_too():
     rng = np.random.default_rng(6)
-    n = rng.integers(1, 5000, 60)
-    k1, k2 = rng.integers(0, n + 1), rng.integers(0, n + 1)
-    expected = [fisher_exact([[a, m - a], [b, m - b]]).pvalue for a, b, m in zip(k1, k2, n, strict=True)]
-    assert compute_agreement_p(k1, k2, n) == pytest.approx(expected, rel=1e-6, abs=1e-300)
-    assert compute_agreement_p(k1, k2, n).tolist() == [
-        float(compute_agreement_p(a, b, m)) for a, b, m in zip(k1, k2, n, strict=True)
+    n1, n2 = rng.integers(1, 5000, (2, 60))
+    k1, k2 = rng.integers(0, n1 + 1), rng.integers(0, n2 + 1)
+    rows = [*zip(k1.tolist(), k2.tolist(), n1.tolist(), n2.tolist(), strict=True)]
+    tables = [[[a, m - a], [b, n - b]] for a, b, m, n in rows]
+    expected = [
+        min(1, 2 * min(fisher_exact(t, alternative=side).pvalue for side in ("less", "greater"))) for t in tables
     ]
+    assert compute_agreement_p(k1, k2, n1, n2) == pytest.approx(expected, rel=1e-6, abs=1e-300)
+    assert compute_agreement_p(k1, k2, n1, n2).tolist() == [float(compute_agreement_p(*row)) for row in rows]
 
 
 @settings(max_examples=30, deadline=None)
@@ -83,7 +85,7 @@ def test_nothing_gives_nothing():
     none = np.empty(0, np.int64)
     for values in (
         sign_test(none, none),
-        compute_agreement_p(none, none, none),
+        compute_agreement_p(none, none, none, none),
         *clopper_pearson(none, none),
         compute_bound(none, none),
     ):

@@ -31,6 +31,7 @@ from sigdask.randomization.panels.sums import EnumeratedPairs, Panel, SwapUnits
 from sigdask.randomization.slabs import Job
 from sigdask.results.columns import CodedColumn, Columns, Hashes
 from sigdask.results.table import build_columns
+from sigdask.statistics.bounds import count_second_trials
 
 Enumerated = tuple[Integers, AnyPanel]
 """Comparisons, and the panel whose rows are all their arrangements."""
@@ -82,6 +83,7 @@ class ComparisonJobs:
             trials=spec.trials,
             exact_limit=spec.exact_limit,
             seed=spec.seed,
+            family_trials=spec.family_trials,
         )
         comparisons = list_comparisons(resolved, spec.find_metrics(counts), spec.by)
         if len(resolved.pairs) and not len(comparisons):
@@ -104,7 +106,8 @@ def list_cells(comparisons: Comparisons, *, second_run: bool) -> Iterator[Counte
         used, pair_index = np.unique(comparisons.row[group].astype(np.int64), return_inverse=True)
         sampled_panel, n_trials = comparisons.get_panel(group[0]).select(used), int(comparisons.n_trials[group[0]])
         for run, kind in enumerate(RUN_KINDS[: 1 + second_run]):
-            job = Job(sampled_panel, n_trials, run, label=_describe_comparisons(comparisons, group))
+            label, n = _describe_comparisons(comparisons, group), count_second_trials(n_trials) if run else n_trials
+            job = Job(sampled_panel, n, run, label=label)
             yield CountedCells(kind, job, group, pair_index, comparisons.column[group])
     for group in _group_by_columns(np.flatnonzero(comparisons.enumerated), comparisons.metric):
         for selected, panel in _merge_enumerations(_iter_enumerations(comparisons, group)):

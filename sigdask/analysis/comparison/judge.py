@@ -81,8 +81,9 @@ class JudgementSettings:
         low, high = p.copy(), p.copy()
         low[~exact], high[~exact] = bounds.clopper_pearson(judged.n_extreme[~exact], judged.n_trials[~exact])
         second = jobs.read_counts("second run", tallies, TAILS.index(self.alternative))
-        second = second.where((second.n_trials == judged.n_trials) & (second.n_trials > 0), ComparisonCounts.zero(n))
-        agreement = bounds.compute_agreement_p(judged.n_extreme, second.n_extreme, np.maximum(judged.n_trials, 1))
+        second = second.where(~exact & (second.n_trials > 0) & (judged.n_trials > 0), ComparisonCounts.zero(n))
+        n_trials = np.maximum([judged.n_trials, second.n_trials], 1)
+        agreement = bounds.compute_agreement_p(judged.n_extreme, second.n_extreme, *n_trials)
         agreement = np.where(second.n_trials > 0, agreement, np.nan)
         signs, observed_columns = _observe(comparisons, jobs, self.failed)
         names = [tuple(entry.counts.systems) for entry in comparisons]

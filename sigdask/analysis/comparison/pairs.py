@@ -283,6 +283,8 @@ class ComparisonSettings:
         Systems compared.
     method, trials, exact_limit, seed
         As in `compare_sets`.
+    family_trials : mapping of str to int
+        The most trials that are counted by default, by name of the metric; metrics that are not named have no limit.
     """
 
     counts: Counts
@@ -292,6 +294,7 @@ class ComparisonSettings:
     trials: int | None
     exact_limit: float | None = None
     seed: int = 0
+    family_trials: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def method_and_limit(self) -> str:
@@ -319,7 +322,11 @@ def list_comparisons(spec: ComparisonSettings, unbound: Sequence[KnownMetric], b
     # decisions on pairs of cells are summed
     swap_pairs = [isinstance(m, BoundAgreement) and m.swaps_pairs for m in metrics]
     of_metrics = [sums if swaps else limits.get(type(m), sums) for m, swaps in zip(metrics, swap_pairs, strict=True)]
-    defaults = np.array([(limit.ENUMERATED_UNITS, limit.DEFAULT_TRIALS) for limit in of_metrics])
+    most = [
+        min(limit.DEFAULT_TRIALS, spec.family_trials.get(m.name, limit.DEFAULT_TRIALS))
+        for limit, m in zip(of_metrics, metrics, strict=True)
+    ]
+    defaults = np.column_stack([[limit.ENUMERATED_UNITS for limit in of_metrics], most])
     max_units, default_trials = _take_rows(defaults, metric)
     n_discordant: Integers = np.broadcast_to(np.int64(0), len(panel))
     for rows in group_rows(number_rows(panel)):
@@ -562,6 +569,8 @@ class CompareSpec:
         Column of subsets.
     method, exact_limit, trials, seed
         As in `compare_sets`.
+    family_trials : mapping of str to int
+        As in `ComparisonSettings`.
     has_contrasts : bool
         Show p with other swapped units.
     tests : tuple of str
@@ -585,6 +594,7 @@ class CompareSpec:
     exact_limit: float | None = None
     trials: int | None = None
     seed: int = 0
+    family_trials: Mapping[str, int] = field(default_factory=dict)
     has_contrasts: bool = True
     tests: tuple[str, ...] = ()
     interval_spec: IntervalSpec | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,6 +39,7 @@ from sigdask.analysis.comparison.pairs import (
     IntervalSpec,
     join_cells,
     list_left_out,
+    list_pairs,
 )
 from sigdask.analysis.comparison.runs import (
     compare_all_runs,
@@ -61,7 +63,7 @@ from sigdask.results.notes import Note, NoteValue, drop_duplicates
 from sigdask.results.signature import add_families
 from sigdask.results.table import Table
 from sigdask.statistics.dependence import compute_naive_size, find_clear
-from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, holm
+from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, choose_trials, compute_penalty, holm
 from sigdask.text import format_list
 
 Families = Sequence[tuple[Adjustment, Integers]]
@@ -568,6 +570,8 @@ def prepare_study(
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")
+    family_trials = _choose_family_trials(specs, adjust, alpha)
+    specs = [(counts, replace(spec, family_trials=family_trials), side) for counts, spec, side in specs]
     analyses = [SetAnalysis.from_spec(*request, alpha=alpha, second_run=second_run) for request in specs]
     comparisons = FamilyComparisons.from_jobs(*(analysis.main for analysis in analyses))
     families, across, n = [], [], len(comparisons)
@@ -586,6 +590,18 @@ def prepare_study(
         raise InputError(spell_in(ONE_SET))
     analyses = [analysis.with_intervals(spec) for analysis, spec in zip(analyses, interval_specs, strict=True)]
     return Study(analyses, families, across, alpha, specs[0][1].seed, specs[0][1].requested)
+
+
+def _choose_family_trials(
+    specs: Sequence[tuple[Counts, CompareSpec, Alternative]], adjust: Adjust | None, alpha: float
+) -> dict[str, int]:
+    """Return the most trials that are counted by default, for each metric with several comparisons."""
+    sizes: Counter[str] = Counter()
+    for counts, spec, _ in specs:
+        n_subsets = 1 if spec.by is None else len(set(counts.group(spec.by)))
+        n = n_subsets * len(list_pairs(counts, spec.pairs, spec.baseline))
+        sizes.update({metric.name: n for metric in spec.find_metrics(counts)})
+    return {name: choose_trials(compute_penalty(adjust or "", n), alpha) for name, n in sizes.items() if n > 1}
 
 
 def build_specs(test_sets: Sequence[Counts | Any], options: SelectionOptions) -> list[tuple[Counts, CompareSpec]]:
