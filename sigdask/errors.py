@@ -12,7 +12,7 @@ from sigdask.text import redact, shorten_message
 
 def _clean(message: str) -> str:
     """Return a message without secrets, with very long quotations shortened."""
-    return shorten_message(redact(message, by_name=True))
+    return shorten_message(redact(message))
 
 
 class SigdaskError(Exception):

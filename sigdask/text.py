@@ -287,12 +287,6 @@ def _escape_character(c: str) -> str:
 
 HIDDEN = "***"
 
-VISIBLE_PARAMETERS = frozenset(
-    {"versionid", "generation", "ref", "path", "file", "format", "download", "raw", "dl"}
-    | {"host", "hostaddr", "port", "dbname", "service", "passfile", "sslmode", "connect_timeout", "application_name"}
-)
-"""URL parameters whose values are shown. Any other value may be a signature or a token."""
-
 ACCOUNT_SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 """Schemes of URLs that have the form `container@account`, which is no secret."""
 
@@ -310,14 +304,6 @@ _PUNCTUATION = ":;,.)'"
 SHORTEST_SECRET = 4
 """Minimum length of a secret that is searched outside URLs. Shorter ones occur within words."""
 
-_SECRET_NAME = re.compile(
-    r"pass|pwd|secret|token|signature|credential|auth|jwt|session|sessid|cookie|hmac|bearer"
-    r"|(?:^|[^a-z])(?:sig|sign|pw|sas|otp)(?=$|[^a-z])"
-    r"|(?:^|[^a-z]|api|access|account|private|ssl|shared|master|storage|signing|client|encryption|subscription)"
-    r"key(?=$|[^a-z])",
-    re.IGNORECASE,
-)
-_SECRET_WITHIN = re.compile(rf"(?:{_SECRET_NAME.pattern})[\w.-]*=|//[^/]*@", re.IGNORECASE)
 _PARAMETER = re.compile(r"([;?&#])([^;?&#/=]+=[^;?&#/]*)")
 """A parameter in the path of a URL: `;token=x`."""
 
@@ -365,85 +351,48 @@ def has_password(url: str) -> bool:
     return user is not None and ":" in user["user"]
 
 
-def redact(text: str, *, by_name: bool = False, values: Iterable[str] = ()) -> str:
-    """Return a text with every user, password, signature and token in its URLs hidden.
+def redact(text: str, *, values: Iterable[str] = ()) -> str:
+    """Return a text with every user, password and query in its URLs hidden.
 
     Parameters
     ----------
     text : str
         Any text, with or without URLs.
-    by_name : bool
-        Hide in queries only the values whose names say that they are secrets (`password`, `token`, `sig`, ...), for
-        texts whose URLs may be ids of items. Otherwise only values that are known to be harmless are shown.
     values : iterable of str
         Further secrets to hide wherever they occur in the text. Those of fewer than four characters are ignored.
 
     Examples
     --------
     >>> redact("https://ann:pw@host/a.tsv?X-Amz-Signature=90ab&versionId=3#t=1")
-    'https://***@host/a.tsv?X-Amz-Signature=***&versionId=3#***'
+    'https://***@host/a.tsv?***'
     >>> redact("zip://a.tsv::https://host/a.zip?90ab"), redact("abfs://runs@lab.dfs.core.windows.net/a.tsv")
     ('zip://a.tsv::https://host/a.zip?***', 'abfs://runs@lab.dfs.core.windows.net/a.tsv')
     >>> redact("postgresql://ann:pw@host/night?sslmode=require&p%61ssword=pw")
-    'postgresql://ann:***@host/night?sslmode=require&p%61ssword=***'
-    >>> redact("no item 'https://host/?title=3&api_key=90ab'", by_name=True)
-    "no item 'https://host/?title=3&api_key=***'"
+    'postgresql://***@host/night?***'
     """
     written = {form for value in values for form in (value, quote(value), quote(value, safe=""), quote_plus(value))}
     for value in sorted((value for value in written if len(value) >= SHORTEST_SECRET), key=len, reverse=True):
         text = text.replace(value, HIDDEN)
-    return _WRITTEN.sub(lambda match: _redact_url(match[0], by_name=by_name), text) if "://" in text else text
+    return _WRITTEN.sub(lambda match: _redact_url(match[0]), text) if "://" in text else text
 
 
-def _redact_url(url: str, *, by_name: bool) -> str:
+def _redact_url(url: str) -> str:
     address, query = split_query(url.rstrip(_PUNCTUATION))
-    query, hash_, fragment = query.partition("#")
-    scheme, mark, rest = _redact_user(address).partition("://")
-    redact_parameter = _redact_named if by_name or not is_web(scheme) else _redact_parameter
-    address = f"{scheme}{mark}{_PARAMETER.sub(lambda match: match[1] + redact_parameter(match[2]), rest)}"
-    if by_name:
-        query, fragment = (_redact_named(part) for part in (query, fragment))
-    else:
-        parameters = "&".join(map(_redact_parameter, re.split("[&;]", query[1:]))) if query else ""
-        query, fragment = query[:1] + parameters, HIDDEN if fragment else ""
-    return f"{address}{query}{hash_}{fragment}{url[len(url.rstrip(_PUNCTUATION)) :]}"
+    address = _PARAMETER.sub(rf"\1{HIDDEN}", _redact_user(address))
+    return f"{address}{query and query[0] + HIDDEN}{url[len(url.rstrip(_PUNCTUATION)) :]}"
 
 
 def _redact_user(address: str) -> str:
     scheme, _, rest = address.partition("://")
+    if scheme.lower().startswith("postgres") and "@" in rest:  # a password may hold any character
+        return f"{scheme}://{HIDDEN}@{rest.rpartition('@')[2]}"
     user = _USER.match(rest)
     if user is None:
         host = re.split("[/?#]", rest, maxsplit=1)[0]
         _, at, decoded = _decode(host).rpartition("@")
         return f"{scheme}://{HIDDEN}@{decoded}{rest[len(host) :]}" if at else address
-    if scheme.lower().startswith("postgres"):  # the user's name is no secret, and a password may hold any character
-        account, _, host = rest.rpartition("@")
-        name, colon, _ = re.sub("%(?:25)*3a", ":", account, flags=re.IGNORECASE).partition(":")
-        return f"{scheme}://{name}{f':{HIDDEN}' if colon else ''}@{host}"
     is_account = scheme.lower() in ACCOUNT_SCHEMES and ":" not in _decode(user["user"])
     return address if is_account else f"{scheme}://{HIDDEN}@{rest[user.end() :]}"
-
-
-def _redact_parameter(text: str) -> str:
-    name, equals, value = text.partition("=")
-    if not equals or not value.strip("=") or "=" in _decode(name):  # a value alone, such as one in base64
-        return text and HIDDEN
-    is_shown = name.lower() in VISIBLE_PARAMETERS and not _SECRET_WITHIN.search(_decode(value))
-    return text if is_shown else f"{name}={HIDDEN}"
-
-
-def _redact_named(parameters: str) -> str:
-    """Return the parameters of a query with the values hidden whose names, or names within, are those of secrets."""
-    parts = []
-    for part in parameters.split("&"):
-        name, equals, value = part.partition("=")
-        decoded = _decode(name)
-        if _SECRET_WITHIN.search(f"{decoded};"):
-            parts.append(HIDDEN)
-        else:
-            is_secret = _SECRET_NAME.search(decoded) or _SECRET_WITHIN.search(_decode(value))
-            parts.append(f"{name}={HIDDEN}" if equals and is_secret else part)
-    return "&".join(parts)
 
 
 def _decode(text: str) -> str:

@@ -176,7 +176,7 @@ class LogLines(logging.Formatter):
         """Return a record as one line, or as a line for each of several errors; line breaks in names are escaped."""
         level = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
         parts = record.msg.parts if isinstance(record.msg, SeveralError) else (record.getMessage(),)
-        text = "\n".join(make_printable(shorten_message(redact(part, by_name=True))) for part in parts)
+        text = "\n".join(make_printable(shorten_message(redact(part))) for part in parts)
         return wrap_lines(f"sigdask: {level}{text}", terminal_columns(sys.stderr))
 
 
@@ -189,10 +189,10 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": shorten_message(redact(record.getMessage(), by_name=True)),
+            "message": shorten_message(redact(record.getMessage())),
         }
         extra = {key: value for key, value in vars(record).items() if key not in STANDARD_FIELDS}
-        return redact(escape_json(as_json({**entry, **extra}, lines=False, default=str)), by_name=True)
+        return redact(escape_json(as_json({**entry, **extra}, lines=False, default=str)))
 
 
 class Stderr(logging.Handler):

@@ -28,7 +28,7 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, explain_missing
 from sigdask.nightly.store.limits import MAX_CHECKED_BYTES, get_size, limit_lengths
 from sigdask.nightly.store.schema import check_version, create_tables, read_version, refuse_foreign_database
-from sigdask.text import HIDDEN, VISIBLE_PARAMETERS, redact
+from sigdask.text import HIDDEN, redact
 
 log = logging.getLogger("sigdask.nightly.store")
 
@@ -315,8 +315,7 @@ def _describe_url(url: URL) -> str:
 
 def _list_secrets(url: URL) -> frozenset[str]:
     """Return texts that a server's or driver's message must not repeat: the password, and values of the query."""
-    hidden = [(name, value) for name, value in url.normalized_query.items() if name.lower() not in VISIBLE_PARAMETERS]
-    values = [value for _, several in hidden for value in several]
+    values = [value for several in url.normalized_query.values() for value in several]
     settings = [word.rpartition("=")[2] for value in values for word in value.split()]  # options=-c name=value
     return frozenset(filter(None, [str(url.password or ""), *values, *settings]))
 

@@ -59,7 +59,7 @@ def test_a_password_and_a_signature_in_a_url_reach_the_server_alone(server):
 def test_what_a_server_refuses_is_told_by_its_url(server, path, said):
     with pytest.raises(InputError) as raised:
         read(f"{server.url}/{path}?sig={TOKEN}")
-    assert str(raised.value).startswith(f"{server.url}/{path}?sig=***: {said}")
+    assert str(raised.value).startswith(f"{server.url}/{path}?***: {said}")
     assert TOKEN not in str(raised.value.__context__)  # what lies behind it may tell the URL as it is
 
 
@@ -97,7 +97,7 @@ def test_no_stream_of_a_run_holds_what_is_secret_in_a_url(server, tmp_path):
     streams = [text for result in (*results, *refused) for text in (result.stdout, result.stderr)]
     contents = [file.read_bytes() for file in tmp_path.iterdir() if file.is_file() and file.suffix != ".toml"]
     assert len(contents) >= 10
-    assert "X-Amz-Signature=***" in (tmp_path / "r.html").read_text() + streams[7]
+    assert "?***" in (tmp_path / "r.html").read_text() + streams[7]
     for hidden in ("pa5s", "w0rd", TOKEN):
         assert not any(hidden in text for text in streams)
         assert not any(hidden.encode() in content for content in contents)
