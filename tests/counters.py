@@ -14,17 +14,14 @@ from sigdask.metrics.base import Metric
 from sigdask.metrics.extraction.request import Extraction
 
 
-def lengths(systems, gold, *, times=1, log="", dies="", refuses="", rests=0.0):
-    """Count lengths of outputs and gold; log every call, and end the process or fail if asked to."""
+def lengths(systems, gold, *, times=1, log="", refuses="", rests=0.0):
+    """Count lengths of outputs and gold; log every call, and fail if asked to."""
     if log:
         with Path(log).open("a", encoding="utf-8") as file:
             file.write(f"{os.getpid()} {len(systems)} {len(gold)}\n")
     if refuses and any(refuses in text for outputs in systems for text in outputs):
         raise InputError(f"{refuses!r} is refused")
     time.sleep(rests)
-    if dies and not Path(dies).exists() and len(gold) > 1:
-        Path(dies).touch()
-        os.kill(os.getpid(), signal.SIGKILL)
     wanted = [len(right) for right in gold]
     return [np.column_stack([times * np.array(list(map(len, outputs))), wanted]) for outputs in systems]
 

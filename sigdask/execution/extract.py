@@ -22,8 +22,6 @@ from sigdask.execution.task_window import TaskWindow
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import NO_CACHE, get_user_cache
 from sigdask.metrics.extraction.parts import (
-    IS_SUPPORTED,
-    Executor,
     ExtractionLog,
     ExtractionPart,
     LocalExtraction,
@@ -75,18 +73,13 @@ class ClusterExtraction:
         if isinstance(self.cluster, Cluster) and self.cluster.client is not None:
             return _count_with_fallback(_count_on_client(self.cluster, parts), parts, seconds)
         if self._is_local or (seconds / self.n < LONG_SECONDS and not clusters.is_dask_object(self.cluster)):
-            return _choose_executor(self.n)(parts, seconds)
+            return ProcessExtraction(self.n)(parts, seconds)
         return _count_with_fallback(self._count_connected(parts), parts, seconds)
 
     def _count_connected(self, parts: Sequence[ExtractionPart]) -> CountedParts:
         assert not isinstance(self.cluster, Cluster)
         with clusters.connect(self.cluster) as connected:
             yield from _count_on_client(connected, parts)
-
-
-def _choose_executor(n: int) -> Executor:
-    """Return an executor for this machine: other processes if the platform supports them, else this process."""
-    return ProcessExtraction(n) if IS_SUPPORTED else LocalExtraction()
 
 
 def _count_with_fallback(cluster_counts: CountedParts, parts: Sequence[ExtractionPart], seconds: float) -> CountedParts:
@@ -101,7 +94,7 @@ def _count_with_fallback(cluster_counts: CountedParts, parts: Sequence[Extractio
     if missing:
         text = "extraction: the cluster did not finish %d of %d parts; this process computes them"
         log.warning(text, len(missing), len(parts))
-        numbers, executor = sorted(missing), _choose_executor(clusters.count_cores())
+        numbers, executor = sorted(missing), ProcessExtraction(clusters.count_cores())
         for k, counts in executor([parts[number] for number in numbers], seconds):
             yield numbers[k], counts
 

@@ -1,28 +1,28 @@
-"""Counting of missing statistics in parts of a second or two, also in several processes, and their assembly per system.
+"""Counting of missing statistics in parts of some seconds, also in several processes, and their assembly per system.
 
 A part has some items of several systems, so that the gold items are prepared once for all of these systems. Progress is
 reported at the start and then at intervals.
 
 Threads would wait for each other, because the counters hold Python's lock. So processes are used: new interpreters that
 import the counters but nothing of the program that started them. A script therefore needs no `if __name__ ==
-"__main__"`. They communicate over pipes, and end with the process that started them.
+"__main__"`.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import pickle
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from itertools import pairwise
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +104,7 @@ class ExtractionLog:
             self._say(str(how_far))
 
 
-PART_SECONDS = 2.0
+PART_SECONDS = 5.0
 """Approximate maximum seconds of a part. Progress is reported after each part."""
 
 GROUP_SECONDS = 5.0
@@ -112,11 +112,11 @@ GROUP_SECONDS = 5.0
 killed.
 """
 
-PROBED, PROBED_MORE = 5, 64
-"""Number of items that are timed, those of middle length first, and a larger number for long work."""
+PROBED = (1, 8, 64)
+"""Numbers of items that are timed, until it takes long enough."""
 
-PROBE_SECONDS, PROBE_SHARE, PROBE_MOST = 0.25, 0.01, 2.0
-"""Limits on the time of probing, in seconds and as a share of the work."""
+PROBE_SECONDS = 0.1
+"""Seconds of timing that are long enough."""
 
 ITEM_OVERHEAD = 20
 """Fixed cost of an item, in characters."""
@@ -217,27 +217,12 @@ class MissingStatistics:
         n_items = len(lacking)
         order = lacking[np.argsort(weights[system, lacking], kind="stable")]
         self.build_part([system], order[:1]).count()  # imports what it needs
-        spent = weighed = 0.0
-        probed = _spread_indices(n_items, PROBED)
-        for tried, k in enumerate(order[probed[np.argsort(abs(probed - n_items // 2), kind="stable")]], start=1):  # noqa: B007
-            spent += _time_part(self.build_part([system], np.array([k])))
-            weighed += weights[system, k]
+        for n in PROBED:
+            items = order[np.linspace(0, n_items - 1, min(n, n_items) + 2).astype(np.intp)[1:-1]]  # of all lengths
+            spent = _time_part(self.build_part([system], items))
             if spent > PROBE_SECONDS:
                 break
-        worth = np.clip(spent * weights.sum() / weighed * PROBE_SHARE, PROBE_SECONDS, PROBE_MOST)
-        n_more = int(min(PROBED_MORE, tried * worth / spent))
-        if n_more > PROBED:
-            more_items = order[_spread_indices(n_items, n_more)]
-            n_systems = PROBED if n_more == PROBED_MORE else 1
-            systems = np.flatnonzero(weights[:, more_items].all(axis=1))[:n_systems].tolist()
-            spent, weighed = _time_part(self.build_part(systems, more_items)), weights[systems][:, more_items].sum()
-        return float(spent * weights.sum() / weighed)
-
-
-def _spread_indices(n: int, max_indices: int) -> NDArray[np.intp]:
-    """Return up to `max_indices` positions spread evenly over a range: the midpoints of equal shares."""
-    k = min(n, max_indices)
-    return (np.arange(k) * 2 + 1) * n // (2 * k)
+        return float(spent * weights.sum() / weights[system, items].sum())
 
 
 def _time_part(part: ExtractionPart) -> float:
@@ -312,108 +297,51 @@ def extract_missing(
         tell(ExtractionProgress(metric_names, n_done, total, max(remaining, 0.0), run.n))
 
 
-SERVE = "import sys; from sigdask.metrics.extraction.parts import serve; serve(int(sys.argv[1]))"
-
-IS_SUPPORTED = os.name == "posix"
-"""Whether a process can inherit a pipe by its number."""
-
-MAX_ATTEMPTS = 2
-"""Maximum number of processes that may die while they work on a part. The system ends some if memory is short."""
-
-
 class ProcessExtraction:
-    """An executor that counts parts in processes that it starts.
+    """An executor that counts each part in a new process.
 
     Parameters
     ----------
     n : int
-        How many.
+        Number of processes at the same time.
     """
 
     def __init__(self, n: int) -> None:
         self.n = n
 
     def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Iterator[tuple[int, Any]]:  # noqa: ARG002
-        """Yield each part's number and result as parts finish.
-
-        Raises
-        ------
-        SigdaskError
-            Error of a part.
-        UnfinishedError
-            A part ended every process that tried it.
-        """
-        waiting = list(range(len(parts)))[::-1]
-        attempts = [0] * len(parts)
-        busy: dict[Any, tuple[_Process, int]] = {}
-        with ExitStack() as ended:
-            idle = [ended.enter_context(_Process()) for _ in range(min(self.n, len(parts)))]
-            while busy or waiting:
-                while idle and waiting:
-                    number, process = waiting.pop(), idle.pop()
-                    process.send_part(parts[number])
-                    busy[process.pipe] = process, number
-                for pipe in wait(list(busy)):
-                    process, number = busy.pop(pipe)
-                    result = process.receive_result()
-                    if isinstance(result, Exception):
-                        raise result
-                    if result is not None:
-                        idle.append(process)
-                        yield number, result
-                        continue
-                    attempts[number] += 1
-                    if attempts[number] == MAX_ATTEMPTS:
-                        raise UnfinishedError(
-                            "a worker process was ended twice while it scored the same segments; if memory is "
-                            f"short, use fewer {spell('workers')}"
-                        )
-                    waiting.append(number)
-                    idle.append(ended.enter_context(_Process()))
-
-
-class _Process:
-    """A Python process that counts one part after the other."""
-
-    def __init__(self) -> None:
-        self.pipe, theirs = Pipe()
-        path = os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)
-        self._process = subprocess.Popen(  # noqa: S603  # this interpreter
-            [sys.executable, "-P", "-c", SERVE, str(theirs.fileno())],
-            pass_fds=(theirs.fileno(),), env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        theirs.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.pipe.close()
-        self._process.kill()
-        self._process.wait()
-
-    def send_part(self, part: ExtractionPart) -> None:
-        """Send a part to the process, which starts to count it."""
-        with suppress(OSError):  # it is gone, which its answer says
-            self.pipe.send(part)
-
-    def receive_result(self) -> Any:
-        """Return the statistics that were counted, or the error, or None if the process has ended."""
-        try:
-            return self.pipe.recv()
-        except (EOFError, OSError):
-            return None
-
-
-def serve(descriptor: int) -> None:
-    """Count parts that arrive over a pipe, and send back statistics or errors, until the pipe is closed."""
-    pipe: Connection[Any, Any] = Connection(descriptor)
-    with suppress(EOFError, OSError):
-        while True:
-            part = pipe.recv()
+        """Yield each part's number and result as parts finish; raise the error of a part."""
+        with ThreadPoolExecutor(self.n) as pool:
+            futures = {pool.submit(_count_in_process, part): number for number, part in enumerate(parts)}
             try:
-                result: Any = part.count()
-            except Exception as error:  # noqa: BLE001  # raised where the part came from
-                result = error
-            pipe.send(result)
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+def _count_in_process(part: ExtractionPart) -> list[Array]:
+    """Count a part in a new interpreter, which imports nothing of the program that starts it."""
+    path = os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)
+    command = [sys.executable, "-P", "-c", "from sigdask.metrics.extraction.parts import serve; serve()"]
+    environment = {**os.environ, "PYTHONPATH": path}
+    answer = subprocess.run(command, input=pickle.dumps(part), capture_output=True, env=environment, check=False)  # noqa: S603  # this interpreter
+    if answer.returncode:
+        raise UnfinishedError(
+            f"a worker process was ended while it scored segments; if memory is short, use fewer {spell('workers')}"
+        )
+    result = pickle.loads(answer.stdout)  # noqa: S301  # of the process that was started
+    if isinstance(result, Exception):
+        raise result
+    return result  # type: ignore[no-any-return]
+
+
+def serve() -> None:
+    """Count the part that the standard input holds, and write its statistics or its error to the standard output."""
+    part = pickle.load(sys.stdin.buffer)  # noqa: S301  # from the process that started this one
+    with redirect_stdout(sys.stderr):
+        try:
+            result: Any = part.count()
+        except Exception as error:  # noqa: BLE001  # raised where the part came from
+            result = error
+    pickle.dump(result, sys.stdout.buffer)
