@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import pickle
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
-from sigdask.errors import InputError
 from sigdask.formats import read
-from sigdask.formats.reading.cache import TableReader, use_table_reader
 from sigdask.formats.reading.options import DEFAULTS, Options
-from sigdask.formats.reading.tables import read_table
-from sigdask.formats.registry import FORMATS, Format, add_installed_formats
-from sigdask.formats.roles import resolve_roles
+from sigdask.formats.registry import FORMATS, add_installed_formats
 from sigdask.metrics import BlackBox, Metric, find_metric
 from sigdask.metrics.base import BoundMetric
 
@@ -30,9 +22,7 @@ __all__ = ["check_metric", "check_reader"]
 def check_reader(name: str, *files: Path | str, gold: Path | str | None = None, options: Options = DEFAULTS) -> Counts:
     """Check a format of another package on example files, and return what they are read as.
 
-    The reader returns the same table for a file each time, with line ends of Windows, with a byte order mark, and
-    compressed by gzip. Its columns have names of roles. The order of the rows changes no item's values. The signature
-    recognises the files. An empty and a binary file are errors that name the file.
+    The signature, if there is one, recognises the files.
 
     Parameters
     ----------
@@ -62,65 +52,7 @@ def check_reader(name: str, *files: Path | str, gold: Path | str | None = None, 
     if declared.signature:
         found = read(*files, gold=gold, options=options).format
         assert found == name, f"the signature does not recognise its files: they are read as {found}"
-    if declared.is_of_package:
-        for file in files:
-            _check_table_reader(declared, Path(str(file).rpartition("=")[2]), options)
-        with use_table_reader(partial(_read_backwards, declared.load())):
-            backwards = read(*files, gold=gold, format="table", options=options)
-        is_same = counts.ids is None or _list_values(counts) == _list_values(backwards)
-        assert is_same, "values of items depend on the order of the rows"
     return counts
-
-
-def _read_backwards(reader: TableReader, path: Path) -> Any:
-    table = reader(path)
-    return table.take(list(range(table.num_rows))[::-1])
-
-
-def _check_table_reader(declared: Format, path: Path, options: Options) -> None:
-    reader = declared.load()
-    table = reader(path)
-    assert reader(path).equals(table), f"{path}: the second reading differs from the first"
-    with use_table_reader(reader):
-        roles = resolve_roles(read_table(path), options)
-    unknown = [*roles.unknown] if "system" in roles or "gold" in roles else []
-    assert not unknown, f"{path}: columns without a role: {unknown}"
-    content = path.read_bytes()
-    variants = {
-        "line ends of Windows": (path.name, content.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")),
-        "a byte order mark": (path.name, b"\xef\xbb\xbf" + content),
-        "gzip": (f"{path.name}.gz", gzip.compress(content)),
-    }
-    with TemporaryDirectory() as folder:
-        for what, (file_name, variant) in variants.items():
-            copy = Path(folder, file_name)
-            copy.write_bytes(variant)
-            assert reader(copy).equals(table), f"{path}: with {what} the table differs"
-        for bad in (b"", b"\x00\xff\xfe\x01" * 50):
-            copy = Path(folder, path.name)
-            copy.write_bytes(bad)
-            with use_table_reader(reader):
-                message = _get_error(copy)
-            assert message, f"{path.name}: {len(bad)} bytes that are not of this format are no error"
-            assert path.name in message, f"the error does not name the file: {message}"
-
-
-def _get_error(path: Path) -> str:
-    try:
-        read_table(path)
-    except InputError as error:
-        return str(error)
-    return ""
-
-
-def _list_values(counts: Counts) -> dict[tuple[str, str, str], Any]:
-    """Return the value of each field, item and system."""
-    return {
-        (name, item, system): np.broadcast_to(counts.field(name), (counts.n_items, counts.n_systems))[k, s].item()
-        for name in counts.fields
-        for k, item in enumerate(counts.ids or ())
-        for s, system in enumerate(counts.systems)
-    }
 
 
 def check_metric(

@@ -12,7 +12,6 @@ from command import call_sigdask
 from conftest import ROOT, YEH
 
 from sigdask import formats, metrics
-from sigdask.errors import InputError
 from sigdask.formats import registry
 from sigdask.testing import check_metric, check_reader
 
@@ -78,23 +77,6 @@ def test_installed_formats_and_metrics_pass_the_checks(installed, files):
     check_metric("fowlkes-mallows", responses, {"I": (47 / 103 * 47 / 95) ** 0.5})
     with pytest.raises(AssertionError, match="expected 0.5"):
         check_metric("fowlkes-mallows", responses, {"I": 0.5})
-
-
-@pytest.mark.parametrize(
-    ("reader", "message"),
-    [
-        (lambda table, _: table.append_column("other", table["label"]), "without a role"),
-        (lambda table, path: table if path.suffix != ".gz" else table.slice(1), "gzip"),
-        (lambda table, path: table.slice(0, 5) if b"\r" in path.read_bytes() else table, "Windows"),
-    ],
-)
-def test_a_reader_with_a_fault_fails_the_checks(installed, files, monkeypatch, reader, message):
-    import sigdask_arrows
-
-    correct = sigdask_arrows.read_arrows
-    monkeypatch.setattr(sigdask_arrows, "read_arrows", lambda path: reader(correct(path), path))
-    with pytest.raises((AssertionError, InputError), match=message):
-        check_reader("arrows", files / "x.txt", files / "y.txt", gold=files / "gold.txt")
 
 
 @pytest.mark.slow
