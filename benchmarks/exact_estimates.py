@@ -44,7 +44,7 @@ def main() -> None:
     compiled = set()
     for name, problem in iter_problems():
         for method in iter_methods(problem):
-            if not MIN_SECONDS <= method.seconds <= MAX_SECONDS or method.n_bytes > MAX_BYTES or method.n_parts > 1:
+            if not MIN_SECONDS <= method.seconds <= MAX_SECONDS or method.n_bytes > MAX_BYTES:
                 continue
             if method.method not in compiled:
                 compiled.add(method.method)

@@ -159,9 +159,6 @@ MAX_SECONDS = 60.0
 LIMITS = {"auto": MethodLimits(operations=MAX_OPERATIONS), "both": MethodLimits()}
 """Default limits for the exact p-value of one comparison."""
 
-PARTED_LIMITS = MethodLimits(operations=4 * 10**12)
-"""Limits for a count that is split into parts on a cluster: about an hour of one core, as for 60 real scores."""
-
 OPERATIONS_A_PAIR = 2 * 10**5
 """Overhead of a pair in addition to its counting, in operations. Most of it is Python."""
 
@@ -319,13 +316,6 @@ def _plan_panel(problem: Problem, method: Method, seconds: float | None) -> Exac
     limit = _get_limit(method, seconds)
     limits = LIMITS[method] if limit is None else MethodLimits(MAX_ESTIMATE, seconds=limit)
     method_plan = exact.choose_method(problem, limits)
-    if (
-        limit is None
-        and method == "both"
-        and (isinstance(method_plan, NoMethod) or method_plan.guarantee not in GUARANTEED)
-    ):
-        parted_plan = exact.choose_method(problem, PARTED_LIMITS)
-        method_plan = parted_plan if not isinstance(parted_plan, NoMethod) and parted_plan.n_parts > 1 else method_plan
     if method == "exact" and (isinstance(method_plan, NoMethod) or method_plan.guarantee not in GUARANTEED):
         return _explain_refusal(problem, method_plan, limits)
     return method_plan.reason if isinstance(method_plan, NoMethod) else ExactPanel(problem, method_plan)

@@ -25,8 +25,8 @@ VERSION = 1
 """Increased when a correction changes exact values, so that no older ones are used again."""
 
 BITS = 64
-N_LIMITS, N_COUNTS = 6, 2
-"""Numbers in a tally: two limits of three p-values; arrangements that reach the observed difference or exceed it."""
+N_LIMITS = 6
+"""Numbers in a tally: two limits of three p-values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class IntegerScoring:
 
 @dataclass(frozen=True, eq=False)
 class ExactPanel(WholePanel):
-    """A panel that computes the exact p-values of one pair under one metric, in one trial or one for each part.
+    """A panel that computes the exact p-values of one pair under one metric, in one trial.
 
     Attributes
     ----------
@@ -71,36 +71,26 @@ class ExactPanel(WholePanel):
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=N_LIMITS * BITS, grain=1, timed=1)
     enumerated: ClassVar[bool] = True
     shape: ClassVar[tuple[int, int]] = (1, 1)
-
-    @property
-    def n_trials(self) -> int:
-        """Number of parts in which arrangements are counted, each a trial; 1 if the problem is solved at once."""
-        return self.chosen.n_parts
+    n_trials: ClassVar[int] = 1
 
     @property
     def seconds_per_trial(self) -> float:
-        """Predicted seconds of a trial, since measuring one would take all the work."""
-        return self.chosen.seconds / self.n_trials
+        """Predicted seconds of the trial, since measuring it would take all the work."""
+        return self.chosen.seconds
 
     def tally(self, *, run: int = 0, first: int = 0, n_trials: int = 1) -> Tally:  # noqa: ARG002  # no run differs
-        """Solve the problem, or count some of its parts, and return the bits of the numbers found as counts."""
-        numbers = np.zeros((n_trials, N_LIMITS), np.uint64)
-        if self.n_trials == 1:
-            numbers[0] = exact.solve(self.problem, self.chosen).limits.ravel().view(np.uint64)
-        else:
-            numbers[:, :N_COUNTS] = exact.count_parts(self.problem, first, n_trials)
-        bits = (numbers[:, :, None] >> SHIFTS) & ONE
-        return Tally(n_trials, bits.sum(axis=0, dtype=np.int64).reshape(1, 1, -1))
+        """Solve the problem, and return the bits of the limits as counts."""
+        numbers = exact.solve(self.problem, self.chosen).limits.ravel().view(np.uint64)
+        bits = (numbers[:, None] >> SHIFTS) & ONE
+        return Tally(n_trials, bits.astype(np.int64).reshape(1, 1, -1))
 
     def compute_limits(self, tally: Tally) -> Floats:
-        """Return both limits of the three p-values, shape (3, 2); NaN until all parts are counted."""
+        """Return both limits of the three p-values, shape (3, 2); NaN until the trial is done."""
         if tally.n_trials < self.n_trials:
             return np.full((N_LIMITS // 2, 2), np.nan)
         bits = tally.counts.reshape(-1, BITS).astype(np.uint64)
         numbers = (bits << SHIFTS).sum(axis=1, dtype=np.uint64)
-        if self.n_trials == 1:
-            return np.asarray(numbers.view(np.float64).reshape(-1, 2))
-        return exact.combine_parts(self.problem, self.chosen, numbers[:N_COUNTS].astype(np.int64)).limits
+        return np.asarray(numbers.view(np.float64).reshape(-1, 2))
 
     def get_guarantee(self, limits: Floats) -> str:
         """Return the guarantee of limits of p.
@@ -114,7 +104,7 @@ class ExactPanel(WholePanel):
 
     def digest_parts(self) -> tuple[Any, ...]:
         """Return the problem and method: no seed, no alternative, no names."""
-        return "exact p", VERSION, self.chosen.method, self.chosen.n_parts, *_list_contents(self.problem)
+        return "exact p", VERSION, self.chosen.method, *_list_contents(self.problem)
 
 
 SHIFTS, ONE = np.arange(BITS, dtype=np.uint64), np.uint64(1)

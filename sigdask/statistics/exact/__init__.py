@@ -1,8 +1,6 @@
 """Exact p-values of swapping, where the null distribution can be computed without sampling.
 
-`choose_method` chooses a method for a problem without computing anything, `solve` carries it out. Where
-`ChosenMethod.n_parts` is more than 1, the count may be made in parts (`count_parts`), in any order and
-anywhere. The parts add up to what `combine_parts` takes.
+`choose_method` chooses a method for a problem without computing anything, `solve` carries it out.
 """
 
 from sigdask.statistics.exact.problems import EnumeratedScore, Problem, QuotientProblem, SumProblem
@@ -19,12 +17,10 @@ from sigdask.statistics.exact.result import (
 from sigdask.statistics.exact.solving import (
     MethodLimits,
     choose_method,
-    combine_parts,
-    count_parts,
     iter_methods,
     solve,
 )
 
 __all__ = ["CLOSE_SHARE", "TAILS", "ChosenMethod", "EnumeratedScore", "ExactTails", "MethodLimits", "NoMethod",
            "PValueLimits", "Problem", "QuotientProblem", "SumProblem", "TooLargeError", "are_close",
-           "choose_method", "combine_parts", "count_parts", "iter_methods", "solve"]  # fmt: skip
+           "choose_method", "iter_methods", "solve"]  # fmt: skip

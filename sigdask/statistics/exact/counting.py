@@ -8,8 +8,8 @@ Ranges of many small problems are counted together on arrays. A range of arrange
 units are fixed and all others free.
 
 Meeting in the middle counts pairs of sums from the sorted sums of two halves. The sums of a half are made in order, by
-merging those without a unit with those with it. The largest sizes are in neither half: each choice of their signs is a
-part that is counted separately with the same halves, and the parts add up. If sums are not exact, X is compared with
+merging those without a unit with those with it. With more than 48 units, the largest sizes are in neither half: each
+choice of their signs is counted separately with the same halves. If sums are not exact, X is compared with
 the threshold minus the slack, and with the threshold plus the slack.
 
 References
@@ -91,12 +91,6 @@ def _sum_slots(number: int, bits: int) -> int:
     return number
 
 
-# ruff: noqa: ANN001, ANN202
-# mypy: disable-error-code="no-untyped-def"
-
-
-"""So that counts are integers of 64 bits."""
-
 MAX_HALF = 24
 """Maximum units of a half, whose sums take 128 MiB."""
 
@@ -109,39 +103,31 @@ def compute_n_fixed(n: int) -> int:
     return max(n - 2 * MAX_HALF, 0)
 
 
-def estimate_pairing_cost(n: int) -> tuple[int, int, int]:
-    """Return the estimated nanoseconds of sorting and passing both halves for each part, bytes, and the parts.
+def estimate_pairing_cost(n: int) -> tuple[int, int]:
+    """Return the estimated nanoseconds of sorting both halves and passing them for each part, and bytes.
 
-    Memory peaks while the second half is merged. Parts are independent of each other.
+    Memory peaks while the second half is merged.
     """
     n_parts, larger = 1 << compute_n_fixed(n), (n - compute_n_fixed(n) + 1) // 2
-    return NANOSECONDS * (1 << (larger + 1)) * (2 + 2 * n_parts), 8 * (5 << max(larger - 1, 0)) + 2**20, n_parts
+    return NANOSECONDS * (1 << (larger + 1)) * (2 + 2 * n_parts), 8 * (5 << max(larger - 1, 0)) + 2**20
 
 
-def count_pairings(steps: StepSizes, first: int, n: int) -> Integers:
-    """Return how many arrangements of each part reach each of the two thresholds, shape (n, 2).
-
-    Parameters
-    ----------
-    steps : StepSizes
-        The problem.
-    first, n : int
-        The parts, of 0 to n_parts - 1. Bit i of a part says whether the i-th of the largest sizes is added.
-    """
+def count_pairings(steps: StepSizes) -> list[int]:
+    """Return how many arrangements reach each of the two thresholds."""
     h = compute_n_fixed(steps.n)
-    rest, fixed = steps.weights[: steps.n - h], steps.weights[steps.n - h :]
+    rest, fixed = steps.weights[: steps.n - h], steps.weights[steps.n - h :].tolist()
     n_arrangements, rest_total = 1 << len(rest), int(rest.sum())
     halves: list[Integers] = []
-    counts = np.zeros((n, 2), np.int64)
-    for row, part in enumerate(range(first, first + n)):
-        added = sum(w for i, w in enumerate(fixed.tolist()) if part >> i & 1)
+    counts = [0, 0]
+    for part in range(1 << h):  # bit i says whether the i-th of the largest sizes is added
+        added = sum(w for i, w in enumerate(fixed) if part >> i & 1)
         for k, threshold in enumerate(steps.thresholds):
             needed = threshold - added
             if needed <= 0:
-                counts[row, k] = n_arrangements
+                counts[k] += n_arrangements
             elif needed <= rest_total:
                 halves = halves or [_compute_sorted_sums(half) for half in (rest[::2], rest[1::2])]
-                counts[row, k] = _count_pairs(*halves, needed)
+                counts[k] += int(_count_pairs(*halves, needed))
     return counts
 
 

@@ -67,24 +67,19 @@ class ChosenMethod:
         Predicted: additions, comparisons or the like, of a nanosecond or so each. A function of the data alone.
     n_bytes : int
         Predicted memory.
-    n_parts : int
-        Number of independent parts of the count (`count_parts`), 1 if it cannot be split.
     """
 
     method: str
     guarantee: Guarantee
     operations: int
     n_bytes: int
-    n_parts: int = 1
 
     @property
     def seconds(self) -> float:
         """Estimated seconds on one core; machine-independent, from constants measured once."""
         nanoseconds, slow_bytes = COSTS.get(self.method, (1.0, math.inf))
         slowdown = 1 + min(self.n_bytes, MAX_ESTIMATE) / slow_bytes
-        # `operations` counts sorting the halves once, but each part is a task that sorts them again
-        repeated = 2 * self.n_parts / (1 + self.n_parts)
-        return SECONDS_A_PROBLEM + 1e-9 * nanoseconds * slowdown * repeated * min(self.operations, MAX_ESTIMATE)
+        return SECONDS_A_PROBLEM + 1e-9 * nanoseconds * slowdown * min(self.operations, MAX_ESTIMATE)
 
 
 def format_about(number: float) -> str:

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from sigdask.counts.fields import Integers
 from sigdask.statistics.exact import binomials, bisection, convolution, counting, enumeration, grids, result
 from sigdask.statistics.exact.problems import CellProblem, Problem, QuotientProblem, StepSizes, SumProblem, TieRule
 
@@ -160,39 +157,6 @@ def solve(problem: Problem, chosen: result.ChosenMethod | None = None) -> result
     return _solve_cells(problem, method)
 
 
-def count_parts(problem: Problem, first: int, n: int) -> Integers:
-    """Return the counts of arrangements for some parts of a problem that is solved by meeting in the middle.
-
-    Counts of all parts add up.
-
-    Parameters
-    ----------
-    problem : SumProblem
-        The question, with at most 62 units that differ.
-    first, n : int
-        The parts, of 0 to `ChosenMethod.n_parts` - 1.
-
-    Returns
-    -------
-    int64 array, shape (n, 2)
-        For each part, the numbers of arrangements that may reach the size of the observed difference, and that
-        certainly exceed it.
-    """
-    return counting.count_pairings(convert_to_sums(problem).steps, first, n)
-
-
-def combine_parts(problem: Problem, chosen: result.ChosenMethod, counts: Integers) -> result.ExactTails:
-    """Return the p-values from the summed counts of all parts."""
-    return _judge_sum_counts(convert_to_sums(problem).steps, chosen, *np.asarray(counts, np.int64).tolist())
-
-
-def convert_to_sums(problem: Problem) -> SumProblem:
-    """Return a problem as a problem of sums; swaps must not change any denominator."""
-    sum_problem = problem.as_sums if isinstance(problem, QuotientProblem) else problem
-    assert isinstance(sum_problem, SumProblem)
-    return sum_problem
-
-
 SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[result.ProbabilityLimits]]] = {
     "binomial": lambda steps: [binomials.compute_tail(steps.n, x) for x in steps.thresholds],
     "dp": convolution.compute_tails,
@@ -205,8 +169,7 @@ def _solve_sums(steps: StepSizes, chosen: result.ChosenMethod) -> result.ExactTa
     if chosen.method == "polynomial":
         return _judge_sum_counts(steps, chosen, *counting.count_coefficients(steps))
     if chosen.method == "meet-in-the-middle":
-        counts = counting.count_pairings(steps, 0, chosen.n_parts).sum(axis=0)
-        return _judge_sum_counts(steps, chosen, *counts.tolist())
+        return _judge_sum_counts(steps, chosen, *counting.count_pairings(steps))
     tails = reached, passed = SUM_METHODS[chosen.method](steps)
     if steps.inexact:  # limits that hold although inexact sums may hide which arrangements tie
         tie_share: Any = Fraction(steps.known, 1 << steps.n)
