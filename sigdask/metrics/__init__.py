@@ -156,39 +156,6 @@ SPELLINGS = ((r"(?<=[a-z])(?=[A-Z][a-z])", "_"), (r"(?<![A-Za-z])DER(?![A-Za-z])
 """Patterns of parts of names that are written in several ways, and how they are looked up."""
 
 
-SEGMENTS = (
-    "needs scores per segment, which its own tool writes{}: compare the files that it writes (format metrics). Do your "
-    "files hold only these scores, one on each line? Then choose the metric mean"
-)
-ITEMS = (
-    "is computed by other tools: give its scores per item, with one column (format wide) or one file (format metrics) "
-    "per system"
-)
-NUMBERS = "is of predicted numbers: give the error of each item as a score, one column per system (format wide)"
-WHOLE_OUTPUTS = "is no mean over items: write it as a function of whole outputs, MODULE:FUNCTION"
-
-NEEDS = (
-    (r"x?comet([-_ ]?(kiwi|qe|da|\d+).*)?|wmt\d\d-comet.*", SEGMENTS.format(" (comet-score --to_json)")),
-    (r"bert[-_ ]?score.*", SEGMENTS.format(" (bert-score -s)")),
-    (r"bleurt.*|bart[-_ ]?score|metricx.*|yisi.*|gemba.*|unite.*|mover[-_ ]?score|prism", SEGMENTS.format("")),
-    (r"rouge.*|meteor|cider.*|spice|sari|nist|perplexity|ppl|loss", ITEMS),
-    (r"mqm|esa|da|sqm", "needs people's ratings: rows of system, segment and score or errors (format ratings)"),
-    (r"em|exact[-_ ]?match", "needs answers and {gold} of SQuAD ({format=squad}), or a column of scores of that name"),
-    (r"acc_norm", "needs logs of single samples (format samples), or a column of scores of that name"),
-    (r"win[-_ ]?rate|elo|lc_win_?rate", "needs wins, ties and losses of pairs of models (format battles)"),
-    (r"edit[-_ ]?distance|levenshtein", "needs words and their morphs or forms, and {gold} ({format=pairs})"),
-    (r"parseval|evalb", "is bracket-f1 of bracketed trees, with {gold=FILE} (format trees)"),
-    (r"mape", NUMBERS),
-    (r"eer|pr[-_ ]?auc|auprc", WHOLE_OUTPUTS),
-    (r"roc[-_ ]?auc|auroc", "is called AUC here (format numbers)"),
-    (
-        r"(n?dcg|map|mrr|rr|ap|gmap|infap|bpref|rprec|err|rbp|recip_rank)([@_(].*)?|(p|r|recall|success|hits?)[@_]\d+",
-        "needs runs and judgements ({format=trec}, {gold=QRELS}), and a name that ir-measures knows, such as nDCG@10",
-    ),
-)  # fmt: skip
-"""Patterns of metric names, without case, and what such a metric needs."""
-
-
 @cache
 def add_installed_metrics() -> None:
     """Add the metrics that other packages name by entry points of the group `sigdask.metrics`."""
@@ -327,35 +294,28 @@ def _match_pass(name: str) -> str | None:
 
 
 def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
-    """Return the error for an unknown metric name: it says what that metric needs, or which names are similar.
+    """Return the error for an unknown metric name, with the names that are similar.
 
     Examples
     --------
-    >>> print(_build_unknown_error("BERTScore", METRICS).args[0][:56])
-    metric 'BERTScore' needs scores per segment, which its o
+    >>> print(_build_unknown_error("acuracy", METRICS).args[0][:52])
+    unknown metric 'acuracy': did you mean accuracy? A m
     """
+    if "@" in name and retrieval.can_be_measure(name):
+        return InputError(spell_in(f"metric {name!r} needs runs and judgements ({{format=trec}}, {{gold=QRELS}})"))
     folded_name = name.strip().casefold()
-    if (needed := next((text for pattern, text in NEEDS if re.fullmatch(pattern, folded_name)), None)) is not None:
-        if needed == NEEDS[-1][1] and not retrieval.can_be_measure(name):
-            known = "It has nDCG@10, RR and AP, for example; give several measures one by one"
-            return InputError(f"metric {name!r}: ir-measures has no measure of this name. {known}")
-        return InputError(f"metric {name!r} {spell_in(needed)}")
     by_fold = {candidate.casefold(): candidate for candidate in known_names}
     if "," in name and {*(parts := re.split(r",\s*", folded_name))} <= {*by_fold}:
         several = format_list([by_fold[part] for part in parts])
         return InputError(f"metric {name!r}: these are several metrics", remedy=f"give {several} each by itself")
-    folded_base = re.split(r"[\[(]", name, maxsplit=1)[0].casefold()
-    with_same_letters = [candidate for candidate in by_fold if sorted(candidate) == sorted(folded_base)]
-    close = (
-        with_same_letters
-        or difflib.get_close_matches(folded_base, by_fold, 1, 0.9)
-        or (difflib.get_close_matches(folded_base, by_fold, 3, 0.5) if len(folded_base) > 2 else [])
-    )
-    if "@" in name and not name.rpartition("@")[2].isdigit():
-        return InputError(f"unknown metric {name!r}: the cutoff after @ is a whole number, as in nDCG@10")
+    base = re.split(r"[\[(]", folded_name, maxsplit=1)[0]
+    close = difflib.get_close_matches(base, by_fold, 1, 0.9) or difflib.get_close_matches(base, by_fold, 3)
     names = " or ".join(by_fold[candidate] for candidate in close)
     hint = f"did you mean {names}?" if close else "`sigdask list metrics` lists all."
-    return InputError(f"unknown metric {name!r}: {hint} A metric of your own is named MODULE:FUNCTION")
+    return InputError(
+        f"unknown metric {name!r}: {hint} A metric of your own is named MODULE:FUNCTION. Scores of other tools, such "
+        "as COMET or ROUGE, are read from the files that they write"
+    )
 
 
 def build_column_metric(column: str) -> Metric:

@@ -312,6 +312,13 @@ class Spec:
         return float(self.get_flag("zero_division"))
 
 
+def bind_fields(bound: BoundMetric, needed: str, counts: Counts) -> BoundMetric:
+    """Return a metric with its fields; raise if the data lack the first one, which the words `needed` describe."""
+    if bound.fields[0] not in counts.fields:
+        raise build_lacking_error(bound.name, needed, counts)
+    return bound
+
+
 def get_texts(name: str, counts: Counts) -> tuple[Sequence[Array], Array]:
     """Return each system's texts and each item's references; raise if there are none."""
     if counts.outputs is None or counts.outputs.gold is None or "segments" not in counts.fields:

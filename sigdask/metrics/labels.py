@@ -342,26 +342,22 @@ def samples(spec: Spec) -> Metric:
     """Return the metric that is the mean over items of each item's own precision, recall, F1 or Jaccard index."""
     spec.check_options("zero_division")
     field = f"samples[{spec.base.removeprefix('samples-')}]{':1' if spec.get_zero_division() else ''}"
-    return Metric(spec.name, partial(_bind_samples, spec.name, field))
+    return Metric(
+        spec.name, partial(base.bind_fields, BoundMetric(spec.name, (field, "items"), MEAN), _describe_sets())
+    )
 
 
 def _bind_subset(name: str, counts: Counts) -> BoundMetric:
     if "correct" not in counts.fields or ("tp" in counts.fields and "known" not in counts.fields):
-        raise _build_no_sets_error(name, counts)
+        raise base.build_lacking_error(name, _describe_sets(), counts)
     return BoundMetric(name, ("correct", "items"), MEAN)
-
-
-def _bind_samples(name: str, field: str, counts: Counts) -> BoundMetric:
-    if field not in counts.fields:
-        raise _build_no_sets_error(name, counts)
-    return BoundMetric(name, (field, "items"), MEAN)
 
 
 def _bind_hamming(spec: Spec, counts: Counts) -> BoundMetric:
     if "known" not in counts.fields and "correct" in counts.fields and "tp" not in counts.fields:  # one label per item
         return BoundMetric(spec.name, ("correct", "items"), Ratios(((-1, 1),), ((0, 1),)), higher_is_better=False)
     if "known" not in counts.fields:
-        raise _build_no_sets_error(spec.name, counts)
+        raise base.build_lacking_error(spec.name, _describe_sets(), counts)
     labels = select_labels(spec, counts)
     if "labels" not in spec.options:
         form = Ratios(((-2, 1, 1, 0),), ((0, 0, 0, len(labels)),))
@@ -371,6 +367,5 @@ def _bind_hamming(spec: Spec, counts: Counts) -> BoundMetric:
     return BoundMetric(spec.name, (*fields, "items"), form, higher_is_better=False)
 
 
-def _build_no_sets_error(name: str, counts: Counts) -> InputError:
-    needed = f"sets of labels: lists in JSON, or cells such as a|b read by {spell('format', 'labels:separator=|')}"
-    return base.build_lacking_error(name, needed, counts)
+def _describe_sets() -> str:
+    return f"sets of labels: lists in JSON, or cells such as a|b read by {spell('format', 'labels:separator=|')}"

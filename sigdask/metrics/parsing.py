@@ -12,7 +12,7 @@ from functools import partial
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.interface import spell
-from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
+from sigdask.metrics.base import BoundMetric, Metric, Spec, bind_fields, build_lacking_error
 from sigdask.metrics.forms import MEAN
 from sigdask.metrics.labels import KINDS, build_ratio
 
@@ -73,24 +73,16 @@ def _bind_words(spec: Spec, score: str, counts: Counts) -> BoundMetric:
 
 def brackets(spec: Spec) -> Metric:
     """Return the metric precision, recall or F1 of labelled brackets."""
-    spec.check_options()
-    return Metric(spec.name, partial(_bind_brackets, spec.name, spec.base.removeprefix("bracket-")))
-
-
-def _bind_brackets(name: str, score: str, counts: Counts) -> BoundMetric:
     fields = ("correct[brackets]", "system[brackets]", "gold[brackets]")
-    if fields[0] not in counts.fields:
-        raise build_lacking_error(name, f"bracketed trees and {spell('gold', 'FILE')} (format trees)", counts)
-    return build_ratio(name, fields, KINDS[score])
+    return _build_tree_metric(spec, build_ratio(spec.name, fields, KINDS[spec.base.removeprefix("bracket-")]))
 
 
 def tag_accuracy(spec: Spec) -> Metric:
     """Return the metric tagging accuracy of trees: the share of words whose part of speech is right."""
+    return _build_tree_metric(spec, BoundMetric(spec.name, ("correct[tags]", "gold[tags]"), MEAN))
+
+
+def _build_tree_metric(spec: Spec, bound: BoundMetric) -> Metric:
     spec.check_options()
-    return Metric(spec.name, partial(_bind_tags, spec.name))
-
-
-def _bind_tags(name: str, counts: Counts) -> BoundMetric:
-    if "correct[tags]" not in counts.fields:
-        raise build_lacking_error(name, f"bracketed trees and {spell('gold', 'FILE')} (format trees)", counts)
-    return BoundMetric(name, ("correct[tags]", "gold[tags]"), MEAN)
+    needed = f"bracketed trees and {spell('gold', 'FILE')} (format trees)"
+    return Metric(spec.name, partial(bind_fields, bound, needed))

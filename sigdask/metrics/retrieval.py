@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -166,21 +166,8 @@ def measure_topics(systems: Sequence[list[Sequence[str]]], gold: list[Mapping[st
                 scores[int(scored.query_id)] = scored.value
             results.append(scores)
     except (ValueError, TypeError, RuntimeError, ImportError, OSError, subprocess.SubprocessError) as error:
-        problem = " ".join([*str(error).split(), *_describe_needs(parsed)])
-        raise InputError(f"metric {name!r}: ir-measures cannot compute it: {problem}") from None
+        raise InputError(f"metric {name!r}: ir-measures cannot compute it: {' '.join(str(error).split())}") from None
     return results
-
-
-def _describe_needs(parsed: Any) -> Iterator[str]:
-    """Yield what providers of ir-measures lack to compute a measure: parameters, a package."""
-    from ir_measures import DefaultPipeline
-
-    for provider in DefaultPipeline.providers:
-        for measure in [supported for supported in provider.SUPPORTED_MEASURES if supported.NAME == parsed.NAME][:1]:
-            required = [key for key, value in measure.params.items() if getattr(value, "required", False)]
-            needs = [f"{key} (as in {parsed.NAME}({key}=1))" for key in required if key not in parsed.params]
-            needs += [] if provider.is_available() else [f"`{provider.install_instructions()}`"]
-            yield f"{provider.NAME} can, with {' and '.join(needs)}" * bool(needs)
 
 
 def _clean_judgements(name: str, parsed: Any, gold: Mapping[str, int]) -> Mapping[str, int]:

@@ -11,13 +11,12 @@
   sign with probability 1/2. Wilcoxon (1945) drops zeros and ranks the rest. Pratt (1959) ranks zeros too and then drops
   them. Doubled ranks are integers, so their distribution is that of the sums of subsets (Streitberg & Röhmel 1986).
 """
-# ruff: noqa: ANN001, ANN201, ANN202
+# ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,41 +27,10 @@ from numpy.typing import ArrayLike
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
-from sigdask.interface import spell_in
 from sigdask.io.caches import cached_njit
 from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS
 from sigdask.statistics.bounds import find_distinct_pairs
 from sigdask.text import suggest_name
-
-MANY_ROWS = 2**14
-"""Number of rows from which loading a compiled function saves time."""
-
-FEW_COLUMNS = 4
-"""Number of columns up to which checking them one by one is faster than checking all rows."""
-
-
-def sum_rows(values: Floats) -> Floats:
-    """Return the sum of each column, rounded as by NumPy, but faster: NumPy is slow for many short rows.
-
-    Examples
-    --------
-    >>> sum_rows(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
-    [4.0, 6.0]
-    """
-    is_short = values.shape[-2] < MANY_ROWS or values.ndim > 2
-    if is_short or values.shape[1] == 1 or not values.flags.c_contiguous:  # other orders of adding
-        return np.asarray(values.sum(axis=-2))
-    totals = np.zeros(values.shape[1])
-    add_rows(values, totals)
-    return totals
-
-
-@cached_njit()
-def add_rows(values, totals):
-    """Add rows to `totals`, one after the other."""
-    for k in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            totals[j] += values[k, j]
 
 
 def compute_correlations(
@@ -89,11 +57,9 @@ def compute_correlations(
     blocks = values if callable(values) else lambda: [values]
     n, total, minimum, maximum = 0, np.zeros(1), np.full(1, math.inf), np.full(1, -math.inf)
     for block in blocks():
-        n, total = n + block.shape[-2], total + sum_rows(block)
-        columns = block.T if block.ndim == 2 and block.shape[1] <= FEW_COLUMNS else ()
-        lowest = [column.min(initial=math.inf) for column in columns] or block.min(axis=-2, initial=math.inf)
-        highest = [column.max(initial=-math.inf) for column in columns] or block.max(axis=-2, initial=-math.inf)
-        minimum, maximum = np.minimum(minimum, lowest), np.maximum(maximum, highest)
+        n, total = n + block.shape[-2], total + block.sum(axis=-2)
+        minimum = np.minimum(minimum, block.min(axis=-2, initial=math.inf))
+        maximum = np.maximum(maximum, block.max(axis=-2, initial=-math.inf))
     mean = total / max(n, 1)
     varies = minimum < maximum  # the mean of equal numbers may be rounded
     spread = np.where(varies, np.maximum(maximum - mean, mean - minimum), 1.0)  # squares stay within range
@@ -106,8 +72,8 @@ def compute_correlations(
         if pairs is None:
             block_products = centred.swapaxes(-1, -2) @ centred
         else:
-            squares = squares + sum_rows(centred * centred)
-            block_products = sum_rows(centred[..., pairs[0]] * centred[..., pairs[1]])
+            squares = squares + (centred * centred).sum(axis=-2)
+            block_products = (centred[..., pairs[0]] * centred[..., pairs[1]]).sum(axis=-2)
         products = np.add(products, block_products, out=block_products)  # large, so not copied
     if pairs is None:
         # rounded like the products, so that equal systems have correlation 1
@@ -133,21 +99,6 @@ DESCRIPTIONS = MATCHED_TESTS | INDEPENDENT_TESTS
 
 NAMES = tuple(DESCRIPTIONS)
 
-OTHER_TESTS = (
-    (r"(approximate[-_ ])?randomi[sz]ation|permutation|shuffling", (
-        "this is the test that sigdask makes; leave out {tests}"
-    )),
-    (r"(paired[-_ ])?bootstrap.*|bca", "use {interval=bootstrap} for bootstrap intervals"),
-    (r"tukey.*|holm.*|bonferroni|bh|fdr|max-t.*|dunn.*", "use {adjust} for adjustments"),
-    (r"anova|friedman|nemenyi|kruskal.*|cochran.*|omnibus", "use {adjust=max-t} or tukey to test all systems together"),
-    (r"(paired[-_ ]?)?(t[-_ ]?test|student.*)", "use t for matched pairs, two-sample-t for independent samples"),
-    (r"welch.*|mann[-_ ]?whitney.*|u[-_ ]?test|rank[-_ ]?sum", (
-        "it takes independent samples, but systems are scored on the same items; use wilcoxon"
-    )),
-    (r"delong|auc|williams|steiger|z[-_ ]?test|fisher.*", "it does not apply to item scores of two systems"),
-)  # fmt: skip
-"""Patterns of tests that are available elsewhere or need other data."""
-
 
 def parse_tests(tests: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the requested tests in the order of `NAMES`.
@@ -171,8 +122,6 @@ def parse_tests(tests: str | Sequence[str] | None) -> tuple[str, ...]:
     words = [word.strip() for text in texts for word in text.split(",")]
     names = {name for word in words for name in (NAMES if word == "all" else (word,))}
     for word in names.difference(NAMES):
-        if instead := next((text for pattern, text in OTHER_TESTS if re.fullmatch(pattern, word.casefold())), None):
-            raise InputError(f"no classical test {word!r}: {spell_in(instead)}; expected {', '.join(NAMES)} or all")
         expected = f"; expected {', '.join(NAMES)} or all"
         raise InputError(f"no classical test {word!r}{suggest_name(word, NAMES, expected)}")
     return sort_tests(names)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from reference import two_sample_t, wilcoxon
 from scipy import stats
 
-from sigdask.statistics import classical
 from sigdask.statistics.classical import (
     WILCOXON_EXACT_UP_TO,
     compute_t,
@@ -116,12 +115,3 @@ def test_the_square_of_z_is_scipys_chi_square(right_a, wrong_a, right_b, wrong_b
     sides = [two_proportion_z(*shares, side)[1] for side in ("greater", "less")]
     assert sum(sides) == pytest.approx(1)
     assert min(sides) == pytest.approx(p / 2)
-
-
-@pytest.mark.parametrize("n_columns", [1, 2, 3, 17])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_sums_of_rows_are_rounded_as_numpy_rounds_them(n_columns, order):
-    rng = build_rng(n_columns)
-    size = (classical.MANY_ROWS + 1, n_columns)
-    values = np.asarray(rng.normal(size=size) * 10.0 ** rng.integers(-9, 9, size), order=order)
-    assert classical.sum_rows(values).tobytes() == values.sum(axis=0).tobytes()

@@ -34,7 +34,6 @@ from sigdask.statistics.classical import (
     compute_correlations,
     compute_t,
     sign_test,
-    sum_rows,
     two_proportion_z,
     wilcoxon_sorted,
 )
@@ -86,7 +85,7 @@ def _build_score_iterator(group: MatchedComparisons) -> Callable[[], Iterator[Fl
         return lambda: (above for above, _ in iter_blocks())
     total, sizes = np.zeros(len(group.systems)), np.zeros(len(group.systems))
     for above, below in iter_blocks():
-        total, sizes = total + sum_rows(above), sizes + sum_rows(below)
+        total, sizes = total + above.sum(axis=-2), sizes + below.sum(axis=-2)
     share = total / sizes
     return lambda: (above - below * share for above, below in iter_blocks())
 

@@ -30,7 +30,6 @@ from sigdask.randomization.families.deviations import compute_moment_skewness
 from sigdask.randomization.kernels.blas import limit_blas_threads
 from sigdask.randomization.panels.digests import mix_bits
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.statistics.classical import sum_rows
 
 WEIGHT_BYTES = 2**23
 """Maximum bytes of the weights of one block of trials."""
@@ -324,7 +323,7 @@ class Jackknife:
             moved[np.abs(moved) <= CONSTANT * np.abs(full_scores)] = 0.0
             changes = np.concatenate([moved[:, i] - moved[:, j], moved], axis=1) / unit
             for power in range(3):
-                moments[power] += sum_rows((changes ** (power + 1))[numbers])
+                moments[power] += (changes ** (power + 1))[numbers].sum(axis=-2)
         means = moments / max(n_units, 1)
         variance = means[1] - means[0] ** 2
         variance = np.where(variance > CONSTANT * means[1], variance, 0.0)
