@@ -188,7 +188,6 @@ def compare(
     cluster: Any = "auto",
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    blocks_per_task: int | None = None,
     cache: bool = True,
 ) -> Result:
     """Compare two systems given as sequences: scores, labels, numbers or texts. `compare_all` takes data frames.
@@ -244,8 +243,6 @@ def compare(
         Number of threads or processes to start, by default one for each core.
     progress : callable, optional
         Called with the number of finished trials and the number of all trials.
-    blocks_per_task : int, optional
-        Size of tasks in blocks of 4,096 trials.
     cache : bool
         Use the extraction cache.
 
@@ -377,7 +374,6 @@ def compare_all(
     cluster: Any = "auto",
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    blocks_per_task: int | None = None,
     cache: bool = True,
 ) -> Results:
     """Compare any number of systems by any number of metrics, on the same random swaps.
@@ -440,7 +436,7 @@ def compare_all(
     exact_limit : float, optional
         Limit of the estimated time, in seconds of one core, of all exact p-values of a test set and metric. If they
         need more, auto computes none, both computes the cheapest, and exact raises an error. By default 60 for exact,
-        a fifth of a second for auto, and 100 for each comparison for both (about an hour if it is computed in parts).
+        a fifth of a second for auto, and 100 for each comparison for both.
     trials : int, optional
         Number of random trials. By default 1,048,576 for a single comparison by a metric, and 131,072 for each of
         several, or as many as their adjustment needs; at most 131,072 for metrics of ranks, 20,000 for agreement with
@@ -488,8 +484,6 @@ def compare_all(
         Number of threads or processes to start, by default one for each core.
     progress : callable, optional
         Called with the number of finished trials and the number of all trials.
-    blocks_per_task : int, optional
-        Size of tasks in blocks of 4,096 trials. By default it depends on the measured speed.
     cache : bool
         Use the extraction cache for statistics of outputs (n-gram counts, edit distances, measures of topics), by
         default True. It is in `$SIGDASK_CACHE`, by default `~/.cache/sigdask`.
@@ -628,7 +622,6 @@ def compare_sets(
     cluster: Any = "auto",
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    blocks_per_task: int | None = None,
     cache: bool = True,
 ) -> Results:
     """Compare systems on several test sets, judged as one family.
@@ -685,8 +678,6 @@ def compare_sets(
         Number of threads or processes to start, by default one for each core.
     progress : callable, optional
         Called with the number of finished trials and the number of all trials.
-    blocks_per_task : int, optional
-        Size of tasks in blocks of 4,096 trials.
     cache : bool
         Use the extraction cache.
 

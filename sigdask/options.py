@@ -248,9 +248,6 @@ Cache = Annotated[
         negative="Do not use the cache of statistics of outputs, such as matching n-grams.",
     ),
 ]
-BlocksPerTask = Annotated[
-    int | None, Option("Size of tasks in blocks of 4,096 trials, instead of by measured speed.", least=1)
-]
 Ignore = Annotated[Sequence[str], Option("Column to leave out.", (), metavar="COLUMN", repeats=True)]
 Columns = Annotated[
     Mapping[str, str] | Sequence[str],
@@ -306,8 +303,7 @@ class TestOptions(TypedDict, total=False):
         float | None,
         Option(
             "Limit of the estimated time of all exact p-values of a test set and metric, in seconds of one core.",
-            otherwise="exact: 60; auto: 0.2; both: 100 for each comparison, or about an hour if "
-            "the work can be divided",
+            otherwise="exact: 60; auto: 0.2; both: 100 for each comparison",
             least=0,
             metavar="SECONDS",
             idle_with=("method", "randomization"),
@@ -407,7 +403,6 @@ class ComparisonOptions(TestOptions, FamilyOptions, RunOptions, total=False):
     ]
     progress: Progress
     cache: Cache
-    blocks_per_task: BlocksPerTask
 
 
 class ChoiceOptions(TypedDict, total=False):
@@ -506,7 +501,6 @@ class IndependenceOptions(LabelTestOptions, RunOptions, total=False):
     """Options of tests of independence, as typed keyword arguments of `independence`."""
 
     progress: Progress
-    blocks_per_task: BlocksPerTask
 
 
 class RankingMarkOptions(TypedDict, total=False):
@@ -553,8 +547,8 @@ class TableLayoutOptions(TypedDict, total=False):
     ]
 
 
-class FigureKindOptions(TypedDict, total=False):
-    """Which figures are drawn."""
+class FigureStyleOptions(TypedDict, total=False):
+    """Which figures are drawn, and their size and type."""
 
     figure_kinds: Annotated[
         str | None,
@@ -565,11 +559,6 @@ class FigureKindOptions(TypedDict, total=False):
             metavar="KIND,...",
         ),
     ]
-
-
-class CanvasOptions(TypedDict, total=False):
-    """Size and type of figures."""
-
     figure_width: Annotated[
         str | None,
         Option("Width of figures, as 3.3in, 84mm or 8.4cm.", otherwise="what their labels need", metavar="WIDTH"),
@@ -577,10 +566,6 @@ class CanvasOptions(TypedDict, total=False):
     font: Annotated[str | None, Option("Font family of figures.", otherwise="DejaVu Sans", metavar="NAME")]
     font_size: Annotated[float, Option("Font size of figures in points.", 8.0, least=4, most=24, metavar="POINTS")]
     dpi: Annotated[int, Option("Dots per inch of PNG figures.", 200, least=50, most=1200, metavar="N")]
-
-
-class FigureStyleOptions(FigureKindOptions, CanvasOptions, total=False):
-    """Which figures are drawn, and their size and type."""
 
 
 class PowerQuestionOptions(TypedDict, total=False):

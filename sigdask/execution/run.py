@@ -319,8 +319,7 @@ def count_jobs(
 
 def count_with_options(jobs: Sequence[Job], options: Any) -> list[Tally]:
     """Count jobs as `count_jobs` does, with the options of an analysis."""
-    names = ("cluster", "workers", "progress", "blocks_per_task")
-    return count_jobs(jobs, **{name: options[name] for name in names})
+    return count_jobs(jobs, **{name: options[name] for name in ("cluster", "workers", "progress")})
 
 
 @contextmanager

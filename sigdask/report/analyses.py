@@ -251,7 +251,6 @@ def independence(
     cluster: Any = "auto",
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    blocks_per_task: int | None = None,
 ) -> Independence:
     """Test whether one labelling is independent of another, both given as arrays.
 
@@ -288,8 +287,6 @@ def independence(
         Number of threads or processes to start, by default one for each core.
     progress : callable, optional
         Called with the number of finished permutations and the number of all permutations.
-    blocks_per_task : int, optional
-        Size of tasks in blocks of 4,096 permutations. By default it depends on the measured speed.
 
     Returns
     -------
@@ -338,7 +335,6 @@ def independence_all(
     cluster: Any = "auto",
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    blocks_per_task: int | None = None,
 ) -> Independences:
     """Test whether labellings are independent of the gold labels, under any number of metrics.
 
@@ -357,7 +353,7 @@ def independence_all(
         A grouping column. Labels are permuted only within each of its values.
     alternative, method, adjust, trials, seed, alpha, second_run
         The test, as in `independence`; p is adjusted over all labellings and metrics.
-    cluster, workers, progress, blocks_per_task
+    cluster, workers, progress
         Where permutations are counted, as in `independence`.
 
     Returns

@@ -144,7 +144,7 @@ def choose_options(options: Mapping[str, Option], without: Iterable[str] = (), *
 ELSEWHERE = ("baseline", "cluster", "unit")
 """Options of comparisons that have another form in plans."""
 
-PYTHON_ONLY = ("together", "progress", "cache", "beside", "blocks_per_task")
+PYTHON_ONLY = ("together", "progress", "cache", "beside")
 """Options of comparisons that plans do not have."""
 
 OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "workers")
