@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -51,16 +50,10 @@ from sigdask.results.record import Result
 
 if TYPE_CHECKING:
     from sigdask.analysis.details import ComparisonDetails
-    from sigdask.report.analyses import independence, independence_all, power, rankings
 
 __all__ = [
-    "compare", "compare_all", "compare_opened", "compare_sets", "compare_with_options", "independence",
-    "independence_all", "meta",
-    "power", "rankings", "read",
+    "compare", "compare_all", "compare_opened", "compare_sets", "compare_with_options", "meta", "read",
 ]  # fmt: skip
-
-_ANALYSES = ("independence", "independence_all", "power", "rankings")
-"""Functions of `sigdask.report.analyses`, which comparisons do not need. They are imported when first used."""
 
 
 def read(
@@ -865,11 +858,3 @@ def _compute_results(study: Study, options: SelectionOptions) -> Results:
     """Return the results of a study after counting its trials."""
     results = study.build_results(count_with_options(study.jobs, options))
     return convert_results(replace(results, units=UnitTables.from_study(study)), Results)
-
-
-def __getattr__(name: str) -> Any:
-    """Import a function of another analysis when it is used, so that comparisons start sooner."""
-    if name not in _ANALYSES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module("sigdask.report.analyses"), name)
-    return value

@@ -162,17 +162,6 @@ def format_list(names: Sequence[str], limit: int = 3, separator: str = ", ") -> 
     return separator.join(names[:limit]) + suffix
 
 
-def capitalize_first(text: str) -> str:
-    """Return text with an upper-case first letter; `str.capitalize` would also change the other letters.
-
-    Examples
-    --------
-    >>> capitalize_first("segments by SacreBLEU")
-    'Segments by SacreBLEU'
-    """
-    return text[:1].upper() + text[1:]
-
-
 def format_count(n: int, noun: str) -> str:
     """Return a number with its noun in the singular or plural.
 

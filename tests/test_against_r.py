@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from builders import build_rng
 
+from sigdask import compare, compare_all, independence
 from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric
-from sigdask.api import compare, compare_all, independence
 from sigdask.formats import Options, parse_map, read
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits

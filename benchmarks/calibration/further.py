@@ -10,9 +10,10 @@ from benchmarks.calibration.compared import QUIET, build_score_counts, draw_seed
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.pairs import compute_t_power
 from benchmarks.calibration.scenarios import Rng, to_thousandths
-from sigdask.api import compare_all, independence_all, power
+from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
+from sigdask.report.analyses import independence_all, power
 
 ALPHA, N_TRIALS = 0.05, 999
 LABELS = ("N", "V", "A")

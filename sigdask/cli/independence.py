@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sigdask import formats
-from sigdask.api import independence_all
 from sigdask.cli.compare import read_systems
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import LOG
@@ -13,6 +12,7 @@ from sigdask.cli.write import list_outputs, present_analysis
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import IndependenceOptions, fill_options, select_options
+from sigdask.report.analyses import independence_all
 
 if TYPE_CHECKING:
     from sigdask.counts import Counts

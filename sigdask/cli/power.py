@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sigdask import api
 from sigdask.analysis.power import build_question
 from sigdask.cli.compare import read_systems
 from sigdask.cli.progress import show_analysis
@@ -13,6 +12,7 @@ from sigdask.cli.write import list_outputs, present_analysis
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import PowerOptions, fill_options, select_options
+from sigdask.report import analyses
 
 
 def power(**options: Any) -> None:
@@ -28,5 +28,5 @@ def power(**options: Any) -> None:
         counts = read_systems(options)
         for warning in counts.notices:
             LOG.warning(warning)
-        results = api.power(counts, **selected | {"progress": steps})
+        results = analyses.power(counts, **selected | {"progress": steps})
     present_analysis(outputs, results, everything=options["everything"])

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sigdask import api
 from sigdask.analysis import candidate_rankings
 from sigdask.analysis.candidate_rankings import RepeatedSamples
 from sigdask.cli import write
@@ -20,6 +19,7 @@ from sigdask.formats.candidates import CandidateColumns
 from sigdask.formats.reading.files import name_by_difference
 from sigdask.formats.reading.options import parse_columns
 from sigdask.options import CandidateFileOptions, RankingOptions, select_options
+from sigdask.report import analyses
 from sigdask.report.analyses import Evaluation
 
 
@@ -46,7 +46,7 @@ def _evaluate(options: dict[str, Any]) -> Evaluation:
     settings = select_options(RankingOptions, options)
     with show_analysis(quiet=options["quiet"]) as steps:
         settings["progress"] = steps
-        evaluation = api.rankings(
+        evaluation = analyses.rankings(
             candidates.read(options["files"][0], _build_columns(options), name=options["name"]), **settings
         )
     for text in evaluation.notes:

@@ -33,21 +33,17 @@ from sigdask.statistics.bounds import find_distinct_pairs
 from sigdask.text import suggest_name
 
 
-def compute_correlations(
-    values: Floats | Callable[[], Iterable[Floats]], pairs: tuple[Integers, Integers] | None = None
-) -> Floats:
-    """Return the Pearson correlation of the item scores of pairs of systems (r12 in Yeh 2000).
+def compute_correlations(values: Floats | Callable[[], Iterable[Floats]]) -> Floats:
+    """Return the Pearson correlations of the item scores of all pairs of systems (r12 in Yeh 2000).
 
     Parameters
     ----------
     values : float64 array, shape (..., n_items, n_systems), or callable
         Item scores, or 0/1 for right items; or a function that yields them, some items at a time, on every call.
-    pairs : (int64 array, int64 array), shape (n_pairs,), optional
-        The systems of some pairs, if these are few.
 
     Returns
     -------
-    float64 array, shape (..., n_systems, n_systems), or (..., n_pairs) of some pairs
+    float64 array, shape (..., n_systems, n_systems)
         NaN if all scores of a system are equal.
 
     References
@@ -64,24 +60,12 @@ def compute_correlations(
     varies = minimum < maximum  # the mean of equal numbers may be rounded
     spread = np.where(varies, np.maximum(maximum - mean, mean - minimum), 1.0)  # squares stay within range
     products: Any = 0.0
-    squares: Any = 0.0
     for block in blocks():
-        deviations = block - mean[..., None, :]
-        centred = deviations if varies.all() else np.where(varies[..., None, :], deviations, 0.0)
-        centred /= spread[..., None, :]
-        if pairs is None:
-            block_products = centred.swapaxes(-1, -2) @ centred
-        else:
-            squares = squares + (centred * centred).sum(axis=-2)
-            block_products = (centred[..., pairs[0]] * centred[..., pairs[1]]).sum(axis=-2)
-        products = np.add(products, block_products, out=block_products)  # large, so not copied
-    if pairs is None:
-        # rounded like the products, so that equal systems have correlation 1
-        squares = np.diagonal(products, axis1=-2, axis2=-1)
-    lengths = np.where(varies, np.sqrt(squares), np.nan)
-    a, b = (lengths[..., :, None], lengths[..., None, :]) if pairs is None else (lengths[..., k] for k in pairs)
-    length_products = a * b
-    return np.asarray(np.divide(products, length_products, out=length_products))
+        centred = np.where(varies[..., None, :], block - mean[..., None, :], 0.0) / spread[..., None, :]
+        products = products + centred.swapaxes(-1, -2) @ centred
+    # squares are rounded like the products, so that equal systems have correlation 1
+    lengths = np.where(varies, np.sqrt(np.diagonal(products, axis1=-2, axis2=-1)), np.nan)
+    return np.asarray(products / (lengths[..., :, None] * lengths[..., None, :]))
 
 
 def compute_inflation(r12: float) -> float:

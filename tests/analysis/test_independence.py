@@ -12,13 +12,13 @@ from scipy import stats
 
 import sigdask
 from sigdask.analysis.independence import Labellings, score_labels
-from sigdask.api import independence_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution.run import count_jobs
 from sigdask.metrics import find_metric
 from sigdask.randomization.panels.permuted import PermutedPanel
 from sigdask.randomization.slabs import Job
+from sigdask.report.analyses import independence_all
 from sigdask.statistics.bounds import compute_fit_p
 
 METRICS = [

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from command import call_sigdask
 
-from sigdask.api import compare_all, rankings
+from sigdask import compare_all, rankings
 from sigdask.cli import commands
 from sigdask.counts import Counts
 from sigdask.errors import InputError

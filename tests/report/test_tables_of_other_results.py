@@ -7,9 +7,9 @@ import pytest
 from command import call_sigdask
 from paper_tables import HOSTILE_NAMES, compile_paper, parse_tables
 
-from sigdask.api import independence_all, power, rankings
 from sigdask.counts import Counts
 from sigdask.counts.candidates import Candidates
+from sigdask.report.analyses import independence_all, power, rankings
 
 
 def evaluate_rankings(names=("one", "two", "three"), **options):

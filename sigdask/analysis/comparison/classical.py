@@ -38,9 +38,6 @@ from sigdask.statistics.classical import (
     wilcoxon_sorted,
 )
 
-PAIR_COST = 64
-"""Cost of one pair of systems, in products of a matrix multiplication."""
-
 MAX_CORRELATED_NUMBERS = 2**18
 """Maximum number of item scores held at a time."""
 
@@ -163,8 +160,6 @@ class MatchedComparisons:
     def correlate(self, iter_scores: Callable[[], Iterable[Floats]]) -> Floats:
         """Return each pair's correlation, shape (n,), from blocks of scores of shape (n_items, n_systems)."""
         i, j = self.sides
-        if len(i) * PAIR_COST < len(self.systems) ** 2:
-            return compute_correlations(iter_scores, (i, j))
         return np.asarray(compute_correlations(iter_scores)[i, j])
 
     def list_fields(self) -> list[NDArray[Any]]:

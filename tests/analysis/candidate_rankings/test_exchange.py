@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sigdask import rankings
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
-from sigdask.api import rankings
 from sigdask.counts.candidates import Candidates
 from sigdask.options import RankingOptions, fill_options
 from sigdask.randomization.stream import draw_swap_bits

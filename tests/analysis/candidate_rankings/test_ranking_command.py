@@ -91,7 +91,7 @@ def test_bad_input_is_named_with_its_line(run, content, arguments, words):
 def test_candidates_of_python_are_checked():
     import numpy as np
 
-    from sigdask.api import rankings
+    from sigdask import rankings
     from sigdask.counts.candidates import Candidates
     from sigdask.errors import InputError
 

@@ -8,7 +8,7 @@ import pytest
 from builders import build_rng
 from scipy import stats
 
-from sigdask.api import rankings
+from sigdask import rankings
 from sigdask.counts.candidates import Candidates
 
 
