@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sigdask.statistics.classical import compute_t, wilcoxon_sorted
+from sigdask.statistics.classical import compute_t
 
 MASK32 = 0xFFFFFFFF
 
@@ -98,8 +98,3 @@ def two_sample_t(a, b, alternative="two-sided"):
     squares = sum(((x - x.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1) for x in (a, b))
     n = a.shape[-1]
     return compute_t(a.sum(axis=-1) - b.sum(axis=-1), squares, n, n - 1, alternative, samples=2)
-
-
-def wilcoxon(differences, alternative="two-sided", *, tolerance=0.0):
-    """Test rows of differences in any order, shape (n_comparisons, n_units), by `wilcoxon_sorted`."""
-    return wilcoxon_sorted(np.sort(np.asarray(differences, np.float64), axis=1), alternative, tolerance)

@@ -11,7 +11,6 @@
   sign with probability 1/2. Wilcoxon (1945) drops zeros and ranks the rest. Pratt (1959) ranks zeros too and then drops
   them. Doubled ranks are integers, so their distribution is that of the sums of subsets (Streitberg & Röhmel 1986).
 """
-# ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from numpy.typing import ArrayLike
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
-from sigdask.io.caches import cached_njit
 from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS
 from sigdask.statistics.bounds import find_distinct_pairs
 from sigdask.text import suggest_name
@@ -285,12 +283,20 @@ class SignedRanks:
     n: Integers
 
 
-def wilcoxon_sorted(ordered: Floats, alternative: str, tolerance: float = 0.0) -> SignedRanks:
-    """Test rows of differences that are sorted in ascending order, by Wilcoxon's signed-rank test.
+def wilcoxon(differences: ArrayLike, alternative: str = "two-sided", tolerance: float = 0.0) -> SignedRanks:
+    """Test rows of differences, shape (n, n_units), by Wilcoxon's signed-rank test; zeros are dropped before ranking.
 
-    Zeros are dropped before ranking. All rows are tested together, so pass only some at a time.
+    Absolute differences that differ by at most `tolerance` are equal.
+
+    Examples
+    --------
+    >>> float(wilcoxon(np.array([[1.0, 2.0, 3.0, 4.0, -5.0]])).p_value[0])
+    0.625
     """
-    n, doubled, total, squares, p_at_most, p_equal = _sum_signed_ranks(ordered, tolerance).T
+    sums = np.array(
+        [_sum_signed_ranks(row, tolerance) for row in np.asarray(differences, np.float64)], np.float64
+    ).reshape(-1, 6)
+    n, doubled, total, squares, p_at_most, p_equal = sums.T
     spread = np.sqrt(np.where(squares > 0, squares, 1.0)) / 2
     p = compute_normal_p((doubled - total / 2) / spread, alternative)
     if alternative == "two-sided":
@@ -301,96 +307,30 @@ def wilcoxon_sorted(ordered: Floats, alternative: str, tolerance: float = 0.0) -
     return SignedRanks(doubled / 2, np.where(n <= WILCOXON_EXACT_UP_TO, exact, p), n.astype(np.int64))
 
 
-@cached_njit()
-def _sum_signed_ranks(ordered, tolerance):
-    """Return, for each comparison, sums of signed ranks and the probabilities of the smaller sum.
+def _sum_signed_ranks(differences: Floats, tolerance: float) -> tuple[float, ...]:
+    """Return the number of nonzero differences, sums of ranks, and probabilities of the smaller sum.
 
-    Parameters
-    ----------
-    ordered : float64 array, shape (n_comparisons, n_units)
-        Each row ascending.
-    tolerance : float
-        Absolute differences that differ by less are equal.
-
-    Returns
-    -------
-    float64 array, shape (n_comparisons, 6)
-        Number of nonzero differences; sums of doubled ranks of positive ones, of all, and of all squared; probabilities
-        of a sum that is at most, and exactly, the smaller of the two signs' sums.
+    The sums are of the doubled ranks of positive differences, of all, and of all squared. The probabilities are those
+    of a sum that is at most, and exactly, the smaller of the two signs' sums. They are 0 for many differences.
     """
-    out = np.zeros((len(ordered), 6))
-    ranks = np.empty(WILCOXON_EXACT_UP_TO, np.int64)
-    for row in range(len(ordered)):
-        row_differences = ordered[row]
-        n_down = 0
-        while n_down < len(row_differences) and row_differences[n_down] < -tolerance:
-            n_down += 1
-        first_up = n_down
-        while first_up < len(row_differences) and row_differences[first_up] <= tolerance:
-            first_up += 1
-        down, up = row_differences[:n_down], row_differences[first_up:]
-        n = len(down) + len(up)
-        positive, squares = _sum_ranks(down, up, tolerance, ranks)
-        total = float(n) * (n + 1)
-        sums = out[row]
-        sums[0], sums[1], sums[2], sums[3] = n, positive, total, squares
-        if n <= WILCOXON_EXACT_UP_TO:
-            sums[4], sums[5] = _compute_chances(ranks[:n], int(min(positive, total - positive)))
-    return out
+    d = differences[np.abs(differences) > tolerance]
+    d = d[np.argsort(np.abs(d))]
+    n, sizes = len(d), np.abs(d)
+    starts = np.flatnonzero(np.append(n > 0, sizes[1:] > sizes[:-1] + tolerance))
+    tied = np.diff(starts, append=n)
+    ranks = np.repeat(2 * starts + tied + 1, tied)
+    positive, total = int(ranks[d > 0].sum()), n * (n + 1)
+    chances = _compute_chances(ranks, min(positive, total - positive)) if n <= WILCOXON_EXACT_UP_TO else (0.0, 0.0)
+    return n, positive, total, float((ranks.astype(np.float64) ** 2).sum()), *chances
 
 
-@cached_njit()
-def _sum_ranks(down, up, tolerance, ranks):
-    """Return the sum of positive differences' doubled ranks and the sum of all squared ranks; store ranks if few.
-
-    Negative and positive differences are visited from zero outwards, all of one size together.
-    """
-    n, i, j, n_ranked, positive, squares = len(down) + len(up), len(down), 0, 0, 0.0, 0.0
-    while n_ranked < n:
-        size = min(-down[i - 1] if i else np.inf, up[j] if j < len(up) else np.inf)
-        n_down = n_up = 0
-        while True:  # sizes that are as large as the last one
-            if i > n_down and -down[i - 1 - n_down] <= size + tolerance:
-                size = max(size, -down[i - 1 - n_down])
-                n_down += 1
-            elif j + n_up < len(up) and up[j + n_up] <= size + tolerance:
-                size = max(size, up[j + n_up])
-                n_up += 1
-            else:
-                break
-        tied = n_down + n_up
-        rank = 2 * n_ranked + tied + 1
-        positive += float(rank) * n_up
-        squares += float(rank) * rank * tied
-        if n <= WILCOXON_EXACT_UP_TO:
-            for k in range(n_ranked, n_ranked + tied):
-                ranks[k] = rank
-        n_ranked, i, j = n_ranked + tied, i - n_down, j + n_up
-    return positive, squares
-
-
-@cached_njit()
-def _compute_chances(ranks, limit):
+def _compute_chances(ranks: Integers, limit: int) -> tuple[float, float]:
     """Return P(S <= limit) and P(S = limit), where S sums ranks that are each included with probability 1/2."""
-    common = 0
-    for rank in ranks:  # their greatest common divisor
-        a, b = common, rank
-        while b:
-            a, b = b, a % b
-        common = a
-    if common == 0:
-        return 1.0, 1.0
-    top, reached = limit // common, 0
-    ways, new_ways = np.zeros(top + 1), np.zeros(top + 1)
+    common = max(int(np.gcd.reduce(ranks)), 1)
+    top = limit // common
+    ways = np.zeros(top + 1)
     ways[0] = 1.0
-    for rank in ranks:
-        step = rank // common
-        reached = min(reached + step, top)
-        for s in range(min(step, reached + 1)):
-            new_ways[s] = ways[s]
-        with_rank, without = new_ways[step:], ways[step:]
-        for s in range(reached + 1 - step):
-            with_rank[s] = without[s] + ways[s]
-        ways, new_ways = new_ways, ways
+    for step in (ranks[ranks <= limit] // common).tolist():
+        ways[step:] = ways[step:] + ways[: top + 1 - step]
     chance = 0.5 ** len(ranks)
-    return ways.sum() * chance, (ways[top] if top * common == limit else 0.0) * chance
+    return float(ways.sum()) * chance, (float(ways[top]) if top * common == limit else 0.0) * chance

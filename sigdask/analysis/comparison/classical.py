@@ -35,7 +35,7 @@ from sigdask.statistics.classical import (
     compute_t,
     sign_test,
     two_proportion_z,
-    wilcoxon_sorted,
+    wilcoxon,
 )
 
 MAX_CORRELATED_NUMBERS = 2**18
@@ -340,8 +340,7 @@ class MatchedSums:
             squares[tile] = ((d - mean[:, None]) ** 2).sum(axis=1) + (n_units[tile] - d.shape[1]) * mean**2
             wins[tile], losses[tile] = (d > step).sum(axis=1), (d < -step).sum(axis=1)
             if "wilcoxon" in names:
-                d.sort(axis=1)
-                ranks.append(wilcoxon_sorted(d, alternative, step))
+                ranks.append(wilcoxon(d, alternative, step))
         unit_text = "" if matched.unit == "item" else f", by {matched.unit}"
         return MatchedSums(
             unit_text, n_units, total, squares, wins, losses, step, _join_ranks(ranks) if ranks else None

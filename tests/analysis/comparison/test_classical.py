@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 from builders import build_rng
-from reference import wilcoxon
 from scipy import stats
 
 from sigdask.api import compare, compare_all, compare_sets
@@ -17,6 +16,7 @@ from sigdask.metrics.forms import Ratios
 from sigdask.metrics.user import black_box
 from sigdask.results.record import ClassicalTest
 from sigdask.statistics import classical
+from sigdask.statistics.classical import wilcoxon
 
 SIDES = ("two-sided", "greater", "less")
 DECIMALS = {name: build_rng(k).integers(0, 9, 40) / 8 for k, name in enumerate("abcd")}
