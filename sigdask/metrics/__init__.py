@@ -231,8 +231,7 @@ def takes_numbers(name: str) -> bool:
     >>> takes_numbers("ece:bins=10"), takes_numbers("f1")
     (True, False)
     """
-    known_name = _match_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)
-    return known_name is not None and METRICS[known_name][0] is regression.regression
+    return _get_builder(name) is regression.regression
 
 
 def takes_texts(name: str) -> bool:
@@ -243,9 +242,13 @@ def takes_texts(name: str) -> bool:
     >>> takes_texts("bleu:lowercase=1"), takes_texts("accuracy")
     (True, False)
     """
+    return _get_builder(name) in (texts.bleu, texts.chrf, texts.ter, texts.error_rate)
+
+
+def _get_builder(name: str) -> Callable[[Spec], Metric | BlackBox] | None:
+    """Return the function that builds the built-in metric of a name, or None."""
     known_name = _match_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)
-    makers = (texts.bleu, texts.chrf, texts.ter, texts.error_rate)
-    return known_name is not None and METRICS[known_name][0] in makers
+    return None if known_name is None else METRICS[known_name][0]
 
 
 def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> None:

@@ -214,13 +214,6 @@ def _find_outcomes(spec: Spec, counts: Counts) -> str:
         raise InputError(
             f"metric {spec.name!r}: several columns hold 0 or 1 for each sample", remedy=f"name one: {columns}"
         )
-    if spec.label is not None and not fields:
-        columns = ", ".join(base.list_score_columns(counts.of_one))
-        raise InputError(f"metric {spec.name!r}: no column of scores {spec.label!r}; columns: {columns or 'none'}")
-    if fields:
-        raise InputError(
-            f"metric {spec.name!r}: the scores of samples are not all 0 or 1; it needs samples that are right or wrong"
-        )
     needed = "samples that are right or wrong: scores of 0 and 1, or labels and gold"
     raise base.build_lacking_error(spec.name, needed, counts)
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,33 +17,6 @@ from sigdask.metrics.base import BlackBox, BoundMetric, Metric
 from sigdask.metrics.forms import Formula
 
 
-@overload
-def metric(
-    function: Callable[..., Any],
-    /,
-    *,
-    of: Literal["sums"] = "sums",
-    fields: tuple[str, ...] | None = None,
-    name: str | None = None,
-    higher_is_better: bool = True,
-) -> Metric: ...
-@overload
-def metric(
-    function: Callable[..., Any],
-    /,
-    *,
-    of: Literal["outputs"],
-    name: str | None = None,
-    higher_is_better: bool = True,
-) -> BlackBox: ...
-@overload
-def metric(
-    *,
-    of: Literal["sums", "outputs"] = "sums",
-    fields: tuple[str, ...] | None = None,
-    name: str | None = None,
-    higher_is_better: bool = True,
-) -> Callable[[Callable[..., Any]], Any]: ...
 def metric(
     function: Callable[..., Any] | None = None,
     /,

@@ -131,13 +131,13 @@ def test_what_is_no_right_or_wrong_is_an_error(tmp_path):
             '{"id": 1, "scores": {"x": 1, "y": 0}}\n{"id": 1, "scores": {"x": 0, "y": 0}}\n'
         )
     counts = read(tmp_path / "a.csv", tmp_path / "b.csv")
-    with pytest.raises(InputError, match="scores of samples are not all 0 or 1"):
+    with pytest.raises(InputError, match="needs samples that are right or wrong"):
         compute_score(counts, "pass@1", 0)
     counts = read(tmp_path / "a2.jsonl", tmp_path / "b2.jsonl", format="samples")
     with pytest.raises(InputError, match=r"name one: pass@2\[x\], pass@2\[y\]"):
         compute_score(counts, "pass@2", 0)
     assert compute_score(counts, "pass@2[x]", 0) == 1
-    with pytest.raises(InputError, match="no column of scores 'z'; columns: x, y"):
+    with pytest.raises(InputError, match="needs samples that are right or wrong"):
         compute_score(counts, "pass@2[z]", 0)
     with pytest.raises(InputError, match="needs all samples of an item together"):
         compute_score(Counts.of_replicates([counts, counts], apart=True), "pass@1[x]", 0)
