@@ -132,7 +132,7 @@ def _prepare_family(method, n_threads):
     panel = _build_panel(data.load_trec()[0])
     rows = np.array([[0, row] for row in range(len(panel.pairs))])
     member = (FamilyMember(panel, 0),)
-    family = MaxTFamily(member, rows[:, None, :], studentised=True) if method == "max-t" else Relabelling(member, rows)
+    family = MaxTFamily(member, rows[:, None, :]) if method == "max-t" else Relabelling(member, rows)
 
     def run(n=FAMILY_TRIALS):
         with connect("threads", workers=n_threads) as cluster:

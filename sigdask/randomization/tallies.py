@@ -18,7 +18,7 @@ from sigdask.randomization.stream import BLOCK
 TAILS: tuple[str, ...] = ("greater", "less", "two-sided")
 """The last axis of the counts of single comparisons."""
 
-FAMILY_TAILS: tuple[str, ...] = (*TAILS, "single-step", "step-down")
+FAMILY_TAILS: tuple[str, ...] = (*TAILS, "step-down")
 """The last axis of the counts of a family under max-T."""
 
 
@@ -54,9 +54,8 @@ class Tally:
         Trials counted.
     counts : int64 array, shape (n_pairs, n_metrics, n_tails)
         Trials with T >= t, T <= t and |T| >= |t|. In a family of hypotheses, shape
-        (n_hypotheses, 1, 5), also those in which the largest statistic of the whole family, and of
-        the hypotheses that are no more extreme than this one, is at least as large as its own. In a
-        relabelling, shape (n_pairs, n_metrics, 1), those whose range of scores is at least |t|.
+        (n_hypotheses, 1, 4), also those in which the largest statistic of the hypotheses that are
+        no more extreme than this one is at least as large as its own. In a relabelling, shape (n_pairs, n_metrics, 1), those whose range of scores is at least |t|.
     trials : int64 array, shape (n_pairs, n_metrics), or None
         Trials of each pair and metric, where not all have `n_trials`.
     """

@@ -39,7 +39,7 @@ def build_bootstrap(values, form=MEAN, *, side=0, seed=3, subset=None, n_units=N
     )
     parts = np.array([[[0, row]] for row in range(len(pairs))])
     return StudentisedBootstrap(
-        MaxTFamily((FamilyMember(placed.panel, 0),), parts, side, studentised=True), (n,), has_cells=True
+        MaxTFamily((FamilyMember(placed.panel, 0),), parts, side), (n,), has_cells=True
     ), pairs
 
 
@@ -167,7 +167,7 @@ def test_two_test_sets_are_resampled_apart_and_judged_by_one_maximum():
     one, pairs = build_bootstrap(draw_scores(10, 2, seed=1), name="one")
     two, _ = build_bootstrap(draw_scores(14, 2, seed=2), name="two")
     members = (*one.family.members, *two.family.members)
-    family = MaxTFamily(members, np.array([[[0, 0]], [[1, 0]]]), studentised=True)
+    family = MaxTFamily(members, np.array([[[0, 0]], [[1, 0]]]))
     joint = StudentisedBootstrap(family, (10, 14))
     statistics = []
     for n, seed, bootstrap in ((10, 1, one), (14, 2, two)):

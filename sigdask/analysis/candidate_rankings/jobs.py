@@ -234,10 +234,7 @@ class SwappedRanks(WholePanel):
             exceedances = np.zeros((len(order), 4), np.int64)
             columns = (differences, tie, self.observed, self.scales, thresholds)
             raise_maxima(*(column[order] for column in columns), 0, largest, exceedances)
-            counts[order, :3] += exceedances[:, :3]
-            counts[order, 4] += exceedances[:, 3]
-            largest.sort()
-            counts[:, 3] += len(largest) - np.searchsorted(largest, thresholds, side="left")
+            counts[order] += exceedances
         return Tally(n_trials, counts[:, None, :])
 
     def iter_slabs(self, *, run: int, first: int, n_trials: int):

@@ -257,7 +257,7 @@ def build_bootstrap(
     members = tuple(FamilyMember(_get_contributions(panels[panel[k]]), int(column[k]), weight) for k in first_rows)
     n_units = tuple(comparisons.comparison_jobs[comparisons.set_index[k]].spec.units.n_units for k in first_rows)
     places = np.column_stack([member_index, row])[parts]
-    family = MaxTFamily(members, places, SIDES[alternative], studentised=True)
+    family = MaxTFamily(members, places, SIDES[alternative])
     return StudentisedBootstrap(family, n_units, has_cells)
 
 

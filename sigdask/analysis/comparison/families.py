@@ -223,8 +223,8 @@ def build_adjustment(
 
 
 def build_family(members: Sequence[FamilyMember], parts: Integers, alternative: Alternative) -> MaxTFamily:
-    """Return a max-T family of hypotheses; it is studentised unless it has one hypothesis."""
-    return MaxTFamily(tuple(members), parts, SIDES[alternative], studentised=len(parts) > 1)
+    """Return a max-T family of hypotheses."""
+    return MaxTFamily(tuple(members), parts, SIDES[alternative])
 
 
 def describe_non_sums(comparisons: FamilyComparisons) -> str | None:

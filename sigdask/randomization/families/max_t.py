@@ -17,7 +17,7 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.metrics.forms import Formula
 from sigdask.randomization.families.deviations import compute_contributions, compute_resolution, compute_swap_deviations
-from sigdask.randomization.kernels.differences import raise_linear, raise_maxima, raise_scaled
+from sigdask.randomization.kernels.differences import raise_maxima, raise_scaled
 from sigdask.randomization.kernels.layouts import get_layout
 from sigdask.randomization.panels.build import FamilyMember, iter_chunks
 from sigdask.randomization.panels.digests import WholePanel
@@ -58,22 +58,18 @@ class MaxTFamily(WholePanel):
         0 compares |T|, 1 compares T, -1 compares -T.
     enumerated : bool
         Whether trials are all arrangements of the kept units instead of random ones.
-    studentised : bool
-        Whether each hypothesis is divided by its own standard deviation under swaps. One without variation does not
-        raise the maximum and has p = 1.
     """
 
     members: tuple[FamilyMember, ...]
     parts: Integers
     side: int = 0
     enumerated: bool = False
-    studentised: bool = False
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(FAMILY_TAILS))
 
     def digest_parts(self) -> tuple[Any, ...]:
         """Return what its digest is made of."""
-        return "family", self.members, self.parts, self.side, self.enumerated, self.studentised
+        return "family", self.members, self.parts, self.side, self.enumerated
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -105,9 +101,10 @@ class MaxTFamily(WholePanel):
 
     @cached_property
     def scales(self) -> Floats:
-        """Factor from each hypothesis's difference to its statistic, (n_hypotheses,); 0 if no swap changes it."""
-        if not self.studentised:
-            return np.ones(len(self.parts))
+        """Factor from each hypothesis's difference to its statistic, (n_hypotheses,): 1 / its deviation under swaps.
+
+        0 if no swap changes it. Such a hypothesis does not raise the maximum and has p = 1.
+        """
         deviations = self._deviations
         varies = deviations > np.maximum(self._resolution, np.finfo(np.float64).tiny)
         return np.where(varies, 1.0, 0.0) / np.where(varies, deviations, 1.0)
@@ -168,8 +165,6 @@ class MaxTFamily(WholePanel):
     @cached_property
     def order(self) -> Integers:
         """Indices of the hypotheses, from the least to the most extreme."""
-        if not self.studentised:
-            return np.argsort(self.statistics, kind="stable")
         return sort_statistics(self.statistics)
 
     @property
@@ -190,7 +185,7 @@ class MaxTFamily(WholePanel):
         return {unit: k for k, unit in enumerate(sorted(units))}
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count marginal, single-step and step-down exceedances of the family in trials of a run.
+        """Count marginal and step-down exceedances of the family in trials of a run.
 
         Parameters
         ----------
@@ -200,11 +195,11 @@ class MaxTFamily(WholePanel):
         Returns
         -------
         Tally
-            counts of shape (n_hypotheses, 1, 5), tails as in `FAMILY_TAILS`.
+            counts of shape (n_hypotheses, 1, 4), tails as in `FAMILY_TAILS`.
 
         References
         ----------
-        Westfall & Young 1993, "Resampling-based multiple testing", algorithms 2.5 and 2.8.
+        Westfall & Young 1993, "Resampling-based multiple testing", algorithm 2.8.
         """
         panels, counts = self.panels, np.zeros((len(self.parts), len(FAMILY_TAILS)), np.int64)
         trial_bytes = sum(
@@ -255,50 +250,33 @@ def _add_integers(family: MaxTFamily, by_member: list[TrialSlab], _room: Floats,
     (moved,), (totals,) = slab.get_prepared(member.metric)
     pairs = slab.panel.pairs[family.parts[:, 0, 1]]
     observed = totals[pairs[:, 0]] - totals[pairs[:, 1]]
-    thresholds = np.abs(observed) if family.side == 0 else family.side * observed
-    slab_counts = np.zeros((len(order), 4), np.int64)
-    if family.studentised:
-        scales = family.scales * (abs(member.weight) * slab.panel.compute_step_value(member.metric))
-        thresholds = _lower_by_rounding(thresholds * scales, scales)
-        largest = np.full(slab.n_trials, -np.inf)
-        raise_scaled(
-            moved, pairs[order], observed[order], scales[order], thresholds[order], family.side, largest, slab_counts
-        )
-    else:
-        largest = np.full(slab.n_trials, np.iinfo(moved.dtype).min, moved.dtype)
-        raise_linear(moved, pairs[order], observed[order], family.side, largest, slab_counts)
-    counts[order, :3] += slab_counts[:, :3]
-    counts[order, 4] += slab_counts[:, 3]
-    _add_single_step(largest, thresholds, counts)
+    extreme = np.abs(observed) if family.side == 0 else family.side * observed
+    scales = family.scales * (abs(member.weight) * slab.panel.compute_step_value(member.metric))
+    thresholds = _lower_by_rounding(extreme * scales, scales)
+    largest, slab_counts = np.full(slab.n_trials, -np.inf), np.zeros(counts.shape, np.int64)
+    raise_scaled(
+        moved, pairs[order], observed[order], scales[order], thresholds[order], family.side, largest, slab_counts
+    )
+    counts[order] += slab_counts
 
 
 def _add_floats(family: MaxTFamily, by_member: list[TrialSlab], room: Floats, counts: Integers) -> None:
     """Add the exceedances in one slab to `counts`, computing the differences of a few hypotheses at a time."""
     observed, scales, n_trials = family.observed, family.scales, by_member[0].n_trials
-    thresholds = (
-        _lower_by_rounding(family.statistics, scales, family.rounding) if family.studentised else family.statistics
-    )
+    thresholds = _lower_by_rounding(family.statistics, scales, family.rounding)
     largest = room[2, 0, :n_trials]
     largest[:] = -np.inf
     for batch in iter_chunks(family.order, CHUNK):
         batch_room = room[:2, : len(batch), :n_trials]
         _write_differences(family, by_member, batch, batch_room)
-        batch_counts = np.zeros((len(batch), 4), np.int64)
+        batch_counts = np.zeros((len(batch), len(FAMILY_TAILS)), np.int64)
         raise_maxima(*batch_room, observed[batch], scales[batch], thresholds[batch], family.side, largest, batch_counts)
-        counts[batch, :3] += batch_counts[:, :3]
-        counts[batch, 4] += batch_counts[:, 3]
-    _add_single_step(largest, thresholds, counts)
+        counts[batch] += batch_counts
 
 
 def _lower_by_rounding(statistics: Floats, scales: Floats, rounding: float = TIE) -> Floats:
     """Return statistics lowered by their rounding error, so that ties count; -inf, always reached, for a scale of 0."""
     return np.where(scales > 0, statistics - rounding * np.abs(statistics), -np.inf)
-
-
-def _add_single_step(largest: NDArray[Any], thresholds: NDArray[Any], counts: Integers) -> None:
-    """Count for each hypothesis the trials whose largest statistic is at least its own."""
-    largest.sort()
-    counts[:, 3] += len(largest) - np.searchsorted(largest, thresholds.astype(largest.dtype), side="left")
 
 
 def _write_differences(family: MaxTFamily, by_member: list[TrialSlab], hypotheses: Integers, room: Floats) -> None:

@@ -145,10 +145,8 @@ def raise_maxima(differences, tie, observed, scales, thresholds, side, largest, 
 
 
 @cached_njit()
-def raise_linear(moved, pairs, observed, side, largest, counts):
-    """Count exceedances as for max-T, by each hypothesis's own and the largest statistic so far, for integer sums.
-
-    No difference is stored.
+def raise_scaled(moved, pairs, observed, scales, thresholds, side, largest, counts):
+    """Count exceedances as `raise_maxima` does, for differences of integer sums, none of which is stored.
 
     Parameters
     ----------
@@ -157,53 +155,8 @@ def raise_linear(moved, pairs, observed, side, largest, counts):
         In ascending order of their observed statistic.
     observed : int64 array, shape (n_hypotheses,)
         Observed differences of totals.
-    side : int
+    scales, thresholds, side, largest, counts
         As in `raise_maxima`.
-    largest : array of the type of `moved`, shape (n_trials,)
-        Raised.
-    counts : int64 array, shape (n_hypotheses, 4)
-        As in `raise_maxima`.
-    """
-    number = moved.dtype.type
-    for p in range(pairs.shape[0]):
-        a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
-        t = number(observed[p])
-        size = number(abs(t))
-        threshold = size if side == 0 else number(side * t)
-        sign, none = number(-1 if side < 0 else 1), number(0)
-        greater, less, either, n_step_down = number(0), number(0), number(0), number(0)
-        for k in range(largest.shape[0]):
-            moved_by = number(b[k] - a[k])
-            d = number(t + moved_by + moved_by)
-            reach = number(abs(d))
-            high, low, _ = compare_tails(number, moved_by, none, none, none)  # t + 2 D >= t  <=>  D >= 0
-            _, _, far = compare_tails(number, d, t, size, none)
-            greater = number(greater + number(high))
-            less = number(less + number(low))
-            either = number(either + number(far))
-            reached = max(largest[k], reach if side == 0 else number(sign * d))
-            largest[k] = reached
-            n_step_down = number(n_step_down + number(reached >= threshold))
-        counts[p, 0] += greater
-        counts[p, 1] += less
-        counts[p, 2] += either
-        counts[p, 3] += n_step_down
-
-
-@cached_njit()
-def raise_scaled(moved, pairs, observed, scales, thresholds, side, largest, counts):
-    """Count exceedances as for max-T, by each hypothesis's own and the largest statistic so far, for scaled sums.
-
-    Sums are integers, and each hypothesis has its own scale.
-
-    Parameters
-    ----------
-    moved, pairs, observed, side, counts
-        As in `raise_linear`.
-    scales, thresholds : float64 array, shape (n_hypotheses,)
-        As in `raise_maxima`.
-    largest : float64 array, shape (n_trials,)
-        Raised.
     """
     number = moved.dtype.type
     statistics = np.empty(largest.shape[0], moved.dtype)
