@@ -13,7 +13,6 @@ import math
 import numpy as np
 
 from sigdask.io.caches import cached_njit
-from sigdask.randomization.kernels.discordance import popcount
 
 PEARSON, SPEARMAN, KENDALL, ACCURACY = range(4)
 
@@ -229,64 +228,6 @@ def _score_ranks(cells, levels, n, ranks, human_squares):
 
 
 @cached_njit()
-def mark_lower(scores, starts, marks):
-    """Fill `marks`, shape (n_cells, 2, 4), with bits for the other cells of a group of at most 64.
-
-    For a cell and the metric that gives its score, bits show the lower scores of the first metric and of the second,
-    then the tied scores of each.
-    """
-    for g in range(starts.shape[0] - 1):
-        for i in range(starts[g], starts[g + 1]):
-            for own in range(2):
-                for other in range(2):
-                    below, equal = np.uint64(0), np.uint64(0)
-                    for j in range(starts[g], starts[g + 1]):
-                        bit = np.uint64(1) << np.uint64(j - starts[g])
-                        if scores[other, j] < scores[own, i]:
-                            below |= bit
-                        elif j != i and scores[other, j] == scores[own, i]:
-                            equal |= bit
-                    marks[i, own, other], marks[i, own, 2 + other] = below, equal
-
-
-@cached_njit()
-def _rank_cell(marks, kept, swapped, n):
-    """Return twice the centred midrank of a score among those that are kept of the first and swapped to the second."""
-    lower = np.int64(popcount((marks[0] & kept) | (marks[1] & swapped)))
-    return 2 * lower + np.int64(popcount((marks[2] & kept) | (marks[3] & swapped))) - (n - 1)
-
-
-@cached_njit()
-def count_small_spearman(swaps, marks, starts, ranks, human_squares, set_of_group, n_sets, zero, scores):
-    """Fill `scores`, (2, n_trials), as `count_spearman` does, for groups of at most 64 cells (`mark_lower`)."""
-    n_groups = starts.shape[0] - 1
-    values = np.empty((2, n_groups))
-    for t in range(swaps.shape[0]):
-        for g in range(n_groups):
-            start, n = starts[g], starts[g + 1] - starts[g]
-            word = np.uint64(0)
-            for k in range(n):
-                word |= np.uint64(swaps[t, start + k]) << np.uint64(k)
-            kept = ~word
-            products_a, products_b, squares_a, squares_b = 0.0, 0.0, 0, 0
-            for k in range(n):
-                side, human = swaps[t, start + k], ranks[start + k]
-                a = _rank_cell(marks[start + k, side], kept, word, n)
-                b = _rank_cell(marks[start + k, 1 - side], word, kept, n)
-                products_a += a * human
-                products_b += b * human
-                squares_a += a * a
-                squares_b += b * b
-            values[0, g] = values[1, g] = np.nan
-            if human_squares[g] > 0 and squares_a > 0:
-                values[0, g] = divide_covariance(products_a, float(squares_a), human_squares[g])
-            if human_squares[g] > 0 and squares_b > 0:
-                values[1, g] = divide_covariance(products_b, float(squares_b), human_squares[g])
-        for side in range(2):
-            scores[side, t] = average_groups(values[side], set_of_group, n_sets, zero)
-
-
-@cached_njit()
 def count_spearman(swaps, entries, starts, ranks, human_squares, set_of_group, n_sets, zero, scores):
     """Fill `scores`, shape (2, n_trials), with rank correlations of one pair after the swaps of each trial.
 
@@ -319,7 +260,7 @@ def count_spearman(swaps, entries, starts, ranks, human_squares, set_of_group, n
 def count_orders(  # noqa: C901, PLR0912  # one walk
     is_accuracy, swapped, entries, starts, human_levels, n_levels, n_tied_human, set_of_group, n_sets, zero, scores
 ):
-    """Fill `scores`, (2, n_trials), with tau-b or the accuracy of pairs of one pair of metrics; for large groups.
+    """Fill `scores`, (2, n_trials), with tau-b or the accuracy of pairs of one pair of metrics.
 
     One walk through the sorted scores of both metrics counts all trials together. A Fenwick tree over human scores has
     the passed scores of A*. In one extra trial, A* has all scores. Its counts minus those of A* are those of B*.
@@ -425,148 +366,6 @@ def _add_sides(numbers, is_first, sums):
 
 
 @cached_njit()
-def index_word_pairs(starts):
-    """Return both cells of each bit of words that hold the pairs within groups, -1 for none, and each group's words.
-
-    Returns
-    -------
-    (int64 array of shape (n_words, 64, 2), int64 array of shape (n_groups + 1,))
-    """
-    n_groups = starts.shape[0] - 1
-    word_starts = np.zeros(n_groups + 1, np.int64)
-    for g in range(n_groups):
-        n = starts[g + 1] - starts[g]
-        word_starts[g + 1] = word_starts[g] + (n * (n - 1) // 2 + 63) // 64
-    cells = np.full((word_starts[-1], 64, 2), -1, np.int64)
-    for g in range(n_groups):
-        k = 64 * word_starts[g]
-        for i in range(starts[g], starts[g + 1]):
-            for j in range(i + 1, starts[g + 1]):
-                cells[k >> 6, k & 63, 0], cells[k >> 6, k & 63, 1] = i, j
-                k += 1
-    return cells, word_starts
-
-
-@cached_njit()
-def spread_swaps(swaps, cells, out):
-    """Fill `out`, shape (n_trials, 2, n_words), with the swaps of the first and of the second cell of each pair."""
-    for t in range(swaps.shape[0]):
-        for w in range(cells.shape[0]):
-            first, second = np.uint64(0), np.uint64(0)
-            for b in range(64):
-                if cells[w, b, 0] < 0:
-                    break
-                first |= np.uint64(swaps[t, cells[w, b, 0]]) << np.uint64(b)
-                second |= np.uint64(swaps[t, cells[w, b, 1]]) << np.uint64(b)
-            out[t, 0, w], out[t, 1, w] = first, second
-
-
-@cached_njit()
-def mark_orders(is_accuracy, scores, human, cells, out):
-    """Fill `out`, shape (3, 4, n_words), for the scores of two metrics, shape (2, n_cells).
-
-    Bits say which pairs are in the human order (for accuracy, also those tied in both), in the other, and tied. The
-    second axis is twice the metric of a pair's first cell, plus that of its second.
-    """
-    out[:] = 0
-    for w in range(cells.shape[0]):
-        for b in range(64):
-            i, j = cells[w, b]
-            if i < 0:
-                break
-            bit = np.uint64(1) << np.uint64(b)
-            h = human[i] - human[j]
-            for choice in range(4):
-                d = scores[choice >> 1, i] - scores[choice & 1, j]
-                if d == 0:
-                    out[2, choice, w] |= bit
-                    if is_accuracy and h == 0:
-                        out[0, choice, w] |= bit
-                elif h != 0:
-                    out[0 if (d > 0) == (h > 0) else 1, choice, w] |= bit
-
-
-@cached_njit()
-def _count_words(marks, spread, counts):
-    """Fill `counts`, shape (2, n_words), with the marked pairs of each word, for A* and for B*."""
-    m0, m1, m2, m3 = marks[0], marks[1], marks[2], marks[3]
-    firsts, seconds, out_a, out_b = spread[0], spread[1], counts[0], counts[1]
-    for w in range(firsts.shape[0]):
-        i, j = firsts[w], seconds[w]
-        both, only_i, only_j, neither = i & j, i & ~j, j & ~i, ~(i | j)
-        out_a[w] = popcount((m0[w] & neither) | (m1[w] & only_j) | (m2[w] & only_i) | (m3[w] & both))
-        out_b[w] = popcount((m3[w] & neither) | (m2[w] & only_j) | (m1[w] & only_i) | (m0[w] & both))
-
-
-@cached_njit()
-def count_word_orders(
-    is_accuracy, spread, marks, word_starts, starts, n_tied_human, set_of_group, n_sets, zero, scores
-):
-    """Fill `scores`, (2, n_trials), as `count_orders` does, by words of 64 pairs; for small groups."""
-    n_groups = starts.shape[0] - 1
-    values = np.empty((2, n_groups))
-    n_kinds = 1 if is_accuracy else 3
-    counts = np.zeros((3, 2, spread.shape[2]), np.int64)
-    for t in range(spread.shape[0]):
-        for kind in range(n_kinds):
-            _count_words(marks[kind], spread[t], counts[kind])
-        for g in range(n_groups):
-            n = starts[g + 1] - starts[g]
-            for side in range(2):
-                same, opposite, tied = 0, 0, 0
-                for w in range(word_starts[g], word_starts[g + 1]):
-                    same += counts[0, side, w]
-                    opposite += counts[1, side, w]
-                    tied += counts[2, side, w]
-                values[side, g] = divide_orders(is_accuracy, same, opposite, tied, 0, n, n_tied_human[g])
-        for side in range(2):
-            scores[side, t] = average_groups(values[side], set_of_group, n_sets, zero)
-
-
-@cached_njit()
-def count_calibrated(swaps, first, second, places, changes, gains, total, n_places, scores):
-    """Add to `scores`, (2, n_trials), the largest accuracy of pairs over all thresholds of ties, for one pair.
-
-    For weights without a common denominator small enough for `count_ordered`.
-
-    Parameters
-    ----------
-    swaps : uint8 array, shape (n_trials, n_cells)
-    first, second : int32 array, shape (n_cell_pairs,)
-        Both cells of each pair.
-    places : int32 array, shape (n_cell_pairs, 4)
-        Rank of the difference's size among all sizes, by twice the metric of the first cell plus that of the second.
-    changes, gains : array, shape (n_cell_pairs, 4)
-        Change in agreement when the threshold reaches that size, and agreement below it.
-    total : number
-        The weight of all pairs.
-    n_places : int
-        Number of sizes, of which the first is 0.
-    """
-    sums = np.zeros((2, n_places), changes.dtype)
-    for t in range(swaps.shape[0]):
-        won_a, won_b = 0 * total, 0 * total
-        for p in range(first.shape[0]):
-            choice = 2 * swaps[t, first[p]] + swaps[t, second[p]]
-            sums[0, places[p, choice]] += changes[p, choice]
-            won_a += gains[p, choice]
-            choice = 3 - choice
-            sums[1, places[p, choice]] += changes[p, choice]
-            won_b += gains[p, choice]
-        for side in range(2):
-            won = won_b if side else won_a
-            row = sums[side]
-            won += row[0]
-            row[0] = 0
-            best = won
-            for k in range(1, n_places):
-                won += row[k]
-                row[k] = 0
-                best = max(best, won)
-            scores[side, t] += best / total
-
-
-@cached_njit()
 def count_ordered(swapped, first, second, changes, state):
     """Raise `state` to the largest weight of right pairs over all thresholds of ties, for one pair of metrics.
 
@@ -580,19 +379,20 @@ def count_ordered(swapped, first, second, changes, state):
     first, second : int32 array, shape (n_differences,)
         Both cells of each difference, ~cell for the score of the first metric. The largest difference comes first. Of
         equal ones, those come first that are right as ties.
-    changes : int32 array, shape (n_differences,)
+    changes : int array, shape (n_differences,)
         Change in agreement when the threshold falls below the difference.
-    state : int32 array, shape (4, n_trials)
+    state : int array of the same type, shape (4, n_trials)
         The weight of right pairs for A* and B*, and the largest one of both.
     """
+    number = state.dtype.type
     won_a, won_b, best_a, best_b = state[0], state[1], state[2], state[3]
     for k in range(first.shape[0]):
         flip_i, flip_j, change = np.int32(first[k] >> 31), np.int32(second[k] >> 31), changes[k]
         i, j = swapped[first[k] ^ flip_i], swapped[second[k] ^ flip_j]
         for t in range(state.shape[1]):
             u, v = np.int32(i[t] ^ flip_i), np.int32(j[t] ^ flip_j)
-            won_a[t] = np.int32(won_a[t] + (u & v & change))
-            won_b[t] = np.int32(won_b[t] + (~(u | v) & change))
+            won_a[t] = number(won_a[t] + (number(u & v) & change))
+            won_b[t] = number(won_b[t] + (number(~(u | v)) & change))
         if change > 0:
             for t in range(state.shape[1]):
                 best_a[t] = max(best_a[t], won_a[t])
@@ -629,34 +429,11 @@ def _count_above(bar, value, n):
 
 
 @cached_njit()
-def _count_above_four(bar, a, b, c, d, n):
-    """Return the same for four rows of values; each bar is loaded once for all of them."""
-    n_a, n_b, n_c, n_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
-    for r in range(n):
-        x = bar[r]
-        n_a += np.int32(x > a[r])
-        n_b += np.int32(x > b[r])
-        n_c += np.int32(x > c[r])
-        n_d += np.int32(x > d[r])
-    return np.int32(n_a), np.int32(n_b), np.int32(n_c), np.int32(n_d)
-
-
-@cached_njit()
 def _add_wins(bars, values, n, opponents, starts, wins):
     """Add to `wins`, shape (n_metrics, n_metrics), how often the bar of a metric is above an opponent's value."""
     for m in range(bars.shape[0]):
-        k, stop = starts[m], starts[m + 1]
-        while k + 3 < stop:
-            a, b, c, d = opponents[k], opponents[k + 1], opponents[k + 2], opponents[k + 3]
-            n_a, n_b, n_c, n_d = _count_above_four(bars[m], values[a], values[b], values[c], values[d], n)
-            wins[m, a] += n_a
-            wins[m, b] += n_b
-            wins[m, c] += n_c
-            wins[m, d] += n_d
-            k += 4
-        while k < stop:
+        for k in range(starts[m], starts[m + 1]):
             wins[m, opponents[k]] += _count_above(bars[m], values[opponents[k]], n)
-            k += 1
 
 
 @cached_njit()

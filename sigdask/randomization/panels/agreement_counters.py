@@ -19,12 +19,11 @@ from sigdask.randomization.panels.cells import STATISTIC_CODES, AgreementCells, 
 LANES = 128
 """Trials counted together in one pass over the sorted differences."""
 
+MAX_WEIGHTS = 2**61
+"""Maximum sum of the weights of all pairs of cells of a set."""
+
 MAX_COUNTS = 2**22
 """Maximum cells of a table of human scores by trials. At least 16 trials are processed at a time."""
-
-SMALL_GROUP = 64
-"""Maximum number of cells of a group whose pairs are counted with bit words."""
-
 
 class Counter(Protocol):
     """Scores pairs of metrics after swaps; `count` adds to scores of shape (n_pairs, 2, n_trials)."""
@@ -47,8 +46,7 @@ def build_counter(metric: BoundAgreement, cells: AgreementCells) -> Counter:
         return PearsonCounter(cells, is_zero)
     if metric.statistic == "spearman":
         return SpearmanCounter(cells, is_zero)
-    kind = WordOrderCounter if int(cells.sizes.max()) <= SMALL_GROUP else OrderCounter
-    return kind(cells, is_zero, is_accuracy=metric.statistic == "accuracy")
+    return OrderCounter(cells, is_zero, is_accuracy=metric.statistic == "accuracy")
 
 
 def _centre_groups(cells: AgreementCells, values: Floats) -> tuple[Floats, Floats]:
@@ -135,18 +133,13 @@ class SpearmanCounter(SortingCounter):
         """Add the scores of each pair after given swaps."""
         cells, (ranks, squares) = self.cells, self._ranks
         shared = cells.starts, ranks, squares, cells.sets, cells.n_sets, self.is_zero
-        is_small, marks = int(cells.sizes.max()) <= SMALL_GROUP, np.empty((len(cells.human), 2, 4), np.uint64)
         for p, (i, j) in enumerate(pairs.tolist()):
-            if is_small:
-                kernels.mark_lower(np.ascontiguousarray(cells.scores[:, [i, j]].T), cells.starts, marks)
-                kernels.count_small_spearman(swaps, marks, *shared, scores[p])
-            else:
-                kernels.count_spearman(swaps, self.get_entries((i, j)), *shared, scores[p])
+            kernels.count_spearman(swaps, self.get_entries((i, j)), *shared, scores[p])
 
 
 @dataclass(frozen=True)
 class OrderCounter(SortingCounter):
-    """Counts Kendall's tau-b and accuracies of pairs within groups of any size."""
+    """Counts Kendall's tau-b and accuracies of pairs within groups."""
 
     is_accuracy: bool = False
 
@@ -177,34 +170,6 @@ class OrderCounter(SortingCounter):
 
 
 @dataclass(frozen=True)
-class WordOrderCounter:
-    """Counts Kendall's tau-b and accuracies of pairs within small groups, 64 pairs of cells at a time."""
-
-    cells: AgreementCells
-    is_zero: bool
-    is_accuracy: bool
-
-    @cached_property
-    def _words(self) -> tuple[Integers, Integers, Integers]:
-        cells, word_starts = kernels.index_word_pairs(self.cells.starts)
-        return cells, word_starts, OrderCounter(self.cells, self.is_zero).human_levels[2]
-
-    def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
-        """Add the scores of each pair after given swaps."""
-        cells, (word_cells, word_starts, tied) = self.cells, self._words
-        spread = np.empty((len(swaps), 2, len(word_cells)), np.uint64)
-        kernels.spread_swaps(swaps, word_cells, spread)
-        marks = np.empty((3, 4, len(word_cells)), np.uint64)
-        for p, (i, j) in enumerate(pairs.tolist()):
-            both = np.ascontiguousarray(cells.scores[:, [i, j]].T)
-            kernels.mark_orders(self.is_accuracy, both, cells.human, word_cells, marks)
-            kernels.count_word_orders(
-                self.is_accuracy, spread, marks, word_starts, cells.starts, tied, cells.sets, cells.n_sets,
-                self.is_zero, scores[p],
-            )  # fmt: skip
-
-
-@dataclass(frozen=True)
 class CalibratedCounter:
     """Counts accuracies of pairs whose threshold of ties is calibrated anew in each trial."""
 
@@ -212,14 +177,19 @@ class CalibratedCounter:
 
     @cached_property
     def _pairs(self) -> list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]]:
-        """The cells of all pairs in each set, and the pairs' weights: int32 if they can be integers."""
+        """The cells of all pairs in each set, and the pairs' weights: integers, in 32 bits where these hold their sum.
+
+        If no common denominator fits into `MAX_WEIGHTS`, weights are rounded to multiples of 1 / `MAX_WEIGHTS`, which
+        changes a share by less than `SLACK`.
+        """
         parts = []
         for first, second, groups in self.cells.iter_set_pairs():
-            weights = self.cells.weigh_pairs(groups)
             n_pairs, n_groups = np.bincount(groups)[groups], len(np.unique(groups))
             denominator = math.lcm(*np.unique(n_pairs).tolist())
-            if denominator * n_groups < 2**31:
-                weights = (denominator // n_pairs).astype(np.int32)
+            total = denominator * n_groups
+            if total > MAX_WEIGHTS:
+                denominator = MAX_WEIGHTS // n_groups
+            weights = (denominator // n_pairs).astype(np.int32 if total < 2**31 else np.int64)
             parts.append((first.astype(np.int32), second.astype(np.int32), weights))
         return parts
 
@@ -236,28 +206,19 @@ class CalibratedCounter:
                 sizes = np.round(np.abs(choices), 10)
                 human = (self.cells.human[first] - self.cells.human[second])[:, None]
                 same = (np.sign(choices) == np.sign(human)) & (human != 0)
-                if weights.dtype == np.int32:
-                    ordered = _order_differences(first, second, weights, sizes, same, (human == 0).ravel())
-                    total, tied = int(weights.sum()), weights[(human == 0).ravel()].sum(dtype=np.int32)
-                    for block, swapped in zip(blocks, masks, strict=True):
-                        state = np.full((4, swapped.shape[1]), tied, np.int32)
-                        kernels.count_ordered(swapped, *ordered, state)
-                        scores[p, :, block] += state[2:] / total
-                else:
-                    levels, places = np.unique(np.append(0.0, sizes.ravel()), return_inverse=True)
-                    gains = np.where(same, weights[:, None], 0 * weights[:, None])
-                    changes = np.where(human == 0, weights[:, None], -gains)
-                    kernels.count_calibrated(
-                        swaps, first, second, places[1:].reshape(-1, 4).astype(np.int32), changes, gains,
-                        weights.sum(), len(levels), scores[p],
-                    )  # fmt: skip
+                ordered = _order_differences(first, second, weights, sizes, same, (human == 0).ravel())
+                total, tied = int(weights.sum()), weights[(human == 0).ravel()].sum(dtype=weights.dtype)
+                for block, swapped in zip(blocks, masks, strict=True):
+                    state = np.full((4, swapped.shape[1]), tied, weights.dtype)
+                    kernels.count_ordered(swapped, *ordered, state)
+                    scores[p, :, block] += state[2:] / total
         scores /= self.cells.n_sets
 
 
 def _order_differences(
     first: NDArray[np.int32],
     second: NDArray[np.int32],
-    weights: NDArray[np.int32],
+    weights: NDArray[Any],
     sizes: Floats,
     same: Bools,
     tied: Bools,
@@ -274,7 +235,7 @@ def _order_differences(
         [second[rows] ^ ((k & 1) - 1) for k, rows, _ in chosen],
     )
     changes = [weights[rows] * sign for _, rows, sign in chosen]
-    return tuple(np.concatenate(parts)[order].astype(np.int32) for parts in (*cells, changes))
+    return tuple(np.concatenate(parts)[order] for parts in (*cells, changes))
 
 
 @dataclass(frozen=True)
