@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE
 from sigdask.metrics.forms import Form, Ratios
-from sigdask.randomization.kernels.differences import add_linear, add_ratio, add_scored, add_scores
+from sigdask.randomization.kernels.differences import add_linear, add_ratio, add_scores
 from sigdask.randomization.kernels.layouts import get_layout
 from sigdask.randomization.kernels.scored import (
     Parameters,
     count_linear,
     count_ratio,
-    count_scored,
     count_scores,
     get_parameters,
+    write_scores,
 )
 from sigdask.randomization.kernels.sums import SlabMemory, SumLayout, compute_moved_sums, sum_fields
 from sigdask.randomization.panels import AnyPanel
@@ -126,31 +126,6 @@ units, without trials.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledKernel:
-    """Base of the kernels whose compiled loops take all pairs at once."""
-
-    m: int
-    fields: list[int]
-
-    @property
-    def numbers_per_trial(self) -> int:
-        """How many numbers the kernel stores for each system and trial in a slab: one for each field, at most."""
-        return len(self.fields)
-
-    def get_bars(self, slab: TrialSlab) -> list[NDArray[Any]]:
-        """Return the values with which the loops compare, shape (n_pairs,): usually observed differences."""
-        return [slab.get_observed(self.m)]
-
-    def count_pairs(self, prepared: Prepared, pairs: Integers, bars: list[NDArray[Any]], counts: Integers) -> None:
-        """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""
-        raise NotImplementedError
-
-    def count(self, slab: TrialSlab, counts: Integers) -> None:
-        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
-        self.count_pairs(slab.get_prepared(self.m), slab.panel.pairs, self.get_bars(slab), counts)
-
-
 def build_kernels(panel: ScoredSums) -> tuple[Kernel, ...]:
     """Return the kernel of each metric of a panel."""
     return tuple(build_kernel(panel, m) for m in range(len(panel.metrics)))
@@ -163,17 +138,19 @@ def build_kernel(panel: ScoredSums, m: int) -> Kernel:
     if ratio is not None and panel.linear[m]:
         return LinearKernel(m, fields, ratio)
     if any(panel.lattices[f] != INTEGER_LATTICE for f in fields):
-        return CalledFormKernel(m, form, fields)  # sums of different scales, which only the form itself can combine
+        return ScoreKernel(m, fields, form)  # sums of different scales, which only the form itself can combine
     if ratio is not None:
         return RatioKernel(m, fields, ratio)
-    fused = get_parameters(form)
-    return CalledFormKernel(m, form, fields) if fused is None else FusedKernel(m, fields, fused)
+    parameters = get_parameters(form)
+    return ScoreKernel(m, fields, form) if parameters is None else FusedKernel(m, fields, form, parameters)
 
 
 @dataclass(frozen=True, slots=True)
-class LinearKernel(CompiledKernel):
+class LinearKernel:
     """Kernel of a ratio whose denominator no swap changes, so that integer numerators are compared."""
 
+    m: int
+    fields: list[int]
     form: Ratios
     numbers_per_trial: ClassVar[int] = 1
 
@@ -184,14 +161,11 @@ class LinearKernel(CompiledKernel):
         moved = slab.sum_moved_fields(f"above {self.m}", self.fields, weights, dtype)
         return [moved], [slab.panel.compute_numerators(self.m, slab.panel.totals)]
 
-    def get_bars(self, slab: TrialSlab) -> list[NDArray[Any]]:
-        """Return observed differences of numerators, and the slack within which differences tie."""
-        _, (totals,) = slab.get_prepared(self.m)
-        return [_subtract_pairs(totals, slab.panel.pairs), np.ascontiguousarray(slab.panel.slack[:, self.m])]
-
-    def count_pairs(self, prepared: Prepared, pairs: Integers, bars: list[NDArray[Any]], counts: Integers) -> None:
-        """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""
-        count_linear(*prepared[0], pairs, *bars, counts)
+    def count(self, slab: TrialSlab, counts: Integers) -> None:
+        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
+        ((moved,), (totals,)), panel = slab.get_prepared(self.m), slab.panel
+        slack = np.ascontiguousarray(panel.slack[:, self.m])
+        count_linear(moved, panel.pairs, _subtract_pairs(totals, panel.pairs), slack, counts)
 
     def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`.
@@ -215,9 +189,11 @@ class LinearKernel(CompiledKernel):
 
 
 @dataclass(frozen=True, slots=True)
-class RatioKernel(CompiledKernel):
+class RatioKernel:
     """Kernel of a ratio whose denominator swaps may change, compared by cross-multiplication."""
 
+    m: int
+    fields: list[int]
     form: Ratios
     numbers_per_trial: ClassVar[int] = 2
 
@@ -229,9 +205,11 @@ class RatioKernel(CompiledKernel):
             prepared[1].append((slab.panel.totals[:, self.fields] @ np.array(weights)).astype(np.float64))
         return prepared
 
-    def count_pairs(self, prepared: Prepared, pairs: Integers, bars: list[NDArray[Any]], counts: Integers) -> None:
-        """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""
-        count_ratio(*prepared[0], *prepared[1], pairs, self.form.zero_division, *bars, counts)
+    def count(self, slab: TrialSlab, counts: Integers) -> None:
+        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
+        moved, totals = slab.get_prepared(self.m)
+        observed = slab.get_observed(self.m)
+        count_ratio(*moved, *totals, slab.panel.pairs, self.form.zero_division, observed, counts)
 
     def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
@@ -240,10 +218,58 @@ class RatioKernel(CompiledKernel):
 
 
 @dataclass(frozen=True, slots=True)
-class FusedKernel(CompiledKernel):
+class ScoreKernel:
+    """Kernel of any other score: both systems' scores of a pair are computed for the trials of a slab.
+
+    This one calls the score's form.
+    """
+
+    m: int
+    fields: list[int]
+    form: Form
+
+    @property
+    def numbers_per_trial(self) -> int:
+        """How many numbers the kernel stores for each system and trial in a slab."""
+        return 0
+
+    def prepare(self, slab: TrialSlab) -> Any:
+        """Prepare nothing."""
+
+    def count(self, slab: TrialSlab, counts: Integers) -> None:
+        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
+        for p, observed in enumerate(slab.get_observed(self.m)):
+            count_scores(*self.compute_scores(slab, p), observed, counts[p])
+
+    def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
+        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
+        for k, p in enumerate(rows):
+            add_scores(*self.compute_scores(slab, int(p)), weight, out[k], tie[k])
+
+    def compute_scores(self, slab: TrialSlab, p: int) -> Floats:
+        """Return both systems' scores after each trial's swaps, and the slack of their difference, (3, n_trials)."""
+        panel, (i, j) = slab.panel, slab.panel.pairs[p]
+        shift = np.zeros((slab.n_trials, panel.totals.shape[1]), np.int64)
+        for f in self.fields:
+            shift[:, f] = slab.get_moved(j, f) - slab.get_moved(i, f)
+        pseudo_totals = panel.totals[i] + shift, panel.totals[j] - shift
+        slack = np.zeros(slab.n_trials)
+        if panel.is_approximate(self.m):
+            bounds = (panel.compute_error_bounds(self.m, totals) for totals in pseudo_totals)
+            slack += sum(bounds) + panel.observed_error_bounds[p, self.m]
+        return np.stack([*(self.form.score(panel.to_arguments(self.m, totals)) for totals in pseudo_totals), slack])
+
+
+@dataclass(frozen=True, slots=True)
+class FusedKernel(ScoreKernel):
     """Kernel of a score that has compiled code of its own: macro averages, BLEU, chrF."""
 
-    fused: Parameters
+    parameters: Parameters
+
+    @property
+    def numbers_per_trial(self) -> int:
+        """How many numbers the kernel stores for each system and trial in a slab: one for each field."""
+        return len(self.fields)
 
     def prepare(self, slab: TrialSlab) -> Prepared:
         """Return sums of fields over the swapped units, minus the base system's, and over all units.
@@ -256,58 +282,16 @@ class FusedKernel(CompiledKernel):
             sum_fields(slab.arranged, slab.moved, [f], [1], moved[:, k])
         return [moved], [slab.panel.totals[:, self.fields].astype(np.float64)]
 
-    def count_pairs(self, prepared: Prepared, pairs: Integers, bars: list[NDArray[Any]], counts: Integers) -> None:
-        """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""
-        count_scored(*self.fused, *prepared[0], *prepared[1], pairs, *bars, counts)
-
-    def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
-        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
-        (moved, totals), weights = slab.get_prepared(self.m), np.full(len(rows), weight)
-        add_scored(*self.fused, *moved, *totals, slab.panel.pairs[rows], weights, out, tie)
-
-
-@dataclass(frozen=True, slots=True)
-class CalledFormKernel:
-    """Kernel of any other score, which calls the score's form with the sums of a pair's trials."""
-
-    m: int
-    form: Form
-    fields: list[int]
-    numbers_per_trial: ClassVar[int] = 0
-
-    def prepare(self, slab: TrialSlab) -> None:
-        """Prepare nothing: pairs are scored one at a time."""
-
-    def count(self, slab: TrialSlab, counts: Integers) -> None:
-        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
-        for p, observed in enumerate(slab.panel.differences[:, self.m]):
-            count_scores(*self.compute_scores(slab, p), observed, counts[p])
-
-    def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
-        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
-        for k, p in enumerate(rows):
-            add_scores(*self.compute_scores(slab, int(p)), weight, out[k], tie[k])
-
-    def compute_scores(self, slab: TrialSlab, p: int) -> tuple[Floats, ...]:
-        """Return both systems' scores after each trial's swaps, and the slack of their difference, (n_trials,) each."""
-        panel, (i, j) = slab.panel, slab.panel.pairs[p]
-        shift = np.zeros((slab.n_trials, panel.totals.shape[1]), np.int64)
-        for f in self.fields:
-            shift[:, f] = slab.get_moved(j, f) - slab.get_moved(i, f)
-        pseudo_totals = panel.totals[i] + shift, panel.totals[j] - shift
-        a, b = (self.form.score(panel.to_arguments(self.m, totals)) for totals in pseudo_totals)
-        if not panel.is_approximate(self.m):
-            return a, b, np.zeros(slab.n_trials)
-        return (
-            a,
-            b,
-            panel.compute_error_bounds(self.m, pseudo_totals[0])
-            + panel.compute_error_bounds(self.m, pseudo_totals[1])
-            + panel.observed_error_bounds[p, self.m],
-        )
+    def compute_scores(self, slab: TrialSlab, p: int) -> Floats:
+        """Return both systems' scores after each trial's swaps, and a slack of 0, (3, n_trials)."""
+        (moved,), (totals,) = slab.get_prepared(self.m)
+        scores = slab.room.get_array("scores", (3, slab.n_trials), np.float64)
+        scores[2] = 0.0
+        write_scores(*self.parameters, moved, totals, slab.panel.pairs[p], *scores[:2])
+        return scores
 
 
-Kernel = LinearKernel | RatioKernel | FusedKernel | CalledFormKernel
+Kernel = LinearKernel | RatioKernel | ScoreKernel
 """Object that counts the trials of a slab under one metric."""
 
 

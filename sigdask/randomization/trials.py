@@ -9,13 +9,11 @@ import numpy as np
 
 from sigdask.counts.fields import Bools, Floats
 from sigdask.counts.precision import TIE
-from sigdask.randomization.kernels.differences import mark_extreme
 from sigdask.randomization.panels.agreement import AgreementPanel
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import iter_slabs
-from sigdask.randomization.tallies import TAILS
 
 PairPanel = Panel | PresencePanel | OutputsPanel | AgreementPanel
 
@@ -41,9 +39,8 @@ class TrialDifferences:
     @staticmethod
     def from_differences(observed: float, differences: Floats, tie: Floats) -> TrialDifferences:
         """Return differences after swaps with marks of the exceedances among them; `tie` is the slack of each."""
-        extreme = np.empty((len(differences), len(TAILS)), np.bool_)
-        mark_extreme(differences, tie, observed, extreme)
-        return TrialDifferences(observed, differences, extreme)
+        tails = differences >= observed - tie, differences <= observed + tie, np.abs(differences) >= abs(observed) - tie
+        return TrialDifferences(observed, differences, np.column_stack(tails))
 
 
 def iter_differences(panel: PairPanel, *, n_trials: int, run: int = 0, first: int = 0) -> Iterator[TrialDifferences]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from sigdask.counts.precision import TIE
 from sigdask.io.caches import cached_njit
-from sigdask.randomization.kernels.scored import TILE, compare_tails, score_pair
+from sigdask.randomization.kernels.scored import compare_tails
 
 
 @cached_njit()
@@ -60,21 +60,6 @@ def add_ratio(above, below, total_above, total_below, pairs, zero_division, weig
             tie[p, k] += 2.0 * TIE * (abs(a) + abs(b)) * weight
 
 
-@cached_njit(error_model="numpy")
-def add_scored(kind, above, below, number, moved, totals, pairs, weights, out, tie):
-    """Add each pair's differences after swaps, and their slack, for macro averages, BLEU or chrF.
-
-    Parameters are as in `count_scored` and `add_linear`.
-    """
-    scores, room, slack = np.empty((2, TILE)), np.empty((2, TILE)), np.zeros(TILE)
-    for p in range(pairs.shape[0]):
-        for start in range(0, moved.shape[2], TILE):
-            end = min(start + TILE, moved.shape[2])
-            a, b = scores[0, : end - start], scores[1, : end - start]
-            score_pair(kind, above, below, number, moved[:, :, start:end], totals, pairs[p], a, b, room)
-            add_scores(a, b, slack, weights[p], out[p, start:end], tie[p, start:end])
-
-
 @cached_njit()
 def add_scores(a, b, slack, weight, out, tie):
     """Add one pair's differences after swaps, and their slack, given both systems' scores after swaps.
@@ -84,24 +69,6 @@ def add_scores(a, b, slack, weight, out, tie):
     for k in range(a.shape[0]):
         out[k] += (a[k] - b[k]) * weight
         tie[k] += (2.0 * TIE * (abs(a[k]) + abs(b[k])) + slack[k]) * weight
-
-
-@cached_njit()
-def mark_extreme(differences, tie, observed, extreme):
-    """Mark which differences of one pair are exceedances, in each of three tails.
-
-    Parameters
-    ----------
-    differences, tie : float64 array, shape (n_trials,)
-        As computed by `add_linear` and similar functions.
-    observed : float
-    extreme : bool array, shape (n_trials, 3)
-        Filled: T >= t, T <= t, |T| >= |t|.
-    """
-    size = abs(observed)
-    for k in range(differences.shape[0]):
-        high, low, far = compare_tails(np.float64, differences[k], observed, size, tie[k])
-        extreme[k, 0], extreme[k, 1], extreme[k, 2] = high, low, far
 
 
 @cached_njit()

@@ -1,7 +1,7 @@
 """Kernels that score two systems after swaps and count exceedances, for scores that are not a single ratio.
 
-One loop computes macro averages, BLEU or chrF of both systems and compares them. So a trial of a pair costs
-nanoseconds, and no array of pairs x trials is made.
+Macro averages, BLEU and chrF of both systems are computed for the trials of a slab, one pair at a time. So a trial of a
+pair costs nanoseconds, and no array of pairs x trials is made.
 
 A trial counts if the difference after swaps is at least as extreme as the observed one, so ties count (`>=`). All three
 tails are counted at once: greater, less and two-sided. With D = moved_j - moved_i, the difference after swaps is t + 2
@@ -177,8 +177,8 @@ def get_parameters(form: Form) -> Parameters | None:
 
 
 @cached_njit(error_model="numpy")
-def count_scored(kind, above, below, number, moved, totals, pairs, observed, counts):
-    """Add each pair's exceedances to `counts`, for macro averages, BLEU or chrF, which are scored in the same loop.
+def write_scores(kind, above, below, number, moved, totals, pair, a, b):
+    """Write the scores of both systems of a pair after the swaps of some trials to `a` and `b`, shape (n_trials,).
 
     Scores are computed tile by tile and field by field in plain loops over trials, which LLVM vectorises.
 
@@ -189,31 +189,18 @@ def count_scored(kind, above, below, number, moved, totals, pairs, observed, cou
     moved : float64 array, shape (n_systems, n_fields, n_trials)
         Sums over swapped units, relative to the first system.
     totals : float64 array, shape (n_systems, n_fields)
-    pairs : int64 array, shape (n_pairs, 2)
-    observed : float64 array, shape (n_pairs,)
-    counts
-        As in `count_linear`.
+    pair : int64 array, shape (2,)
     """
-    n_trials, slack = moved.shape[2], np.zeros(TILE)
-    scores, room = np.empty((2, TILE)), np.empty((2, TILE))
-    for p in range(pairs.shape[0]):
-        for start in range(0, n_trials, TILE):
-            end = min(start + TILE, n_trials)
-            a, b = scores[0, : end - start], scores[1, : end - start]
-            score_pair(kind, above, below, number, moved[:, :, start:end], totals, pairs[p], a, b, room)
-            count_scores(a, b, slack, observed[p], counts[p])
+    x, y, room = moved[pair[0]], moved[pair[1]], np.empty((2, TILE))
+    for start in range(0, a.shape[0], TILE):
+        end = min(start + TILE, a.shape[0])
+        u, v = x[:, start:end], y[:, start:end]
+        _score_tile(kind, above, below, number, totals[pair[0]], u, v, a[start:end], room)
+        _score_tile(kind, above, below, number, totals[pair[1]], v, u, b[start:end], room)
 
 
 @cached_njit(error_model="numpy")
-def score_pair(kind, above, below, number, moved, totals, pair, a, b, room):
-    """Write the scores of both systems of a pair after the swaps of some trials to `a` and `b`, shape (n_trials,)."""
-    x, y = moved[pair[0]], moved[pair[1]]
-    score_tile(kind, above, below, number, totals[pair[0]], x, y, a, room)
-    score_tile(kind, above, below, number, totals[pair[1]], y, x, b, room)
-
-
-@cached_njit(error_model="numpy")
-def score_tile(kind, above, below, number, total, x, y, out, room):
+def _score_tile(kind, above, below, number, total, x, y, out, room):
     """Write the score of each trial's sums, total + y - x of shape (n_fields, n_trials), to `out`."""
     if kind == MACRO:
         _score_macro(above, below, number, total, x, y, out, room)
