@@ -17,12 +17,6 @@ WORD = 64
 ROOM_BYTES = 2**20
 """Maximum bytes of the bits of all systems at a time, so that they stay in the cache."""
 
-AGREEMENT_COST = 400
-"""Cost of two systems that agree in a unit, or of half a system, in bits of a pair that are compared."""
-
-MAX_BITS, SAMPLED = 16, 64
-"""Maximum bits of the values by which systems are grouped, and number of units that estimate the number of groups."""
-
 FEW = 4
 """Up to this number of pairs NumPy is used, because loading the kernel takes longer than it saves."""
 
@@ -78,13 +72,6 @@ def sum_discordant_weights(values: NDArray[Any], fields: Sequence[int], pairs: I
         return counts
     lowest = [values[:, :, f].min() for f in fields]
     n_bits = [(int(values[:, :, f].max()) - int(low)).bit_length() for f, low in zip(fields, lowest, strict=True)]
-    varied = [k for k, bits in enumerate(n_bits) if bits]
-    if len(varied) == 1:
-        k = varied[0]
-        agreements = _sum_agreements(values[:, :, fields[k]], lowest[k], n_bits[k], len(pairs), weights)
-        if agreements is not None:
-            larger = pairs.max(axis=1)
-            return np.asarray(weights.sum() - agreements[larger * (larger - 1) // 2 + pairs.min(axis=1)])
     words = max(1, ROOM_BYTES // 8 // max(values.shape[1] * sum(n_bits), 1))
     for start in range(0, len(values), words * WORD):
         block = slice(start, start + words * WORD)
@@ -100,59 +87,6 @@ def sum_discordant_weights(values: NDArray[Any], fields: Sequence[int], pairs: I
             counts,
         )
     return counts
-
-
-def _sum_agreements(values: NDArray[Any], lowest: Any, n_bits: int, n_pairs: int, weights: Integers) -> Integers | None:
-    """Return the total weight of the units in which two systems have equal values, in the order of `_add_agreements`.
-
-    None if comparing the bits of all pairs is faster, because systems are few or agree often.
-    """
-    n_units, n_systems = values.shape
-    is_small = n_bits <= MAX_BITS and weights.sum() <= np.iinfo(np.int32).max
-    if not is_small or n_pairs * n_bits < AGREEMENT_COST * 2 * n_systems:
-        return None
-    groups = np.full(1 << n_bits, -1), np.empty(n_systems, np.int64)
-    sample = values[:: max(1, n_units // SAMPLED)] - lowest
-    sums = np.zeros(n_systems * (n_systems - 1) // 2, np.int32)
-    _add_agreements(np.ascontiguousarray(sample), np.ones(len(sample), np.int64), *groups, sums)
-    if n_pairs * n_bits < AGREEMENT_COST * (2 * n_systems + sums.sum() / len(sample)):
-        return None
-    sums[:] = 0
-    step = max(1, ROOM_BYTES // 4 // n_systems)
-    for start in range(0, n_units, step):
-        block = slice(start, start + step)
-        _add_agreements(np.ascontiguousarray(values[block] - lowest), weights[block], *groups, sums)
-    return sums
-
-
-@cached_njit()
-def _add_agreements(values, weights, last, before, sums):
-    """Add to `sums`, for each two systems, the weight of the units in which they have one value.
-
-    Parameters
-    ----------
-    values : int array, shape (n_units, n_systems)
-        Not negative.
-    weights : int64 array, shape (n_units,)
-    last : int64 array, shape (n_values,)
-        The last system that has a value, -1 for none; as it was, in the end.
-    before : int64 array, shape (n_systems,)
-        The system before each that has the same value; overwritten.
-    sums : int32 array, shape (n_systems * (n_systems - 1) / 2,)
-        Systems 1 and 0, 2 and 0, 2 and 1, 3 and 0, ...: small, for the cache.
-    """
-    for u in range(values.shape[0]):
-        start = 0
-        for s in range(values.shape[1]):
-            other = last[values[u, s]]
-            before[s] = other
-            while other >= 0:
-                sums[start + other] += weights[u]
-                other = before[other]
-            last[values[u, s]] = s
-            start += s
-        for s in range(values.shape[1]):
-            last[values[u, s]] = -1
 
 
 def _pack_bits(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint64]:

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Integers
-from sigdask.randomization.kernels.sums import ContributionPieces, SumLayout, compute_max_planes
+from sigdask.randomization.kernels.sums import ContributionPieces, SumLayout
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import COLUMN
 
-ALWAYS_PLANES = 2
-"""Up to this number, bit planes are faster than a table on any machine: eight words are counted, where a table needs
-16 lookups.
+MAX_PLANES = 10
+"""Maximum number of bit planes of a column. More are summed by byte tables, which take as long as 14 planes (8 in 64
+bits) where popcount is a vector instruction.
 """
 
 MAX_NUMBERS = 2**21
@@ -153,8 +153,7 @@ def _decompose(columns: DistinctColumns, addresses: Integers, ends: Integers, dt
     masks = _pack_planes(numbers)  # (n_blocks, n_columns, n_bits, 2, 4)
     used = masks[:, :, :, 0].any(axis=3)
     n_planes = used.sum(axis=2)  # (n_blocks, n_columns)
-    is_few = n_planes.max(initial=0) <= ALWAYS_PLANES  # nothing needs measuring then
-    by_table = n_planes > (ALWAYS_PLANES if is_few else compute_max_planes(np.dtype(dtype).itemsize))
+    by_table = n_planes > MAX_PLANES
     block, target, k = np.nonzero(used & ~by_table[:, :, None])
     table_block, table_target = np.nonzero(by_table)
     return (

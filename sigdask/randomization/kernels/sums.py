@@ -4,7 +4,7 @@ For system s and field f of a panel, `moved[s, f][t]` is the sum of (values of s
 the units that are swapped in trial t. Only differences matter: after swaps, system i of pair (i, j) has the sum total_i
 + moved_j - moved_i. Columns of zeros cost nothing, and columns that are equal up to sign are summed once.
 
-There are two exact ways to sum one column over 128 units. The one that was measured to be faster is used:
+There are two exact ways to sum one column over 128 units. Bit planes are used up to `layouts.MAX_PLANES`:
 
 - bit planes: sum_k 2^k (popcount((word & plane_k) ^ minus_k) - popcount(minus_k)), if values need few bits. Plane k has
   the units whose value has bit k, and `minus_k` has those of them whose value is negative.
@@ -16,10 +16,8 @@ long. With four decimals it would gain a tenth on 50 units, and a third on 1,000
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,7 @@ from sigdask.counts.fields import Integers
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels.discordance import is_zero, popcount
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream import BLOCK, COLUMN, SWAP, fill_counting_words, get_run_word, philox
+from sigdask.randomization.stream import BLOCK, SWAP, fill_counting_words, get_run_word, philox
 
 SLAB_BYTES = 2**20
 """Maximum bytes of the swap words and sums of one slab of trials, so that they stay in the L2 cache."""
@@ -200,37 +198,6 @@ def sum_fields(
     signed = (arranged.sign_of[:, list(fields)] * np.asarray(weights)).astype(out.dtype, order="C")
     combine_columns(moved, columns, signed, out)
     return out
-
-
-def compute_max_planes(itemsize: int) -> int:
-    """Return the largest number of bit planes that this machine sums faster than byte tables, by measurement.
-
-    Machines without a vector popcount switch to tables sooner. The choice changes no sum.
-    """
-    plane, table = measure_piece_seconds(itemsize)
-    return int(table / plane)
-
-
-def measure_fastest(call: Any, *arguments: Any) -> float:
-    """Return the seconds that the fastest of several identical calls takes."""
-    call(*arguments)
-    times = []
-    for _ in range(9):
-        start = time.perf_counter()
-        call(*arguments)
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-@lru_cache(maxsize=2)
-def measure_piece_seconds(itemsize: int) -> tuple[float, float]:
-    """Measure the seconds per trial that one bit plane takes, and one set of byte tables, each of 128 units."""
-    dtype = {4: np.int32, 8: np.int64}[itemsize]
-    words, sums = np.full((4, 2048), 0x5A5A5A5A, np.uint32), np.zeros(2048, dtype)
-    masks, weights = np.full((8, 2, 4), 0x0F0F0F0F, np.uint32), np.ones(8, dtype)
-    table, values = np.empty((16, 256), dtype), np.ones(COLUMN, dtype)
-    plane_seconds = measure_fastest(add_planes, words, masks, weights, sums) / len(weights)
-    return plane_seconds / len(sums), measure_fastest(add_tables, words, values, table, sums) / len(sums)
 
 
 @cached_njit()

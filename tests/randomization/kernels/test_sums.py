@@ -15,13 +15,10 @@ from sigdask.randomization.stream import draw_swap_bits
 MEAN = Ratios(((1, 0),), ((0, 1),))
 
 
-@pytest.fixture(params=["measured", "planes", "tables"])
+@pytest.fixture(params=[layouts.MAX_PLANES, 64, 0], ids=["both", "planes", "tables"])
 def path(request, monkeypatch):
     """Force each way to sum."""
-    worth = {"planes": lambda _: 10**6, "tables": lambda _: -1}.get(request.param)
-    if worth:
-        monkeypatch.setattr(layouts, "compute_max_planes", worth)
-        monkeypatch.setattr(layouts, "ALWAYS_PLANES", 0)
+    monkeypatch.setattr(layouts, "MAX_PLANES", request.param)
     layouts._layouts.clear()
     yield request.param
     layouts._layouts.clear()
