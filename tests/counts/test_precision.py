@@ -142,16 +142,15 @@ def test_columns_of_parquet_keep_their_type(tmp_path, below, kind):
 
 @pytest.mark.parametrize("ids", [None, ["x", "y", "z"]])
 def test_sums_beyond_float64_are_refused_by_item(ids):
-    with pytest.raises(InputError, match=r"system 'A', item ('y'|at position 2): -1\.5e\+308 is too large to add up"):
+    with pytest.raises(InputError, match=r"system 'A', (item 'y'|at position 2): -1\.5e\+308 .* another scale"):
         compare([1e308, -1.5e308, 3.0], [1.0, 2.0, 3.0], ids=ids)
 
 
 @pytest.mark.parametrize("size", [1e-303, 5e-310, 5e-324])
 def test_scores_below_the_digits_of_float64_are_refused(size):
     systems = {"a": np.array([1, 2, 3, 5]) * size, "b": np.array([0, 1, 1, 2]) * size, "c": np.array([0.5, 1, 2, 1])}
-    with pytest.raises(InputError, match=r"the largest score of 'a' and 'b', .* is too small .* larger scale"):
+    with pytest.raises(InputError, match="system 'a', .* another scale"):
         compare_all(systems, trials=99)
-    assert len(compare_all(systems, trials=99, baseline="c")) == 2  # the small ones are as zeros to it
 
 
 @pytest.mark.parametrize(("value", "what"), [(10**400, "too large"), (float("inf"), "item 2 is infinite")])

@@ -25,6 +25,7 @@ MAX_WEIGHTS = 2**61
 MAX_COUNTS = 2**22
 """Maximum cells of a table of human scores by trials. At least 16 trials are processed at a time."""
 
+
 class Counter(Protocol):
     """Scores pairs of metrics after swaps; `count` adds to scores of shape (n_pairs, 2, n_trials)."""
 

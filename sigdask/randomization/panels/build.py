@@ -26,7 +26,7 @@ from sigdask.counts.precision import (
 )
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
-from sigdask.randomization.panels.digests import AT_ONCE, hash_columns, hash_units
+from sigdask.randomization.panels.digests import hash_column, hash_units
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Pair, Panel, SwapUnits
 
@@ -42,7 +42,7 @@ MAX_SUM = 1e304
 """Maximum sum of real scores. Differences of sums, and small multiples of them, then fit into float64."""
 
 MIN_SCORE = 1e-302
-"""Smallest size of a pair's largest score in a field. The steps of smaller scores have too few digits in float64."""
+"""Smallest size of a system's largest score in a field. The steps of smaller scores have too few digits in float64."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +96,7 @@ class PanelGroups:
         """Group pairs by their items and lattices, for metrics on the same items."""
         field_values = {name: metric.get_field(name, counts) for metric in metrics for name in metric.fields}
         names, fields, held = tuple(field_values), tuple(field_values.values()), metrics[0].held
-        scales = _find_scales(fields, _list_rounding(metrics, counts), pairs, counts)
+        scales = _find_scales(fields, _list_rounding(metrics, counts), counts)
         groupings = [_number_by_lattice(current, pairs, counts.n_items) for current in scales.values()]
         lossy = [
             _find_lossy_pairs(fields[f], *grouping, pairs, counts)
@@ -211,7 +211,7 @@ def build_joint_panel(
     metric = metric.restrict(mask)
     fields = [metric.get_field(name, counts) for name in metric.fields]
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
-    scales = _find_scales(fields, _list_rounding([metric], counts), pairs, counts)
+    scales = _find_scales(fields, _list_rounding([metric], counts), counts)
     lattices = []
     for f in range(len(fields)):
         system_scales = [scales[f][s] for s in systems] if f in scales else []
@@ -236,14 +236,12 @@ def _list_rounding(metrics: Sequence[BoundMetric], counts: Counts) -> list[tuple
 
 
 def _find_scales(
-    fields: Sequence[NDArray[Any]], rounding: Sequence[Sequence[float]], pairs: Integers, counts: Counts
+    fields: Sequence[NDArray[Any]], rounding: Sequence[Sequence[float]], counts: Counts
 ) -> dict[int, list[ScoreScale]]:
     scales = {}
     for f, field in enumerate(fields):
         if field.dtype.kind == "f":
             columns = [_check_scores(_get_column(field, s, counts), s, counts) for s in range(counts.n_systems)]
-            largest = np.array([np.abs(column).max(initial=0) for column in columns])
-            _check_largest(largest[pairs].max(axis=1), pairs, counts)
             scales[f] = [ScoreScale.from_scores(*pair) for pair in zip(columns, rounding[f], strict=True)]
     return scales
 
@@ -255,34 +253,17 @@ def _get_column(field: NDArray[Any], system: int, counts: Counts) -> Floats:
 
 
 def _check_scores(column: Floats, system: int, counts: Counts) -> Floats:
-    """Return a system's scores; raise if one is not finite or their sum is too large for float64."""
-    if not np.isfinite(column).all():
-        item = int(np.argmin(np.isfinite(column)))
-        raise InputError(f"{_describe_place(counts, system, item)}: {column[item]} is not a finite number")
-    with np.errstate(over="ignore"):
-        total = np.abs(column).sum()
-    if total >= MAX_SUM:
-        item = int(np.argmax(np.abs(column)))
+    """Return a system's scores; raise if one is not finite, or if float64 does not hold their sums and differences."""
+    item = int(np.argmax(np.where(np.isfinite(column), np.abs(column), np.inf))) if len(column) else 0
+    largest = float(np.abs(column).max(initial=0.0))
+    if largest and not MIN_SCORE <= largest <= MAX_SUM / len(column):
+        place = f"item {counts.ids[item]!r}" if counts.ids is not None else f"at position {item + 1}"
         raise InputError(
-            f"{_describe_place(counts, system, item)}: {column[item]:g} is too large to add up in {counts.n_items:,} "
-            f"items; sums must stay below {MAX_SUM:.0e}, so give scores on a smaller scale"
+            f"system {counts.systems[system]!r}, {place}: {column[item]:g} is no score that can be compared; the largest "
+            f"score must lie between {MIN_SCORE:.0e} and {MAX_SUM:.0e} divided by the number of items",
+            remedy="give scores on another scale",
         )
     return column
-
-
-def _check_largest(largest: Floats, pairs: Integers, counts: Counts) -> None:
-    """Raise if a pair's largest score is so small that float64 does not hold differences of such scores."""
-    if len(small := np.flatnonzero((largest > 0) & (largest < MIN_SCORE))):
-        a, b = (counts.systems[s] for s in pairs[small[0]].tolist())
-        raise InputError(
-            f"the largest score of {a!r} and {b!r}, {largest[small[0]]:g}, is too small for float64 to tell scores "
-            f"apart; it must be at least {MIN_SCORE:.0e}, so give scores on a larger scale"
-        )
-
-
-def _describe_place(counts: Counts, system: int, item: int) -> str:
-    location = repr(counts.ids[item]) if counts.ids is not None else f"at position {item + 1}"
-    return f"system {counts.systems[system]!r}, item {location}"
 
 
 def _build_panel(
@@ -352,16 +333,6 @@ def _sum_units(
     totals = np.empty((len(systems), len(fields)), np.int64)
     contents = np.empty((len(systems), len(fields)), np.uint64)
     for f, field in enumerate(fields):
-        is_small = field.dtype.itemsize < FULL_BYTES and field.size <= AT_ONCE
-        if is_small and field.shape[1] > 1 and field.dtype.kind == "i" and n_units == len(index):
-            block = field[rows][:, systems]  # each item is a unit: all systems at once
-            placed = np.empty_like(block)
-            placed[index] = block
-            totals[:, f] = placed.sum(axis=0, dtype=np.int64)
-            contents[:, f] = hash_columns(placed, hashes[:, None], lattices[f])
-            summed = summed.astype(max(_find_smallest_type(placed), summed.dtype), order="F", copy=False)
-            summed[:, :, f] = placed
-            continue
         moves = _compute_moves(field[rows][:, systems], lattices[f]) if lattices[f].is_coarse else None
         for k, system in enumerate(systems):
             if k and field.shape[1] == 1 and moves is None:  # shared by all systems
@@ -372,7 +343,7 @@ def _sum_units(
             integers = integers if moves is None else integers + moves[:, k]
             sums = _sum_by_unit(integers, index, n_units)
             totals[k, f] = sums.sum(dtype=np.int64)
-            contents[k, f] = hash_columns(sums, hashes, lattices[f])
+            contents[k, f] = hash_column(sums, hashes, lattices[f])
             if (needed := _find_smallest_type(sums)) > summed.dtype:
                 summed = summed.astype(needed, order="F")
             summed[:, k, f] = sums

@@ -1,11 +1,11 @@
 """Digests of the inputs of counts. Equal digests mean equal counts, for any files, names and plans.
 
-The digest of a pair has the key of its random stream (seed, test set, unit ids), the form of the score, and the
-contributions of the two systems to each unit, but nothing of other systems. If one system file of twenty changes, the
-counts of the pairs without this system can still be used.
+Content hashes are digests of one system on a test set: of its contributions to each unit. They do not depend on file,
+format, name or order of items. A signature uses them to name the system that has changed.
 
-Content hashes are digests of one system on a test set, and do not depend on file, format, name or order of items. A
-signature uses them to name the system that has changed.
+The digest of a pair has the key of its random stream (seed, test set, unit ids), the form of the score, and the content
+hashes of the two systems, but nothing of other systems. If one system file of twenty changes, the counts of the pairs
+without this system can still be used.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ import inspect
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from types import FunctionType, SimpleNamespace
+from types import FunctionType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Integers
 from sigdask.counts.precision import MAX_DIGITS, Lattice
 from sigdask.errors import InputError
@@ -38,65 +37,33 @@ COUNTING_VERSION = 1
 
 DIGEST_BYTES = 20
 
-MAX_NUMBERS = 2**16
-"""Maximum number of unit sums hashed at a time."""
-
 Digests = NDArray[np.void]
 """Digests of `DIGEST_BYTES` bytes each."""
 
 
 def compute_pair_digests(panels: Sequence[ScoredSums]) -> list[Digests]:
-    """Return the digests of each panel's pairs and metrics, shape (n_pairs, n_metrics). Alike panels are joined."""
-    alike: dict[Hashable, list[int]] = {}
-    for k, panel in enumerate(panels):
-        key = type(panel), len(panel.totals), panel.lattices, tuple(metric.fields for metric in panel.metrics)
-        alike.setdefault(key, []).append(k)
-    digests: dict[int, Digests] = {}
-    for numbers in alike.values():
-        n_before = np.cumsum([0, *(panels[k].values.size for k in numbers)])[:-1]
-        for part in group_rows(number_rows(n_before // MAX_NUMBERS)):
-            members = [numbers[k] for k in part.tolist()]
-            group = [panels[k] for k in members]
-            joint = np.stack([_compute_alike_digests(group, m) for m in range(len(group[0].metrics))], axis=1)
-            ends = np.cumsum([len(panel.pairs) for panel in group])[:-1]
-            digests |= zip(members, np.split(joint, ends), strict=True)
-    return [digests[k] for k in range(len(panels))]
+    """Return the digests of each panel's pairs and metrics, shape (n_pairs, n_metrics)."""
+    headers: dict[tuple[Hashable, ...], str] = {}
+    return [np.stack([_digest_pairs(panel, m, headers) for m in range(len(panel.metrics))], axis=1) for panel in panels]
 
 
-def _compute_alike_digests(panels: Sequence[ScoredSums], m: int) -> Digests:
-    """Return the digests of the pairs of panels with equally many systems and the same fields, under one metric."""
-    fields_used = list(panels[0].metrics[m].fields)
-    lattices = [panels[0].lattices[f] for f in fields_used]
-    scales = np.array([get_factor(lattice) for lattice in lattices], np.uint64)
-    totals = np.concatenate([panel.totals[:, fields_used] for panel in panels]).astype(np.uint64) * scales
-    sums = _hash_systems(panels, fields_used, scales)
-    n_systems = len(panels[0].totals)
-    i, j = np.concatenate([panel.pairs + k * n_systems for k, panel in enumerate(panels)]).T
-    rows = np.concatenate([sums[i] - sums[j], totals[i], totals[j]], axis=1)  # (n_pairs, 2 + 2 n_fields)
-    data, size = rows.astype("<u8", copy=False).tobytes(), 8 * rows.shape[1]
-    encoded: dict[tuple[Hashable, ...], bytes] = {}
-    digests, row = [], 0
-    for panel in panels:
-        start = _start_digest(panel, m, lattices, encoded)
-        for _ in range(len(panel.pairs)):
-            hasher = start.copy()
-            hasher.update(data[row * size : (row + 1) * size])
-            digests.append(hasher.digest())
-            row += 1
+def _digest_pairs(panel: ScoredSums, m: int, headers: dict[tuple[Hashable, ...], str]) -> Digests:
+    """Return the digest of each pair under one metric, from the content hashes and totals of both systems."""
+    form, fields_used = panel.metrics[m].form, list(panel.metrics[m].fields)
+    lattices = tuple(identify_lattice(panel.lattices[f]) for f in fields_used)
+    key = id(form), lattices, panel.is_approximate(m)  # panels share forms, which may be equal with other digests
+    if key not in headers:
+        headers[key] = digest(("pair", form, *key[1:]))
+    start = hashlib.blake2b(f"{headers[key]} {panel.key} {panel.enumerated}".encode(), digest_size=DIGEST_BYTES)
+    scales = np.array([get_factor(panel.lattices[f]) for f in fields_used], np.uint64)
+    totals = panel.totals[:, fields_used].astype(np.uint64) * scales
+    systems = [row.astype("<u8").tobytes() for row in np.hstack([panel.contents[:, fields_used], totals])]
+    digests = []
+    for i, j in panel.pairs.tolist():
+        hasher = start.copy()
+        hasher.update(systems[i] + systems[j])
+        digests.append(hasher.digest())
     return pack_digests(digests)
-
-
-def _start_digest(
-    panel: ScoredSums, m: int, lattices: Sequence[Lattice], encoded: dict[tuple[Hashable, ...], bytes]
-) -> Any:
-    """Return a hasher of the digest of the tuple ("pair", key, enumerated, form, lattices, whether approximate)."""
-    form, is_approximate = panel.metrics[m].form, panel.is_approximate(m)
-    key = id(form), is_approximate  # panels share forms, which may be equal although their digests differ
-    if key not in encoded:
-        encoded[key] = b"".join(map(_encode, (form, [identify_lattice(x) for x in lattices], is_approximate)))
-    start = b"<tuple>6:" + b"".join(map(_encode_plain, ("pair", panel.key, panel.enumerated)))
-    header = hashlib.blake2b(PREFIX + start + encoded[key] + b">", digest_size=DIGEST_BYTES).hexdigest()
-    return hashlib.blake2b(header.encode(), digest_size=DIGEST_BYTES)
 
 
 def pack_digests(digests: Iterable[bytes]) -> Digests:
@@ -137,35 +104,7 @@ class ResampledPanel(WholePanel):
         return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
 
-def _hash_systems(
-    panels: Sequence[ScoredSums], fields_used: list[int], scales: NDArray[np.uint64]
-) -> NDArray[np.uint64]:
-    """Return two hashes of each system's contributions, each a sum of hashes of units, shape (n_panels * n_systems, 2).
-
-    In the difference of two systems' sums, units with equal contributions of both cancel. So it does not matter which
-    further units a panel keeps for other systems.
-    """
-    n_systems, addresses = len(panels[0].totals), np.concatenate([panel.addresses for panel in panels])
-    borders = np.cumsum([0, *(len(panel.addresses) for panel in panels)])
-    sums = np.zeros((len(panels), n_systems, 2), np.uint64)
-    step = max(1, MAX_NUMBERS // max(len(addresses), 1))
-    for seed in range(2):
-        base = mix_bits(addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
-        for start in range(0, n_systems, step):
-            systems = slice(start, start + step)
-            sizes = np.concatenate([panel.get_unit_sizes(systems) for panel in panels])
-            hashed = mix_bits(base[:, None] ^ sizes.astype(np.uint64))  # (n_kept, n_systems), or 1
-            for f, scale in zip(fields_used, scales, strict=True):
-                values = np.concatenate([panel.values[:, systems, f] for panel in panels])
-                hashed = mix_bits(hashed ^ (values.astype(np.uint64) * scale))
-            totals = np.zeros((len(addresses) + 1, hashed.shape[1]), np.uint64)
-            np.cumsum(hashed, axis=0, out=totals[1:])
-            sums[:, systems, seed] = totals[borders[1:]] - totals[borders[:-1]]
-    return sums.reshape(-1, 2)
-
-
-GOLDEN, ALL = 0x9E3779B97F4A7C15, 2**64 - 1
-STEP = np.uint64(GOLDEN)
+STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -191,16 +130,6 @@ def get_factor(lattice: Lattice) -> int:
 def digest(value: Any) -> str:
     """Return the digest of a value, from the tags and contents of all its parts."""
     hasher = hashlib.blake2b(PREFIX, digest_size=DIGEST_BYTES)
-    _add_finite(hasher, value)
-    return hasher.hexdigest()
-
-
-PREFIX = f"{SCHEME} {COUNTING_VERSION}".encode()
-"""Prefix of digests of counts."""
-
-
-def _add_finite(hasher: Any, value: Any) -> None:
-    """Add a value to a hash; one that contains itself is an error."""
     try:
         _add_value(hasher, value)
     except RecursionError:
@@ -208,16 +137,11 @@ def _add_finite(hasher: Any, value: Any) -> None:
             f"{type(value).__name__}: this metric refers to itself, so it has no digest",
             remedy="give a function instead",
         ) from None
+    return hasher.hexdigest()
 
 
-def _encode(value: Any) -> bytes:
-    """Return the bytes that are hashed for a value."""
-    parts: list[bytes] = []
-    _add_finite(SimpleNamespace(update=parts.append), value)
-    return b"".join(parts)
-
-
-_encode_plain = functools.lru_cache(2**12, typed=True)(_encode)
+PREFIX = f"{SCHEME} {COUNTING_VERSION}".encode()
+"""Prefix of digests of counts."""
 
 
 def hash_content(value: Any) -> int:
@@ -353,45 +277,32 @@ def _iter_named_files(tree: ast.AST, file: Path, folder: Path) -> Iterator[Path]
 
 
 AT_ONCE = 2**15
-"""Numbers hashed at a time."""
+"""Numbers hashed at a time, so that they stay in the cache."""
 
 Contents = NDArray[np.uint64]
 
 
-def build_empty() -> Contents:
-    """Return an empty array of content hashes, for panels whose hashes are not needed."""
-    return np.empty(0, np.uint64)
-
-
 def hash_units(addresses: Integers, sizes: Integers) -> Contents:
     """Return a hash of each unit's address and number of items, shape (n_units,)."""
-    hashes = np.empty(len(addresses), np.uint64)
-    for start in range(0, len(hashes), AT_ONCE):
-        block = slice(start, start + AT_ONCE)
-        hashes[block] = mix_bits(mix_bits(addresses[block].astype(np.uint64)) ^ sizes[block].astype(np.uint64))
-    return hashes
+    return mix_bits(mix_bits(addresses.astype(np.uint64)) ^ sizes.astype(np.uint64))
 
 
-def hash_columns(sums: NDArray[Any], hashes: Contents, lattice: Lattice) -> Contents:
+def hash_column(sums: NDArray[Any], hashes: Contents, lattice: Lattice) -> Contents:
     """Return a hash of a system's values in one field: a sum over units of hashes of their values.
 
     Parameters
     ----------
-    sums : int array, shape (n_units,) or (n_units, n_systems)
-        The values of one or several systems.
-    hashes : uint64 array, shape (n_units,) or (n_units, 1)
+    sums : int array, shape (n_units,)
+        The values.
+    hashes : uint64 array, shape (n_units,)
         Hashes of the units.
     lattice : Lattice
         Lattice of the field.
-
-    Returns
-    -------
-    uint64 array, shape () or (n_systems,)
     """
-    scale, total = np.uint64(get_factor(lattice)), np.zeros(sums.shape[1:], np.uint64)
+    scale, total = np.uint64(get_factor(lattice)), np.zeros((), np.uint64)
     for start in range(0, len(sums), AT_ONCE):
         block = slice(start, start + AT_ONCE)
-        total += mix_bits(hashes[block] ^ (sums[block].astype(np.uint64) * scale)).sum(axis=0, dtype=np.uint64)
+        total += mix_bits(hashes[block] ^ (sums[block].astype(np.uint64) * scale)).sum(dtype=np.uint64)
     return total
 
 

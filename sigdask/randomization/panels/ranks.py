@@ -144,14 +144,7 @@ class RankPanel(OutputsPanel):
 
     def compute_digests(self) -> Digests:
         """Return the digest of the pair, shape (1, 1), which does not depend on the order of the items."""
-        columns = [column.view(np.uint64) for column in (self.gold, self.a, self.b)]
-        sums = []
-        for seed in (2, 3):
-            hashes = mix_bits(self.index.astype(np.uint64) + np.uint64(seed << 32))
-            for column in columns:
-                hashes = mix_bits(hashes ^ column)
-            sums.append(int(hashes.sum(dtype=np.uint64)))
-        return digest_values([("ranks", self.key, self.enumerated, self.metric, len(self.gold), sums)])
+        return digest_values([("ranks", self.key, self.enumerated, self.metric, self.hash_contents(0))])
 
     def hash_contents(self, _column: int) -> NDArray[np.uint64]:
         """Return content hashes of the predictions of both systems, shape (1, 2)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
 
@@ -18,6 +18,11 @@ from sigdask.randomization.stream import Key
 
 NO_WEIGHTS = np.empty(0, np.int64)
 """Weights of units that count as one each."""
+
+
+def build_empty() -> NDArray[np.uint64]:
+    """Return an empty array of content hashes, for panels that are never digested."""
+    return np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,8 @@ class ScoredSums:
         Numbers of items and units, concordant ones included.
     enumerated : bool
         Whether trials are all arrangements of the kept units instead of random ones.
+    contents : uint64 array, shape (n_systems, n_fields)
+        Content hash of each system in each field, over all units.
     """
 
     key: Key
@@ -79,6 +86,7 @@ class ScoredSums:
     n_items: int
     n_units: int
     enumerated: bool = False
+    contents: NDArray[np.uint64] = field(default_factory=build_empty)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -289,10 +297,6 @@ class ScoredSums:
     def get_base_system(self, _system: int) -> int:
         """Return the system whose contributions are subtracted from another's before summing: the first."""
         return 0
-
-    def get_unit_sizes(self, _systems: slice) -> Integers:
-        """Return the number of items in each kept unit, for some systems, shape (n_kept, n_systems) or (n_kept, 1)."""
-        return self.sizes[:, None]
 
 
 def as_arguments(sums: NDArray[Any], lattices: Sequence[Lattice], fields: Sequence[int]) -> NDArray[Any]:

@@ -24,7 +24,8 @@ from sigdask.randomization.kernels.scored import count_scores
 from sigdask.randomization.kernels.sets import count_terms, score_counts, transpose_blocks
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.build import number_by_items
-from sigdask.randomization.panels.digests import Digests, build_empty, digest_values, hash_content, hash_terms, mix_bits
+from sigdask.randomization.panels.digests import Digests, digest_values, hash_content, hash_terms, mix_bits
+from sigdask.randomization.panels.scored_sums import build_empty
 from sigdask.randomization.panels.sums import Pair, SwapUnits, is_whole_selection
 from sigdask.randomization.stream import COLUMN, Key, fill_counting_words, fill_swap_words
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
@@ -96,22 +97,9 @@ class PresencePanel(ComparedPanel):
         return np.stack([np.concatenate(pair_blocks, axis=1) for pair_blocks in blocks])
 
     def compute_digests(self) -> Digests:
-        """Return the digest of each pair and metric, shape (n_pairs, n_metrics), from the units that hold each term."""
-        units = mix_bits(self.addresses.astype(np.uint64))
-        n_terms = len(self.golden)
-        holders = np.zeros((len(self.holdings), n_terms), np.uint64)  # of each term, a sum over the units that hold it
-        for s, held in enumerate(self.holdings):
-            np.add.at(holders[s], held // max(self.n_units, 1), units[held % max(self.n_units, 1)])
-        gold = self.golden.astype(np.uint64)
-        n_gold = int(gold.sum())
-        contents = []
-        for i, j in self.pairs:
-            held = (holders[i] != 0) | (holders[j] != 0)
-            terms = [mix_bits(mix_bits(mix_bits(gold[held] + np.uint64(seed)) ^ holders[i][held]) ^ holders[j][held])
-                     for seed in (2, 3)]  # fmt: skip
-            sums = [int(hashes.sum(dtype=np.uint64)) for hashes in terms]
-            contents += [("sets", self.key, self.enumerated, m.form, m.fields, n_gold, sums) for m in self.metrics]
-        return digest_values(contents, self.shape)
+        """Return the digest of each pair and metric, shape (n_pairs, n_metrics)."""
+        shared, contents = ("sets", self.key, self.enumerated), self.hash_contents(0).tolist()
+        return digest_values(((*shared, m.form, m.fields, both) for both in contents for m in self.metrics), self.shape)
 
     def hash_contents(self, _column: int) -> NDArray[np.uint64]:
         """Return content hashes of both systems of each pair, each with the gold terms, shape (n_pairs, 2)."""

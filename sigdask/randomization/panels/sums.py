@@ -8,7 +8,7 @@ Pairs share arrays if they can. A pair with missing items, another scale or a su
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Correlation, Ratios
 from sigdask.randomization.families.deviations import compute_swap_deviations
-from sigdask.randomization.panels.digests import Digests, build_empty, compute_pair_digests, hash_fields
+from sigdask.randomization.panels.digests import Digests, compute_pair_digests, hash_fields
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
 from sigdask.randomization.slabs import iter_slabs
 from sigdask.randomization.stream import Key, compute_stream_keys
@@ -115,15 +115,7 @@ def _compute_key_and_content(seed: int, name: str, units: Sequence[str] | int) -
 
 @dataclass(frozen=True, eq=False)
 class Panel(ScoredSums):
-    """A panel of sums: systems of one test set, with pairs and metrics that share swaps.
-
-    Attributes
-    ----------
-    contents : uint64 array, shape (n_systems, n_fields)
-        Content hash of each system in each field, over all units; empty if not needed.
-    """
-
-    contents: NDArray[np.uint64] = field(default_factory=build_empty)
+    """A panel of sums: systems of one test set, with pairs and metrics that share swaps."""
 
     manner: ClassVar[CountingMethod] = CountingMethod()
     is_whole: ClassVar[bool] = False
@@ -273,6 +265,7 @@ class Panel(ScoredSums):
             n_items=self.n_items,
             n_units=self.n_units,
             enumerated=True,
+            contents=self.contents[system_pairs.ravel()][:, fields] if len(self.contents) else self.contents,
         )
         if self.linear[column]:
             vars(panel)["linear"] = (True,)  # a denominator that no swap changes here does not change there either
@@ -373,6 +366,7 @@ class EnumeratedPairs(Panel):
             self,
             values=np.concatenate([panel.values for panel in panels], axis=1),
             totals=np.concatenate([panel.totals for panel in panels]),
+            contents=np.concatenate([panel.contents for panel in panels]),
             pairs=np.arange(sum(len(panel.totals) for panel in panels)).reshape(-1, 2),
             sizes=np.concatenate([panel.sizes for panel in panels], axis=1),
         )
@@ -396,10 +390,6 @@ class EnumeratedPairs(Panel):
         """Return the system whose contributions are subtracted from another's before summing: the pair's first."""
         return system // 2 * 2
 
-    def get_unit_sizes(self, systems: slice) -> Integers:
-        """Return the number of items in each unit of the pairs that some systems belong to, (n_kept, n_systems)."""
-        return np.repeat(self.sizes, 2, axis=1)[:, systems]
-
     def select(self, rows: Sequence[int] | Integers, columns: Sequence[int] | None = None) -> EnumeratedPairs:
         """Return the panel of some of its pairs."""
         if is_whole_selection(rows, (0,) if columns is None else columns, self.shape):
@@ -410,6 +400,7 @@ class EnumeratedPairs(Panel):
             self,
             values=np.ascontiguousarray(self.values[:, systems]),
             totals=self.totals[systems],
+            contents=self.contents[systems] if len(self.contents) else self.contents,
             pairs=self.pairs[: len(selected)],
             sizes=np.ascontiguousarray(self.sizes[:, selected]),
         )

@@ -150,7 +150,7 @@ def test_the_state_of_a_metric_is_part_of_it_to_the_last_number():
 
 
 DIGEST_SCRIPT = """
-from sigdask.randomization.panels.digests import _find_imports, _hash_systems, compute_pair_digests, digest, get_factor
+from sigdask.randomization.panels.digests import digest
 class Plain:
     def __init__(self): self.names = {"a", "b", "c", "d"}
 print(digest([frozenset("abcdefgh"), {"x", "yy", "zzz"}, Plain()]))
