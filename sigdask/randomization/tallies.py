@@ -55,7 +55,8 @@ class Tally:
     counts : int64 array, shape (n_pairs, n_metrics, n_tails)
         Trials with T >= t, T <= t and |T| >= |t|. In a family of hypotheses, shape
         (n_hypotheses, 1, 4), also those in which the largest statistic of the hypotheses that are
-        no more extreme than this one is at least as large as its own. In a relabelling, shape (n_pairs, n_metrics, 1), those whose range of scores is at least |t|.
+        no more extreme than this one is at least as large as its own. In a relabelling, shape
+        (n_pairs, n_metrics, 1), those whose range of scores is at least |t|.
     trials : int64 array, shape (n_pairs, n_metrics), or None
         Trials of each pair and metric, where not all have `n_trials`.
     """
@@ -108,10 +109,8 @@ def find_round(trial: int) -> tuple[int, int]:
     >>> find_round(0), find_round(4096), find_round(10_000)
     ((0, 4096), (4096, 16384), (4096, 16384))
     """
-    start, stop = 0, BLOCK
-    while trial >= stop:
-        start, stop = stop, stop * FACTOR
-    return start, stop
+    first, end = find_rounds(np.array([trial]))
+    return int(first[0]), int(end[0])
 
 
 def find_rounds(trial: Integers) -> tuple[Integers, Integers]:

@@ -38,9 +38,7 @@ def build_bootstrap(values, form=MEAN, *, side=0, seed=3, subset=None, n_units=N
         SwapUnits.from_counts(counts, seed), subset, every_unit=True
     )
     parts = np.array([[[0, row]] for row in range(len(pairs))])
-    return StudentisedBootstrap(
-        MaxTFamily((FamilyMember(placed.panel, 0),), parts, side), (n,), has_cells=True
-    ), pairs
+    return StudentisedBootstrap(MaxTFamily((FamilyMember(placed.panel, 0),), parts, side), (n,), has_cells=True), pairs
 
 
 def draw_scores(n=12, n_systems=4, seed=1, highest=50):

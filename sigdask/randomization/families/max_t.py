@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
