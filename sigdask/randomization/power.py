@@ -29,13 +29,12 @@ from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE, TIE
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_gradient
-from sigdask.options import Alternative
 from sigdask.randomization.kernels.blas import limit_blas_threads
 from sigdask.randomization.panels.build import SIDES
 from sigdask.randomization.panels.digests import Digests, digest, digest_values
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.stream import COLUMN, RESAMPLE, Key, call_philox, draw_swap_bits, get_run_word
+from sigdask.randomization.stream import RESAMPLE, Key, call_philox, draw_swap_bits, get_run_word
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics import power
 from sigdask.statistics.bounds import log_choose
@@ -208,8 +207,8 @@ class SystemPairs:
 
 UNITS_RUN, SWAPS_RUN = 0, 1
 
-MAX_SWAPS, KEPT, FEWEST = 2**19, 256, 64
-"""Maximum cells of a matrix of swaps, the number of swaps from which it is cached, and its minimum number of swaps."""
+MAX_SWAPS, FEWEST = 2**19, 64
+"""Maximum cells of a matrix of swaps, and its minimum number of swaps."""
 
 
 def draw_samples(key: Key, weights: Floats, *, first: int, n_samples: int, size: int) -> Integers:
@@ -265,21 +264,11 @@ def _fill_samples(k0, k1, c1, borders, first, units):
 
 def iter_swaps(key: Key, *, first: int, stop: int, size: int) -> Iterator[NDArray[np.float32]]:
     """Yield which units of a sample each trial swaps, as 0 and 1, in batches of shape (n_some, size)."""
-    columns = -(-size // COLUMN)
-    step = max(MAX_SWAPS // (columns * COLUMN) // FEWEST * FEWEST, FEWEST)
-    for start in range(first // step * step, stop, step):
-        low, high = max(first, start), min(stop, start + step)
-        if step >= KEPT:
-            yield _draw_swaps(key, start, step, columns * COLUMN)[low - start : high - start, :size]
-        else:
-            yield _draw_swaps.__wrapped__(key, low, high - low, size)
-
-
-@lru_cache(maxsize=48)
-def _draw_swaps(key: Key, first: int, n_trials: int, size: int) -> NDArray[np.float32]:
-    """Return which units each trial swaps, as 0 and 1; cached, because the samples of many pairs share the swaps."""
-    bits = draw_swap_bits(key, run=SWAPS_RUN, first=first, n_trials=n_trials, n_units=size, purpose=RESAMPLE)
-    return bits.astype(np.float32)
+    step = max(MAX_SWAPS // size, FEWEST)
+    for start in range(first, stop, step):
+        n_trials = min(step, stop - start)
+        bits = draw_swap_bits(key, run=SWAPS_RUN, first=start, n_trials=n_trials, n_units=size, purpose=RESAMPLE)
+        yield bits.astype(np.float32)
 
 
 RISK = 0.01
@@ -488,7 +477,7 @@ class PowerSamples:
     """
 
     pairs: SystemPairs
-    alternative: Alternative
+    alternative: str
     alpha: float
     rows: Integers
     strengths: Floats

@@ -25,6 +25,7 @@ from sigdask.randomization.kernels.scored import (
     Parameters,
     count_linear,
     count_ratio,
+    count_scored,
     count_scores,
     get_parameters,
     write_scores,
@@ -281,6 +282,11 @@ class FusedKernel(ScoreKernel):
         for k, f in enumerate(self.fields):
             sum_fields(slab.arranged, slab.moved, [f], [1], moved[:, k])
         return [moved], [slab.panel.totals[:, self.fields].astype(np.float64)]
+
+    def count(self, slab: TrialSlab, counts: Integers) -> None:
+        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
+        (moved,), (totals,) = slab.get_prepared(self.m)
+        count_scored(*self.parameters, moved, totals, slab.panel.pairs, slab.get_observed(self.m), counts)
 
     def compute_scores(self, slab: TrialSlab, p: int) -> Floats:
         """Return both systems' scores after each trial's swaps, and a slack of 0, (3, n_trials)."""

@@ -116,20 +116,13 @@ def draw_swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: in
     bool array, shape (n_trials, n_units)
         True where the unit's outputs are swapped.
     """
-    swap_bytes = draw_swap_bytes(key, run=run, first=first, n_trials=n_trials, n_units=n_units, purpose=purpose)
-    return np.unpackbits(swap_bytes, axis=1, count=n_units, bitorder="little").view(np.bool_)
-
-
-def draw_swap_bytes(
-    key: Key, *, run: int, first: int, n_trials: int, n_units: int, purpose: int = SWAP
-) -> NDArray[np.uint8]:
-    """Return the swap bits of each trial of a range in bytes, shape (n_trials, n_bytes): unit u is bit u % 8."""
     words = np.empty((4, n_trials), np.uint32)
     columns = []
     for column in range(-(-n_units // COLUMN)):
         fill_swap_words(key, run, first, column, words, purpose)
         columns.append(np.array(words.T, "<u4", order="C").view(np.uint8))  # a copy, of one trial too
-    return np.concatenate([np.empty((n_trials, 0), np.uint8), *columns], axis=1)
+    swap_bytes = np.concatenate([np.empty((n_trials, 0), np.uint8), *columns], axis=1)
+    return np.unpackbits(swap_bytes, axis=1, count=n_units, bitorder="little").view(np.bool_)
 
 
 def fill_swap_words(

@@ -177,6 +177,30 @@ def get_parameters(form: Form) -> Parameters | None:
 
 
 @cached_njit(error_model="numpy")
+def count_scored(kind, above, below, number, moved, totals, pairs, observed, counts):
+    """Add each pair's exceedances to `counts`, for macro averages, BLEU or chrF, which are scored in the same loop.
+
+    To call two kernels for each pair takes 1.4 times as long with eight systems.
+
+    Parameters
+    ----------
+    kind, above, below, number, moved, totals
+        As in `write_scores`.
+    pairs : int64 array, shape (n_pairs, 2)
+    observed : float64 array, shape (n_pairs,)
+    counts
+        As in `count_linear`.
+    """
+    scores, room, slack = np.empty((2, TILE)), np.empty((2, TILE)), np.zeros(TILE)
+    for p in range(pairs.shape[0]):
+        for start in range(0, moved.shape[2], TILE):
+            end = min(start + TILE, moved.shape[2])
+            a, b = scores[0, : end - start], scores[1, : end - start]
+            _score_pair(kind, above, below, number, moved[:, :, start:end], totals, pairs[p], a, b, room)
+            count_scores(a, b, slack, observed[p], counts[p])
+
+
+@cached_njit(error_model="numpy")
 def write_scores(kind, above, below, number, moved, totals, pair, a, b):
     """Write the scores of both systems of a pair after the swaps of some trials to `a` and `b`, shape (n_trials,).
 
@@ -191,12 +215,17 @@ def write_scores(kind, above, below, number, moved, totals, pair, a, b):
     totals : float64 array, shape (n_systems, n_fields)
     pair : int64 array, shape (2,)
     """
-    x, y, room = moved[pair[0]], moved[pair[1]], np.empty((2, TILE))
+    room = np.empty((2, TILE))
     for start in range(0, a.shape[0], TILE):
         end = min(start + TILE, a.shape[0])
-        u, v = x[:, start:end], y[:, start:end]
-        _score_tile(kind, above, below, number, totals[pair[0]], u, v, a[start:end], room)
-        _score_tile(kind, above, below, number, totals[pair[1]], v, u, b[start:end], room)
+        _score_pair(kind, above, below, number, moved[:, :, start:end], totals, pair, a[start:end], b[start:end], room)
+
+
+@cached_njit(error_model="numpy")
+def _score_pair(kind, above, below, number, moved, totals, pair, a, b, room):
+    x, y = moved[pair[0]], moved[pair[1]]
+    _score_tile(kind, above, below, number, totals[pair[0]], x, y, a, room)
+    _score_tile(kind, above, below, number, totals[pair[1]], y, x, b, room)
 
 
 @cached_njit(error_model="numpy")

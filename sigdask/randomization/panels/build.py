@@ -259,8 +259,8 @@ def _check_scores(column: Floats, system: int, counts: Counts) -> Floats:
     if largest and not MIN_SCORE <= largest <= MAX_SUM / len(column):
         place = f"item {counts.ids[item]!r}" if counts.ids is not None else f"at position {item + 1}"
         raise InputError(
-            f"system {counts.systems[system]!r}, {place}: {column[item]:g} is no score that can be compared; the largest "
-            f"score must lie between {MIN_SCORE:.0e} and {MAX_SUM:.0e} divided by the number of items",
+            f"system {counts.systems[system]!r}, {place}: {column[item]:g} is no score that can be compared; the "
+            f"largest score must lie between {MIN_SCORE:.0e} and {MAX_SUM:.0e} divided by the number of items",
             remedy="give scores on another scale",
         )
     return column

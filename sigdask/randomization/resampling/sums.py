@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_scores_or_nan
@@ -317,36 +316,17 @@ class Jackknife:
         moments, unit = np.zeros((3, len(i) + n_systems)), compute_binary_size(full_scores)
         step = max(1, MAX_NUMBERS // max(n_systems * panel.values.shape[2] + len(i), 1))
         for start in range(0, n_units, step):
-            values, numbers = _find_distinct_units(panel.values[start : start + step])  # (n_some, n_systems, n_fields)
-            remaining = panel.totals - values
+            remaining = panel.totals - panel.values[start : start + step]  # (n_some, n_systems, n_fields)
             moved = full_scores - _compute_scores(panel, metric, remaining)
             moved[np.abs(moved) <= CONSTANT * np.abs(full_scores)] = 0.0
             changes = np.concatenate([moved[:, i] - moved[:, j], moved], axis=1) / unit
             for power in range(3):
-                moments[power] += (changes ** (power + 1))[numbers].sum(axis=-2)
+                moments[power] += (changes ** (power + 1)).sum(axis=-2)
         means = moments / max(n_units, 1)
         variance = means[1] - means[0] ** 2
         variance = np.where(variance > CONSTANT * means[1], variance, 0.0)
         skewness = compute_moment_skewness(means, CONSTANT)
         return Jackknife(np.sqrt((n_units - 1) * variance) * unit, skewness, n_units)
-
-
-def _find_distinct_units(values: NDArray[Any]) -> tuple[NDArray[Any], Integers | slice]:
-    """Return the distinct rows of units' values and the number of each unit's row, or all rows if these are not few."""
-    rows = values.reshape(len(values), -1)
-    if rows.shape[1] <= FEW_NUMBERS and values.dtype.kind in "iu":
-        numbers = number_rows(*rows.T)
-        firsts = np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))
-        if len(firsts) * MIN_ALIKE <= len(numbers):
-            return values[firsts], numbers
-    return values, slice(None)
-
-
-FEW_NUMBERS = 16
-"""Maximum numbers per unit for which equal units are searched."""
-
-MIN_ALIKE = 4
-"""Minimum ratio of units to distinct units for which each distinct one is scored once."""
 
 
 def _compute_scores(panel: ScoredSums, metric: int, totals: Integers) -> Floats:
