@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -206,140 +206,6 @@ MAX_EXACT = 10**7
 POINTS_PER_JOB = 64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RejectionRule:
-    """How samples are tested in a power analysis: alternative, level, and number of samples.
-
-    Attributes
-    ----------
-    alternative : str
-        Alternative of the test.
-    level : float
-        Level with which p is compared.
-    n_samples : int
-        Samples of each point.
-    """
-
-    alternative: Alternative
-    level: float
-    n_samples: int
-
-    @property
-    def n_sides(self) -> int:
-        """Number of sides of the test."""
-        return 2 if self.alternative == "two-sided" else 1
-
-    @property
-    def critical_z(self) -> float:
-        """The normal deviate that the test statistic must reach for rejection."""
-        return -float(scipy.special.ndtri(self.level / self.n_sides))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PowerTarget:
-    """A pair of systems under a metric, and which of them is assumed to score higher.
-
-    Attributes
-    ----------
-    pairs : SystemPairs
-        Pairs of systems under one metric.
-    row : int
-        The pair.
-    side : int
-        1 if A is assumed to score higher, -1 if B.
-    """
-
-    pairs: SystemPairs
-    row: int
-    side: int
-
-    @property
-    def observed(self) -> ObservedPair:
-        """The observed units of the pair."""
-        return self.pairs[self.row]
-
-    def choose_method(self, n_units: int) -> str:
-        """Return the method that computes the power of samples of `n_units` units."""
-        if self.observed.sign_counts is not None and n_units <= MAX_EXACT:
-            return EXACT
-        return SIMULATED if n_units * self.observed.n_fields <= MAX_SIMULATED else NORMAL
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PowerPoint:
-    """A point of a power curve: the target, the tilt strength, and the numbers of units and of samples."""
-
-    target: PowerTarget
-    strength: float
-    n_units: int
-    n_samples: int
-
-
-def measure_power(points: Sequence[PowerPoint], rule: RejectionRule, count: Count) -> list[tuple[float, float]]:
-    """Return (power, standard error) at each of some points."""
-    results: list[tuple[float, float]] = [(math.nan, 0.0)] * len(points)
-    methods = [point.target.choose_method(point.n_units) for point in points]
-    for k, (point, method) in enumerate(zip(points, methods, strict=True)):
-        if method == EXACT:
-            observed, weights = point.target.observed, point.target.observed.compute_weights(point.strength)
-            leads = observed.numerator_differences * point.target.side
-            wins, losses = float(weights[leads > 0].sum()), float(weights[leads < 0].sum())
-            results[k] = compute_sign_power(point.n_units, wins, losses, rule.level, rule.n_sides), 0.0
-        elif method == NORMAL:
-            results[k] = _compute_normal(point, rule), 0.0
-    batches = [*_iter_jobs([k for k, method in enumerate(methods) if method == SIMULATED], points, rule)]
-    for (indices, _), tally in zip(batches, count([job for _, job in batches]) if batches else (), strict=True):
-        for k, rejected in zip(indices, tally.counts[:, 0, 0].tolist(), strict=True):
-            share = rejected / tally.n_trials
-            careful = (rejected + 1) / (tally.n_trials + 2)  # avoids an error of 0 if all or none are rejected
-            results[k] = share, math.sqrt(careful * (1 - careful) / tally.n_trials)
-    return results
-
-
-def _iter_jobs(
-    indices: Sequence[int], points: Sequence[PowerPoint], rule: RejectionRule
-) -> Iterator[tuple[list[int], Job]]:
-    """Yield batches of points to simulate, each with the job that counts it."""
-    groups: dict[tuple[int, int], list[int]] = {}
-    for k in indices:
-        groups.setdefault((id(points[k].target.pairs), points[k].n_samples), []).append(k)
-    for group in groups.values():
-        for start in range(0, len(group), POINTS_PER_JOB):
-            batch = group[start : start + POINTS_PER_JOB]
-            yield batch, Job(
-                PowerSamples(
-                    points[batch[0]].target.pairs, rule.alternative, rule.level,
-                    np.array([points[k].target.row for k in batch]),
-                    np.array([points[k].strength for k in batch]),
-                    np.array([points[k].n_units for k in batch]),
-                ),
-                points[batch[0]].n_samples,
-                label="the power of comparisons",
-            )  # fmt: skip
-
-
-def _compute_normal(point: PowerPoint, rule: RejectionRule) -> float:
-    """Return the power at a point by the normal approximation.
-
-    The standard deviation under swaps comes from the second moment about 0, which includes the difference itself.
-    """
-    observed, weights = point.target.observed, point.target.observed.compute_weights(point.strength)
-    difference, spread = abs(observed.compute_difference(weights)), observed.compute_spread(weights)
-    margin = difference * math.sqrt(point.n_units) - rule.critical_z * math.hypot(spread, difference)
-    return float(scipy.special.ndtr(margin / spread)) if spread else float(margin >= 0)
-
-
-def guess_units(difference: float, spread: float, rule: RejectionRule, power: float) -> float:
-    """Return the approximate number of units that detect a difference with the given power."""
-    required = rule.critical_z * math.hypot(spread, difference) + float(scipy.special.ndtri(power)) * spread
-    return max((required / difference) ** 2, 1.0)
-
-
-def guess_difference(n_units: int, spread: float, rule: RejectionRule, power: float) -> float:
-    """Return the approximate difference that a number of units detects with the given power."""
-    return (rule.critical_z + float(scipy.special.ndtri(power))) * spread / math.sqrt(n_units)
-
-
 MIN_UNITS = 2
 """Minimum number of units from which power is estimated."""
 
@@ -358,9 +224,13 @@ LARGE_SHARE = 0.25
 ONE_POINT = "One point of accuracy, F1 or another share is 0.01"
 
 
+SAMPLES, FEWER_SAMPLES, MANY_COMPARISONS = 2_000, 500, 100
+"""Samples for each point, fewer samples for many comparisons, and how many comparisons are many."""
+
+
 @dataclass(frozen=True, slots=True)
 class PowerQuestion:
-    """A power analysis's question: power, difference and number of units, the same for every comparison.
+    """The question of a power analysis, and how samples are tested, the same for every comparison.
 
     Attributes
     ----------
@@ -370,20 +240,58 @@ class PowerQuestion:
         Size of the difference for which units are requested.
     n_units : int or None
         Number of units for which the detectable difference is requested; None for the observed number.
+    alternative : str
+        Alternative of the test.
+    level : float
+        Level with which p is compared.
+    n_samples : int
+        Samples of each point.
     """
 
     power: float
-    difference: float | None = None
-    n_units: int | None = None
+    difference: float | None
+    n_units: int | None
+    alternative: Alternative
+    level: float
+    n_samples: int = SAMPLES
+
+    @property
+    def n_sides(self) -> int:
+        """Number of sides of the test."""
+        return 2 if self.alternative == "two-sided" else 1
+
+    @property
+    def critical_z(self) -> float:
+        """The normal deviate that the test statistic must reach for rejection."""
+        return -float(scipy.special.ndtri(self.level / self.n_sides))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PowerSearch:
-    """The search for required units and the detectable difference of one comparison, with its state."""
+    """The search for required units and the detectable difference of one comparison, with its state.
 
-    target: PowerTarget
+    Attributes
+    ----------
+    pairs : SystemPairs
+        Pairs of systems under one metric.
+    row : int
+        The pair.
+    side : int
+        1 if A is assumed to score higher, -1 if B.
+    question : PowerQuestion
+        What is asked.
+    reachable, note, curve
+        As in `Power`.
+    strength : float or None
+        Strength of the tilt that gives the requested difference.
+    needed, detectable : PowerCrossing or None
+        The searches for the number of units, and for the difference.
+    """
+
+    pairs: SystemPairs
+    row: int
+    side: int
     question: PowerQuestion
-    rule: RejectionRule
     reachable: tuple[float, float] | None = None
     note: str | None = None
     strength: float | None = None
@@ -393,7 +301,7 @@ class PowerSearch:
 
     def __post_init__(self) -> None:
         """Start the searches, or note why there is nothing to search for."""
-        observed, side = self.target.observed, self.target.side
+        observed, side = self.observed, self.side
         if observed.n_units < MIN_UNITS:
             self.note = f"{observed.n_units} unit: power depends on how units vary, so at least 2 are needed"
             return
@@ -408,103 +316,108 @@ class PowerSearch:
         if high <= 0:
             self.note = "no unit favours the tested side, so no reweighting of the units gives such a difference"
             return
-        self.detectable = self._build_difference_search(max(low, 0.0), high)
+        self._start_difference_search(max(low, 0.0), high)
         if self.question.difference is not None:
             self._start_unit_search(self.question.difference, low, high)
 
-    def _start_unit_search(self, difference: float, low: float, high: float) -> None:
-        observed = self.target.observed
-        self.strength = observed.find_strength(self.target.side * difference)
-        if high <= 1 + MARGIN <= difference + 2 * MARGIN:
-            self.strength = None
-            reach = f"it must be below {high:.4g}"
-            self.note = f"a difference of {difference:g} is impossible with units like these: {reach}. {ONE_POINT}"
-            return
-        if self.strength is None:
-            reach = f"{max(low, 0.0):.4g} to {high:.4g}"
-            self.note = f"a difference of {difference:g} is impossible with units like these: possible are {reach}"
-            return
-        weights = observed.compute_weights(self.strength)
-        sides, level = self.rule.n_sides, self.rule.level
-        self.needed = PowerCrossing(
-            target=self.question.power,
-            bar=self.rule.critical_z,
-            place=guess_units(difference, observed.compute_spread(weights), self.rule, self.question.power),
-            lower=max(MIN_UNITS, math.ceil(math.log2(sides / level) - 1e-12)),
-            upper=MAX_UNITS,
-            is_integer=True,
-            rough=self._is_rough,
-        )
-
-    def _build_difference_search(self, low: float, high: float) -> PowerCrossing:
-        observed, strength, guess = self.target.observed, 0.0, high
-        for _ in range(FIRST_STEPS):
-            spread = observed.compute_spread(observed.compute_weights(strength))
-            guess = guess_difference(self.n_requested, spread, self.rule, self.question.power)
-            new_strength = observed.find_strength(self.target.side * min(max(guess, low), high))
-            if new_strength is None:
-                break
-            strength = new_strength
-        return PowerCrossing(
-            target=self.question.power,
-            bar=self.rule.critical_z,
-            place=guess,
-            lower=low + MARGIN * (high - low),
-            upper=high - MARGIN * (high - low),
-            is_integer=False,
-            rough=self._is_rough,
-        )
-
     @property
-    def _is_rough(self) -> bool:
-        """Whether the first points are simulated with fewer samples; False if power is exact."""
-        return self.target.observed.sign_counts is None
+    def observed(self) -> ObservedPair:
+        """The observed units of the pair."""
+        return self.pairs[self.row]
 
     @property
     def n_requested(self) -> int:
         """Number of units that the question asks about, by default the number of observed units."""
-        return self.question.n_units or self.target.observed.n_units
+        return self.question.n_units or self.observed.n_units
 
-    def iter_first_points(self) -> Iterator[tuple[int, float, float]]:
-        """Yield the units, difference and tilt strength of the point that the question itself asks for.
+    def _find_strength(self, difference: float) -> float | None:
+        return self.observed.find_strength(self.side * difference)
+
+    def _start_unit_search(self, difference: float, low: float, high: float) -> None:
+        question = self.question
+        self.strength = self._find_strength(difference)
+        if self.strength is None or high <= 1 + MARGIN <= difference + 2 * MARGIN:
+            reach = f"possible are {max(low, 0.0):.4g} to {high:.4g}"
+            if high <= 1 + MARGIN <= difference + 2 * MARGIN:
+                reach = f"it must be below {high:.4g}. {ONE_POINT}"
+            self.strength = None
+            self.note = f"a difference of {difference:g} is impossible with units like these: {reach}"
+            return
+        spread = self.observed.compute_spread(self.observed.compute_weights(self.strength))
+        required = question.critical_z * math.hypot(spread, difference)
+        required += float(scipy.special.ndtri(question.power)) * spread
+        lower = max(MIN_UNITS, math.ceil(math.log2(question.n_sides / question.level) - 1e-12))
+        self.needed = self._build_search(max((required / difference) ** 2, 1.0), lower, MAX_UNITS, is_integer=True)
+
+    def _start_difference_search(self, low: float, high: float) -> None:
+        observed, strength, guess = self.observed, 0.0, high
+        z = self.question.critical_z + float(scipy.special.ndtri(self.question.power))
+        for _ in range(FIRST_STEPS):
+            guess = z * observed.compute_spread(observed.compute_weights(strength)) / math.sqrt(self.n_requested)
+            new_strength = self._find_strength(min(max(guess, low), high))
+            if new_strength is None:
+                break
+            strength = new_strength
+        margin = MARGIN * (high - low)
+        self.detectable = self._build_search(guess, low + margin, high - margin, is_integer=False)
+
+    def _build_search(self, place: float, lower: float, upper: float, *, is_integer: bool) -> PowerCrossing:
+        """Return a search whose first points are simulated with fewer samples, unless power is exact."""
+        target, bar, is_rough = self.question.power, self.question.critical_z, self.observed.sign_counts is None
+        return PowerCrossing(target, bar, place, lower, upper, is_integer, is_rough)
+
+    def iter_first_points(self) -> Iterator[PowerPoint]:
+        """Yield the point that the question itself asks for.
 
         The power at the observed difference is no such point: it restates p (Hoenig & Heisey 2001, "The abuse of
         power").
         """
         if self.reachable is not None and self.strength is not None and self.question.difference is not None:
-            yield self.target.observed.n_units, self.question.difference, self.strength
+            yield PowerPoint(self, None, self.observed.n_units, self.question.difference, self.strength)
 
-    def iter_next_points(self) -> Iterator[tuple[PowerCrossing, int, float, float]]:
-        """Yield each unfinished search with the units, difference and tilt strength of its next point."""
+    def iter_next_points(self) -> Iterator[PowerPoint]:
+        """Yield the next point of each unfinished search."""
         if self.needed is not None and self.needed.answer is None:
             assert self.question.difference is not None
             assert self.strength is not None
-            yield self.needed, int(self.needed.place), self.question.difference, self.strength
+            yield PowerPoint(self, self.needed, int(self.needed.place), self.question.difference, self.strength)
         if self.detectable is not None and self.detectable.answer is None:
             difference = self.detectable.place
-            strength = self.target.observed.find_strength(self.target.side * difference)
-            if strength is None:
+            if (strength := self._find_strength(difference)) is None:
                 self.detectable.answer = Estimate(math.inf, math.inf, math.inf)
             else:
-                yield self.detectable, self.n_requested, difference, strength
+                yield PowerPoint(self, self.detectable, self.n_requested, difference, strength)
+
+    def choose_method(self, n_units: int) -> str:
+        """Return the method that computes the power of samples of `n_units` units."""
+        if self.observed.sign_counts is not None and n_units <= MAX_EXACT:
+            return EXACT
+        return SIMULATED if n_units * self.observed.n_fields <= MAX_SIMULATED else NORMAL
 
     def build_power(self, names: tuple[str, str], test_set: str, unit: str) -> Power:
         """Return the power of the comparison as found by the search."""
-        observed, question = self.target.observed, self.question
+        observed, question = self.observed, self.question
         detectable = None if self.detectable is None else self.detectable.answer
-        is_simulated = any(point.error for point in self.curve.values())
+        is_found = detectable is not None and math.isfinite(detectable.value)
+        strengths = self.strength, self._find_strength(detectable.value) if detectable and is_found else None
+        n_effective = [
+            None if strength is None else tilting.compute_n_effective(observed.compute_weights(strength))
+            for strength in strengths
+        ]
+        looks = self.needed.looks if self.needed is not None else []
+        last_units = int(looks[-1].position) if looks else self.n_requested
         return Power(
             test_set=test_set,
             a=names[0],
             b=names[1],
             metric=observed.panel.metrics[0].name,
             unit=unit,
-            alternative=self.rule.alternative,
-            level=self.rule.level,
+            alternative=question.alternative,
+            level=question.level,
             power=question.power,
             n_units=observed.n_units,
             difference=observed.difference,
-            ahead=names[0] if self.target.side > 0 else names[1],
+            ahead=names[0] if self.side > 0 else names[1],
             reachable=self.reachable,
             wanted_difference=question.difference,
             needed=None if self.needed is None else self.needed.answer,
@@ -512,59 +425,101 @@ class PowerSearch:
             n_asked=self.n_requested,
             detectable=detectable,
             curve=tuple(self.curve[key] for key in sorted(self.curve)),
-            method=self._choose_method(),
-            n_samples=self.rule.n_samples if is_simulated else 0,
-            n_effective=self._count_effective(self.strength),
-            n_effective_detectable=self._count_effective(self._find_strength(detectable)),
+            method=EXACT if self.reachable is None else self.choose_method(last_units),
+            n_samples=question.n_samples if any(point.error for point in self.curve.values()) else 0,
+            n_effective=n_effective[0],
+            n_effective_detectable=n_effective[1],
             note=self.note,
         )
 
-    def _find_strength(self, difference: Estimate | None) -> float | None:
-        if difference is None or not math.isfinite(difference.value):
-            return None
-        return self.target.observed.find_strength(self.target.side * difference.value)
 
-    def _count_effective(self, strength: float | None) -> float | None:
-        return None if strength is None else tilting.compute_n_effective(self.target.observed.compute_weights(strength))
+class PowerPoint(NamedTuple):
+    """A point to measure: the search, which of its two crossings it belongs to, units, difference and its tilt."""
 
-    def _choose_method(self) -> str:
-        last_units = (
-            self.needed.looks[-1].position if self.needed is not None and self.needed.looks else self.n_requested
-        )
-        return EXACT if self.reachable is None else self.target.choose_method(int(last_units))
+    search: PowerSearch
+    crossing: PowerCrossing | None
+    n_units: int
+    difference: float
+    strength: float
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples to draw."""
+        is_rough = self.crossing is not None and self.crossing.rough
+        return self.search.question.n_samples // (ROUGH_FACTOR if is_rough else 1)
+
+    def compute_exact(self) -> float:
+        """Return the power of the sign test."""
+        observed, question = self.search.observed, self.search.question
+        weights, leads = observed.compute_weights(self.strength), observed.numerator_differences * self.search.side
+        wins, losses = float(weights[leads > 0].sum()), float(weights[leads < 0].sum())
+        return compute_sign_power(self.n_units, wins, losses, question.level, question.n_sides)
+
+    def compute_normal(self) -> float:
+        """Return the power by the normal approximation.
+
+        The standard deviation under swaps comes from the second moment about 0, which includes the difference itself.
+        """
+        observed = self.search.observed
+        weights = observed.compute_weights(self.strength)
+        difference, spread = abs(observed.compute_difference(weights)), observed.compute_spread(weights)
+        bar = self.search.question.critical_z * math.hypot(spread, difference)
+        margin = difference * math.sqrt(self.n_units) - bar
+        return float(scipy.special.ndtr(margin / spread)) if spread else float(margin >= 0)
+
+    def record(self, power: float, error: float) -> None:
+        """Record the measured power in the search."""
+        if self.crossing is None or not self.crossing.rough:
+            self.search.curve[self.n_units, self.difference] = PowerAt(self.n_units, self.difference, power, error)
+        if self.crossing is not None:
+            self.crossing.add_power(power, error)
 
 
-def run_searches(searches: Sequence[PowerSearch], rule: RejectionRule, count: Count) -> None:
+def run_searches(searches: Sequence[PowerSearch], count: Count) -> None:
     """Run all searches together to their end."""
-
-    def list_next() -> list[tuple[PowerSearch, PowerCrossing | None, int, float, float]]:
-        return [(search, *next_point) for search in searches for next_point in search.iter_next_points()]
-
-    first = [(search, None, *point) for search in searches for point in search.iter_first_points()]
-    pending = first or list_next()
+    pending = [point for search in searches for point in search.iter_first_points()]
     with limit_blas_threads():  # limited once: to limit and free it in every task costs more than the products
-        while pending:
-            points = [
-                PowerPoint(
-                    power_search.target,
-                    strength,
-                    n_units,
-                    rule.n_samples // (ROUGH_FACTOR if crossing and crossing.rough else 1),
-                )
-                for power_search, crossing, n_units, _, strength in pending
-            ]
-            for (power_search, crossing, n_units, difference, _), (power, error) in zip(
-                pending, measure_power(points, rule, count), strict=True
-            ):
-                if crossing is None or not crossing.rough:
-                    power_search.curve[n_units, difference] = PowerAt(n_units, difference, power, error)
-                if crossing is not None:
-                    crossing.add_power(power, error)
-            pending = list_next()
+        while True:
+            pending = pending or [point for search in searches for point in search.iter_next_points()]
+            if not pending:
+                return
+            measured = measure_power(pending, count)
+            for point, (power, error) in zip(pending, measured, strict=True):
+                point.record(power, error)
+            pending = []
 
 
-SAMPLES, FEWER_SAMPLES, MANY_COMPARISONS = 2_000, 500, 100
-"""Samples for each point, fewer samples for many comparisons, and how many comparisons are many."""
+def measure_power(points: Sequence[PowerPoint], count: Count) -> list[tuple[float, float]]:
+    """Return (power, standard error) at each of some points."""
+    results: list[tuple[float, float]] = [(math.nan, 0.0)] * len(points)
+    groups: dict[tuple[int, int], list[int]] = {}
+    for k, point in enumerate(points):
+        method = point.search.choose_method(point.n_units)
+        if method == SIMULATED:
+            groups.setdefault((id(point.search.pairs), point.n_samples), []).append(k)
+        else:
+            results[k] = point.compute_exact() if method == EXACT else point.compute_normal(), 0.0
+    batches = [
+        group[start : start + POINTS_PER_JOB]
+        for group in groups.values()
+        for start in range(0, len(group), POINTS_PER_JOB)
+    ]
+    jobs = [_build_job([points[k] for k in batch]) for batch in batches]
+    for batch, tally in zip(batches, count(jobs) if jobs else (), strict=True):
+        for k, rejected in zip(batch, tally.counts[:, 0, 0].tolist(), strict=True):
+            careful = (rejected + 1) / (tally.n_trials + 2)  # avoids an error of 0 if all or none are rejected
+            results[k] = rejected / tally.n_trials, math.sqrt(careful * (1 - careful) / tally.n_trials)
+    return results
+
+
+def _build_job(points: Sequence[PowerPoint]) -> Job:
+    """Return the job that simulates points of the same pairs and number of samples."""
+    first, question = points[0], points[0].search.question
+    rows, strengths, sizes = (
+        np.array(column) for column in zip(*((p.search.row, p.strength, p.n_units) for p in points), strict=True)
+    )
+    samples = PowerSamples(first.search.pairs, question.alternative, question.level, rows, strengths, sizes)
+    return Job(samples, first.n_samples, label="the power of comparisons")
 
 
 def estimate_powers(
@@ -605,13 +560,10 @@ def estimate_powers(
             remedy="raise alpha, or compare fewer systems",
         )
     n_samples = options["samples"] or (SAMPLES if n <= MANY_COMPARISONS else FEWER_SAMPLES)
-    rule = RejectionRule(alternative, level, n_samples)
-    searches = [
-        PowerSearch(PowerTarget(pairs, row, _get_side(pairs, row, alternative)), question, rule)
-        for pairs, row, _ in comparisons
-    ]
+    question = replace(question, level=level, n_samples=n_samples)
+    searches = [PowerSearch(pairs, row, _get_side(pairs, row, alternative), question) for pairs, row, _ in comparisons]
     _check_answerable(searches, [names for *_, names in comparisons], question)
-    run_searches(searches, rule, count)
+    run_searches(searches, count)
     powers = tuple(
         power_search.build_power(names, grouped.name, grouped.unit)
         for power_search, (*_, names) in zip(searches, comparisons, strict=True)
@@ -633,8 +585,9 @@ def build_question(options: PowerOptions) -> PowerQuestion:
     for name, number, least in (("units", options["units"], 2), ("samples", options["samples"], 100)):
         if number is not None and not least <= number <= MAX_TRIALS:
             raise InputError(f"must be at least {least}", option=name, found=number)
+    question = PowerQuestion(power, difference, options["units"], options["alternative"], options["alpha"])
     if difference is None:
-        return PowerQuestion(power, None, options["units"])
+        return question
     if difference == 0:
         raise InputError("difference = 0: must be above 0")
     if not np.isfinite(difference):
@@ -644,7 +597,7 @@ def build_question(options: PowerOptions) -> PowerQuestion:
             f"difference = {difference:g}: must be positive; alternative {alternative} already says which system is "
             "better"
         )
-    return PowerQuestion(power, abs(difference), options["units"])
+    return replace(question, difference=abs(difference))
 
 
 def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[SystemPairs, int, tuple[str, str]]]:
@@ -686,7 +639,7 @@ def _check_answerable(
         return
     a, b = names[0]
     suffix = f" (and {len(searches) - 1} more comparisons like it)" if len(searches) > 1 else ""
-    raise InputError(f"{a} and {b} by {searches[0].target.observed.panel.metrics[0].name}: {searches[0].note}{suffix}")
+    raise InputError(f"{a} and {b} by {searches[0].observed.panel.metrics[0].name}: {searches[0].note}{suffix}")
 
 
 def _warn_of_correlation(counts: Counts, spec: CompareSpec, alpha: float) -> Iterator[str]:
