@@ -11,13 +11,11 @@ wide (Yeh 2000, section 2.1).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.nesting import sum_units
 from sigdask.analysis.comparison.pairs import Comparisons
@@ -52,7 +50,7 @@ def compute_r12(sets: Sequence[Comparisons]) -> Floats:
     for comparisons, start in zip(sets, starts, strict=False):
         for group in iter_matched(comparisons):
             if isinstance(group.metric, BoundMetric) and group.mean is not None:
-                result[start + group.rows] = group.correlate(_build_score_iterator(group))
+                result[start + group.rows] = compute_correlations(_build_score_iterator(group))[*group.sides]
     return result
 
 
@@ -114,6 +112,11 @@ class MatchedComparisons:
         """The unit that is swapped."""
         return self.comparisons.counts.unit
 
+    @property
+    def unit_text(self) -> str:
+        """Text about the units, unless these are items."""
+        return "" if self.unit == "item" else f", by {self.unit}"
+
     @cached_property
     def metric(self) -> AnyBound:
         """The metric."""
@@ -157,16 +160,6 @@ class MatchedComparisons:
         mask = self.comparisons.masks[int(self.comparisons.subset.codes[self.rows[0]])]
         return np.flatnonzero(self.comparisons.counts.in_common(self.systems.tolist(), mask, self.metric.held))
 
-    def correlate(self, iter_scores: Callable[[], Iterable[Floats]]) -> Floats:
-        """Return each pair's correlation, shape (n,), from blocks of scores of shape (n_items, n_systems)."""
-        i, j = self.sides
-        return np.asarray(compute_correlations(iter_scores)[i, j])
-
-    def list_fields(self) -> list[NDArray[Any]]:
-        """Return the values of the metric's fields, each of shape (all items, all systems) or (all items, 1)."""
-        assert isinstance(self.metric, BoundMetric)
-        return [self.metric.get_field(name, self.comparisons.counts) for name in self.metric.fields]
-
     def iter_ratios(self) -> Iterator[tuple[Floats, Floats]]:
         """Yield numerators and denominators of items under a metric of one ratio, in blocks of items.
 
@@ -183,7 +176,9 @@ class MatchedComparisons:
         rows, systems = self.items, self.systems
         step = max(1, MAX_CORRELATED_NUMBERS // max(len(systems), 1))
         is_complete = len(rows) == self.comparisons.counts.n_items
-        fields = [(values, w) for values, w in zip(self.list_fields(), weights, strict=True) if w]
+        assert isinstance(self.metric, BoundMetric)
+        named = zip(self.metric.fields, weights, strict=True)
+        fields = [(self.metric.get_field(name, self.comparisons.counts), w) for name, w in named if w]
         is_shared = not is_wide and all(values.shape[1] == 1 and values.dtype.kind == "i" for values, _ in fields)
         for start in range(0, len(rows), step):
             block = slice(start, start + step)
@@ -195,38 +190,37 @@ class MatchedComparisons:
             yield total
 
     @cached_property
-    def shares(self) -> ItemShares:
-        """Number of right items and of all items of each system, and whether each of its items is right or wrong."""
+    def shares(self) -> tuple[Floats, Floats, Bools]:
+        """Right items and all items of each system, and whether each of its items is right or wrong, (n_systems,)."""
         n = len(self.systems)
         n_right, n_items, fits = np.zeros(n), np.zeros(n), np.ones(n, np.bool_)
         for above, below in self.iter_ratios():
             is_share = ((above == 0) | (above == below)) & ((below == 0) | (below == 1))
             fits &= is_share.all(axis=0)
             n_right, n_items = n_right + above.sum(axis=0), n_items + below.sum(axis=0)
-        return ItemShares(np.where(fits, n_right, 0.0), n_items, fits)
+        return np.where(fits, n_right, 0.0), n_items, fits
 
     @cached_property
-    def spread(self) -> ScoreSpread:
-        """Sum and spread of the units' scores within each system, scaled so that squares stay within range."""
+    def spread(self) -> tuple[int, Floats, Floats]:
+        """Number of units that the denominator counts; sum and squared deviations of units' scores, (n_systems,) each.
+
+        They are divided by a power of two above the largest item, so that squares stay within range.
+        """
         assert isinstance(self.metric, BoundMetric)
         units = SwapUnits.from_counts(self.comparisons.counts, 0)  # units do not depend on the seed
         _, index = np.unique(units.index[self.items], return_inverse=True)
         size = compute_binary_size(np.array([np.abs(above).max(initial=0.0) for above, _ in self.iter_ratios()]))
+        step = max(1, MAX_SUMS // max(len(self.items) * len(self.metric.fields), 1))
         blocks: list[Floats] = []
-        n_units = 0
-        for tile in self._iter_tiles(len(self.items) * len(self.metric.fields)):
-            sums = sum_units(self.comparisons.counts, self.metric, self.systems[tile], self.items, index)
+        for start in range(0, len(self.systems), step):
+            systems = self.systems[start : start + step]
+            sums = sum_units(self.comparisons.counts, self.metric, systems, self.items, index)
             above, below = (sums @ np.array(weights[0]) for weights in (self.form.numerators, self.form.denominators))
             above = above / size
-            n_units = int((below[:, 0] != 0).sum())
             share = above.sum(axis=0) / below.sum(axis=0)
             blocks.append(np.stack([above.sum(axis=0), ((above - share * below) ** 2).sum(axis=0)]))
         total, squares = np.concatenate(blocks, axis=1)
-        return ScoreSpread(n_units, total, squares)
-
-    def _iter_tiles(self, n_numbers: int) -> Iterator[slice]:
-        step = max(1, MAX_SUMS // max(n_numbers, 1))
-        yield from (slice(start, start + step) for start in range(0, len(self.systems), step))
+        return int((below[:, 0] != 0).sum()), total, squares
 
     def iter_differences(self) -> Iterator[tuple[slice, Floats]]:
         """Yield slices of comparisons with their units' differences in the panel's steps, (n_slice, n_kept)."""
@@ -247,41 +241,6 @@ def iter_matched(comparisons: Comparisons) -> Iterator[MatchedComparisons]:
     """Yield the comparisons of a test set in groups that share panel, metric and items."""
     for rows in group_rows(number_rows(comparisons.panel, comparisons.metric, comparisons.subset.codes)):
         yield MatchedComparisons(comparisons, rows)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemShares:
-    """Counts of right items, for systems whose items are right or wrong: arrays of shape (n_systems,).
-
-    Attributes
-    ----------
-    n_right, n_items : float64
-        Number of right items, and of all items.
-    fits : bool
-        Whether each counted item is right or wrong.
-    """
-
-    n_right: Floats
-    n_items: Floats
-    fits: Bools
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoreSpread:
-    """Sums and squares of unit scores, by system.
-
-    Attributes
-    ----------
-    n_units : int
-        Units that the denominator counts.
-    total, squares : float64 array, shape (n_systems,)
-        Sum of the units' scores, divided by a power of two above the largest item, and of their squared deviations from
-        the system's score times the unit's size.
-    """
-
-    n_units: int
-    total: Floats
-    squares: Floats
 
 
 FREEDOM = "n - 1 degrees of freedom"
@@ -328,7 +287,7 @@ class MatchedSums:
         above = panel.compute_numerators(column, panel.totals)
         total = (above[pairs[:, 0]] - above[pairs[:, 1]]).astype(np.float64)
         step = float(panel.count_slack_steps(column) * panel.sizes.max(initial=0))
-        n_units, squares = np.full(len(pairs), matched.spread.n_units), np.zeros(len(pairs))
+        n_units, squares = np.full(len(pairs), matched.spread[0]), np.zeros(len(pairs))
         wins, losses = np.zeros((2, len(pairs)), np.int64)
         ranks: list[SignedRanks] = []
         fields = list(panel.metrics[column].fields)
@@ -341,10 +300,11 @@ class MatchedSums:
             wins[tile], losses[tile] = (d > step).sum(axis=1), (d < -step).sum(axis=1)
             if "wilcoxon" in names:
                 ranks.append(wilcoxon(d, alternative, step))
-        unit_text = "" if matched.unit == "item" else f", by {matched.unit}"
-        return MatchedSums(
-            unit_text, n_units, total, squares, wins, losses, step, _join_ranks(ranks) if ranks else None
-        )
+        joined = None
+        if ranks:
+            columns = ([getattr(part, name) for part in ranks] for name in ("statistic", "p_value", "n"))
+            joined = SignedRanks(*map(np.concatenate, columns))
+        return MatchedSums(matched.unit_text, n_units, total, squares, wins, losses, step, joined)
 
     def student_t(self, alternative: str) -> Columns:
         """Test the mean difference with Student's t-test."""
@@ -405,56 +365,43 @@ TESTS: dict[str, Callable[[MatchedSums, str], Columns]] = {
 """Tests of matched pairs, by the names in `sigdask.options.MATCHED_TESTS`."""
 
 
-def _join_ranks(parts: Sequence[SignedRanks]) -> SignedRanks:
-    columns = ([getattr(part, name) for part in parts] for name in ("statistic", "p_value", "n"))
-    return SignedRanks(*map(np.concatenate, columns))
-
-
 FEWEST = 5
 """Minimum expected count of right or wrong items in each cell for the normal approximation."""
 
 SAMPLES_FREEDOM = "pooled variance, n - 2 degrees of freedom"
 NO_SPREAD = "not defined: scores do not vary"
+SHARES = "z of the difference of two shares"
 ALL_ALIKE = "all items are alike"
 NO_ITEMS = "does not apply: a system has no item that counts"
 
 
 def two_sample_t(matched: MatchedComparisons, alternative: str) -> Columns:
     """Test the difference of two means with Student's two-sample t-test."""
-    (a, b), spread = matched.sides, matched.spread
-    total, squares = spread.total[a] - spread.total[b], spread.squares[a] + spread.squares[b]
-    statistic, p = compute_t(total, squares, spread.n_units, spread.n_units - 1, alternative, samples=2)
-    unit_text = "" if matched.unit == "item" else f", by {matched.unit}"
+    (a, b), (n_units, totals, sums_of_squares) = matched.sides, matched.spread
+    total, squares = totals[a] - totals[b], sums_of_squares[a] + sums_of_squares[b]
+    statistic, p = compute_t(total, squares, n_units, n_units - 1, alternative, samples=2)
     codes = np.isnan(statistic).astype(np.int32)
-    n = np.where(np.isnan(p), 0, 2 * spread.n_units)
-    words = SAMPLES_FREEDOM + unit_text, NO_SPREAD
+    n = np.where(np.isnan(p), 0, 2 * n_units)
+    words = SAMPLES_FREEDOM + matched.unit_text, NO_SPREAD
     return build_test(statistic, p, n, np.zeros_like(n), CodedColumn(codes, words))
 
 
 def compare_shares(matched: MatchedComparisons, alternative: str) -> Columns:
     """Test the difference of two shares of right items by the normal approximation."""
-    z, p = two_proportion_z(*_get_counts(matched), alternative)
-    return _build_column(matched, z, p, "z of the difference of two shares")
-
-
-def _get_counts(matched: MatchedComparisons) -> tuple[Floats, Floats, Floats, Floats]:
-    (a, b), shares = matched.sides, matched.shares
-    return shares.n_right[a], shares.n_items[a], shares.n_right[b], shares.n_items[b]
-
-
-def _build_column(matched: MatchedComparisons, statistic: Floats, p: Floats, description: str) -> Columns:
-    right_a, n_a, right_b, n_b = _get_counts(matched)
-    n_right, n_items = right_a + right_b, n_a + n_b
-    expected = np.minimum(n_a, n_b) * np.minimum(n_right, n_items - n_right) / np.maximum(n_items, 1)
+    (a, b), (n_right, n_items, _) = matched.sides, matched.shares
+    z, p = two_proportion_z(n_right[a], n_items[a], n_right[b], n_items[b], alternative)
+    all_right, all_items = n_right[a] + n_right[b], n_items[a] + n_items[b]
+    smaller = np.minimum(n_items[a], n_items[b])
+    expected = smaller * np.minimum(all_right, all_items - all_right) / np.maximum(all_items, 1)
+    codes = np.select([np.isnan(p), np.isnan(z), expected < FEWEST], [3, 2, 1], 0).astype(np.int32)
+    n = np.where(np.isnan(p), 0, all_items).astype(np.int64)
     words = (
-        description,
-        f"{description}; a poor approximation, as fewer than {FEWEST} are expected in a cell",
+        SHARES,
+        f"{SHARES}; a poor approximation, as fewer than {FEWEST} are expected in a cell",
         ALL_ALIKE,
         NO_ITEMS,
     )
-    codes = np.select([np.isnan(p), np.isnan(statistic), expected < FEWEST], [3, 2, 1], 0).astype(np.int32)
-    n = np.where(np.isnan(p), 0, n_items).astype(np.int64)
-    return build_test(statistic, p, n, np.zeros_like(n), CodedColumn(codes, words))
+    return build_test(z, p, n, np.zeros_like(n), CodedColumn(codes, words))
 
 
 NO_RATIO = "does not apply: the score is not a mean or share over items"
@@ -477,30 +424,27 @@ def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) 
     if not names or not len(comparisons):
         return ()
     groups = [*iter_matched(comparisons)]
-    results = [_run_group(group, names, alternative) for group in groups]
+    results = [[*_run_group(group, names, alternative)] for group in groups]
     if len(results) == 1:
         return tuple(results[0])
     inverse = np.argsort(np.concatenate([group.rows for group in groups]))
     return tuple(Columns.join(columns).take(inverse) for columns in zip(*results, strict=True))
 
 
-def _run_group(group: MatchedComparisons, names: Sequence[str], alternative: str) -> list[Columns]:
-    """Return the results of the tests for comparisons that share panel, metric and items."""
-    is_mean = group.is_ratio and group.mean is not None
-    sums = MatchedSums.from_comparisons(group, names, alternative) if is_mean and {*names} & TESTS.keys() else None
-    return [_run_test(group, sums, name, alternative) for name in names]
-
-
-def _run_test(group: MatchedComparisons, sums: MatchedSums | None, name: str, alternative: str) -> Columns:
-    if (reason := _find_misfit(group, name)) is not None:
-        return build_misfit(reason, len(group.rows))
-    if name == "two-sample-t":
-        return two_sample_t(group, alternative)
-    if name == "binomial":
-        return _mask_unfit(group, compare_shares(group, alternative))
-    assert sums is not None
-    result = TESTS[name](sums, alternative)
-    return _mask_unfit(group, result) if name == "mcnemar" else result
+def _run_group(group: MatchedComparisons, names: Sequence[str], alternative: str) -> Iterator[Columns]:
+    """Yield the results of the tests for comparisons that share panel, metric and items."""
+    sums = None
+    for name in names:
+        if (reason := _find_misfit(group, name)) is not None:
+            yield build_misfit(reason, len(group.rows))
+        elif name == "two-sample-t":
+            yield two_sample_t(group, alternative)
+        elif name == "binomial":
+            yield _mask_unfit(group, compare_shares(group, alternative))
+        else:
+            sums = sums or MatchedSums.from_comparisons(group, names, alternative)
+            result = TESTS[name](sums, alternative)
+            yield _mask_unfit(group, result) if name == "mcnemar" else result
 
 
 def _find_misfit(group: MatchedComparisons, name: str) -> str | None:
@@ -514,7 +458,7 @@ def _find_misfit(group: MatchedComparisons, name: str) -> str | None:
 
 def _mask_unfit(group: MatchedComparisons, result: Columns) -> Columns:
     """Return test results in which comparisons of items that are not right or wrong have a misfit with its reason."""
-    fits = np.logical_and(*group.shares.fits[group.sides])
+    fits = np.logical_and(*group.shares[2][group.sides])
     if fits.all():
         return result
     candidates = Columns.join([result, build_misfit(NOT_RIGHT_OR_WRONG, len(fits))])
