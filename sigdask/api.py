@@ -218,7 +218,7 @@ def compare(
         Significance level.
     tests : str or sequence of str, optional
         Classical tests to show next to p, such as "t,wilcoxon".
-    interval : {"auto", "bootstrap", "inversion", "conditional-exact", "none"}, optional
+    interval : {"auto", "bootstrap", "inversion", "none"}, optional
         Kind of confidence interval, by default "auto".
     confidence : float
         Confidence level of the interval.
@@ -447,14 +447,13 @@ def compare_all(
         Classical tests to show next to p: "t", "sign", "wilcoxon" and "mcnemar" of matched pairs, by `unit`; and, for
         contrast, "two-sample-t" and "binomial", which treat the systems as independent. "all" stands for all. If a test
         does not fit the score, `Result.tests` says why.
-    interval : {"auto", "bootstrap", "inversion", "conditional-exact", "none"}, optional
+    interval : {"auto", "bootstrap", "inversion", "none"}, optional
         Kind of confidence interval of each difference. "bootstrap": BCa interval of the paired bootstrap (percentiles
         for metrics computed by a function). "inversion": all differences that the randomization test of a mean does
-        not reject. "conditional-exact": for 0/1 scores, the interval that agrees with the exact test
-        (docs/statistics/intervals.md). "auto": Tango's score interval for 0/1 scores of items. For other metrics, with
-        up to 10,000 units, "inversion" for means (with bootstrap intervals of both scores) and "bootstrap" for the
-        rest. With more units, a normal interval with the jackknife's standard error. "none": no intervals. By default
-        "auto" for 100 comparisons or fewer, else "none". Whole units are resampled, the same ones that are swapped.
+        not reject. "auto": Tango's score interval for 0/1 scores of items. For other metrics, with up to 10,000 units,
+        "inversion" for means (with bootstrap intervals of both scores) and "bootstrap" for the rest. With more units, a
+        normal interval with the jackknife's standard error. "none": no intervals. By default "auto" for 100 comparisons
+        or fewer, else "none". Whole units are resampled, the same ones that are swapped.
     confidence : float
         Confidence level of the intervals, between 0 and 1, by default 0.95.
     resamples : int, optional
@@ -653,7 +652,7 @@ def compare_sets(
         Adjustment of p for all comparisons by one metric, by default max-t or holm as in `compare_all`.
     tests : str or sequence of str, optional
         Classical tests to show next to p.
-    interval : {"auto", "bootstrap", "inversion", "conditional-exact", "none"}, optional
+    interval : {"auto", "bootstrap", "inversion", "none"}, optional
         Kind of confidence interval, by default "auto" for 100 comparisons or fewer, else "none".
     confidence : float
         Confidence level of the intervals.

@@ -37,7 +37,7 @@ AdjustPower = Literal["none", "holm"]
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
 TANGO_IS_AUTO = ". auto uses Tango's interval if items are scored 0 or 1"
-IntervalKind = Literal["auto", "bootstrap", "inversion", "conditional-exact", "none"]
+IntervalKind = Literal["auto", "bootstrap", "inversion", "none"]
 Layout = Literal["systems", "pairs"]
 Statistic = Literal["pearson", "spearman", "kendall", "accuracy", "spa", "acc-eq"]
 Level = Literal["segment", "system"]
@@ -333,7 +333,7 @@ class TestOptions(TypedDict, total=False):
         Option(
             "Interval of differences and scores. auto: Tango's for items scored 0 or 1, inversion for other means, "
             "bootstrap for the rest. bootstrap: BCa. inversion: all differences of means that the test does not "
-            "reject. conditional-exact: agrees with the exact test of 0/1 scores. none: no intervals.",
+            "reject. none: no intervals.",
             otherwise="auto for 100 comparisons or fewer, else none",
             why=TANGO_IS_AUTO,
         ),

@@ -81,7 +81,6 @@ RUNS = {
     "exact alone": (SCORES, {}, {"method": "exact", "adjust": "holm", "interval": "none"}),
     "bootstrap of documents": (SCORES, {"groups": ("doc",)}, {"pairs": [PAIR], "unit": "doc", "interval": "bootstrap"}),
     "0/1 scores": (RIGHT, {}, {"tests": ["mcnemar", "binomial"]}),
-    "0/1 scores, conditional": (RIGHT, {}, {"interval": "conditional-exact"}),
     "labels": (LABELS, {}, {"metrics": ["accuracy", "macro-f1", "kappa"]}),
     "numbers": (NUMBERS, {"metrics": ("pearson",), "gold": "gold"}, {"metrics": ["MAE", "RMSE", "pearson", "spearman"]}),
     "samples": (SAMPLES, {"format": "samples"}, {"metrics": ["pass@1", "pass@2"]}),

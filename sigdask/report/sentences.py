@@ -298,7 +298,7 @@ def describe_contradiction(r: Result, alpha: float) -> str:
     is_one_sided, kind, level = r.alternative != "two-sided", "simultaneous", ""
     if r.interval_simultaneous is None and r.interval is not None:
         kind = INTERVAL_METHODS[r.interval.method].kind
-        kind = f"two-sided {kind}" if is_one_sided and r.interval.method != "conditional-exact" else kind
+        kind = f"two-sided {kind}" if is_one_sided else kind
         if abs(r.interval.confidence - (1 - alpha)) > 1e-9:  # rounding of 1 - 0.95
             kind, level = f"{100 * r.interval.confidence:.4g} % {kind}", f" at {alpha:g}"
         kind = kind if r.p_adjusted is None else f"unadjusted {kind}"

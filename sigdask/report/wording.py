@@ -92,12 +92,6 @@ INTERVAL_METHODS = {
     "inversion": IntervalMethod(
         "inverted", "the test inverted", "inversion of the randomization test [[garthwaite1996]]", "random swaps"
     ),
-    "conditional-exact": IntervalMethod(
-        "conditional exact",
-        "conditional exact interval",
-        "the limits of Clopper and Pearson for the share of wins among the items that differ [[clopper1934]], "
-        "conditional on their number",
-    ),
     "recipe-t": IntervalMethod(
         "recipe", "t, items and runs", "Student's t with the variances over items and runs [[satterthwaite1946]]"
     ),

@@ -155,6 +155,6 @@ def pluralize(unit: str, n: int = 2) -> str:
 
 
 BCA, PERCENTILE, TANGO, INVERSION, NORMAL = "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal"
-CONDITIONAL, RECIPE = "conditional-exact", "recipe-t"
-METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL, CONDITIONAL, RECIPE)
+RECIPE = "recipe-t"
+METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL, RECIPE)
 """Names of interval methods, by code."""

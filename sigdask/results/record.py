@@ -137,7 +137,7 @@ class Interval:
 
     Attributes
     ----------
-    method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal", "conditional-exact", "recipe-t"}
+    method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal", "recipe-t"}
         Method of the interval.
     confidence : float
         Nominal share of such intervals that contain the true difference.

@@ -241,34 +241,6 @@ def compute_score_interval(
     return -compute_score_margins(wins, losses, n, alpha), compute_score_margins(losses, wins, n, alpha)
 
 
-def compute_conditional_interval(
-    wins: ArrayLike, losses: ArrayLike, n: ArrayLike, confidence: float, alternative: str = "two-sided"
-) -> tuple[Floats, Floats]:
-    """Return the exact interval of the difference of matched proportions, given the number of differing items.
-
-    Clopper-Pearson limits of the share of wins among the m items that differ, mapped by (2 share - 1) m / n. It
-    excludes 0 if and only if the exact sign test (McNemar's) rejects. One-sided, the whole error is at the tested end,
-    and the other end is m / n or -m / n.
-
-    References
-    ----------
-    Clopper & Pearson 1934, Biometrika 26:404.
-
-    Examples
-    --------
-    Nine wins and one loss of 100 items, whose exact p is 0.0215.
-
-    >>> [round(float(end), 4) for end in compute_conditional_interval(9, 1, 100, 0.95)]
-    [0.011, 0.0995]
-    """
-    wins, losses, n = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in (wins, losses, n)))
-    m = wins + losses
-    low, high = bounds.clopper_pearson(wins, m, confidence if alternative == "two-sided" else 2 * confidence - 1)
-    low = np.zeros_like(low) if alternative == "less" else low
-    high = np.ones_like(high) if alternative == "greater" else high
-    return (2 * low - 1) * m / n, (2 * high - 1) * m / n
-
-
 def compute_exact_p(wins: int, losses: int, n: int, margin: float, alpha: float) -> float:
     """Return the largest probability of a result at least as good if the system is worse by the margin (exact p).
 

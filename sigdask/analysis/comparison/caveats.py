@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from sigdask.analysis.comparison.families import Adjustment
-from sigdask.analysis.comparison.intervals import NO_MEAN, NOT_BINARY, UNBOUNDED
+from sigdask.analysis.comparison.intervals import NO_MEAN, UNBOUNDED
 from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import BoundAgreement
 from sigdask.results.notes import Note, NoteValue
@@ -157,10 +157,8 @@ def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
     """Yield a note if comparisons lack the requested kind of interval, or if their interval has no bounds."""
     if table.intervals is None:
         return
-    fitting = f"{spell('interval', 'auto')} chooses one that fits"
     for reason, words, remedy in (
-        (NOT_BINARY, "no interval", fitting),
-        (NO_MEAN, "no interval", fitting),
+        (NO_MEAN, "no interval", f"{spell('interval', 'auto')} chooses one that fits"),
         (UNBOUNDED, "the interval has no bounds", f"use more units, or a lower {spell('confidence')}"),
     ):
         if n := int(np.count_nonzero(table.intervals.why.find(reason.__eq__))):

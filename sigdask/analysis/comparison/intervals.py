@@ -22,7 +22,6 @@ from sigdask.analysis.comparison.pairs import CountedCells, IntervalSpec, build_
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
-from sigdask.options import Alternative
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.agreement import AGREEMENTS
 from sigdask.randomization.panels.outputs import OutputsPanel
@@ -35,7 +34,6 @@ from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns import (
     BCA,
-    CONDITIONAL,
     INVERSION,
     METHODS,
     NORMAL,
@@ -53,7 +51,7 @@ from sigdask.statistics.bounds import (
     invert_test,
     wilson,
 )
-from sigdask.statistics.matched_proportions import compute_conditional_interval, compute_score_interval
+from sigdask.statistics.matched_proportions import compute_score_interval
 
 DEFAULT_RESAMPLES = 10_000
 
@@ -149,8 +147,6 @@ MAX_NUMBERS = 2**22
 FEW_UNITS = 1024
 """Number of units whose differences are checked first."""
 
-ONE_SIDED = "it is one-sided, like the test; its other end is the largest difference that the discordant items allow"
-
 
 def are_matched(panel: Panel) -> Bools:
     """Return which pairs and metrics have 0/1 scores by item, shape (n_pairs, n_metrics).
@@ -212,13 +208,11 @@ MIN_UNITS = 2
 NO_AGREEMENT = "scores of one segment or system depend on each other, so cells cannot be resampled"
 NO_SUM = "the score is of a set collected over all units, not a sum over units, so units cannot be resampled"
 CONSTANT = "every unit has the same difference, so the data do not show how much differences vary"
-NO_ITEM_DIFFERS = "no item is discordant, and this interval is conditional on the number of discordant items"
-NOT_BINARY = "the conditional exact interval needs single items scored 0 or 1"
 COARSE = "scores differ so much in size that rounding hides the small ones in sums"
 NO_MEAN = "the test can be inverted only for means: the effect of a shift on other scores is not known"
 
 
-REASONS = (COARSE, CONSTANT, NO_ITEM_DIFFERS, NOT_BINARY, NO_MEAN)
+REASONS = (COARSE, CONSTANT, NO_MEAN)
 """Reasons why a comparison has no interval although its panel has some."""
 
 
@@ -238,8 +232,6 @@ class IntervalGroup:
         Pair and metric of each in the panel.
     confidence : float
         Confidence level of the intervals.
-    alternative : str
-        Alternative of the test, which conditional exact intervals follow.
     job : Job or None
         The job to count, whose panel is built from `panel`. None if nothing is counted.
     """
@@ -250,7 +242,6 @@ class IntervalGroup:
     row: Integers
     column: Integers
     confidence: float
-    alternative: Alternative
     job: Job | None
 
     def write_intervals(self, columns: Columns, reasons: dict[int, str], tallies: Tallies) -> None:
@@ -368,8 +359,8 @@ class IntervalGroup:
                 reasons[k] = UNBOUNDED
         columns.method.codes[self.indices] = METHODS.index(INVERSION)
 
-    def write_binary(self, panel: Panel, columns: Columns, reasons: dict[int, str], _tally: None) -> None:
-        """Write intervals of 0/1 item scores: Tango's or conditional exact for differences, Wilson's for scores."""
+    def write_binary(self, panel: Panel, columns: Columns, _reasons: dict[int, str], _tally: None) -> None:
+        """Write intervals of 0/1 item scores: Tango's for differences, Wilson's for scores."""
         confidence = self.confidence
         for m in range(len(panel.metrics)):
             in_metric = self.column == m
@@ -380,17 +371,12 @@ class IntervalGroup:
             item_score = np.where(item_score > 0, item_score, max(largest.max(initial=0), 1))
             worth = item_score / below.max() * compute_score_value(panel, m)
             wins, losses = panel.sign_counts[self.row[in_metric], m].T
-            if self.kind == TANGO:
-                ends = compute_score_interval(wins, losses, n, confidence)
-            else:
-                ends = compute_conditional_interval(wins, losses, n, confidence, self.alternative)
+            ends = compute_score_interval(wins, losses, n, confidence)
             columns.low[rows], columns.high[rows] = (end * worth for end in ends)
             for side, low, high in ((i, columns.a_low, columns.a_high), (j, columns.b_low, columns.b_high)):
                 ends = wilson(panel.compute_numerators(m, panel.totals)[side] / item_score, n, confidence)
                 low[rows], high[rows] = (end * worth for end in ends)
-        columns.method.codes[self.indices] = METHODS.index(self.kind)
-        if self.kind == CONDITIONAL and self.alternative != "two-sided":
-            reasons |= dict.fromkeys(self.indices.tolist(), ONE_SIDED)
+        columns.method.codes[self.indices] = METHODS.index(TANGO)
 
 
 WRITERS: dict[str, Callable[..., None]] = {
@@ -400,7 +386,6 @@ WRITERS: dict[str, Callable[..., None]] = {
     "inversion": IntervalGroup.write_inversion,
     "enumerated": IntervalGroup.write_enumerated,
     TANGO: IntervalGroup.write_binary,
-    CONDITIONAL: IntervalGroup.write_binary,
 }
 """Methods that write the intervals of each kind into their columns."""
 
@@ -427,9 +412,7 @@ class IntervalJobs:
     confidence: float
 
     @staticmethod
-    def from_comparisons(
-        comparison_jobs: ComparisonJobs, spec: IntervalSpec, alternative: Alternative = "two-sided"
-    ) -> IntervalJobs:
+    def from_comparisons(comparison_jobs: ComparisonJobs, spec: IntervalSpec) -> IntervalJobs:
         """Return the intervals and jobs of all comparisons, with the kind of interval chosen for each."""
         comparisons = comparison_jobs.comparisons
         panels, panel, row, column = build_full_panels(comparison_jobs.spec, comparisons)
@@ -447,7 +430,7 @@ class IntervalJobs:
                     reasons |= dict.fromkeys(group[selected].tolist(), kind)
                     continue
                 places = group[selected], positions[0][selected], positions[1][selected]
-                groups.append(_build_group(kind, group_panel, places, spec, trials, alternative))
+                groups.append(_build_group(kind, group_panel, places, spec, trials))
         return IntervalJobs(len(comparisons), tuple(groups), reasons, spec.confidence)
 
     @property
@@ -491,18 +474,14 @@ def _iter_kinds(
 ) -> Iterator[tuple[str, Integers]]:
     """Yield each kind of interval, or reason for having none, with the indices of its comparisons."""
     if not isinstance(panel, Panel):
-        no_kind = {"inversion": NO_MEAN, CONDITIONAL: NOT_BINARY}
         constant = panel.n_discordant[row, column] == 0
-        for kind, rows in ((CONSTANT, constant), (no_kind.get(spec.kind, "outputs"), ~constant)):
+        for kind, rows in ((CONSTANT, constant), (NO_MEAN if spec.kind == "inversion" else "outputs", ~constant)):
             if rows.any():
                 yield kind, np.flatnonzero(rows)
         return
     kinds = _choose_kinds(panel, row, column, spec)
-    if is_item and spec.kind in {"auto", CONDITIONAL}:
-        is_matched = are_matched(panel)[row, column]
-        kinds[is_matched] = TANGO if spec.kind == "auto" else CONDITIONAL
-        if spec.kind == CONDITIONAL:
-            kinds[is_matched & (panel.n_discordant[row, column] == 0)] = NO_ITEM_DIFFERS
+    if is_item and spec.kind == "auto":
+        kinds[are_matched(panel)[row, column]] = TANGO
     resampled = np.flatnonzero((kinds == "bootstrap") | (kinds == _choose_inversion(panel)))
     if spec.kind == "auto" and resampled.size:
         yield "bootstrap", resampled  # for both scores' intervals; the interval of a mean's difference comes later
@@ -525,8 +504,6 @@ def _choose_kinds(panel: Panel, row: Integers, column: Integers, spec: IntervalS
         kinds[is_mean] = _choose_inversion(panel)
     elif spec.kind == "inversion":
         kinds[:] = np.where(is_mean, _choose_inversion(panel), NO_MEAN)
-    elif spec.kind == CONDITIONAL:
-        kinds[:] = NOT_BINARY
     kinds[np.array([panel.is_coarse(m) for m in range(len(panel.metrics))])[column]] = COARSE
     kinds[are_constant(panel)[row, column]] = CONSTANT
     return kinds
@@ -536,14 +513,12 @@ Places = tuple[Integers, Integers, Integers]
 """Comparisons, and their rows and columns in their panel."""
 
 
-def _build_group(
-    kind: str, panel: ComparedPanel, places: Places, spec: IntervalSpec, trials: int, side: Alternative
-) -> IntervalGroup:
+def _build_group(kind: str, panel: ComparedPanel, places: Places, spec: IntervalSpec, trials: int) -> IntervalGroup:
     """Return the intervals of one kind of a panel's comparisons, with a job on a panel of only these."""
     if isinstance(panel, OutputsPanel):
         n = spec.resamples or DEFAULT_OUTPUT_RESAMPLES
         job = Job(BootstrapOutputs.from_panel(panel), n, label=f"intervals by {panel.metric.name}")
-        return IntervalGroup(kind, panel, *places, spec.confidence, side, job)
+        return IntervalGroup(kind, panel, *places, spec.confidence, job)
     assert isinstance(panel, Panel)
     indices, row, column = places
     rows, columns = np.unique(row), np.unique(column)
@@ -559,4 +534,4 @@ def _build_group(
         n = max(MIN_TRIALS, affordable) if spec.kind == "auto" else trials
     names = ", ".join(metric.name for metric in used_panel.metrics)
     sums_job = None if resampled is None else Job(resampled, spec.resamples or n, label=f"intervals by {names}")
-    return IntervalGroup(kind, used_panel, indices, *positions, spec.confidence, side, sums_job)
+    return IntervalGroup(kind, used_panel, indices, *positions, spec.confidence, sums_job)

@@ -521,7 +521,7 @@ class IntervalSpec:
 
     Attributes
     ----------
-    kind : {"auto", "bootstrap", "inversion", "conditional-exact"}
+    kind : {"auto", "bootstrap", "inversion"}
         auto: Tango's for item scores of 0 and 1, inversion for other means, otherwise the bootstrap's. Normal
         intervals instead of the last two for very many units.
     confidence : float
@@ -532,7 +532,7 @@ class IntervalSpec:
         With more comparisons than this, there are no intervals; None for no limit.
     """
 
-    kind: Literal["auto", "bootstrap", "inversion", "conditional-exact"] = "auto"
+    kind: Literal["auto", "bootstrap", "inversion"] = "auto"
     confidence: float = 0.95
     resamples: int | None = None
     max_comparisons: int | None = None

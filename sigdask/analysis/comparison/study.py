@@ -161,7 +161,7 @@ class SetAnalysis:
         """Return the analysis with intervals as specified."""
         if spec is None:
             return self
-        return replace(self, intervals=IntervalJobs.from_comparisons(self.main, spec, self.alternative))
+        return replace(self, intervals=IntervalJobs.from_comparisons(self.main, spec))
 
     @property
     def comparison_jobs(self) -> tuple[ComparisonJobs, ...]:

@@ -201,10 +201,8 @@ ONE_SIDED = "; the 95 % two-sided score interval contains 0, the one-sided exact
     [
         (6, 0, {}, ""),
         (5, 0, {}, "; the score interval excludes 0, the exact test does not reject"),
-        (5, 0, {"interval": "conditional-exact"}, ""),
         (5, 0, {"interval": "bootstrap"}, "; the bootstrap interval excludes 0, the exact test does not reject"),
         (8, 2, {"alternative": "greater", "alpha": 0.06}, ONE_SIDED),
-        (5, 0, {"alternative": "greater", "interval": "conditional-exact"}, ""),
         (0, 5, {"alternative": "greater"}, ""),
     ],
 )  # fmt: skip
