@@ -8,7 +8,7 @@ integers. Other metrics are scored by their own form.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -324,6 +324,9 @@ MAX_TERMS = 50_000_000
 MAX_JSON_INTEGER = 2**53
 """Largest integer that all JSON readers keep exactly."""
 
+MAX_FACTORIAL = 19
+"""Smallest number whose factorial exceeds it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExactP:
@@ -350,6 +353,10 @@ class ExactP:
     def n_extreme(self) -> int | None:
         """Number of arrangements at least as extreme as the observed one; None if it exceeds 2**53."""
         return None if self.n_arrangements is None else int(self.p * self.n_arrangements)
+
+    def to_record(self) -> Exact:
+        """Return the p-value as a part of results."""
+        return Exact(float(self.p), float(self.p), self.method, self.guarantee)
 
 
 def compute_exact_p(
@@ -383,13 +390,9 @@ def compute_exact_p(
 
 
 def _count_arrangements(strata: Sequence[LabelMargins]) -> int | None:
-    n = 1
-    for stratum in strata:
-        for k in range(2, stratum.n_items + 1):
-            n *= k
-            if n > MAX_JSON_INTEGER:
-                return None
-    return n
+    sizes = [stratum.n_items for stratum in strata]
+    n = math.prod(map(math.factorial, sizes)) if max(sizes) < MAX_FACTORIAL else MAX_JSON_INTEGER + 1
+    return n if n <= MAX_JSON_INTEGER else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -485,10 +488,47 @@ def compute_independence(
     `sigdask.independence` describes the options.
     """
     settings = fill_options(IndependenceOptions, options)
-    tests = IndependenceTests.from_counts(
-        counts, [metrics] if isinstance(metrics, str) else metrics, reference, within, settings
-    )
-    return tests.build_results(count_with_options(tests.jobs, settings) if tests.jobs else [])
+    bound = [_bind_metric(metric, counts) for metric in ([metrics] if isinstance(metrics, str) else metrics)]
+    if not bound:
+        raise InputError("no metric given", remedy="name one (`sigdask list metrics` lists them)")
+    labellings = Labellings.from_counts(counts, settings["seed"], within)
+    scores, exact = _score_all(labellings, bound, settings)
+    tests = [*np.ndindex(len(scores), len(bound))]
+    sampled = [test for test in tests if settings["method"] in {"both", "randomization"} or test not in exact]
+    agreeing = tuple(tuple(score.agreeing for score in row) for row in scores)
+    panel = PermutedPanel(labellings.key, labellings.starts, labellings.reference, labellings.predicted, agreeing)
+    n_trials, label = settings["trials"] or DEFAULT_TRIALS, f"permutations of {reference}"
+    sizes = [n_trials, *([bounds.count_second_trials(n_trials)] if settings["second_run"] else [])]
+    jobs = [Job(panel, n, run, label) for run, n in enumerate(sizes)] if sampled else []
+    tallies = count_with_options(jobs, settings) if jobs else []
+    alpha, tail = settings["alpha"], TAILS.index(settings["alternative"])
+    results = []
+    for s, m in tests:
+        score, exact_p = scores[s][m], exact.get((s, m))
+        runs = [(int(tally.counts[s, m, tail]), tally.get_n_trials(s, m)) for tally in tallies]
+        judged = _judge_sampled(runs, exact_p, len(sampled)) if (s, m) in sampled else _judge_exact(exact_p)
+        results.append(
+            Independence(
+                test_set=counts.name,
+                a=labellings.names[s],
+                b=reference,
+                metric=bound[m].name,
+                higher_is_better=bound[m].higher_is_better,
+                score=score.value,
+                expected=score.expected,
+                alternative=settings["alternative"],
+                within=within,
+                n_items=labellings.n_items,
+                n_strata=labellings.n_strata,
+                exact=None if exact_p is None else exact_p.to_record(),
+                warnings=tuple(_list_warnings(score, judged["p_interval"], judged["p_value"], alpha)),
+                **judged,
+            )
+        )
+    adjust = settings["adjust"] or ("holm" if len(scores) > 1 else "none")
+    is_unused = settings["method"] == "exact" and settings["trials"] is not None
+    warnings = (*counts.notices, *[spell_in(EXACT_WITHOUT_TRIALS)] * is_unused)
+    return IndependenceResults(_adjust_results(tuple(results), adjust), settings["seed"], alpha, warnings, adjust)
 
 
 def _bind_metric(metric: AnyMetric, counts: Counts) -> AnyBound:
@@ -496,130 +536,67 @@ def _bind_metric(metric: AnyMetric, counts: Counts) -> AnyBound:
     return bound.bind(counts) if isinstance(bound, Metric) else bound
 
 
-@dataclass(frozen=True, eq=False)
-class IndependenceTests:
-    """Tests of independence of each labelling under each metric, with the jobs of random permutations."""
-
-    counts: Counts
-    labellings: Labellings
-    metrics: Sequence[AnyBound]
-    scores: tuple[tuple[LabelScore, ...], ...]
-    exact: Mapping[tuple[int, int], ExactP]
-    reference: str
-    within: str | None
-    settings: IndependenceOptions
-
-    @staticmethod
-    def from_counts(
-        counts: Counts, metrics: Sequence[AnyMetric], reference: str, within: str | None, settings: IndependenceOptions
-    ) -> IndependenceTests:
-        """Return the tests with the labellings scored, and with exact p-values where requested and feasible."""
-        if not metrics:
-            raise InputError("no metric given", remedy="name one (`sigdask list metrics` lists them)")
-        labellings = Labellings.from_counts(counts, settings["seed"], within)
-        bound = [_bind_metric(metric, counts) for metric in metrics]
-        systems = range(len(labellings.names))
-        margins = [labellings.count_margins(s) for s in systems]
-        agreements = [labellings.count_agreements(s) for s in systems]
-        scores = tuple(
-            tuple(score_labels(m, labellings.labels, margins[s], agreements[s]) for m in bound) for s in systems
-        )
-        exact = {}
-        caches: list[dict[LabelGroups, Numbers]] = [{} for _ in systems]
-        for s, m in np.ndindex(len(systems), len(bound)) if settings["method"] != "randomization" else ():
-            exact_value = compute_exact_p(scores[s][m].agreeing, margins[s], settings["alternative"], caches[s])
-            if exact_value is None and settings["method"] == "exact":
+def _score_all(
+    labellings: Labellings, metrics: Sequence[AnyBound], settings: IndependenceOptions
+) -> tuple[list[list[LabelScore]], dict[tuple[int, int], ExactP]]:
+    """Return the scores of each labelling under each metric, and the exact p-values that are requested and feasible."""
+    scores, exact = [], {}
+    for s, name in enumerate(labellings.names):
+        margins, agreements = labellings.count_margins(s), labellings.count_agreements(s)
+        scores.append([score_labels(metric, labellings.labels, margins, agreements) for metric in metrics])
+        cache: dict[LabelGroups, Numbers] = {}
+        for m, score in enumerate(scores[s]) if settings["method"] != "randomization" else ():
+            exact_p = compute_exact_p(score.agreeing, margins, settings["alternative"], cache)
+            if exact_p is not None:
+                exact[s, m] = exact_p
+            elif settings["method"] == "exact":
                 raise InputError(
-                    f"{labellings.names[s]} under {bound[m].name}: there are too many arrangements for an exact p",
+                    f"{name} under {metrics[m].name}: there are too many arrangements for an exact p",
                     remedy=f"choose {spell('method', 'auto')}, both or randomization",
                 )
-            if exact_value is not None:
-                exact[s, m] = exact_value
-        return IndependenceTests(counts, labellings, bound, scores, exact, reference, within, settings)
+    return scores, exact
 
-    @property
-    def sampled(self) -> list[tuple[int, int]]:
-        """The (labelling, metric) indices of the tests that are counted by random permutations."""
-        everything = [*np.ndindex(len(self.scores), len(self.metrics))]
-        always = self.settings["method"] in {"both", "randomization"}
-        return [pair for pair in everything if always or pair not in self.exact]
 
-    @cached_property
-    def jobs(self) -> list[Job]:
-        """Jobs of random permutations, with one panel for all labellings and metrics."""
-        if not self.sampled:
-            return []
-        labellings = self.labellings
-        agreeing = tuple(tuple(score.agreeing for score in row) for row in self.scores)
-        panel = PermutedPanel(labellings.key, labellings.starts, labellings.reference, labellings.predicted, agreeing)
-        n_trials = self.settings["trials"] or DEFAULT_TRIALS
-        label = f"permutations of {self.reference}"
-        second = [Job(panel, bounds.count_second_trials(n_trials), 1, label)] if self.settings["second_run"] else []
-        return [Job(panel, n_trials, 0, label), *second]
+def _judge_exact(exact: ExactP | None) -> dict[str, Any]:
+    """Return the fields of a result whose p is of all arrangements."""
+    assert exact is not None
+    p = float(exact.p)
+    counts = {"n_trials": exact.n_arrangements, "n_extreme": exact.n_extreme}
+    return {"method": "exact", **counts, "p_value": p, "p_interval": (p, p)}
 
-    def build_results(self, tallies: Sequence[Tally]) -> IndependenceResults:
-        """Return the results from the tallies of `jobs`, in the order of labellings and metrics."""
-        sampled_pairs = {*self.sampled}
-        results = tuple(
-            self._build_result(s, m, tallies if (s, m) in sampled_pairs else (), len(sampled_pairs))
-            for s, m in np.ndindex(len(self.scores), len(self.metrics))
-        )
-        adjust = self.settings["adjust"] or ("holm" if len(self.scores) > 1 else "none")
-        is_unused = self.settings["method"] == "exact" and self.settings["trials"] is not None
-        warnings = (*self.counts.notices, *[spell_in(EXACT_WITHOUT_TRIALS)] * is_unused)
-        seed, alpha = self.settings["seed"], self.settings["alpha"]
-        return IndependenceResults(_adjust_results(results, adjust), seed, alpha, warnings, adjust)
 
-    def _build_result(self, s: int, m: int, tallies: Sequence[Tally], n_sampled: int) -> Independence:
-        score, exact = self.scores[s][m], self.exact.get((s, m))
-        tail = TAILS.index(self.settings["alternative"])
-        runs = [(int(tally.counts[s, m, tail]), tally.get_n_trials(s, m)) for tally in tallies]
-        n_trials: int | None
-        n_extreme: int | None
-        second: SecondRun | None = None
-        checks: tuple[Check, ...] = ()
-        if runs:
-            n_extreme, n_trials = k, n = runs[0]
-            p = float(bounds.compute_bound(k, n))
-            low, high = map(float, bounds.clopper_pearson(k, n))
-            second = _build_second_run(runs)
-            checks = tuple(_iter_checks(k, n, second, exact, n_sampled))
-        else:
-            assert exact is not None
-            n_trials, n_extreme = exact.n_arrangements, exact.n_extreme
-            low = high = p = float(exact.p)
-        return Independence(
-            test_set=self.counts.name,
-            a=self.labellings.names[s],
-            b=self.reference,
-            metric=self.metrics[m].name,
-            higher_is_better=self.metrics[m].higher_is_better,
-            score=score.value,
-            expected=score.expected,
-            alternative=self.settings["alternative"],
-            within=self.within,
-            n_items=self.labellings.n_items,
-            n_strata=self.labellings.n_strata,
-            method="approximate" if runs else "exact",
-            n_trials=n_trials,
-            n_extreme=n_extreme,
-            p_value=p,
-            p_interval=(low, high),
-            second_run=second,
-            exact=None if exact is None else Exact(float(exact.p), float(exact.p), exact.method, exact.guarantee),
-            checks=checks,
-            warnings=tuple(self._list_warnings(score, low, high, p)),
-        )
+def _judge_sampled(runs: Sequence[tuple[int, int]], exact: ExactP | None, n_tests: int) -> dict[str, Any]:
+    """Return the fields of a result whose p is of random permutations, checked by a second run and the exact p.
 
-    def _list_warnings(self, score: LabelScore, low: float, high: float, p: float) -> list[str]:
-        alpha = self.settings["alpha"]
-        if score.is_fixed:
-            return ["every arrangement has the same score, so p has no meaning"]
-        if low <= alpha < high:
-            needed = estimate_trials_to_decide(p, alpha)
-            effort = "more trials than are possible" if needed is None else f"about {format_count(needed, 'trial')}"
-            return [f"undecided at {alpha:g}: {effort} would decide"]
-        return []
+    `runs` has exceedances and trials of each run.
+    """
+    k, n = runs[0]
+    second, checks = None, [Check("second run", "not applicable", None, "not requested")]
+    if len(runs) > 1 and all(n_trials for _, n_trials in runs):
+        k2, n2 = runs[1]
+        second = SecondRun(n2, k2, float(bounds.compute_bound(k2, n2)), float(bounds.compute_agreement_p(k, k2, n, n2)))
+        checks = [bounds.judge_second_run((runs[0], runs[1]), second.agreement_p, n_tests)]
+    if exact is not None:
+        checks.append(bounds.judge_known_p("exact value", float(exact.p), k, n, n_tests, exact=False))
+    return {
+        "method": "approximate",
+        "n_trials": n,
+        "n_extreme": k,
+        "p_value": float(bounds.compute_bound(k, n)),
+        "p_interval": tuple(map(float, bounds.clopper_pearson(k, n))),
+        "second_run": second,
+        "checks": tuple(checks),
+    }
+
+
+def _list_warnings(score: LabelScore, interval: tuple[float, float], p: float, alpha: float) -> list[str]:
+    if score.is_fixed:
+        return ["every arrangement has the same score, so p has no meaning"]
+    if interval[0] <= alpha < interval[1]:
+        needed = estimate_trials_to_decide(p, alpha)
+        effort = "more trials than are possible" if needed is None else f"about {format_count(needed, 'trial')}"
+        return [f"undecided at {alpha:g}: {effort} would decide"]
+    return []
 
 
 def _adjust_results(results: tuple[Independence, ...], adjust: AdjustTests) -> tuple[Independence, ...]:
@@ -637,23 +614,3 @@ def _adjust_results(results: tuple[Independence, ...], adjust: AdjustTests) -> t
         )
         for result, adjusted, p_low, p_high in zip(results, p, low, high, strict=True)
     )
-
-
-def _build_second_run(runs: Sequence[tuple[int, int]]) -> SecondRun | None:
-    if len(runs) < 2 or not all(n for _, n in runs):
-        return None
-    (k1, n1), (k2, n2) = runs
-    return SecondRun(n2, k2, float(bounds.compute_bound(k2, n2)), float(bounds.compute_agreement_p(k1, k2, n1, n2)))
-
-
-def _iter_checks(
-    n_extreme: int, n_trials: int, second: SecondRun | None, exact: ExactP | None, n_comparisons: int
-) -> Iterator[Check]:
-    """Yield the checks of a sampled p against the second run and, if known, the exact p."""
-    if second is None:
-        yield Check("second run", "not applicable", None, "not requested")
-    else:
-        runs = (n_extreme, n_trials), (second.n_extreme, second.n_trials)
-        yield bounds.judge_second_run(runs, second.agreement_p, n_comparisons)
-    if exact is not None:
-        yield bounds.judge_known_p("exact value", float(exact.p), n_extreme, n_trials, n_comparisons, exact=False)

@@ -330,17 +330,11 @@ def _explain_refusal(problem: Problem, method_plan: ChosenMethod | NoMethod, lim
         )
         return f"no exact p: {reason}; {spell_in(REMEDY)}"
     cheapest = min(candidates, key=lambda candidate: (candidate.n_bytes > limits.n_bytes, candidate.seconds))
-    fits = cheapest.n_bytes <= limits.n_bytes
-    return (
-        f"an exact p ({cheapest.method}) would take {_format_duration(cheapest.seconds)} of one core and "
-        f"{_format_gigabytes(cheapest.n_bytes)} of memory, but the limit is "
-        + (
-            f"{_format_seconds(limits.seconds)}; {spell_in(RAISE_REMEDY)}; "
-            if fits
-            else f"{_format_gigabytes(limits.n_bytes)} of memory; "
-        )
-        + spell_in(REMEDY)
-    )
+    needs = f"{_format_duration(cheapest.seconds)} of one core and {_format_gigabytes(cheapest.n_bytes)} of memory"
+    limit, remedy = _format_seconds(limits.seconds), f"{RAISE_REMEDY}; {REMEDY}"
+    if cheapest.n_bytes > limits.n_bytes:
+        limit, remedy = f"{_format_gigabytes(limits.n_bytes)} of memory", REMEDY
+    return f"an exact p ({cheapest.method}) would take {needs}, but the limit is {limit}; {spell_in(remedy)}"
 
 
 def _format_duration(seconds: float) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sigdask.analysis.comparison.classical import compute_r12
 from sigdask.analysis.comparison.exact import ExactValues, read_exact_values
 from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import Comparisons, CountedCells, CountKind, RationalCounts, join_cells
+from sigdask.analysis.comparison.pairs import Comparisons, CountedCells, CountKind, join_cells
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError
@@ -126,9 +126,7 @@ class JudgementSettings:
             "checks": {
                 "second run": self._check_second_run(exact, second, agreement),
                 "sign test": sign_check,
-                "exact value": self._check_exact_value(
-                    exact_values, judged, exact, jobs.rational.is_counted, sign_check
-                ),
+                "exact value": self._check_exact_value(exact_values, judged, exact, jobs.in_fractions, sign_check),
             },
             **observed_columns,
         }
@@ -203,7 +201,7 @@ class JointJobs:
         The comparisons' counts.
     signs : int64 array, shape (n, 2)
         As in `ComparisonJobs`.
-    n_discordant, sampled, enumerated, rational
+    n_discordant, sampled, enumerated, n_reached, exact_difference
         As in `Comparisons`.
     """
 
@@ -212,26 +210,27 @@ class JointJobs:
     n_discordant: Integers
     sampled: Bools
     enumerated: Bools
-    rational: RationalCounts
+    n_reached: Integers
+    exact_difference: Floats
 
     @staticmethod
     def join(sets: Sequence[ComparisonJobs]) -> JointJobs:
         """Join the comparisons of one or more test sets."""
-        rational = [entry.comparisons.rational for entry in sets]
+        names = "n_discordant", "sampled", "enumerated", "n_reached", "exact_difference"
+        columns = {name: _join_arrays([getattr(entry.comparisons, name) for entry in sets]) for name in names}
         return JointJobs(
             [*join_cells((entry.cells for entry in sets), (len(entry.comparisons) for entry in sets))],
             _join_arrays([entry.signs for entry in sets]),
-            _join_arrays([entry.comparisons.n_discordant for entry in sets]),
-            _join_arrays([entry.comparisons.sampled for entry in sets]),
-            _join_arrays([entry.comparisons.enumerated for entry in sets]),
-            RationalCounts(
-                _join_arrays([entry.n_reached for entry in rational]),
-                _join_arrays([entry.difference for entry in rational]),
-            ),
+            **columns,
         )
 
     def __len__(self) -> int:
         return len(self.n_discordant)
+
+    @property
+    def in_fractions(self) -> Bools:
+        """Whether each comparison is enumerated in fractions."""
+        return np.asarray(self.n_reached[:, 0] >= 0)
 
     def select_cells(self, kind: CountKind) -> list[CountedCells]:
         """Return the cells of one kind of counts."""
@@ -259,10 +258,11 @@ class JointJobs:
                 part.job.label for part in self.select_cells("all arrangements") if impossible[0] in part.index
             )
             raise SigdaskError(f"{label}: no arrangement is as extreme as the observed one itself")
-        is_rational = self.rational.is_counted
-        n_arrangements = 1 << np.where(is_rational, self.n_discordant, 0)
-        in_fractions = ComparisonCounts(n_arrangements, self.rational.n_reached[:, tail])
-        return in_fractions.where(is_rational & complete, counts.where(complete, ComparisonCounts.zero(len(self))))
+        n_arrangements = 1 << np.where(self.in_fractions, self.n_discordant, 0)
+        by_fractions = ComparisonCounts(n_arrangements, self.n_reached[:, tail])
+        return by_fractions.where(
+            self.in_fractions & complete, counts.where(complete, ComparisonCounts.zero(len(self)))
+        )
 
     def get_exact_values(self, tallies: Tallies, alternative: Alternative) -> ExactValues:
         """Return the exact p-values of comparisons that are not enumerated, under one alternative; NaN if unknown."""
@@ -328,6 +328,6 @@ def _observe(sets: Sequence[Comparisons], jobs: JointJobs, failed: Failed | None
         start += len(comparisons)
     difference = scores[:, 0] - scores[:, 1]
     difference = np.where(np.abs(difference) <= ties, 0.0, difference)  # ties are within rounding, as after swaps
-    difference = np.where(jobs.rational.is_counted, jobs.rational.difference, difference)
+    difference = np.where(jobs.in_fractions, jobs.exact_difference, difference)
     columns = {"score_a": scores[:, 0], "score_b": scores[:, 1], "difference": difference, "step": step}
     return signs, columns | {"undefined_a": undefined[:, 0], "undefined_b": undefined[:, 1]}

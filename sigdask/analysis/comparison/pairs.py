@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -37,7 +36,7 @@ from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.randomization.slabs import Job
 from sigdask.results.columns import CodedColumn, Subset
 from sigdask.statistics.classical import parse_tests
-from sigdask.statistics.exact.rationals import count_extreme
+from sigdask.statistics.exact.rationals import ArrangementCounts, count_extreme
 from sigdask.text import suggest_name
 
 MIN_SLACK_RATIO = 2**10
@@ -45,56 +44,26 @@ MIN_SLACK_RATIO = 2**10
 """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RationalCounts:
-    """Counts of all arrangements for comparisons with scores of very unequal size: arrays of shape (n,).
-
-    Attributes
-    ----------
-    n_reached : int64, shape (n, 3)
-        Arrangements at least as extreme as the observed one, in the order of `TAILS`; -1 for other comparisons.
-    difference : float64
-        The observed difference, from exact sums; NaN for other comparisons.
-    """
-
-    n_reached: Integers
-    difference: Floats
-
-    @staticmethod
-    @lru_cache(64)
-    def empty(n: int) -> RationalCounts:
-        """Return counts of `n` comparisons that are all unknown, in read-only arrays that take no memory."""
-        return RationalCounts(np.broadcast_to(np.int64(-1), (n, 3)), np.broadcast_to(np.nan, n))
-
-    def copy(self) -> RationalCounts:
-        """Return a copy to which counts can be added."""
-        return RationalCounts(self.n_reached.copy(), self.difference.copy())
-
-    @property
-    def is_counted(self) -> Bools:
-        """Whether each comparison is counted."""
-        return np.asarray(self.n_reached[:, 0] >= 0)
-
-    def add(self, k: int, counts: Counts, units: SwapUnits, metric: BoundMetric, systems: Sequence[int],
-            mask: Bools | None, panel: Panel, row: int, column: int) -> None:  # fmt: skip
-        """Enumerate comparison `k` in fractions, and record its number of extreme arrangements and its difference."""
-        i, j = panel.pairs[row]
-        values = panel.compute_numerators(column, panel.values[:, [i, j]])
-        addresses = panel.addresses[values[:, 0] != values[:, 1]]
-        items = counts.in_common(list(systems), mask, metric.held)
-        items &= np.isin(units.index, addresses)
-        sums = {unit: [Fraction(), Fraction()] for unit in addresses.tolist()}
-        for item in np.flatnonzero(items).tolist():
-            for index, change in enumerate(_compute_change(counts, metric, systems, item)):
-                sums[int(units.index[item])][index] += change
-        differences, roundings = (list(values_of_side) for values_of_side in zip(*sums.values(), strict=True))
-        self.n_reached[k] = count_extreme(differences, roundings)
-        total = Fraction()
-        for f, weight in zip(panel.metrics[column].fields, panel.get_ratio(column).denominators[0], strict=True):
-            lattice = panel.lattices[f]
-            step = Fraction(lattice.step) if lattice.digits is None else Fraction(1, 10**lattice.digits)
-            total += Fraction(weight) * int(panel.totals[0, f]) * step
-        self.difference[k] = float(sum(differences) / total)
+def count_in_fractions(
+    counts: Counts, units: SwapUnits, metric: BoundMetric, systems: list[int], mask: Bools | None, panel: Panel,
+    row: int, column: int,
+) -> tuple[ArrangementCounts, float]:  # fmt: skip
+    """Return the extreme ones of all arrangements of a comparison, and its difference, both from exact sums."""
+    i, j = panel.pairs[row]
+    values = panel.compute_numerators(column, panel.values[:, [i, j]])
+    addresses = panel.addresses[values[:, 0] != values[:, 1]]
+    items = counts.in_common(systems, mask, metric.held) & np.isin(units.index, addresses)
+    sums = {unit: [Fraction(), Fraction()] for unit in addresses.tolist()}
+    for item in np.flatnonzero(items).tolist():
+        for index, change in enumerate(_compute_change(counts, metric, systems, item)):
+            sums[int(units.index[item])][index] += change
+    differences, roundings = (list(values_of_side) for values_of_side in zip(*sums.values(), strict=True))
+    total = Fraction()
+    for f, weight in zip(panel.metrics[column].fields, panel.get_ratio(column).denominators[0], strict=True):
+        lattice = panel.lattices[f]
+        step = Fraction(lattice.step) if lattice.digits is None else Fraction(1, 10**lattice.digits)
+        total += Fraction(weight) * int(panel.totals[0, f]) * step
+    return count_extreme(differences, roundings), float(sum(differences) / total)
 
 
 def is_unequal(panel: ComparedPanel, rows: Integers, column: int) -> Bools:
@@ -163,8 +132,11 @@ class Comparisons:
         Whether random trials, and all arrangements, are counted.
     n_trials : int64
         Number of random trials.
-    rational : RationalCounts
-        Exact counts of comparisons that are enumerated in fractions.
+    n_reached : int64, shape (n, 3)
+        Arrangements of a comparison enumerated in fractions that are at least as extreme as the observed one, in the
+        order of `TAILS`; -1 for other comparisons.
+    exact_difference : float64
+        The difference of a comparison enumerated in fractions, otherwise NaN.
     """
 
     counts: Counts
@@ -184,7 +156,8 @@ class Comparisons:
     sampled: Bools
     enumerated: Bools
     n_trials: Integers
-    rational: RationalCounts
+    n_reached: Integers
+    exact_difference: Floats
 
     def __len__(self) -> int:
         return len(self.a)
@@ -333,7 +306,7 @@ def list_comparisons(spec: ComparisonSettings, unbound: Sequence[KnownMetric], b
         differing = panels[int(panel[rows[0]])].n_discordant
         n_discordant = scatter_rows(n_discordant, rows, differing[row[rows], column[rows]])
     enumerated = (n_discordant <= max_units) & (spec.method != "randomization")
-    rational = RationalCounts.empty(len(pair))
+    n_reached, exact_difference = np.full((len(pair), 3), -1, np.int64), np.full(len(pair), np.nan)
     has_slack = any(isinstance(p, Panel) and any(lattice.slack for lattice in p.lattices) for p in panels)
     for group in group_rows(number_rows(panel, column)) if has_slack else ():
         shared_panel, candidates = panels[int(panel[group[0]])], group[enumerated[group] & (n_discordant[group] > 0)]
@@ -342,8 +315,9 @@ def list_comparisons(spec: ComparisonSettings, unbound: Sequence[KnownMetric], b
             assert isinstance(shared_panel, Panel)
             assert isinstance(bound, BoundMetric)
             mask = masks[int(subset_codes[k])]
-            rational = rational if rational.difference.flags.writeable else rational.copy()
-            rational.add(k, spec.counts, spec.units, bound, systems, mask, shared_panel, int(row[k]), int(column[k]))
+            position = shared_panel, int(row[k]), int(column[k])
+            enumeration = count_in_fractions(spec.counts, spec.units, bound, systems, mask, *position)
+            n_reached[k], exact_difference[k] = enumeration
     return Comparisons(
         counts=spec.counts,
         metrics=metrics,
@@ -362,7 +336,8 @@ def list_comparisons(spec: ComparisonSettings, unbound: Sequence[KnownMetric], b
         sampled=(~enumerated | (spec.method == "both")) & (spec.method != "exact"),
         enumerated=enumerated,
         n_trials=np.broadcast_to(np.int64(spec.trials), len(pair)) if spec.trials else default_trials,
-        rational=rational,
+        n_reached=n_reached,
+        exact_difference=exact_difference,
     )
 
 
