@@ -33,7 +33,7 @@ from sigdask.randomization.panels.permuted import AgreementScore, PermutedPanel
 from sigdask.randomization.panels.sums import DEFAULT_TRIALS, SwapUnits
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.stream import SCHEME, Key
-from sigdask.randomization.tallies import TAILS, Tally
+from sigdask.randomization.tallies import TAILS
 from sigdask.results.comparisons import get_version
 from sigdask.results.export import ListedResults
 from sigdask.results.record import Exact, SecondRun
@@ -488,10 +488,10 @@ def compute_independence(
     `sigdask.independence` describes the options.
     """
     settings = fill_options(IndependenceOptions, options)
-    bound = [_bind_metric(metric, counts) for metric in ([metrics] if isinstance(metrics, str) else metrics)]
-    if not bound:
+    if not metrics:
         raise InputError("no metric given", remedy="name one (`sigdask list metrics` lists them)")
     labellings = Labellings.from_counts(counts, settings["seed"], within)
+    bound = [_bind_metric(metric, counts) for metric in ([metrics] if isinstance(metrics, str) else metrics)]
     scores, exact = _score_all(labellings, bound, settings)
     tests = [*np.ndindex(len(scores), len(bound))]
     sampled = [test for test in tests if settings["method"] in {"both", "randomization"} or test not in exact]

@@ -13,7 +13,7 @@ import numpy as np
 
 from sigdask.analysis.comparison.caveats import list_caveats, note_permutation
 from sigdask.analysis.comparison.classical import run_tests
-from sigdask.analysis.comparison.equal_scores import EqualScoreTest, explain_contested
+from sigdask.analysis.comparison.equal_scores import explain_contested
 from sigdask.analysis.comparison.exact import use_exact_p
 from sigdask.analysis.comparison.families import (
     ONE_SET,
@@ -63,7 +63,7 @@ from sigdask.results.notes import Note, NoteValue, drop_duplicates
 from sigdask.results.signature import add_families
 from sigdask.results.table import Table
 from sigdask.statistics.dependence import compute_naive_size, find_clear
-from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, choose_trials, compute_penalty, holm
+from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, choose_trials, compute_penalty
 from sigdask.text import format_list
 
 Families = Sequence[tuple[Adjustment, Integers]]
@@ -403,7 +403,8 @@ def judge_studies(
     if adjusted := _select_adjusted(table, all_families):
         table = add_families(table, [(entry.method, (entry.n_trials,), indices) for entry, indices in adjusted])
         if table.runs is not None:
-            runs = adjust_runs(table.runs, [(entry.method, rows) for entry, rows in adjusted])
+            p_adjusted = _adjust_by_family(table.runs.p_value, [(entry.method, rows) for entry, rows in adjusted])
+            runs = table.runs.with_columns(p_adjusted=p_adjusted)
             table = table.replace(runs=runs, adjusted=None)  # simultaneous intervals hold for these runs only
     comparisons = [analysis.main.comparisons for study in studies for analysis in study.analyses]
     equal_scores = _compute_equal_scores(all_families, tallies, failed)
@@ -485,50 +486,50 @@ def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table
             columns = [scatter_rows(column, indices, values) for column, values in pairs]
     p, p_low, p_high = columns
     details = _compute_details(table, families, tallies)
-    margins = table.margins and adjust_margins(table.margins, families)
+    margins = table.margins and _adjust_margins(table.margins, families)
     return table.replace(p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high, adjusted=details, margins=margins)
 
 
-def adjust_margins(margins: Columns, families: Families) -> Columns:
+def _adjust_margins(margins: Columns, families: Families) -> Columns:
     """Return the tests of a margin with p adjusted by Holm over each family that is adjusted."""
-    p_values = margins.not_worse, margins.not_better, np.maximum(margins.not_worse, margins.not_better)
-    columns = [np.full(len(p), np.nan) for p in p_values]
-    for adjustment, indices in families:
-        if adjustment.method != "none" and len(indices) > 1:
-            for column, p in zip(columns, p_values, strict=True):
-                column[indices] = holm(p[indices])
-    worse, better, equivalent = columns
-    return margins.with_columns(holm_not_worse=worse, holm_not_better=better, holm_equivalent=equivalent)
+    worse, better = margins.not_worse, margins.not_better
+    by_holm = [("none" if adjustment.method == "none" else "holm", rows) for adjustment, rows in families]
+    columns = [_adjust_by_family(p, by_holm) for p in (worse, better, np.maximum(worse, better))]
+    names = ("holm_not_worse", "holm_not_better", "holm_equivalent")
+    return margins.with_columns(**dict(zip(names, columns, strict=True)))
 
 
-def adjust_runs(runs: Columns, families: list[tuple[str, Integers]]) -> Columns:
-    """Return the results with the p of recipes adjusted in each family: by Holm, or by bh where that is requested."""
-    adjusted = runs.p_adjusted.copy()
+def _adjust_by_family(p: Floats, families: Sequence[tuple[str, Integers]]) -> Floats:
+    """Return p adjusted over each adjusted family: by bh where that is the method, else by Holm; NaN elsewhere."""
+    adjusted = np.full(len(p), np.nan)
     for method, rows in families:
-        known = rows[~np.isnan(runs.p_value[rows])]
+        known = rows[~np.isnan(p[rows])]
         if method != "none" and len(rows) > 1 and len(known):
-            adjusted[known] = P_VALUE_ADJUSTMENTS["bh" if method == "bh" else "holm"](runs.p_value[known])
-    return runs.with_columns(p_adjusted=adjusted)
+            adjusted[known] = P_VALUE_ADJUSTMENTS["bh" if method == "bh" else "holm"](p[known])
+    return adjusted
 
 
 def _compute_equal_scores(families: Families, tallies: Tallies, failed: Failed | None) -> Columns | None:
-    """Return the equal-score tests of all comparisons in row order; None without comparisons."""
-    tests = [(adjustment.equal_scores, rows) for adjustment, rows in families]
-    columns = [_test_equal_scores(test, tallies, failed) for test, _ in tests if test is not None]
-    if not columns:
-        return None
-    rows = np.concatenate([family_rows for _, family_rows in tests])
+    """Return the equal-score tests of all comparisons in row order; None without comparisons.
+
+    They have no p if a metric of whole outputs fails, as its scores do.
+    """
+    columns = []
+    for test in (adjustment.equal_scores for adjustment, _ in families):
+        if test is not None:
+            try:
+                columns.append(test.compute_columns(tallies))
+            except InputError:
+                if failed is None:
+                    raise
+                columns.append(replace(test, job=None).compute_columns(tallies))
+    return _join_by_row(columns, families) if columns else None
+
+
+def _join_by_row(columns: Sequence[Columns], families: Families) -> Columns:
+    """Return the columns of all families in the order of the table's rows."""
+    rows = np.concatenate([family_rows for _, family_rows in families])
     return Columns.join(columns).take(np.argsort(rows, kind="stable"))
-
-
-def _test_equal_scores(test: EqualScoreTest, tallies: Tallies, failed: Failed | None) -> Columns:
-    """Return the equal-score tests of one family; without p if its metric of whole outputs fails, as its scores do."""
-    try:
-        return test.compute_columns(tallies)
-    except InputError:
-        if failed is None:
-            raise
-        return replace(test, job=None).compute_columns(tallies)
 
 
 def _select_adjusted(table: Table, families: Families) -> Families:
@@ -543,8 +544,7 @@ def _compute_details(table: Table, families: Families, tallies: Tallies) -> Colu
     details = [entry.compute_details(table.difference[indices], tallies, table.alpha) for entry, indices in families]
     if all(map(_is_empty, details)):
         return None
-    rows = np.concatenate([family_rows for _, family_rows in families])
-    return Columns.join(details).take(np.argsort(rows, kind="stable"))
+    return _join_by_row(details, families)
 
 
 def prepare_study(
