@@ -591,7 +591,7 @@ class CompareSpec:
             "tests": tests,
             "interval_spec": IntervalSpec.from_options(options),
             "unused": tuple(find_unused_options(options)),
-            "requested": {name: values[name] for name in RECORDED_OPTIONS} | {"unit": levels, "tests": tests},
+            "requested": {name: values[name] for name in RECORDED_OPTIONS} | {"unit": [*levels], "tests": [*tests]},
         })  # fmt: skip
 
     def find_metrics(self, counts: Counts) -> list[KnownMetric]:
