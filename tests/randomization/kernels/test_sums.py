@@ -50,27 +50,6 @@ def test_moved_sums_are_the_product_of_swaps_and_values(path):
     check_all_units()
 
 
-def test_equal_columns_are_summed_once_and_constant_ones_never():
-    values = np.zeros((40, 3, 2), np.int64)
-    values[:20, 1, 0] = 1
-    values[:20, 2, 0] = -1  # the negative of system 1
-    values[:, :, 1] = 5  # shared by all
-    assert layouts.get_layout(build_panel(values, [MEAN])).n_columns == 1
-
-
-def test_small_sums_take_32_bits_and_large_ones_64():
-    small, large = np.zeros((2, 9, 2, 2), np.int64)
-    small[:, 1, 0], large[:, 1, 0] = 100, 2**40
-    assert layouts.get_layout(build_panel(small, [MEAN])).dtype == np.int32
-    assert layouts.get_layout(build_panel(large, [MEAN])).dtype == np.int64
-
-
-def test_concordant_columns_of_units_are_not_visited():
-    values = np.zeros((1000, 2, 2), np.int64)
-    values[700, 0, 0] = 1
-    assert layouts.get_layout(build_panel(values, [MEAN])).pieces.columns.tolist() == [5]
-
-
 @settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 2**31), size=st.sampled_from([2, 10**4, 10**15, 2**54])
