@@ -231,6 +231,26 @@ def binomial_pmf(k: ArrayLike, n: int, p: ArrayLike) -> Floats:
     )
 
 
+def hypergeometric_pmf(n: int, n_marked: int, n_drawn: int) -> Floats:
+    """Return P(X = x) for x from 0 to its maximum, where X is the number of marked ones among those drawn from n.
+
+    Each has a relative error of about 1e-16 for each term between it and the most frequent one.
+
+    Examples
+    --------
+    >>> hypergeometric_pmf(4, 2, 2).round(6).tolist()
+    [0.166667, 0.666667, 0.166667]
+    """
+    lowest, highest = max(n_marked + n_drawn - n, 0), min(n_marked, n_drawn)
+    x = np.arange(lowest, highest, dtype=np.float64)
+    # ratios of each term to the one before, ever smaller
+    ratios = (n_drawn - x) * (n_marked - x) / ((x + 1) * (n - n_marked - n_drawn + x + 1))
+    mode = int(np.count_nonzero(ratios > 1))
+    rising, falling = np.cumprod(1 / ratios[:mode][::-1])[::-1], np.cumprod(ratios[mode:])
+    weights = np.concatenate([np.zeros(lowest), rising, [1.0], falling])
+    return np.asarray(weights / weights.sum())
+
+
 def compute_fit_p(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> Floats:
     """Return the two-sided exact binomial p-value of exceedance counts when the true probability is known.
 

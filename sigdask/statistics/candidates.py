@@ -11,8 +11,6 @@ References
 Evert 2004, "Significance tests for the evaluation of ranking methods". Evert & Krenn 2005, "Using small random samples
 for the manual evaluation of statistical association measures".
 """
-# ruff: noqa: ANN001
-# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
@@ -25,8 +23,7 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.io.caches import cached_njit
-from sigdask.statistics.bounds import binomial_pmf, clopper_pearson, compute_beta_limits
+from sigdask.statistics.bounds import binomial_pmf, clopper_pearson, compute_beta_limits, hypergeometric_pmf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -502,8 +499,12 @@ def fisher_exact(true_a: Integers, false_a: Integers, true_b: Integers, false_b:
     >>> round(float(fisher_exact(*one)[0]), 10)
     0.0271840751
     """
-    cells = [np.ascontiguousarray(cell, np.int64) for cell in (true_a, false_a, true_b, false_b)]
-    return np.asarray(_fisher_exact(*cells, _log_factorials(int(np.sum(cells, axis=0).max(initial=0)))))
+    p_values = []
+    for own_true, own_false, other_true, other_false in zip(true_a, false_a, true_b, false_b, strict=True):
+        n_a, n_true = int(own_true + own_false), int(own_true + other_true)
+        shares = hypergeometric_pmf(n_a + int(other_true + other_false), n_a, n_true)
+        p_values.append(min(1.0, float(shares[shares <= shares[int(own_true)] * EQUALLY_RARE].sum())))
+    return np.array(p_values)
 
 
 def compute_list_limits(true: Integers, sampled: Integers, n: Integers, confidence: float) -> tuple[Integers, Integers]:
@@ -529,67 +530,22 @@ def compute_list_limits(true: Integers, sampled: Integers, n: Integers, confiden
     >>> low.tolist(), high.tolist()
     ([3, 8], [3, 63])
     """
-    k, m, size = (np.ascontiguousarray(values, np.int64) for values in (true, sampled, n))
-    return _compute_list_limits(k, m, size, (1 - confidence) / 2, _log_factorials(int(size.max(initial=0))))  # type: ignore[no-any-return]
+    lists, half = [*zip(true.tolist(), sampled.tolist(), n.tolist(), strict=True)], (1 - confidence) / 2
+    low, high = ([_find_list_limit(*counts, half, upper=upper) for counts in lists] for upper in (True, False))
+    return np.array(low, np.int64), np.array(high, np.int64)
 
 
-def _log_factorials(n_max: int) -> Floats:
-    """Return log(k!) for k from 0 to n_max."""
-    return np.asarray(scipy.special.gammaln(np.arange(1.0, n_max + 2)))
+def _find_list_limit(k: int, m: int, n: int, half: float, *, upper: bool) -> int:
+    """Return the lowest or the highest number of true candidates that a tail does not rule out, by bisection.
 
-
-@cached_njit()
-def _log_choose(log, n, k):  # noqa: ANN202
-    return log[n] - log[k] - log[n - k]
-
-
-@cached_njit()
-def _fisher_exact(true_a, false_a, true_b, false_b, log):  # noqa: ANN202
-    out = np.ones(len(true_a))
-    for t in range(len(true_a)):
-        n_a, n_b = true_a[t] + false_a[t], true_b[t] + false_b[t]
-        true = true_a[t] + true_b[t]
-        if n_a == 0 or n_b == 0:
-            continue
-        log_total = _log_choose(log, n_a + n_b, true)
-        observed_probability = math.exp(_log_choose(log, n_a, true_a[t]) + _log_choose(log, n_b, true_b[t]) - log_total)
-        p_value = 0.0
-        for x in range(max(0, true - n_b), min(true, n_a) + 1):
-            probability = math.exp(_log_choose(log, n_a, x) + _log_choose(log, n_b, true - x) - log_total)
-            if probability <= observed_probability * EQUALLY_RARE:
-                p_value += probability
-        out[t] = min(1.0, p_value)
-    return out
-
-
-@cached_njit()
-def _hypergeometric_tail(log, k, m, n, true, upper):  # noqa: ANN202
-    """Return P(X >= k) or P(X <= k), where X is the number of true ones among m drawn from n with `true` true ones."""
-    lowest, highest = max(0, m - (n - true)), min(m, true)
-    log_total = _log_choose(log, n, m)
-    total = 0.0
-    for x in range(max(k, lowest), highest + 1) if upper else range(lowest, min(k, highest) + 1):
-        total += math.exp(_log_choose(log, true, x) + _log_choose(log, n - true, m - x) - log_total)
-    return total
-
-
-@cached_njit()
-def _find_list_limit(log, k, m, n, half, upper):  # noqa: ANN202
-    """Return the lowest or the highest number of true candidates that a tail does not rule out, by bisection."""
+    P(X >= k), X true ones among m drawn from n, rises with the number that are true, and P(X <= k) falls.
+    """
     inside, outside = (n - (m - k), k - 1) if upper else (k, n - (m - k) + 1)
     while abs(inside - outside) > 1:
         middle = (inside + outside) // 2
-        if _hypergeometric_tail(log, k, m, n, middle, upper) > half:
+        shares = hypergeometric_pmf(n, middle, m)
+        if (shares[k:] if upper else shares[: k + 1]).sum() > half:
             inside = middle
         else:
             outside = middle
     return inside
-
-
-@cached_njit()
-def _compute_list_limits(k, m, n, half, log):  # noqa: ANN202
-    low, high = k.copy(), k.copy()
-    for t in range(len(k)):
-        low[t] = _find_list_limit(log, k[t], m[t], n[t], half, True)  # this tail rises with the number that are true
-        high[t] = _find_list_limit(log, k[t], m[t], n[t], half, False)
-    return low, high

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats
+from sigdask.statistics.bounds import hypergeometric_pmf
 
 Numbers = NDArray[np.object_]
 """Integers of any size."""
@@ -114,22 +115,14 @@ def estimate_steps(strata: Sequence[LabelMargins], parts: Sequence[Sequence[int]
 def compute_shares(margins: LabelMargins, label: int) -> Floats:
     """Return, for each number of agreements in one label, the share of arrangements that have it.
 
-    The number of items can be large. Each share has a relative error of about 1e-16 for each term between it and the
-    most frequent one.
+    The number of items can be large.
 
     Examples
     --------
     >>> compute_shares(LabelMargins(4, (2, 2), (2, 2)), 0).round(6).tolist()
     [0.166667, 0.666667, 0.166667]
     """
-    n, a, b = margins.n_items, margins.given[label], margins.meant[label]
-    lowest, highest = max(a + b - n, 0), min(a, b)
-    d = np.arange(lowest, highest, dtype=np.float64)
-    ratios = (b - d) * (a - d) / ((d + 1) * (n - a - b + d + 1))  # ratios of each term to the one before, ever smaller
-    mode = int(np.count_nonzero(ratios > 1))
-    rising, falling = np.cumprod(1 / ratios[:mode][::-1])[::-1], np.cumprod(ratios[mode:])
-    weights = np.concatenate([np.zeros(lowest), rising, [1.0], falling])
-    return np.asarray(weights / weights.sum())
+    return hypergeometric_pmf(margins.n_items, margins.given[label], margins.meant[label])
 
 
 def _is_single(parts: Sequence[Sequence[int]]) -> bool:
