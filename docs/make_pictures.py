@@ -75,7 +75,7 @@ def forest() -> Picture:
         for low, high in [result.interval_simultaneous]
     ]
     alt = f"Forest plot of differences of BLEU with simultaneous 95 % intervals: {'; '.join(differences)}"
-    figure = compare_translations().plot_forest()
+    figure = compare_translations().plot()
     figure.set_figwidth(FOREST_INCHES)
     return Picture(FOREST, alt, plots.rendered(figure, "svg", json.dumps(differences)))
 

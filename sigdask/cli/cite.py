@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from sigdask.cli.streams import print_text
 from sigdask.cli.write import list_outputs, write_text_parts
@@ -12,9 +11,8 @@ from sigdask.formats.reading.json_records import is_json
 from sigdask.io import is_present
 from sigdask.report.load import load_results
 from sigdask.report.methods import text as methods
-from sigdask.report.methods.text import Facts
+from sigdask.report.methods.text import Methods
 from sigdask.report.presentable import Results
-from sigdask.results.signature import Signature, is_signature
 from sigdask.results.table import Table
 from sigdask.text import make_printable
 
@@ -22,7 +20,7 @@ from sigdask.text import make_printable
 def cite(what: str | None, only: str | None, *, in_latex: bool, outputs: tuple[str, ...]) -> None:
     """Print or write the methods paragraph, the BibTeX entries, or both, of some results."""
     written = list_outputs({"outputs": outputs}, "latex", "bibtex", "text")
-    methods_text = methods.build_program_citation() if what is None else methods.build_methods(_read_facts(what))
+    methods_text = methods.describe_program() if what is None else _describe(what)
     for output in written:
         write_text_parts(output, [make_printable(getattr(methods_text, output.format), keep="\n"), "\n"])
     names = [only] if only else ["latex"] if in_latex else [] if outputs else ["text", "bibtex"]
@@ -30,17 +28,15 @@ def cite(what: str | None, only: str | None, *, in_latex: bool, outputs: tuple[s
         print_text("\n" * (k > 0) + make_printable(getattr(methods_text, name), keep="\n"), hang=0)
 
 
-def _read_facts(what: str) -> Any:
-    """Return the facts that a methods paragraph states, from results, a plan's store, or a signature."""
-    if is_signature(what):
-        return Facts.from_signatures([Signature.parse(what)])
+def _describe(what: str) -> Methods:
+    """Return the methods paragraph of results, or of the latest results in a plan's store."""
     path = Path(what)
-    if path.suffix.lower() == ".json" or (is_present(path.is_file) and is_json(path)):
-        loaded = load_results(path)
-        if not isinstance(loaded, Results):
-            raise InputError(f"{what}: cite describes results of compare, meta and plans")
-        return Facts.from_results(loaded)
-    return Facts.from_results(_read_plan_results(what))
+    if path.suffix.lower() not in {".json", ".csv", ".parquet"} and not (is_present(path.is_file) and is_json(path)):
+        return methods.describe_results(_read_plan_results(what))
+    loaded = load_results(path)
+    if not isinstance(loaded, Results):
+        raise InputError(f"{what}: cite describes results of compare, meta and plans")
+    return methods.describe_results(loaded)
 
 
 def _read_plan_results(where: str) -> Results:

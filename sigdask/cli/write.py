@@ -141,7 +141,7 @@ def list_result_texts(
         **list_table_texts(tables),
         "json": results.json_parts,
         "csv": lambda: export.iter_csv([results.table]),
-        "bibtex": lambda: [methods.build_methods(methods.Facts.from_results(results)).bibtex, "\n"],
+        "bibtex": lambda: [methods.describe_results(results).bibtex, "\n"],
         "text": lambda: [render_with_warnings(results, everything=True), "\n"],
         "html": lambda: [page()],
     }

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sigdask.metrics import ONE_DECIMAL, SHARES
 from sigdask.options import PRINT_OPTIONS, Layout
-from sigdask.report.document import Column, DocumentTable, Section, build_columns, collect_numbers
+from sigdask.report.document import Column, DocumentTable, Section, build_columns
 from sigdask.report.sentences import (
     MAX_PLAIN,
     describe_contradiction,
@@ -30,7 +32,7 @@ from sigdask.report.sentences import (
 from sigdask.report.standings import BASELINE, SOME, Standings
 from sigdask.report.wording import ADJUSTMENTS, INTERVAL_METHODS
 from sigdask.results.columns import EMPTY
-from sigdask.results.comparisons import ComparisonResults, get_version
+from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import (
     SystemRanking,
@@ -43,7 +45,7 @@ from sigdask.results.ranking import (
 from sigdask.results.record import ClassicalTest, Result
 from sigdask.results.table import Table
 from sigdask.statistics.classical import compute_inflation
-from sigdask.statistics.ranking_letters import find_best
+from sigdask.statistics.ranking_letters import RankedSystem, find_best
 from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score, format_signed
 from sigdask.text import format_count, format_list
 
@@ -63,16 +65,48 @@ MEANINGS = {
 }  # fmt: skip
 """Meanings of the marks of comparisons."""
 
+
+VERDICT_HINTS = {
+    "significant": "chance alone would rarely give a difference as large",
+    "contested": "only one of two tests rejects: that of swapped outputs, or that of equal scores",
+    "not significant": "the data do not show which system is better; the two need not be equal",
+    "undecided": "more trials would decide",
+}
+CHECK_HINTS = {
+    "agree": "an independent computation gives the same p up to chance",
+    "interval differs": "interval and p disagree on whether the difference can be 0",
+    "disagree": "another way to compute p gives another value: do not use this p",
+}
+"""Hover texts that explain verdicts and outcomes of checks."""
+
+
+class Grouping(NamedTuple):
+    """How a ranking marks systems that are not significantly different: header, meaning, and the mark of a system."""
+
+    header: str
+    meaning: str
+    mark: Callable[[RankedSystem], str]
+
+
 GROUPINGS = {
-    "letters": ("groups", "systems that share a letter are not significantly different"),
-    "clusters": ("cluster", "systems have the number of their cluster; the ranks of different clusters do not overlap"),
-    "tied": ("tied with best", "= not significantly different from the best"),
-    "ranks": (
+    "letters": Grouping(
+        "groups", "systems that share a letter are not significantly different",
+        lambda r: ("" if all(len(letter) == 1 for letter in r.letters) else " ").join(r.letters),
+    ),
+    "clusters": Grouping(
+        "cluster", "systems have the number of their cluster; the ranks of different clusters do not overlap",
+        lambda r: str(r.cluster),
+    ),
+    "tied": Grouping(
+        "tied with best", "= not significantly different from the best", lambda r: "=" if r.tied_with_best else ""
+    ),
+    "ranks": Grouping(
         "possible ranks",
         "possible ranks contradict no significant difference; = not significantly different from the best",
+        lambda r: f"{r.rank_low}–{r.rank_high}{'=' if r.tied_with_best else ''}",
     ),
 }  # fmt: skip
-"""Headers and meanings of the marks of rankings, by the option `grouping`."""
+"""Marks of rankings, by the option `grouping`."""
 
 
 # Numbers of a metric
@@ -116,6 +150,9 @@ class MetricStyle:
         return f"[{self.format(low)}, {self.format(high)}]"
 
 
+Styles = Mapping[str, MetricStyle]
+
+
 def list_paper_styles(table: Table, digits: int | None, *, percent: bool) -> dict[str, MetricStyle]:
     """Return how the numbers of each metric are printed in papers: shares in per cent, BLEU with one decimal.
 
@@ -144,7 +181,6 @@ def format_p_cell(p: float | None, alpha: float, *, is_bound: bool = False) -> s
 # Columns of comparisons
 
 
-@dataclass(frozen=True, slots=True)
 class Setting:
     """What the cells of a table of comparisons depend on besides their row.
 
@@ -152,93 +188,50 @@ class Setting:
     ----------
     alpha : float
         Level of the verdicts.
-    is_adjusted, has_several : bool
-        Whether any p is adjusted, and whether there are several comparisons.
-    is_simultaneous, has_contested : bool
-        Whether there are simultaneous intervals, and contested verdicts.
-    confidence : str
-        Confidence that all intervals share, as text.
     styles : mapping of str to MetricStyle
         How numbers of metrics are printed.
+    is_adjusted, is_simultaneous, has_contested : bool
+        Whether there are adjusted p, simultaneous intervals, and contested verdicts.
+    interval_header, p_header : str
+        Headers of the intervals, and of the p of single comparisons.
     """
 
-    alpha: float
-    is_adjusted: bool
-    has_several: bool
-    is_simultaneous: bool
-    has_contested: bool
-    confidence: str
-    styles: Mapping[str, MetricStyle] = field(default_factory=dict)
-
-    @staticmethod
-    def of(results: Sequence[Result], alpha: float, styles: Mapping[str, MetricStyle] | None = None) -> Setting:
-        """Return the setting of a table of these comparisons."""
+    def __init__(self, results: Sequence[Result], alpha: float, styles: Styles = MappingProxyType({})) -> None:
+        self.alpha, self.styles = alpha, styles
+        self.is_adjusted = any(r.p_adjusted is not None for r in results)
+        self.is_simultaneous = any(r.interval_simultaneous is not None for r in results)
+        self.has_contested = any(r.is_contested(alpha) for r in results)
         levels = {f"{100 * r.interval.confidence:.4g} %" for r in results if r.interval is not None}
-        is_simultaneous = any(r.interval_simultaneous is not None for r in results)
-        levels = {f"{100 * (1 - alpha):.4g} %"} if is_simultaneous else levels
-        return Setting(
-            alpha,
-            any(r.p_adjusted is not None for r in results),
-            len(results) > 1,
-            is_simultaneous,
-            any(r.is_contested(alpha) for r in results),
-            levels.pop() if len(levels) == 1 else "",
-            styles or {},
-        )
+        levels = {f"{100 * (1 - alpha):.4g} %"} if self.is_simultaneous else levels
+        kind = "simultaneous" if self.is_simultaneous else "unadjusted" if self.is_adjusted else ""
+        confidence = levels.pop() if len(levels) == 1 else ""
+        self.interval_header = " ".join(filter(None, (kind, confidence, "interval")))
+        self.p_header = "unadjusted p" if self.is_adjusted or len(results) > 1 else "p"
 
     def get_style(self, r: Result) -> MetricStyle:
         """Return how the numbers of a comparison are printed."""
         return self.styles.get(r.metric) or MetricStyle(r.metric)
 
-    @property
-    def interval_header(self) -> str:
-        """Header of the intervals."""
-        kind = "simultaneous" if self.is_simultaneous else "unadjusted" if self.is_adjusted else ""
-        return " ".join(filter(None, (kind, self.confidence, "interval")))
 
-    @property
-    def p_header(self) -> str:
-        """Header of the p of single comparisons."""
-        return "unadjusted p" if self.is_adjusted or self.has_several else "p"
-
-
-TEXTS, PAGE = frozenset({"text", "paper", "page"}), frozenset({"page"})
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonColumn:
+class ComparisonColumn(NamedTuple):
     """The declaration of a column of comparisons. It is left out where all its cells are empty.
 
     Attributes
     ----------
-    header : str or callable
-        Its name, or what gives it.
+    column : Column
+        The column without texts. "interval" and "p" have the headers of the setting.
     cell : callable
         Returns the text of a comparison.
-    is_name, is_p, spare
-        As in `Column`.
-    places : frozenset of {"text", "paper", "page"}
-        Where it is shown.
+    on_page : bool
+        Whether it is only on pages.
     is_varying : bool
         Whether texts and papers show it only if its cells differ.
-    is_filter, is_aside, is_pinned : bool
-        On the page: whether its values narrow the table, whether it is first hidden, and whether it stays visible.
     """
 
-    header: str | Callable[[Setting], str]
+    column: Column
     cell: Callable[[Result, Setting], str]
-    is_name: bool = False
-    is_p: bool = False
-    spare: int = 0
-    places: frozenset[str] = TEXTS
+    on_page: bool = False
     is_varying: bool = False
-    is_filter: bool = False
-    is_aside: bool = False
-    is_pinned: bool = False
-
-    def get_header(self, setting: Setting) -> str:
-        """Return the header."""
-        return self.header if isinstance(self.header, str) else self.header(setting)
 
 
 def _format_interval(r: Result, s: Setting) -> str:
@@ -258,10 +251,10 @@ def _format_equal_score_p(r: Result, s: Setting) -> str:
     return format_p_cell(test.p_value if test.p_adjusted is None else test.p_adjusted, s.alpha)
 
 
-def _name_checks(r: Result, s: Setting) -> str:
+def _name_checks(r: Result, alpha: float) -> str:
     if r.disagreements():
         return "disagree"
-    if describe_contradiction(r, s.alpha):
+    if describe_contradiction(r, alpha):
         return "interval differs"
     return "agree" if any(check.verdict == "agrees" for check in r.checks) else ""
 
@@ -273,7 +266,7 @@ def _format_p_limits(r: Result, s: Setting) -> str:
 
 
 def _name_interval(r: Result, _: Setting) -> str:
-    return f"{100 * r.interval.confidence:.4g} %, {INTERVAL_METHODS[r.interval.method].name}" if r.interval else ""
+    return f"{100 * r.interval.confidence:.4g} %, {INTERVAL_METHODS[r.interval.method].label}" if r.interval else ""
 
 
 def name_verdict(r: Result, alpha: float) -> str:
@@ -282,40 +275,52 @@ def name_verdict(r: Result, alpha: float) -> str:
 
 
 COLUMNS = (
-    ComparisonColumn("test set", lambda r, _: r.test_set, is_name=True, is_varying=True, is_filter=True),
+    ComparisonColumn(Column("test set", is_name=True, is_filter=True), lambda r, _: r.test_set, is_varying=True),
     ComparisonColumn(
-        "subset", lambda r, _: (r.subset["value"] or EMPTY) if r.subset else "", is_name=True, is_filter=True
+        Column("subset", is_name=True, is_filter=True), lambda r, _: (r.subset["value"] or EMPTY) if r.subset else ""
     ),
-    ComparisonColumn("A", lambda r, _: r.a, is_name=True),
-    ComparisonColumn("B", lambda r, _: r.b, is_name=True),
-    ComparisonColumn("metric", lambda r, s: s.get_style(r).name, is_name=True, is_filter=True),
-    ComparisonColumn("score A", lambda r, s: s.get_style(r).format(r.score_a), spare=2),
-    ComparisonColumn("score B", lambda r, s: s.get_style(r).format(r.score_b), spare=2),
-    ComparisonColumn("A - B", lambda r, s: s.get_style(r).format(r.difference, sign=True)),
-    ComparisonColumn(lambda s: s.interval_header, _format_interval),
+    ComparisonColumn(Column("A", is_name=True), lambda r, _: r.a),
+    ComparisonColumn(Column("B", is_name=True), lambda r, _: r.b),
+    ComparisonColumn(Column("metric", is_name=True, is_filter=True), lambda r, s: s.get_style(r).name),
+    ComparisonColumn(Column("score A", spare=2), lambda r, s: s.get_style(r).format(r.score_a)),
+    ComparisonColumn(Column("score B", spare=2), lambda r, s: s.get_style(r).format(r.score_b)),
+    ComparisonColumn(Column("A - B"), lambda r, s: s.get_style(r).format(r.difference, sign=True)),
+    ComparisonColumn(Column("interval"), _format_interval),
     ComparisonColumn(
-        lambda s: s.p_header, lambda r, s: format_p_cell(r.p_value, s.alpha, is_bound=r.is_bound), is_p=True, spare=3
-    ),
-    ComparisonColumn(
-        "adjusted p", lambda r, s: format_p_cell(r.p_adjusted, s.alpha, is_bound=r.is_adjusted_bound), is_p=True,
-        is_pinned=True,
-    ),
-    ComparisonColumn("equal-score p", _format_equal_score_p, is_p=True, spare=1),
-    ComparisonColumn("verdict", lambda r, s: name_verdict(r, s.alpha), places=PAGE, is_filter=True, is_pinned=True),
-    ComparisonColumn("p over runs", lambda r, s: format_p_cell(r.runs.p_runs if r.runs else None, s.alpha), is_p=True),
-    ComparisonColumn("p of recipes", lambda r, s: format_p_cell(r.runs.best_p if r.runs else None, s.alpha), is_p=True),
-    ComparisonColumn("within margin", lambda r, _: describe_shown_margin(r), is_name=True, is_filter=True),
-    ComparisonColumn("checks", _name_checks, places=PAGE, is_filter=True, is_aside=True),
-    ComparisonColumn("interval of p", _format_p_limits, places=PAGE, is_aside=True),
-    ComparisonColumn("method", lambda r, _: describe_method(r), is_name=True, is_varying=True, is_aside=True),
-    ComparisonColumn(
-        "discordant units", lambda r, _: f"{r.n_discordant:,} of {r.n_units:,}", places=PAGE, is_aside=True
+        Column("p", is_p=True, spare=3), lambda r, s: format_p_cell(r.p_value, s.alpha, is_bound=r.is_bound)
     ),
     ComparisonColumn(
-        "paired d", lambda r, _: "" if r.paired_d is None else f"{r.paired_d:+.2f}", places=PAGE, is_aside=True
+        Column("adjusted p", is_p=True, is_pinned=True),
+        lambda r, s: format_p_cell(r.p_adjusted, s.alpha, is_bound=r.is_adjusted_bound),
     ),
-    ComparisonColumn("unadjusted interval", _format_unadjusted_interval, places=PAGE, is_aside=True),
-    ComparisonColumn("method of the interval", _name_interval, places=PAGE, is_aside=True),
+    ComparisonColumn(Column("equal-score p", is_p=True, spare=1), _format_equal_score_p),
+    ComparisonColumn(
+        Column("verdict", is_name=True, is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
+        lambda r, s: name_verdict(r, s.alpha), on_page=True,
+    ),
+    ComparisonColumn(
+        Column("p over runs", is_p=True), lambda r, s: format_p_cell(r.runs.p_runs if r.runs else None, s.alpha)
+    ),
+    ComparisonColumn(
+        Column("p of recipes", is_p=True), lambda r, s: format_p_cell(r.runs.best_p if r.runs else None, s.alpha)
+    ),
+    ComparisonColumn(
+        Column("within margin", is_name=True, is_filter=True), lambda r, _: describe_shown_margin(r)
+    ),
+    ComparisonColumn(
+        Column("checks", is_name=True, is_filter=True, is_aside=True, hints=CHECK_HINTS),
+        lambda r, s: _name_checks(r, s.alpha), on_page=True,
+    ),
+    ComparisonColumn(Column("interval of p", is_aside=True), _format_p_limits, on_page=True),
+    ComparisonColumn(Column("method", is_name=True, is_aside=True), lambda r, _: describe_method(r), is_varying=True),
+    ComparisonColumn(
+        Column("discordant units", is_aside=True), lambda r, _: f"{r.n_discordant:,} of {r.n_units:,}", on_page=True
+    ),
+    ComparisonColumn(
+        Column("paired d", is_aside=True), lambda r, _: "" if r.paired_d is None else f"{r.paired_d:+.2f}", on_page=True
+    ),
+    ComparisonColumn(Column("unadjusted interval", is_aside=True), _format_unadjusted_interval, on_page=True),
+    ComparisonColumn(Column("method of the interval", is_aside=True), _name_interval, on_page=True),
 )  # fmt: skip
 """Columns of comparisons, in their order."""
 
@@ -358,21 +363,20 @@ def turn(r: Result) -> Result:
     )
 
 
-def list_columns(
-    results: Sequence[Result], setting: Setting, place: str
-) -> Iterator[tuple[ComparisonColumn, str, list[str]]]:
-    """Yield the columns of a place that are not empty, with their headers and cells."""
-    for column in COLUMNS:
-        if place in column.places:
-            cells = [column.cell(r, setting) for r in results]
-            is_place = column.header in {"test set", "subset"} and place == "page"  # which its script needs
-            is_same = column.is_varying and place != "page" and len({*cells}) < 2
-            if is_place or (any(cells) and not is_same):
-                yield column, column.get_header(setting), cells
+def list_columns(results: Sequence[Result], setting: Setting, *, is_page: bool = False) -> Iterator[Column]:
+    """Yield the columns that are not empty. On pages, test sets and subsets are hidden where there are not several."""
+    headers = {"interval": setting.interval_header, "p": setting.p_header}
+    for column, cell, on_page, is_varying in COLUMNS:
+        texts = [cell(r, setting) for r in results] if is_page or not on_page else [""]
+        is_hidden = not any(texts) or (is_varying and len({*texts}) < 2)
+        if is_page and column.header in {"test set", "subset"}:  # which its script needs
+            yield replace(column, texts=texts, is_hidden=is_hidden)
+        elif any(texts) and (is_page or not is_hidden):
+            yield replace(column, header=headers.get(column.header, column.header), texts=texts)
 
 
 def build_comparison_table(
-    rows: Sequence[Result], setting: Setting, place: str, *, title: str = "", with_checks: bool = False
+    rows: Sequence[Result], setting: Setting, *, title: str = "", with_checks: bool = False
 ) -> DocumentTable:
     """Return a table with a row for each comparison, and the meaning of its marks.
 
@@ -381,9 +385,7 @@ def build_comparison_table(
     rows : sequence of Result
         The comparisons.
     setting : Setting
-        As `Setting.of` returns it.
-    place : {"text", "paper"}
-        Where the table is shown.
+        What is shown of them.
     title : str
         Its title.
     with_checks : bool
@@ -391,18 +393,15 @@ def build_comparison_table(
     """
     results = turn_to_better(rows)
     marks = [_mark(r, setting.alpha, with_checks=with_checks) for r in results]
-    lead = [r.difference if r.higher_is_better else -r.difference for r in results]
-    found = [*list_columns(results, setting, place)]
-    last_p = next(column for column, *_ in reversed(found) if column.header in {"adjusted p", COLUMNS[9].header})
-    columns = [
-        Column(
-            header, cells, column.is_name,
-            bold=np.array(lead) > 0 if header == "score A" else np.array(lead) < 0 if header == "score B" else None,
-            marks=marks if column is last_p and any(marks) else None, is_p=column.is_p,
-            spare=column.spare if column is not last_p else 0,
-        )
-        for column, header, cells in found
-    ]  # fmt: skip
+    lead = np.array([r.difference if r.higher_is_better else -r.difference for r in results])
+    columns = [*list_columns(results, setting)]
+    last_p = [column for column in columns if column.header in {"adjusted p", setting.p_header}][-1]
+    changes: dict[str, dict[str, Any]] = {
+        "score A": {"bold": lead > 0},
+        "score B": {"bold": lead < 0},
+        last_p.header: {"marks": marks if any(marks) else None, "spare": 0},
+    }
+    columns = [replace(column, **changes.get(column.header, {})) for column in columns]
     columns, about = _name_once(columns, results, setting)
     used = dict.fromkeys(mark for text in marks for mark in text)
     legend = [*about, *(f"{mark} {MEANINGS[mark].format(alpha=setting.alpha)}" for mark in MEANINGS if mark in used)]
@@ -437,11 +436,10 @@ def _name_once(columns: list[Column], results: Sequence[Result], setting: Settin
 
 def _mark(r: Result, alpha: float, *, with_checks: bool) -> str:
     """Return the marks of a comparison's verdict and of its checks."""
-    checks = _name_checks(r, Setting.of((), alpha))
-    agrees = AGREES if with_checks and checks == "agree" else ""
-    check = {"disagree": DISAGREES, "interval differs": DIFFERS}.get(checks, agrees)
+    agrees = AGREES if with_checks else ""
+    marks = {"disagree": DISAGREES, "interval differs": DIFFERS, "agree": agrees, "": ""}
     verdict = {True: SIGNIFICANT, False: "", None: UNDECIDED}[r.decision(alpha)]
-    return (CONTESTED_MARK if r.is_contested(alpha) else verdict) + check
+    return (CONTESTED_MARK if r.is_contested(alpha) else verdict) + marks[_name_checks(r, alpha)]
 
 
 # Tables for papers
@@ -506,7 +504,7 @@ def _split_groups(table: Table) -> list[Table]:
     return [table.take(rows) for rows in group_rows(table)]
 
 
-def _build_pair_table(table: Table, styles: Mapping[str, MetricStyle], on_set: str) -> DocumentTable:
+def _build_pair_table(table: Table, styles: Styles, on_set: str) -> DocumentTable:
     """Return a table with a row per comparison."""
     results = [*iter_results(table)]
     noun = "metrics" if is_agreement(table) else "systems"
@@ -516,10 +514,10 @@ def _build_pair_table(table: Table, styles: Mapping[str, MetricStyle], on_set: s
     title = f"{f'Two {noun}' if is_one_pair else f'{len(table):,} comparisons of {noun}'} by {by}{on_set}"
     if not results:
         return DocumentTable.of("0 comparisons", [Column("A", (), is_name=True)])
-    return build_comparison_table(results, Setting.of(results, table.alpha, styles), "paper", title=title)
+    return build_comparison_table(results, Setting(results, table.alpha, styles), title=title)
 
 
-def _build_system_table(table: Table, styles: Mapping[str, MetricStyle], on_set: str) -> DocumentTable:
+def _build_system_table(table: Table, styles: Styles, on_set: str) -> DocumentTable:
     """Return a table of systems by metrics, a section for each test set and subset."""
     groups, standings = _split_groups(table), Standings(table)
     noun = "metric" if is_agreement(table) else "system"
@@ -599,21 +597,15 @@ def _explain_system_marks(table: Table, groups: Sequence[Table], design: str) ->
 
 
 def format_groups(ranking: SystemRanking) -> list[str]:
-    """Return the mark of each system: its letters, cluster, "=" if tied with the best, or range of ranks."""
-    systems = ranking.systems
-    match ranking.grouping:
-        case "letters":
-            return [("" if all(len(x) == 1 for x in r.letters) else " ").join(r.letters) for r in systems]
-        case "clusters":
-            return [str(number) for number in ranking.clusters or [r.cluster for r in systems]]
-        case "tied":
-            return ["=" if r.tied_with_best else "" for r in systems]
-    return [f"{r.rank_low}–{r.rank_high}{'=' if r.tied_with_best else ''}" for r in systems]
+    """Return the mark of each system; of metrics, the number of its cluster."""
+    if ranking.grouping == "clusters" and ranking.clusters:
+        return [*map(str, ranking.clusters)]
+    return [*map(GROUPINGS[ranking.grouping].mark, ranking.systems)]
 
 
 def explain_group_marks(ranking: SystemRanking) -> str:
     """Return a clause that explains the output of `format_groups`."""
-    meaning = GROUPINGS[ranking.grouping][1]
+    meaning = GROUPINGS[ranking.grouping].meaning
     if ranking.clusters is None:
         return meaning
     start = "a cluster begins with a metric that is significantly worse than one of the previous cluster"
@@ -622,14 +614,14 @@ def explain_group_marks(ranking: SystemRanking) -> str:
 
 def build_ranking_table(ranking: SystemRanking) -> DocumentTable:
     """Return a table of systems by score, with their letters."""
-    systems, header = ranking.systems, GROUPINGS[ranking.grouping][0]
+    systems, header = ranking.systems, GROUPINGS[ranking.grouping].header
     ranks = [str(s.rank) for s in systems]
     clusters = [*map(str, ranking.clusters or ([s.cluster for s in systems] if ranking.grouping == "ranks" else []))]
     columns = [
         *([Column("cluster", clusters)] if clusters and header != "cluster" else []),
         *([] if ranking.clusters else [Column("rank", ranks)]),
-        *build_columns(systems, **{"system" if ranking.clusters is None else "metric": "system"}),
-        Column("score", [format_score(s.score) for s in systems], bold=collect_numbers(systems, "rank") == 1),
+        *build_columns(systems, {"system" if ranking.clusters is None else "metric": "system"}),
+        Column("score", [format_score(s.score) for s in systems], bold=np.array([s.rank == 1 for s in systems])),
         Column(header, format_groups(ranking), is_name=True),
     ]
     places = [ranking.test_set] if ranking.test_set else []
@@ -642,35 +634,43 @@ def build_ranking_table(ranking: SystemRanking) -> DocumentTable:
 
 
 def build_joint_table(
-    results: ComparisonResults, styles: Mapping[str, MetricStyle] | None = None, n_rows: int | None = None
+    results: ComparisonResults, styles: Styles = MappingProxyType({}), n_rows: int | None = None
 ) -> DocumentTable:
     """Return a table with a row per verdict over all sets, those with the smallest p first if not all are shown."""
-    verdicts, alpha = results.together, results.alpha
+    verdicts, alpha, family = results.together, results.alpha, results.family_across_sets
     if n_rows is not None and len(verdicts) > n_rows:
         verdicts = tuple(sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:n_rows])
-    own_styles = [(styles or {}).get(v.metric) or MetricStyle(v.metric) for v in verdicts]
-    styled = [*zip(own_styles, verdicts, strict=True)]
+
+    def get_style(v: ResultAcrossSets) -> MetricStyle:
+        return styles.get(v.metric) or MetricStyle(v.metric)
+
     columns = [
-        *build_columns(verdicts, A="a", B="b"),
-        Column("metric", [style.name for style in own_styles], is_name=True),
-        Column("sets", [str(v.n_sets) for v in verdicts]),
-        Column("mean A - B", [style.format(v.difference, sign=True) for style, v in styled]),
-        Column(f"{100 * (1 - alpha):.4g} % interval", [s.format_ends(v.difference, v.interval) for s, v in styled]),
+        *build_columns(verdicts, {"A": "a", "B": "b"}),
+        Column("metric", [get_style(v).name for v in verdicts], is_name=True),
+        *build_columns(verdicts, {
+            "sets": lambda v: str(v.n_sets),
+            "mean A - B": lambda v: get_style(v).format(v.difference, sign=True),
+            f"{100 * (1 - alpha):.4g} % interval": lambda v: get_style(v).format_ends(v.difference, v.interval),
+        }),
         *build_p_columns(
             [format_p_cell(v.p_value, alpha) for v in verdicts],
             [format_p_cell(v.p_adjusted, alpha) for v in verdicts],
             [SIGNIFICANT * ((v.p_value if v.p_adjusted is None else v.p_adjusted) <= alpha) for v in verdicts],
         ),
-        Column("A above B in", [_format_replicated(v.greater_in, v.p_greater) for v in verdicts]),
-        Column("below in", [_format_replicated(v.less_in, v.p_less) for v in verdicts]),
-    ]
-    family = results.family_across_sets
+        *build_columns(verdicts, {
+            "A above B in": lambda v: _format_replicated(v.greater_in, v.p_greater),
+            "below in": lambda v: _format_replicated(v.less_in, v.p_less),
+        }),
+    ]  # fmt: skip
     level = alpha / 2 if results[0].alternative == "two-sided" else alpha
     adjusted = f", p adjusted by {ADJUSTMENTS[family.adjust].label}" if family else ""
     least = "A above B in, below in: the least number of sets in which A is significantly above B, or below"
     legend = [f"{SIGNIFICANT} significant at {alpha:g}{adjusted}", f"{least} (one-sided at {level:g}, unadjusted)"]
-    shown = [column for column in columns if any(column.texts)]
-    return DocumentTable.of("over all sets: the mean difference", shown, legend)
+    return DocumentTable.of("over all sets: the mean difference", filter(_has_texts, columns), legend)
+
+
+def _has_texts(column: Column) -> bool:
+    return any(column.texts)
 
 
 def _format_replicated(n: int, p: float) -> str:
@@ -685,14 +685,17 @@ CONTRAST = "for contrast"
 def build_test_table(results: Sequence[Result], alpha: float) -> DocumentTable:
     """Return a table of the classical tests that fit the scores of comparisons, and lines on those that do not."""
     rows = [(r, test) for r in results for test in r.tests if test.p_value is not None]
+    own, tests = [r for r, _ in rows], [test for _, test in rows]
+    places = [
+        Column("test set", [r.test_set for r in own], is_name=True),
+        Column("subset", [(r.subset["value"] or EMPTY) if r.subset else "" for r in own], is_name=True),
+    ]
     columns = [
-        Column("test set", [r.test_set for r, _ in rows], is_name=True),
-        Column("subset", [(r.subset["value"] or EMPTY) if r.subset else "" for r, _ in rows], is_name=True),
-        *build_columns((r for r, _ in rows), A="a", B="b", metric="metric"),
-        *build_columns((test for _, test in rows), test="name"),
-        Column("statistic", [_format_statistic(test.statistic) for _, test in rows]),
-        Column("p", [format_p_cell(test.p_value, alpha) for _, test in rows], is_p=True),
-        Column("n", [f"{test.n:,}" for _, test in rows]),
+        *(column for column in places if len({*column.texts}) > 1),
+        *build_columns(own, {"A": "a", "B": "b", "metric": "metric"}),
+        *build_columns(tests, {"test": "name", "statistic": lambda test: _format_statistic(test.statistic)}),
+        Column("p", [format_p_cell(test.p_value, alpha) for test in tests], is_p=True),
+        Column("n", [f"{test.n:,}" for test in tests]),
         Column("remark", [describe_classical_test(r, test) for r, test in rows], is_name=True),
     ]
     misfits: dict[tuple[str, str], dict[str, None]] = {}
@@ -701,9 +704,7 @@ def build_test_table(results: Sequence[Result], alpha: float) -> DocumentTable:
             if test.p_value is None:
                 misfits.setdefault((r.metric, test.detail), {})[test.name] = None
     legend = [f"{metric}: {', '.join(names)}: {reason}" for (metric, reason), names in misfits.items()]
-    names = {"test set": len({*columns[0].texts}) > 1, "subset": any(columns[1].texts)}
-    shown = [column for column in columns if names.get(column.header, True)] if rows else []
-    return DocumentTable("", (Section("", tuple(shown)),) if rows else (), tuple(legend))
+    return DocumentTable("", (Section("", tuple(columns)),) if rows else (), tuple(legend))
 
 
 def describe_classical_test(r: Result, test: ClassicalTest) -> str:
@@ -711,7 +712,10 @@ def describe_classical_test(r: Result, test: ClassicalTest) -> str:
     if not test.assumes_independence:
         return test.detail
     _, reserve, aside = test.detail.partition("; ")
-    return f"{CONTRAST}, as if independent{_describe_cost(r)}{reserve}{aside}"
+    factor = math.nan if r.r12 is None or r.unit != "item" else compute_inflation(round(r.r12, 3))
+    wider = "no bound" if math.isinf(factor) else f"{factor:.2f} times as wide"
+    cost = "" if math.isnan(factor) else f" (r12 = {r.r12:.3f}: {wider})"
+    return f"{CONTRAST}, as if independent{cost}{reserve}{aside}"
 
 
 def _format_statistic(statistic: float | None) -> str:
@@ -719,18 +723,6 @@ def _format_statistic(statistic: float | None) -> str:
     if statistic is None:
         return ""
     return f"{statistic:.4g}" if abs(statistic) < 1000 else f"{statistic:,.1f}".removesuffix(".0")
-
-
-def _describe_cost(r: Result) -> str:
-    """Return text on how many times wider an interval gets by assuming that the two systems are independent."""
-    if r.unit == "item":
-        if r.r12 is None:
-            return ""
-        factor = compute_inflation(round(r.r12, 3))
-        return f" (r12 = {r.r12:.3f}: {'no bound' if math.isinf(factor) else f'{factor:.2f} times as wide'})"
-    t = {test.name: test.statistic for test in r.tests}
-    paired_t, unpaired_t = t.get("t"), t.get("two-sample-t")
-    return f" ({paired_t / unpaired_t:.2f} times as wide by {r.unit})" if paired_t and unpaired_t else ""
 
 
 def build_p_columns(p: Sequence[str], adjusted: Sequence[str], marks: Sequence[str]) -> list[Column]:

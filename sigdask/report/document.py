@@ -6,8 +6,8 @@ terminals, `latex`, `markdown`, and `html`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,15 +34,29 @@ class Column:
         Whether it holds p-values, which are aligned at their decimal points.
     spare : int
         Narrow terminals leave out columns above 0, the highest first.
+    is_filter, is_hidden, is_aside, is_pinned : bool
+        On pages: whether a choice of its values narrows the table, whether it is only for the script, whether it says
+        how a number was computed (printed pages leave it out), and whether it stays visible while the table scrolls.
+    hints, links : mapping of str to str
+        On pages: hover texts and addresses of cells, by their texts.
+    series : str
+        On pages: whether cells are drawings of numbers over the nights: "scores", "p", or "" for texts.
     """
 
     header: str
-    texts: Sequence[str]
+    texts: Sequence[str] = ()
     is_name: bool = False
     bold: NDArray[np.bool_] | None = None
     marks: Sequence[str] | None = None
     is_p: bool = False
     spare: int = 0
+    is_filter: bool = False
+    is_hidden: bool = False
+    is_aside: bool = False
+    is_pinned: bool = False
+    hints: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    series: str = ""
 
     def iter_rows(self) -> Iterator[tuple[str, bool, str]]:
         """Yield the text, bold flag and mark of each row."""
@@ -126,12 +140,16 @@ Block = str | DocumentTable
 """A paragraph of lines, or a table."""
 
 
-def build_columns(rows: Iterable[Any], **attributes: str) -> list[Column]:
-    """Return columns of names, given the attribute of the rows that each header stands for."""
+Cells = dict[str, str | Callable[[Any], str]]
+"""Columns by their headers: the attribute of a row that holds a name, or a function that returns its number as text."""
+
+
+def build_columns(rows: Iterable[Any], cells: Cells) -> list[Column]:
+    """Return the columns of rows."""
     rows = [*rows]
-    return [Column(header, [getattr(row, name) for row in rows], is_name=True) for header, name in attributes.items()]
-
-
-def collect_numbers(rows: Iterable[Any], name: str) -> NDArray[np.float64]:
-    """Return an attribute of rows as an array; None becomes NaN."""
-    return np.array([getattr(row, name) for row in rows], np.float64)
+    return [
+        Column(header, [getattr(row, cell) for row in rows], is_name=True)
+        if isinstance(cell, str)
+        else Column(header, [*map(cell, rows)])
+        for header, cell in cells.items()
+    ]

@@ -58,13 +58,11 @@ def open_atomic(path: Path) -> Iterator[IO[bytes]]:
         It cannot be written.
     """
     try:
-        mode = _get_mode(path)
-        if mode is not None and not stat.S_ISREG(mode):
-            with _open_nonblocking(path) as file:
-                yield file
-        else:
-            with _open_replacement(path, _get_default_mode() if mode is None else stat.S_IMODE(mode)) as file:
-                yield file
+        mode = None
+        with suppress(FileNotFoundError):
+            mode = path.stat().st_mode
+        with path.open("wb") if mode and not stat.S_ISREG(mode) else _open_replacement(path, mode) as file:
+            yield file
     except OSError as error:
         raise UnfinishedError(f"cannot be written ({error.strerror})", file=path) from None
     except UnicodeEncodeError as error:
@@ -73,36 +71,18 @@ def open_atomic(path: Path) -> Iterator[IO[bytes]]:
         ) from None
 
 
-def _open_nonblocking(path: Path) -> IO[bytes]:
-    """Open a pipe or device; a pipe without a reader raises an error."""
-    handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
-    os.set_blocking(handle, True)
-    return os.fdopen(handle, "wb")
-
-
 @contextmanager
-def _open_replacement(path: Path, mode: int) -> Iterator[IO[bytes]]:
+def _open_replacement(path: Path, mode: int | None) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))  # a link stays one
+    mask = os.umask(0)
+    os.umask(mask)
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name[:100]}-", delete=False) as file:
         temporary = Path(file.name)
         try:
             yield file
             file.flush()
-            temporary.chmod(mode)
+            temporary.chmod(0o666 & ~mask if mode is None else stat.S_IMODE(mode))
             temporary.replace(target)
         except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
+            temporary.unlink(missing_ok=True)
             raise
-
-
-def _get_mode(path: Path) -> int | None:
-    with suppress(FileNotFoundError):
-        return path.stat().st_mode
-    return None
-
-
-def _get_default_mode() -> int:
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask

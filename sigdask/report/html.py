@@ -1,16 +1,11 @@
-"""Tables of documents as HTML for notebooks, and as renderables of rich; every name is escaped."""
+"""Tables of documents as HTML for notebooks; every name is escaped."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 from sigdask.report.document import Column, DocumentTable
 from sigdask.text import make_printable
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.text import Text
 
 
 def render_html(table: DocumentTable) -> str:
@@ -40,31 +35,3 @@ def _render_cells(column: Column) -> list[str]:
     texts = column.render(_escape, _escape, "<strong>{}</strong>")
     marks = [mark and f"<sup>{_escape(mark)}</sup>" for mark in column.marks or [""] * len(texts)]
     return [f"<td{_align(column)}>{text}{mark}</td>" for text, mark in zip(texts, marks, strict=True)]
-
-
-def render_rich(table: DocumentTable) -> Group:
-    """Return a table as a rich renderable; names are not read as markup."""
-    from rich import box
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    parts: list[Text | Table] = [Text(make_printable(table.title), style="bold")]
-    parts += [Text(make_printable(f"warning: {text}")) for text in table.warnings]
-    for section in table.sections:
-        heading = Text(make_printable(section.heading)) if section.heading else None
-        rich_table = Table(title=heading, box=box.SIMPLE_HEAD)
-        for column in section.columns:
-            rich_table.add_column(Text(make_printable(column.header)), justify="left" if column.is_name else "right")
-        for row in zip(*map(_build_rich_cells, section.columns), strict=True):
-            rich_table.add_row(*row)
-        parts.append(rich_table)
-    below = (" ".join(texts) for texts in (table.list_sentences(), table.note) if texts)
-    return Group(*parts, *(Text(make_printable(text), style="dim") for text in below))
-
-
-def _build_rich_cells(column: Column) -> list[Text]:
-    from rich.text import Text
-
-    rows = ((make_printable(text), "bold" if bold else "", mark) for text, bold, mark in column.iter_rows())
-    return [Text.assemble((text, style), mark and f" {mark}") for text, style, mark in rows]

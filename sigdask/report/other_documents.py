@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import median
+from typing import Any
 
 import numpy as np
 
 from sigdask.analysis.candidate_rankings.evaluation import AcceptanceSet, RepeatedSamples
 from sigdask.analysis.candidate_rankings.spec import (
     Difference,
+    Measure,
     Precision,
     RankingEvaluation,
     SampledPrecision,
@@ -19,10 +22,10 @@ from sigdask.analysis.independence import Independence, IndependenceResults
 from sigdask.analysis.power import EXACT, FEW_EFFECTIVE, SIMULATED, Power, PowerAt, PowerResults
 from sigdask.counts.texts import ScopeNote
 from sigdask.report.comparisons import NO_SCORE, SIGNIFICANT, UNDECIDED, build_p_columns, format_p_cell
-from sigdask.report.document import Block, Column, DocumentTable, build_columns, collect_numbers
+from sigdask.report.document import Block, Cells, Column, DocumentTable, build_columns
 from sigdask.report.screen import list_alarms
 from sigdask.report.text import render_blocks
-from sigdask.report.wording import ADJUSTMENTS, ALTERNATIVES
+from sigdask.report.wording import ADJUSTMENTS
 from sigdask.results.comparisons import get_version
 from sigdask.statistics.candidates import IntervalCoverage
 from sigdask.statistics.power import Estimate
@@ -38,6 +41,12 @@ MAX_NOTED = 3
 
 MAX_SENTENCES = 12
 """Maximum number of tests of independence that are each described in a sentence."""
+
+AGAINST_CHANCE = {
+    "two-sided": "two-sided: as far from chance",
+    "greater": "one-sided: more than chance",
+    "less": "one-sided: less than chance",
+}
 
 MAX_CUTOFFS = 7
 """Number of cutoffs of a curve shown by default."""
@@ -76,31 +85,28 @@ def render_analysis(
 def build_power_table(powers: PowerResults) -> DocumentTable:
     """Return a table of the units needed to detect differences, and of the differences that units detect."""
     first = powers[0]
-    few = [p.is_needed_uncertain or p.is_detectable_uncertain for p in powers]
-    columns = [
-        *build_columns(powers, A="a", B="b", metric="metric"),
-        Column("A - B", [f"{p.difference:+.4g}" for p in powers]),
-    ]
+    cells: Cells = {"A": "a", "B": "b", "metric": "metric", "A - B": lambda p: f"{p.difference:+.4g}"}
     if first.wanted_difference is not None:
-        needed = [_format_interval(p.needed, ",.0f", is_few=p.is_needed_uncertain) for p in powers]
-        columns += [
-            Column(f"units for {first.wanted_difference:g}", needed),
-            Column(f"power of {first.n_units:,}", [_format_power(p.at_wanted) for p in powers]),
-        ]
-    detected = [_format_interval(p.detectable, ".3g", is_few=p.is_detectable_uncertain) for p in powers]
-    columns += [
-        Column(f"detectable by {first.n_asked:,}", detected),
-        Column("how", [p.method if p.reachable is not None else "alike" for p in powers], is_name=True),
-    ]
+        cells |= {
+            f"units for {first.wanted_difference:g}": lambda p: _format_interval(
+                p.needed, ",.0f", p.is_needed_uncertain
+            ),
+            f"power of {first.n_units:,}": lambda p: _format_power(p.at_wanted),
+        }
+    cells[f"detectable by {first.n_asked:,}"] = lambda p: _format_interval(
+        p.detectable, ".3g", p.is_detectable_uncertain
+    )
+    columns = build_columns(powers, cells)
+    columns.append(Column("how", [p.method if p.reachable is not None else "alike" for p in powers], is_name=True))
     levels = " and ".join(f"{level:.3g}" for level in sorted({p.level for p in powers}))
     shares = " and ".join(f"{100 * power:g} %" for power in sorted({p.power for p in powers}))
-    legend = [f"{NO_SCORE}: none"] if any(NO_SCORE in column.texts for column in columns) else []
-    legend += ["~ rests on few units"] if any(few) else []
+    legend = [f"{NO_SCORE}: none"] * any(NO_SCORE in column.texts for column in columns)
+    legend += ["~ rests on few units"] * any(p.is_needed_uncertain or p.is_detectable_uncertain for p in powers)
     note = f"With power {shares} at {levels}. {_describe_version(powers.seed)}"
     return DocumentTable.of("units needed, and differences that units detect", columns, legend, note)
 
 
-def _format_interval(estimate: Estimate | None, spec: str, *, is_few: bool) -> str:
+def _format_interval(estimate: Estimate | None, spec: str, is_few: bool) -> str:
     if estimate is None or math.isinf(estimate.value):
         return NO_SCORE
     text = f"{'~' * is_few}{estimate.value:{spec}}"
@@ -119,81 +125,40 @@ def _iter_power_blocks(powers: PowerResults, *, everything: bool = False) -> Ite
     """Yield the power of comparisons: the answer first as a sentence, then each pair, then the methods."""
     yield "\n".join(f"warning: {note}" for note in powers.notes if isinstance(note, ScopeNote))
     for metric in dict.fromkeys(power.metric for power in powers):
-        own = [power for power in powers if power.metric == metric]
-        yield " ".join(_describe_power(*own) if len(own) == 1 else _describe_powers(own))
-    if len(powers) > 1:
-        yield from _cut(build_power_table(powers), MAX_SHOWN, everything=everything)
+        yield " ".join(_describe_powers([power for power in powers if power.metric == metric]))
+    yield from _cut(build_power_table(powers), MAX_SHOWN, everything=everything)
     yield "\n".join(_describe_power_methods(powers))
 
 
-def _describe_condition(p: Power) -> str:
-    return f"with power {p.power:g} (test at {p.level:.3g}, {p.alternative})"
-
-
-def _describe_power(p: Power) -> Iterator[str]:
-    if p.wanted_difference is not None and p.needed is not None:
-        yield f"To detect a difference of {p.wanted_difference:g} in {p.metric} {_describe_condition(p)}, you need"
-        yield f"{_format_units(p.needed, p.unit, p.method)}."
-        yield f"Your {_count_units(p.n_asked, p.unit)} {_describe_detectable(p)} with this power."
-        if p.at_wanted is not None:
-            yield f"For a difference of {p.wanted_difference:g}, their power is {_format_power(p.at_wanted)}."
-    elif p.wanted_difference is not None:
-        yield f"A difference of {p.wanted_difference:g} in {p.metric}: {p.note}."
-    else:
-        yield f"{_count_units(p.n_asked, p.unit)} {_describe_detectable(p)} in {p.metric} {_describe_condition(p)}."
-
-
-def _describe_detectable(p: Power) -> str:
-    if p.detectable is None:
-        return "can detect no difference"
-    if math.isinf(p.detectable.value):
-        limit = (p.reachable or (0, 0))[1]
-        return f"can detect no difference up to {limit:.3g} (the simulation can reweight these data only so far)"
-    return f"can detect a difference of {_format_interval(p.detectable, '.3g', is_few=False)}"
-
-
 def _describe_powers(powers: Sequence[Power]) -> Iterator[str]:
-    first, condition = powers[0], _describe_condition(powers[0])
-    units = _list_sizes((p.needed, p.is_needed_uncertain) for p in powers)
-    if first.wanted_difference is not None and units:
-        yield f"To detect a difference of {first.wanted_difference:g} in {first.metric} {condition}, you need"
-        needed = _format_range(units, ",.0f", f" {_pluralize(first.unit)}")
-        yield f"{needed} ({len(units):,} of {format_count(len(powers), 'pair')})."
-    if differences := _list_sizes((p.detectable, p.is_detectable_uncertain) for p in powers):
-        share = f"({len(differences):,} of {len(powers):,} pairs)"
-        detected = f"can detect a difference of {_format_range(differences, '.3g')} {share}"
-        yield f"{'Your ' if units else ''}{_count_units(first.n_asked, first.unit)} {detected}"
-        yield "with this power." if units else f"in {first.metric} {condition}."
+    """Yield sentences on the estimates that are finite and do not rest on few units."""
+    first, n = powers[0], len(powers)
+    unit = f"{first.unit}s" if first.unit.isalpha() and first.unit[-1] not in "sxzyh" else f"units ({first.unit})"
+    wanted, condition = (
+        first.wanted_difference,
+        f"with power {first.power:g} (test at {first.level:.3g}, {first.alternative})",
+    )
+    needed = [p.needed.value for p in powers if p.needed and not p.is_needed_uncertain]
+    detected = [p.detectable.value for p in powers if p.detectable and not p.is_detectable_uncertain]
+    needed, detected = ([x for x in values if math.isfinite(x)] for values in (needed, detected))
+    shares = [f" ({len(values):,} of {n:,} pairs)" if n > 1 else "" for values in (needed, detected)]
+    if wanted is not None and needed:
+        about = " about" * any(p.method != EXACT for p in powers)
+        yield f"To detect a difference of {wanted:g} in {first.metric} {condition}, you need{about}"
+        yield f"{_format_range(needed, ',.0f')} {unit}{shares[0]}."
+    if detected:
+        size = f"{first.n_asked:,} {unit} can detect a difference of {_format_range(detected, '.3g')}"
+        yield (
+            f"Your {size} with this power{shares[1]}."
+            if needed
+            else f"{size} in {first.metric} {condition}{shares[1]}."
+        )
 
 
-def _list_sizes(estimates: Iterable[tuple[Estimate | None, bool]]) -> list[float]:
-    """Return the finite estimates that do not rest on few units."""
-    return [size.value for size, is_few in estimates if size is not None and math.isfinite(size.value) and not is_few]
-
-
-def _format_range(values: Sequence[float], spec: str, unit: str = "") -> str:
+def _format_range(values: Sequence[float], spec: str) -> str:
     """Return the smallest, largest and median value as text."""
     low, high, middle = (f"{value:{spec}}" for value in (min(values), max(values), median(values)))
-    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}, median {middle}"
-
-
-def _format_units(estimate: Estimate, unit: str, method: str) -> str:
-    """Return the number of units needed, with its simulation interval."""
-    if math.isinf(estimate.value):
-        return f"more than a million million {_pluralize(unit)}"
-    text = _count_units(round(estimate.value), unit)
-    if method == EXACT:
-        return f"{text} (exact)"
-    interval = f" (95 % interval {estimate.low:,.0f} to {estimate.high:,.0f})"
-    return f"about {text}{interval if estimate.low != estimate.high else ''}"
-
-
-def _count_units(n: int, unit: str) -> str:
-    return f"{n:,} {_pluralize(unit)}"
-
-
-def _pluralize(unit: str) -> str:
-    return f"{unit}s" if unit.isalpha() and unit[-1] not in "sxzyh" else f"units ({unit})"
+    return low if low == high else f"{low} to {high} (median {middle})"
 
 
 def _describe_power_methods(powers: PowerResults) -> Iterator[str]:
@@ -209,23 +174,15 @@ def _describe_power_methods(powers: PowerResults) -> Iterator[str]:
     if EXACT in methods:
         yield "exact: for scores of 0 or 1 (or two values) the test is a sign test, and its power is summed exactly"
     if any(power.is_needed_uncertain or power.is_detectable_uncertain for power in powers):
-        aside = " (~, not included in the summary above)" if len(powers) > 1 else ""
-        few = f"after reweighting, the sample counts like fewer than {FEW_EFFECTIVE:g} units. Use a larger sample"
-        yield f"note: rests on few units{aside}: {few}"
-    if len(powers) > 1 or powers[0].needed is not None:  # else it is said already
-        yield from _describe_notes(powers)
-    yield from (f"note: {note}" for note in powers.notes if not isinstance(note, ScopeNote))
-
-
-def _describe_notes(powers: PowerResults) -> Iterator[str]:
-    """Yield the notes on pairs; pairs whose notes differ only in numbers share a line."""
+        yield f"note: ~: after reweighting, like fewer than {FEW_EFFECTIVE:g} units. Use a larger sample"
     by_text: dict[str, list[Power]] = {}
     for power in powers:
         if power.note is not None:
-            by_text.setdefault(power.note.partition(":")[0], []).append(power)
+            by_text.setdefault(power.note.partition(":")[0], []).append(power)  # such notes differ only in numbers
     for text, noted in by_text.items():
         pairs = format_list([f"{power.a} and {power.b}" for power in noted], MAX_NOTED, "; ")
         yield f"note: {pairs}: {noted[0].note if len(noted) == 1 else text}"
+    yield from (f"note: {note}" for note in powers.notes if not isinstance(note, ScopeNote))
 
 
 # Tests of independence
@@ -237,16 +194,17 @@ def build_independence_table(results: IndependenceResults) -> DocumentTable:
     verdicts = [r.verdict(alpha) for r in results]
     marks = [SIGNIFICANT if v == "significant" else UNDECIDED if v.startswith("undecided") else "" for v in verdicts]
     columns = [
-        *build_columns(results, A="a", B="b", metric="metric"),
-        Column("score", [format_score(r.score) for r in results]),
-        Column("by chance", [_format_by_chance(r) for r in results]),
+        *build_columns(results, {
+            "A": "a", "B": "b", "metric": "metric",
+            "score": lambda r: format_score(r.score), "by chance": _format_by_chance,
+        }),
         *build_p_columns(
             [format_p_cell(r.p_value, alpha) for r in results],
             [format_p_cell(r.p_adjusted, alpha) for r in results],
             marks,
         ),
         Column("method", [_format_method(r) for r in results], is_name=True),
-    ]
+    ]  # fmt: skip
     adjustment = ADJUSTMENTS.get(results.adjust)
     adjusted = f"p adjusted by {adjustment.label}" if adjustment else "not adjusted"
     legend = [f"{SIGNIFICANT} significant at {alpha:g}, {adjusted} for the number of tests"]
@@ -284,7 +242,7 @@ def _describe_independence(r: Independence, alpha: float) -> Iterator[str]:
     yield (
         f"{r.metric}: {r.a} against {r.b}, {format_score(r.score)}, where independent labels score "
         f"{_format_by_chance(r)}; {format_p_equals(r.p_value, alpha)} ({basis}; "
-        f"{ALTERNATIVES[r.alternative].against_chance}; {format_count(r.n_items, 'item')}{strata}){adjusted}: "
+        f"{AGAINST_CHANCE[r.alternative]}; {format_count(r.n_items, 'item')}{strata}){adjusted}: "
         f"{verdict}{level}."
     )
     if r.exact is not None and r.method != "exact":
@@ -303,15 +261,12 @@ def build_evaluation_tables(evaluation: RankingEvaluation) -> list[DocumentTable
 
 
 def _build_precision_table(evaluation: RankingEvaluation, *, everything: bool) -> DocumentTable:
-    rows = evaluation.precision or evaluation.sampled
-    by_key = {(row.measure, row.n): row for row in rows}
-    measures = sorted(evaluation.measures, key=lambda m: -np.nan_to_num(m.average_precision))
-    columns = build_columns(measures, measure="measure")
-    average = collect_numbers(measures, "average_precision")
+    rows, measures = evaluation.precision or evaluation.sampled, _sort_measures(evaluation)
+    columns = build_columns(measures, {"measure": "measure"})
+    average = np.array([m.average_precision for m in measures])
     if not np.isnan(average).any():
         columns.append(Column("AP", [*map(format_score, average.tolist())], bold=find_best(average)))
-    for n in _select_cutoffs(rows, everything=everything):
-        found = [by_key.get((m.measure, n)) for m in measures]
+    for n, found in _iter_cutoffs(rows, measures, everything=everything):
         best = find_best(np.array([row.precision if row else math.nan for row in found]))
         columns.append(Column(f"n = {n:,}", [*map(_format_precision, found)], bold=best))
     source = ", extrapolated from the judged candidates" if evaluation.sampled else ""
@@ -321,6 +276,20 @@ def _build_precision_table(evaluation: RankingEvaluation, *, everything: bool) -
         f"{_describe_version(evaluation.seed)}"
     )
     return DocumentTable.of(title, columns, note=note)
+
+
+def _sort_measures(evaluation: RankingEvaluation) -> list[Measure]:
+    return sorted(evaluation.measures, key=lambda m: -np.nan_to_num(m.average_precision))
+
+
+def _iter_cutoffs(
+    rows: Sequence[Any], measures: Sequence[Measure], *, everything: bool
+) -> Iterator[tuple[int, list[Any]]]:
+    """Yield each n to show with the rows of all measures, None for one that has none."""
+    by_key = {(row.measure, row.n): row for row in rows}
+    yield from (
+        (n, [by_key.get((m.measure, n)) for m in measures]) for n in _select_cutoffs(rows, everything=everything)
+    )
 
 
 def _format_precision(row: Precision | SampledPrecision | None) -> str:
@@ -342,12 +311,16 @@ def _select_cutoffs(rows: Sequence[Precision | SampledPrecision], *, everything:
 
 def _build_average_table(evaluation: RankingEvaluation) -> DocumentTable:
     pairs, alpha = evaluation.average_precision, evaluation.alpha
-    difference = collect_numbers(pairs, "difference")
+    difference = np.array([row.difference for row in pairs])
+    scores = build_columns(pairs, {
+        "A": "a", "B": "b", "AP of A": lambda row: format_score(row.average_precision_a),
+        "AP of B": lambda row: format_score(row.average_precision_b), "A - B": lambda row: f"{row.difference:+.4f}",
+    })  # fmt: skip
     columns = [
-        *build_columns(pairs, A="a", B="b"),
-        Column("AP of A", [format_score(row.average_precision_a) for row in pairs], bold=difference > 0),
-        Column("AP of B", [format_score(row.average_precision_b) for row in pairs], bold=difference < 0),
-        Column("A - B", [f"{x:+.4f}" for x in difference.tolist()]),
+        *scores[:2],
+        replace(scores[2], bold=difference > 0),
+        replace(scores[3], bold=difference < 0),
+        scores[4],
         *build_p_columns(
             [format_p(row.p_value, alpha) for row in pairs],
             [format_p(row.p_adjusted, alpha) for row in pairs],
@@ -377,8 +350,6 @@ def _iter_evaluation_blocks(evaluation: RankingEvaluation, *, everything: bool =
         yield _build_recall_table(evaluation, everything=everything)
     if evaluation.differences:
         yield from _cut(_build_pair_table(evaluation), MAX_SHOWN, everything=everything)
-        if everything:
-            yield _build_difference_table(evaluation)
     yield "\n".join(_describe_models(evaluation))
 
 
@@ -393,13 +364,12 @@ def _describe_significance(evaluation: RankingEvaluation) -> str:
 
 
 def _build_recall_table(evaluation: RankingEvaluation, *, everything: bool) -> DocumentTable:
-    by_key = {(row.measure, row.n): row for row in evaluation.precision}
-    measures = sorted(evaluation.measures, key=lambda m: -m.average_precision)
+    measures = _sort_measures(evaluation)
     columns = [
-        Column(f"n = {n:,}", [f"{100 * by_key[m.measure, n].recall:.1f}" for m in measures])
-        for n in _select_cutoffs(evaluation.precision, everything=everything)
+        Column(f"n = {n:,}", [f"{100 * row.recall:.1f}" for row in found])
+        for n, found in _iter_cutoffs(evaluation.precision, measures, everything=everything)
     ]
-    return DocumentTable.of("recall in %", [*build_columns(measures, measure="measure"), *columns])
+    return DocumentTable.of("recall in %", [*build_columns(measures, {"measure": "measure"}), *columns])
 
 
 def _build_pair_table(evaluation: RankingEvaluation) -> DocumentTable:
@@ -435,43 +405,21 @@ def _list_better(rows: Sequence[Difference], sign: int, alpha: float) -> str:
     return ", ".join(parts) or NO_SCORE
 
 
-def _build_difference_table(evaluation: RankingEvaluation) -> DocumentTable:
-    rows, alpha = evaluation.differences, evaluation.alpha
-    cells: dict[str, Callable[[Difference], str]] = {
-        "n": lambda r: f"{r.n:,}",
-        "score A": lambda r: f"{r.precision_a:.4f}",
-        "score B": lambda r: f"{r.precision_b:.4f}",
-        "A - B": lambda r: f"{r.difference:+.4f}",
-        "only A": lambda r: f"{r.only_a_true}/{r.only_a_true + r.only_a_false}",
-        "only B": lambda r: f"{r.only_b_true}/{r.only_b_true + r.only_b_false}",
-        "Fisher": lambda r: format_p(r.p_fisher, alpha),
-        "swap": lambda r: format_p(r.p_exchange, alpha),
-        "adjusted p": lambda r: format_p(r.p_adjusted, alpha),
-    }
-    columns = [Column(name, [*map(cell, rows)]) for name, cell in cells.items()]
-    title = "differences of precision; only A, only B: true ones among the candidates that only this list has"
-    return DocumentTable.of(title, [*build_columns(rows, A="a", B="b"), *columns])
-
-
 def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
     """Yield lines on the statistical models that intervals and p-values rest on."""
-    yield f"ties: {evaluation.ties}"
-    if evaluation.precision:
-        yield (
-            "intervals: Clopper-Pearson, of the number of true candidates among n. If ties make it a mean, the "
-            "interval covers those of the whole numbers below and above it"
-        )
-    if evaluation.sampled:
-        yield "extrapolated: judged candidates are a random sample of each list, drawn without replacement; exact"
-    if evaluation.differences:
-        yield (
-            "together: the two ranks of a candidate are swapped for all n at once, so a list can have more or fewer "
-            f"than n candidates; max-T, step-down, {format_count(evaluation.n_trials, 'trial')}, seed {evaluation.seed}"
-        )
-        yield (
-            "Fisher: compares the candidates that only one of the two lists has, separately for each n. Both lists "
-            "keep n candidates"
-        )
+    trials = f"{format_count(evaluation.n_trials, 'trial')}, seed {evaluation.seed}"
+    models = {
+        f"ties: {evaluation.ties}": True,
+        "intervals: Clopper-Pearson, of the number of true candidates among n. If ties make it a mean, the interval "
+        "covers those of the whole numbers below and above it": evaluation.precision,
+        "extrapolated: judged candidates are a random sample of each list, drawn without replacement; exact":
+            evaluation.sampled,
+        "together: the two ranks of a candidate are swapped for all n at once, so a list can have more or fewer than n "
+        f"candidates; max-T, step-down, {trials}": evaluation.differences,
+        "Fisher: compares the candidates that only one of the two lists has, separately for each n. Both lists keep n "
+        "candidates": evaluation.differences,
+    }  # fmt: skip
+    yield from (text for text, rows in models.items() if rows)
 
 
 def _iter_sample_blocks(samples: RepeatedSamples) -> Iterator[Block]:

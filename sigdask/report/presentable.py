@@ -15,7 +15,7 @@ from sigdask.report import html, latex, markdown
 from sigdask.report.comparisons import build_paper_tables, build_ranking_table, get_default_layout
 from sigdask.report.document import DocumentTable
 from sigdask.report.files import write_parquet, write_whole_text
-from sigdask.report.methods.text import Facts, Methods, build_methods
+from sigdask.report.methods.text import Methods, describe_results
 from sigdask.report.page import render_page
 from sigdask.report.plots import canvas, files, pairs
 from sigdask.report.plots.files import FigureStyle
@@ -116,9 +116,6 @@ class Results(ComparisonResults):
     def _repr_markdown_(self) -> str:
         return "".join(markdown.iter_parts([build_summary_table(self)]))
 
-    def __rich__(self) -> Any:
-        return html.render_rich(build_summary_table(self))
-
     def __str__(self) -> str:
         return render_with_warnings(self)
 
@@ -209,10 +206,11 @@ class Results(ComparisonResults):
         >>> methods.keys[:2], methods.bibtex[:16], "citep{noreen1989,yeh2000}" in methods.latex
         (('noreen1989', 'yeh2000'), '@book{noreen1989', True)
         """
-        return build_methods(Facts.from_results(self))
+        return describe_results(self)
 
-    def plot_forest(
+    def plot(
         self,
+        kind: str = "forest",
         *,
         test_set: str | None = None,
         subset: str | None = None,
@@ -221,13 +219,17 @@ class Results(ComparisonResults):
         font: str | None = None,
         font_size: float = 8.0,
     ) -> Figure:
-        """Draw the differences with their intervals: a forest plot (Lewis & Clarke 2001).
-
-        A filled mark is a significant difference. Next to it is p, or the adjusted p if there is one. With more than
-        120 comparisons, only the ones with the smallest p are drawn.
+        """Draw a figure of one test set, subset and metric.
 
         Parameters
         ----------
+        kind : {"forest", "matrix", "critical-difference"}
+            "forest", the default: the differences with their intervals and p (Lewis & Clarke 2001); a filled mark is a
+            significant difference. "matrix": all pairs, which one is better, and its p. "critical-difference" or "cd":
+            the systems on an axis of scores, where bars join systems that are not significantly different, as in
+            Demšar 2006 ("Statistical comparisons of classifiers over multiple data sets", JMLR 7), with the groups of
+            the letters of the ranking (Piepho 2004) instead of one critical difference. The last two need all pairs,
+            compared two-sided.
         test_set, subset, metric : str, optional
             Selection, if the results have several. A subset is named by its value.
         figure_width : str, optional
@@ -245,79 +247,15 @@ class Results(ComparisonResults):
         Raises
         ------
         InputError
-            The selection is ambiguous, or matplotlib (`sigdask[report]`) is not installed.
+            There is no such kind, the selection is ambiguous, pairs are missing, or matplotlib (`sigdask[report]`) is
+            not installed.
         """
+        [name] = FigureStyle.parse_kinds(kind)
+        if name not in pairs.DRAWN:
+            raise InputError(f"kind = {kind!r}: must be one of {', '.join(pairs.DRAWN)}")
         table = files.select_group(self.table, test_set, subset, metric)
         with canvas.apply_style(build_style(figure_width, font, font_size).canvas):
-            return pairs.forest(table)
-
-    def plot_matrix(
-        self,
-        *,
-        test_set: str | None = None,
-        subset: str | None = None,
-        metric: str | None = None,
-        figure_width: str | None = None,
-        font: str | None = None,
-        font_size: float = 8.0,
-    ) -> Figure:
-        """Draw a matrix of all pairs of systems: which one is better, and its p (the adjusted p if there is one).
-
-        All pairs must have been compared, two-sided.
-
-        Parameters
-        ----------
-        test_set, subset, metric, figure_width, font, font_size
-            As in `plot_forest`.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
-
-        Raises
-        ------
-        InputError
-            As in `plot_forest`, or not all pairs were compared.
-        """
-        table = files.select_group(self.table, test_set, subset, metric)
-        with canvas.apply_style(build_style(figure_width, font, font_size).canvas):
-            return pairs.matrix(table)
-
-    def plot_critical_difference(
-        self,
-        *,
-        test_set: str | None = None,
-        subset: str | None = None,
-        metric: str | None = None,
-        figure_width: str | None = None,
-        font: str | None = None,
-        font_size: float = 8.0,
-    ) -> Figure:
-        """Draw the systems on an axis of scores. Bars join systems that are not significantly different.
-
-        The diagram of Demšar 2006 ("Statistical comparisons of classifiers over multiple data sets", JMLR 7), with the
-        groups of the letters of the ranking (Piepho 2004) instead of one critical difference: each pair has a test of
-        its own. All pairs must have been compared, two-sided.
-
-        Parameters
-        ----------
-        test_set, subset, metric, figure_width, font, font_size
-            As in `plot_forest`.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
-
-        Raises
-        ------
-        InputError
-            As in `plot_forest`, or not all pairs were compared.
-        """
-        table = files.select_group(self.table, test_set, subset, metric)
-        with canvas.apply_style(build_style(figure_width, font, font_size).canvas):
-            return pairs.critical_difference(table)
+            return pairs.DRAWN[name](table)
 
     def write_figures(
         self,
@@ -341,7 +279,7 @@ class Results(ComparisonResults):
         figure_kinds : str, optional
             Kinds of figures, such as "forest,cd", by default all that fit.
         figure_width, font, font_size
-            As in `plot_forest`.
+            As in `plot`.
         dpi : int
             Dots per inch of PNG files, by default 200.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -38,15 +37,14 @@ from sigdask.report.sentences import (
     describe_size,
     describe_test,
     find_doubtful,
-    join_phrases,
 )
 from sigdask.report.standings import BASELINE, SOME, GroupKey, Standings, get_group_key
 from sigdask.report.text import render_blocks, render_table
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
-from sigdask.results.notes import CHANGES_VERDICTS, Note, NoteKind, drop_duplicates, remove_kind
+from sigdask.results.notes import CHANGES_VERDICTS, Note, NoteKind, remove_kind
 from sigdask.results.record import Result
-from sigdask.results.table import CONTESTED, Table, get_equal_scores
+from sigdask.results.table import CONTESTED, Table
 from sigdask.statistics.bounds import EQUAL_SCORES, Check
 from sigdask.statistics.classical import compute_inflation
 from sigdask.statistics.rounding import format_p_equals
@@ -116,7 +114,7 @@ def iter_blocks(results: ComparisonResults, *, everything: bool, verbose: bool) 
     rows = _select_rows(table, verdict, everything=everything, verbose=verbose)
     shown = [*iter_results(table.take(rows))]
     if shown:
-        yield build_comparison_table(shown, Setting.of(shown, alpha), "text", with_checks=verbose)
+        yield build_comparison_table(shown, Setting(shown, alpha), with_checks=verbose)
     if len(rows) < len(table):
         which = "" if verdict.is_ranking else f"; the {len(rows)} smallest p are shown"
         yield f"{count_verdicts(table)}{which} ({_tell_where_all_are()})"
@@ -247,32 +245,20 @@ def _iter_remarks(
         yield f"!!! and cross-checks of {len(disagreeing) - MAX_ALARMS:,} more comparisons"
     if len(disagreeing):
         yield "!!! Do not use these p-values; run `sigdask verify` and report this."
-    if len({*zip(table.a.codes.tolist(), table.b.codes.tolist(), strict=True)}) > 1:
-        yield from _describe_causes(table)  # the verdict on a single pair names them
     notes = [] if verbose else _collect_notes(shown)
     yield from (f"note: {text}" for text in notes[:MAX_NOTES])
     if len(notes) > MAX_NOTES:
         yield f"note: and {len(notes) - MAX_NOTES:,} more notes (-v shows them)"
 
 
-def _describe_causes(table: Table) -> Iterator[str]:
-    """Yield a line with the known causes of contested results, each with their number."""
-    cause = get_equal_scores(table).cause
-    causes = Counter(cause[row] for row in np.flatnonzero(table.is_contested).tolist())
-    if table.deciding is not None:
-        causes["few units that decide"] = int(np.count_nonzero(table.deciding.n_deciding))
-    if named := [f"{name} ({n:,})" for name, n in causes.most_common() if name and n]:
-        yield f"causes of contested results: {', '.join(named)}"
-
-
 def _collect_notes(shown: Sequence[Result]) -> list[str]:
-    """Return the notes that the answer depends on; each names its comparison if notes differ."""
+    """Return the notes that the answer depends on; each names its comparison if there are several."""
     kinds = ESSENTIAL_KINDS if len(shown) == 1 else ESSENTIAL_KINDS - {"few-units-decide"}  # which are counted then
-    noted = [(r, note) for r in shown for note in r.notes if note.kind in kinds]
-    distinct = [*drop_duplicates([note for _, note in noted])]
-    if len(shown) == 1 or len(distinct) < len(noted):
-        return [note.text for note in distinct]
-    return [f"{r.a} and {r.b} on {r.metric}: {note.text}" for r, note in noted]
+    noted = [(r, note.text) for r in shown for note in r.notes if note.kind in kinds]
+    texts = dict.fromkeys(text for _, text in noted)
+    if len(shown) == 1 or len(texts) < len(noted):
+        return [*texts]
+    return [f"{r.a} and {r.b} on {r.metric}: {text}" for r, text in noted]
 
 
 def list_alarms(results: Iterable[Result | Independence]) -> list[str]:
@@ -314,19 +300,18 @@ def format_overview(
     is_changed = np.array([key in changed for key in keys], np.bool_)
     order = np.lexsort((-n_doubtful, ~has_alarm, ~is_changed))
     shown = range(n_groups) if everything else sorted(order[:MAX_LISTED].tolist())
+    has_metrics = len({key[2] for key in keys}) > 1
     verdicts = [_describe_group(table.take(np.flatnonzero(standings.group == g))) for g in shown]
-    names, values = ("test set", "subset", "metric"), [keys[g] for g in shown]
-    columns = [
-        *(Column(name, texts, is_name=True) for name, texts in zip(names, zip(*values, strict=True), strict=True)),
-        *(
-            Column(name, texts, is_name=name != "p")
-            for name, texts in zip(("best system", "verdict", "p"), zip(*verdicts, strict=True), strict=True)
-        ),
-        Column("doubtful", [f"{n_doubtful[g] or ''}" for g in shown]),
-        Column("changed", ["yes" if is_changed[g] else "" for g in shown], is_name=True),
+    headers = ("test set", "subset", "metric", "best system", "verdict", "p", "doubtful", "changed")
+    rows = [
+        (*keys[g], *verdict, f"{n_doubtful[g] or ''}", "yes" * is_changed[g])
+        for g, verdict in zip(shown, verdicts, strict=True)
     ]
-    is_kept = {"subset": any(key[1] for key in keys), "metric": len({key[2] for key in keys}) > 1, "changed": changed}
-    kept = [column for column in columns if is_kept.get(column.header, True)]
+    columns = [
+        Column(header, texts, is_name=header not in {"p", "doubtful"})
+        for header, texts in zip(headers, zip(*rows, strict=True), strict=True)
+    ]
+    kept = [column for column in columns if any(column.texts) and (column.header != "metric" or has_metrics)]
     more = f"{len(shown)} of {n_groups:,} rows, chosen by changes, failed checks and doubtful results (--all lists all)"
     parts = [render_table(DocumentTable.of("", kept), width), *([more] if len(shown) < n_groups else [])]
     return "\n".join([*parts, "", *_describe_totals(table)])
@@ -350,18 +335,12 @@ def _describe_group(table: Table) -> tuple[str, str, str]:
     p = table.p_value[row] if np.isnan(table.p_adjusted[row]) else table.p_adjusted[row]
     p_text = format_p_cell(float(p), table.alpha)
     if c.design == BASELINE:
-        base = c.names[int(c.b[row])]
-        kinds = (("better than", c.ahead > 0), ("worse than", c.ahead < 0))
-        counts = [(name, int(np.count_nonzero((c.outcome == 1) & side))) for name, side in kinds]
-        parts = [f"{n:,} of {len(table):,} {name} {base}" for name, n in counts if n]
+        n_better = np.count_nonzero((c.outcome == 1) & (c.ahead > 0))
         best = c.names[int((c.a if c.ahead[row] > 0 else c.b)[row])]
-        return best, join_phrases(parts) if parts else f"none differs from {base}", p_text
-    top = int(c.top[0])
-    others = [c.get_opponent(k, top) for k in c.near_top_rows.tolist()]
-    if not others:
-        return c.names[top], "better than the other" if len(table) == 1 else "better than all others", p_text
-    named = join_phrases(others) if len(others) <= MAX_NAMED else f"{len(others):,} others"
-    return c.names[top], f"not better than {named}", p_text
+        return best, f"{n_better:,} of {len(table):,} better than {c.names[int(c.b[row])]}", p_text
+    near, n_others = int(c.n_near_top[0]), int(c.n_members[0]) - 1
+    verdict = "better than all others" if not near else f"not better than {near:,} of {n_others:,}"
+    return c.names[int(c.top[0])], verdict, p_text
 
 
 def _describe_totals(table: Table) -> Iterator[str]:

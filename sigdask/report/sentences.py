@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import find_distinct
 from sigdask.randomization.stream import SCHEME
-from sigdask.report.standings import ALL, BASELINE, PAIR, Standings
+from sigdask.report.standings import ALL, BASELINE, PAIR, SOME, Standings
 from sigdask.report.wording import ADJUSTMENTS, ALTERNATIVES, INTERVAL_METHODS
 from sigdask.results.columns import EMPTY
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, ResultAcrossSets, get_version
@@ -149,7 +149,7 @@ def describe_size(r: Result) -> str:
     return (
         f"{r.a} - {r.b} = {format_signed(r.difference)}, {label}{100 * interval.confidence:.4g} % interval "
         f"{format_ends(r.difference, interval.low, interval.high)} "
-        f"({INTERVAL_METHODS[interval.method].name} by {r.unit}{draws}){simultaneous}{d}"
+        f"({INTERVAL_METHODS[interval.method].label} by {r.unit}{draws}){simultaneous}{d}"
     )
 
 
@@ -284,28 +284,24 @@ def _describe_not_shown(r: Result, metric: str) -> str:
 
 
 def describe_contradiction(r: Result, alpha: float) -> str:
-    """Return a clause if the interval and the test disagree on whether the difference can be 0, else "".
+    """Return a clause if the interval and the test, at one level, disagree on whether the difference can be 0, else "".
 
     A one-sided test is compared with the end of the interval on its side. A contested verdict says that there is doubt.
     """
     decision, ends = r.decision(alpha), get_ends(r)
     if ends is None or decision is None or r.runs is not None or r.is_contested(alpha):
         return ""
+    is_simultaneous = r.interval_simultaneous is not None
+    if not is_simultaneous and r.interval is not None and abs(r.interval.confidence - (1 - alpha)) > 1e-9:
+        return ""
     low, high = ends
     excludes = {"two-sided": low > 0 or high < 0, "greater": low > 0, "less": high < 0}[r.alternative]
     if excludes == decision:
         return ""
-    is_one_sided, kind, level = r.alternative != "two-sided", "simultaneous", ""
-    if r.interval_simultaneous is None and r.interval is not None:
-        kind = INTERVAL_METHODS[r.interval.method].kind
-        kind = f"two-sided {kind}" if is_one_sided else kind
-        if abs(r.interval.confidence - (1 - alpha)) > 1e-9:  # rounding of 1 - 0.95
-            kind, level = f"{100 * r.interval.confidence:.4g} % {kind}", f" at {alpha:g}"
-        kind = kind if r.p_adjusted is None else f"unadjusted {kind}"
-    test_kind = "adjusted" if r.p_adjusted is not None else "exact" if r.method == "exact" else ""
-    test = " ".join(filter(None, ["one-sided" * is_one_sided, test_kind, "test"]))
+    is_adjusted, is_one_sided = r.p_adjusted is not None, r.alternative != "two-sided"
+    kind = "simultaneous " if is_simultaneous else "unadjusted " * is_adjusted + "two-sided " * is_one_sided
     contains, rejects = "excludes" if excludes else "contains", "rejects" if decision else "does not reject"
-    return f"; the {kind} interval {contains} 0, the {test} {rejects}{level}"
+    return f"; the {kind}interval {contains} 0, the {'one-sided ' * is_one_sided}test {rejects}"
 
 
 # Runs of a system
@@ -329,14 +325,17 @@ def describe_runs(r: Result, alpha: float) -> Iterator[str]:
     """Yield a line on the tests over runs and of the recipes, if the systems have several runs."""
     if (runs := r.runs) is None:
         return
-    sharing = "paired by" if runs.is_paired else "unpaired, by"
-    p_runs = "" if runs.p_runs is None else f"over runs {format_p_equals(runs.p_runs, alpha)} ({runs.method}); "
-    recipe = f"recipes: {runs.verdict}"
-    if runs.p_value is not None:
-        adjusted = "" if runs.p_adjusted is None else f", adjusted {format_p_equals(runs.p_adjusted, alpha)}"
-        recipe += f", {format_p_equals(runs.p_value, alpha)} (t, {runs.df:.1f} degrees of freedom){adjusted}"
-    errors = f"standard errors {runs.se_items:.3g} over items, {runs.se_runs:.3g} over runs"
-    yield f"{runs.n_runs} runs each, {sharing} {runs.column}: {p_runs}{recipe}; {errors}"
+    parts = [f"{runs.n_runs} runs each, {'paired by' if runs.is_paired else 'unpaired, by'} {runs.column}"]
+    if runs.p_runs is not None:
+        parts.append(f"over runs {format_p_equals(runs.p_runs, alpha)} ({runs.method})")
+    adjusted = "" if runs.p_adjusted is None else f", adjusted {format_p_equals(runs.p_adjusted, alpha)}"
+    p = (
+        ""
+        if runs.p_value is None
+        else f", {format_p_equals(runs.p_value, alpha)} (t, {runs.df:.1f} degrees of freedom)"
+    )
+    parts.append(f"recipes: {runs.verdict}{p}{adjusted}")
+    yield "; ".join([*parts, f"standard errors {runs.se_items:.3g} over items, {runs.se_runs:.3g} over runs"])
 
 
 def _describe_all_runs(table: Table) -> Iterator[str]:
@@ -362,18 +361,13 @@ def _describe_margins(results: ComparisonResults) -> Iterator[str]:
     --------
     "A is not worse than B by more than 0.01 on f1: p = 0.003."
     """
-    if results.table.margins is None:
-        return
-    tested = [r for r in iter_results(results.table) if r.margin is not None]
+    tested = [] if results.table.margins is None else [r for r in iter_results(results.table) if r.margin is not None]
     if len(tested) <= MAX_NAMED:
         yield from (_describe_margin(r, results.alpha) for r in tested)
-        return
-    for size in dict.fromkeys(r.margin.margin for r in tested if r.margin):
-        verdicts = [r.margin.verdicts for r in tested if r.margin and r.margin.margin == size]
-        n_equivalent = sum("equivalent" in shown for shown in verdicts)
-        n_more = sum("equivalent" not in shown and bool(shown) for shown in verdicts)
-        text = f"Within {size:g}, {n_equivalent:,} of {format_count(len(verdicts), 'pair')} are shown to be equivalent"
-        yield f"{text}{f', and one system not to be worse in {n_more:,} more' * bool(n_more)}."
+    elif tested[0].margin is not None:
+        n_equivalent = sum(describe_shown_margin(r) == "equivalent" for r in tested)
+        pairs = f"{n_equivalent:,} of {len(tested):,} pairs are shown to be equivalent"
+        yield f'Within {tested[0].margin.margin:g}, {pairs}; the column "within margin" has the others.'
 
 
 def _describe_margin(r: Result, alpha: float) -> str:
@@ -390,10 +384,7 @@ def _describe_margin(r: Result, alpha: float) -> str:
     for a, b, p, claim in ((r.a, r.b, worse, "not worse"), (r.b, r.a, better, "not better")):
         if claim in margin.verdicts:
             return f"{a} is not worse than {b} by more than {margin.margin:g}{where}: {p}."
-    return (
-        f"It is not shown that {r.a} is worse than {r.b} by less than {margin.margin:g}{where} ({worse}), nor {r.b} "
-        f"than {r.a} ({better})."
-    )
+    return f"Not shown: {r.a} and {r.b} differ by less than {margin.margin:g}{where} ({worse}; {better})."
 
 
 def describe_shown_margin(r: Result) -> str:
@@ -418,29 +409,28 @@ def describe_margin_tests(r: Result) -> Iterator[str]:
 # Checks and doubt
 
 CHECK_MEANINGS = {
-    "second run": ("second run", "the same test with other random numbers, whose p must agree up to chance"),
-    "sign test": ("sign test", "an exact test that equals this one if units are scored 0 or 1"),
-    "exact value": ("exact p", "p over all arrangements, without random numbers"),
+    "second run": "second run: the same test with other random numbers, whose p must agree up to chance",
+    "sign test": "sign test: an exact test that equals this one if units are scored 0 or 1",
+    "exact value": "exact p: p over all arrangements, without random numbers",
 }
-"""Names of checks within a sentence, and what each compares the p-values with."""
+"""Checks: their names within a sentence, and what each compares the p-values with."""
 
 
 def explain_checks(table: Table) -> list[str]:
     """Return a phrase for each check, on what it compares the p-values with."""
     made = (name for name, checked in table.checks.items() if np.isin(checked.verdict, (AGREES, DISAGREES)).any())
-    return [": ".join(CHECK_MEANINGS[name]) for name in made if name in CHECK_MEANINGS]
+    return [CHECK_MEANINGS[name] for name in made if name in CHECK_MEANINGS]
 
 
 def describe_checks(table: Table) -> str:
     """Return a line on the checks of these comparisons: which were made, and how they came out."""
     good, bad = [], []
     for name, checked in table.checks.items():
-        word = CHECK_MEANINGS.get(name, (name,))[0]
+        word = CHECK_MEANINGS.get(name, name).partition(":")[0]
         n_good, n_bad = (int(np.count_nonzero(checked.verdict == code)) for code in (AGREES, DISAGREES))
-        if n_bad:
-            bad.append(f"{word} in {n_bad:,} of {n_good + n_bad:,}")
-        elif n_good:
-            good.append(word if n_good == len(table) else f"{word} ({n_good:,} of {len(table):,} comparisons)")
+        bad += [f"{word} in {n_bad:,} of {n_good + n_bad:,}"] if n_bad else []
+        aside = "" if n_good == len(table) else f" ({n_good:,} of {len(table):,} comparisons)"
+        good += [f"{word}{aside}"] if n_good else []
     if bad:
         return f"a check DISAGREES ({', '.join(bad)}): do not use these p-values; run `sigdask verify` and report this"
     if good:
@@ -544,13 +534,6 @@ class _Groups:
         """Return how far the better system of a row is ahead, and its p."""
         return f"{format_lead(self.get(row))}{joint}{format_verdict_p(self.get(row), self.table.alpha)}"
 
-    def count_contested(self, rows: NDArray[np.int64], mentioned: Sequence[int] = ()) -> str:
-        """Return a clause on how many rows are contested, or "" if no more than those mentioned."""
-        n = int(np.count_nonzero(self.standings.outcome[rows] == CONTESTED))
-        if n <= sum(self.standings.outcome[row] == CONTESTED for row in mentioned):
-            return ""
-        return f"; {n:,} of {format_count(len(rows), 'comparison')} {'is' if n == 1 else 'are'} contested"
-
     def split(self, rows: NDArray[np.int64]) -> dict[str, list[int]]:
         """Return the rows by their verdicts: A is better, worse, not significantly different, and so on."""
         outcome, ahead = self.standings.outcome[rows], self.standings.ahead[rows]
@@ -599,36 +582,27 @@ def _describe_rest(kinds: dict[str, list[int]]) -> str:
 def _describe_ranking(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
     """Return the verdict on which of several systems is best, if all were compared with each other."""
     c, where = groups.standings, groups.label(g)
-    top, n_others = int(c.top[g]), int(c.n_members[g]) - 1
-    best, row = c.names[top], c.find_rival(g)
-    rival = c.get_opponent(row, top)
+    top, n_others, row = int(c.top[g]), int(c.n_members[g]) - 1, c.find_rival(g)
+    best, rival = c.names[top], c.get_opponent(row, top)
     near = [c.get_opponent(k, top) for k in c.near_top_rows[c.group[c.near_top_rows] == g].tolist()]
-    is_ahead = c.ahead[row] != 0
-    contested = groups.count_contested(rows, [row] if is_ahead else [])
-    if not is_ahead:
-        tied = [name for name in near if name != rival]
-        outcome = f"not significantly different from {_name_others(tied, n_others - 1)}"
-        outcome = outcome if tied else "significantly better than the others"
-        return f"{best} and {rival} share the best score {where}; {best} is {outcome}{contested}"
-    lead = f"by {groups.describe_lead(row)}"
+    n_told = int(c.outcome[row] == CONTESTED)
+    n_contested = int(np.count_nonzero(c.outcome[rows] == CONTESTED))
+    are = f"of {format_count(len(rows), 'comparison')} {'is' if n_contested == 1 else 'are'} contested"
+    contested = f"; {n_contested:,} {are}" if n_contested > n_told else ""
+    others = f"{len(near):,} of {n_others:,} others" if len(near) > MAX_NAMED else join_phrases(near)
+    if len(near) == n_others:
+        others = "either of the others" if n_others == 2 else f"any of the {n_others:,} others"
+    lead = f"by {groups.describe_lead(row)}{contested}"
+    if c.ahead[row] == 0:
+        return f"{best} and {rival} share the best score {where}{contested}"
     if near == [rival]:
-        text = f"{best} scores best {where}, but not significantly better than the runner-up, {rival}: ahead {lead}"
-        return text + contested
-    lead = f"ahead of the runner-up, {rival}, {lead}{contested}"
-    if near:
-        others = _name_others(near, n_others)
-        return f"{best} scores best {where}, but is not significantly different from {others}: {lead}"
-    all_others = "both others" if n_others == 2 else f"all {n_others:,} others"
-    if n := int(np.count_nonzero((c.outcome == CONTESTED) & c.has_top & (c.group == g))):
-        all_others += f" (contested: {n:,})"
-    return f"{best} is best {where}, significantly better than {all_others}: {lead}"
-
-
-def _name_others(names: list[str], n_others: int) -> str:
-    """Return systems as text, by name if they are few."""
-    if len(names) == n_others > 1:
-        return "either of the others" if n_others == 2 else f"any of the {n_others:,} others"
-    return join_phrases(names) if len(names) <= MAX_NAMED else f"{len(names):,} of {n_others:,} others"
+        return f"{best} scores best {where}, but not significantly better than the runner-up, {rival}: ahead {lead}"
+    outcome = f"scores best {where}, but is not significantly different from {others}"
+    if not near:
+        outcome = (
+            f"is best {where}, significantly better than {'both' if n_others == 2 else f'all {n_others:,}'} others"
+        )
+    return f"{best} {outcome}: ahead of the runner-up, {rival}, {lead}"
 
 
 def _describe_several(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
@@ -656,50 +630,36 @@ def _count_significant(groups: _Groups, rows: NDArray[np.int64], where: str) -> 
 def _summarize(groups: _Groups) -> str:
     """Return the verdict on many groups: counts of verdicts, or how often each system is best."""
     c, rows = groups.standings, np.arange(len(groups.table))
-    across = f"over {c.n_groups:,} {groups.noun}"
+    across = f"{c.n_groups:,} {groups.noun}"
     if c.design == ALL:
-        return _summarize_rankings(groups, f"{c.n_groups:,} {groups.noun}")
-    if c.design not in {PAIR, BASELINE}:
-        return _count_significant(groups, rows, "")
-    kinds = groups.split(rows)
-    if c.design == PAIR and not (c.a == c.a[0]).all():
-        return _count_significant(groups, rows, f" {across}")
-    parts = [f"{len(kind):,} {name}" for name, kind in kinds.items() if kind]
-    if c.design == PAIR:
-        return f"{c.names[int(c.a[0])]} against {c.names[int(c.b[0])]} {across}: {join_phrases(parts)}"
-    return f"Of {len(rows):,} comparisons with {c.names[int(c.b[0])]} {across}, {join_phrases(parts)}"
-
-
-def _summarize_rankings(groups: _Groups, total: str) -> str:
-    """Return how often each system is best, if all were compared with each other in each group."""
-    c = groups.standings
-    tops, counts = np.unique(c.top, return_counts=True)
-    first, *rest = [(c.names[int(tops[k])], int(counts[k])) for k in np.argsort(-counts, kind="stable")]
-    share = f"all {total}" if first[1] == c.n_groups else f"{first[1]:,} of {total}"
-    parts = [f"{first[0]} scores best in {share}", *(f"{name} in {n:,}" for name, n in rest[:MAX_NAMED])]
-    parts += [f"{len(rest) - MAX_NAMED:,} more systems in others"] if len(rest) > MAX_NAMED else []
-    n_sure = int(np.count_nonzero(c.n_near_top == 0))
-    sure = "none" if not n_sure else "all" if n_sure == c.n_groups else f"{n_sure:,}"
-    contested = groups.count_contested(np.arange(len(groups.table)))
-    return f"{join_phrases(parts)}; in {sure} of them the best is significantly better than all others{contested}"
+        tops, counts = np.unique(c.top, return_counts=True)
+        best = [f"{c.names[int(tops[k])]} in {int(counts[k]):,}" for k in np.argsort(-counts, kind="stable")]
+        n_sure = int(np.count_nonzero(c.n_near_top == 0))
+        count = f"in {n_sure:,} of them significantly better than all others"
+        return f"The best system of {across}: {format_list(best, MAX_NAMED)}; {count}"
+    if c.design == SOME or (c.design == PAIR and not (c.a == c.a[0]).all()):
+        return _count_significant(groups, rows, f" over {across}")
+    parts = [f"{len(kind):,} {name}" for name, kind in groups.split(rows).items() if kind]
+    a, b = c.names[int(c.a[0])] if c.design == PAIR else f"{len(rows):,} comparisons", c.names[int(c.b[0])]
+    return f"{a} against {b} over {across}: {join_phrases(parts)}"
 
 
 def _describe_joint(results: ComparisonResults) -> list[str]:
     """Return a sentence on the comparisons over all test sets or subsets, for each metric."""
-    by_metric: dict[str, list[ResultAcrossSets]] = {}
-    for v in results.together:
-        by_metric.setdefault(v.metric, []).append(v)
     lower = {score.name for score in results.table.metric.values if not score.higher_is_better}
+    metrics = dict.fromkeys(v.metric for v in results.together)
     return [
-        _describe_joint_metric(verdicts, results.alpha, is_lower_better=metric in lower)
-        for metric, verdicts in by_metric.items()
+        _describe_joint_metric(
+            [v for v in results.together if v.metric == metric], results.alpha, is_lower_better=metric in lower
+        )
+        for metric in metrics
     ]
 
 
 def _describe_joint_metric(verdicts: Sequence[ResultAcrossSets], alpha: float, *, is_lower_better: bool) -> str:
-    v = min(verdicts, key=lambda v: (v.p_value if v.p_adjusted is None else v.p_adjusted, -abs(v.difference)))
-    p = v.p_value if v.p_adjusted is None else v.p_adjusted
-    n = sum((w.p_value if w.p_adjusted is None else w.p_adjusted) <= alpha for w in verdicts)
+    p_values = [v.p_value if v.p_adjusted is None else v.p_adjusted for v in verdicts]
+    p, _, v = min(zip(p_values, (-abs(v.difference) for v in verdicts), verdicts, strict=True), key=lambda row: row[:2])
+    n, count = sum(p <= alpha for p in p_values), format_count(len(verdicts), "comparison")
     metric = f"{v.metric}{' (lower is better)' * is_lower_better} (mean of {v.n_sets} sets)"
     better, other = (v.a, v.b) if (v.difference > 0) != is_lower_better else (v.b, v.a)
     ends = v.interval if v.interval is None or v.difference > 0 else (-v.interval[1], -v.interval[0])
@@ -707,9 +667,7 @@ def _describe_joint_metric(verdicts: Sequence[ResultAcrossSets], alpha: float, *
     p_text = f"{format_p_equals(p, alpha)} ({how})" if v.p_adjusted is None else f"adjusted {format_p_equals(p, alpha)}"
     lead = f"{format_amount(abs(v.difference), ends)}; {p_text}"
     if len(verdicts) > 1:
-        count = f"{n:,} of {format_count(len(verdicts), 'comparison')} {'is' if n == 1 else 'are'} significant"
-        count = count if n else f"None of {format_count(len(verdicts), 'comparison')} is significant"
-        return f"{count} on {metric}; the smallest p: {better} is ahead of {other} by {lead}"
+        return f"{n:,} of {count} significant on {metric}; the smallest p: {better} is ahead of {other} by {lead}"
     if n:
         return f"{better} is better than {other} on {metric} by {lead}"
     return f"{v.a} and {v.b} are not significantly different on {metric}: {better} is ahead by {lead}"
@@ -806,12 +764,9 @@ def _describe_disagreement(results: ComparisonResults, groups: _Groups) -> Itera
 
 def _describe_correlation(results: ComparisonResults) -> Iterator[str]:
     """Yield a sentence if differences are significant, but p is too small as units are correlated within columns."""
-    notes = [note for note in results.notes if note.kind == "dependence"]
-    if notes and (results.table.outcome == 1).any():
-        n, of = (max(int(note.numbers.get(key) or 0) for note in notes) for key in ("n_comparisons", "of"))
-        some, there = ("", "") if n == of else (f" in {n:,} of {of:,} comparisons", " there")
-        columns = join_phrases([*dict.fromkeys(str(note.numbers["column"]) for note in notes)])
+    columns = dict.fromkeys(str(note.numbers["column"]) for note in results.notes if note.kind == "dependence")
+    if columns and (results.table.outcome == 1).any():
         yield (
-            f"But differences are correlated within {columns}{some}, so p is too small{there} if the result should "
-            f"hold for other groups too: the {'warning says' if len(notes) == 1 else 'warnings say'} what to do."
+            f"But differences are correlated within {join_phrases([*columns])}, so p is too small if the result should "
+            "hold for other groups too: the warnings say what to do."
         )

@@ -5,7 +5,6 @@ Comparisons are grouped by test set, subset and metric. Headlines are written fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -32,61 +31,41 @@ def get_group_key(table: Table, row: int) -> GroupKey:
     return table.test_set[row], "" if subset is None else subset.value, table.metric[row].name
 
 
-@dataclass(frozen=True, eq=False)
 class Standings:
-    """The lead of A over B in each comparison of a table."""
+    """The lead of A over B in each comparison of a table.
 
-    table: Table
+    Attributes
+    ----------
+    table : Table
+        The comparisons.
+    names : list of str
+        Names of the systems.
+    a, b : int array
+        The places of systems A and B of each row among the names.
+    group : int array
+        The group of each row, numbered in the order in which groups come first.
+    n_groups : int
+        The number of groups.
+    first_rows : int array
+        The first row of each group.
+    ahead : float array
+        How much better A is than B, also if lower scores are better. NaN if a score is missing.
+    outcome : int array
+        As `Table.outcome`.
+    is_two_sided : bool
+        Whether either direction could be shown of all comparisons.
+    """
 
-    @cached_property
-    def _systems(self) -> tuple[list[str], Integers, Integers]:
-        return index_systems(self.table)
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the systems."""
-        return self._systems[0]
-
-    @property
-    def a(self) -> Integers:
-        """The place of system A of each row."""
-        return self._systems[1]
-
-    @property
-    def b(self) -> Integers:
-        """The place of system B of each row."""
-        return self._systems[2]
-
-    @cached_property
-    def group(self) -> Integers:
-        """The group of each row, numbered in the order in which groups come first."""
-        return number_rows(self.table.test_set.codes, self.table.subset.codes, self.table.metric.codes)
-
-    @cached_property
-    def ahead(self) -> NDArray[np.float64]:
-        """How much better A is than B, also if lower scores are better. NaN if a score is missing."""
-        higher = self.table.metric.find(lambda score: score.higher_is_better)
-        return np.asarray(self.table.difference * np.where(higher, 1.0, -1.0))
-
-    @cached_property
-    def outcome(self) -> NDArray[np.int8]:
-        """As `Table.outcome`."""
-        return self.table.outcome
-
-    @cached_property
-    def is_two_sided(self) -> bool:
-        """Whether either direction could be shown of all comparisons."""
-        return bool(self.table.alternative.find(lambda side: side == "two-sided").all())
-
-    @cached_property
-    def n_groups(self) -> int:
-        """The number of groups of comparisons: a test set, subset and metric each."""
-        return int(self.group.max()) + 1 if len(self.group) else 0
-
-    @cached_property
-    def first_rows(self) -> Integers:
-        """The first row of each group."""
-        return np.unique(self.group, return_index=True)[1]
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.names, self.a, self.b = index_systems(table)
+        self.group = number_rows(table.test_set.codes, table.subset.codes, table.metric.codes)
+        self.n_groups = int(self.group.max()) + 1 if len(self.group) else 0
+        self.first_rows = np.unique(self.group, return_index=True)[1]
+        higher = table.metric.find(lambda score: score.higher_is_better)
+        self.ahead = np.asarray(table.difference * np.where(higher, 1.0, -1.0))
+        self.outcome = table.outcome
+        self.is_two_sided = bool(table.alternative.find(lambda side: side == "two-sided").all())
 
     @cached_property
     def members(self) -> tuple[Integers, Integers]:

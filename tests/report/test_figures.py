@@ -44,7 +44,7 @@ def test_a_critical_difference_diagram_joins_the_systems_of_each_group(sign):
     results = compare_named("ABCDE", adjust="none")
     score = replace(results.table.metric[0], higher_is_better=sign > 0)
     results = replace(results, table=results.table.replace(metric=type(results.table.metric).from_constant(score, 10)))
-    [axes], [ranking] = results.plot_critical_difference().axes, results.rankings()
+    [axes], [ranking] = results.plot("cd").axes, results.rankings()
     scores = {system.system: system.score for system in ranking.systems}
     letters = {letter for system in ranking.systems for letter in system.letters}
     groups = {k: [s.system for s in ranking.systems if k in s.letters] for k in letters}
@@ -59,7 +59,7 @@ def test_names_are_drawn_as_they_are_written():
     results = compare_named(HOSTILE_NAMES)
     shown_names = shorten_names(HOSTILE_NAMES)
     assert len({*shown_names}) == len(HOSTILE_NAMES)
-    for figure in (results.plot_forest(), results.plot_matrix(), results.plot_critical_difference()):
+    for figure in (results.plot(), results.plot("matrix"), results.plot("cd")):
         text = "\n".join(list_texts(figure))
         for name in shown_names[:6]:
             assert name in text or name[:12] in text, name
@@ -72,9 +72,9 @@ def test_the_same_figure_has_the_same_bytes_whatever_the_users_settings_are():
     import matplotlib as mpl
 
     results = compare_named("AB")
-    first_bytes = {format_: plots.rendered(results.plot_forest(), format_) for format_ in plots.FORMATS}
+    first_bytes = {format_: plots.rendered(results.plot(), format_) for format_ in plots.FORMATS}
     with mpl.rc_context({"font.size": 20, "lines.linewidth": 5, "axes.facecolor": "red", "svg.hashsalt": None}):
-        second_bytes = {format_: plots.rendered(results.plot_forest(), format_) for format_ in plots.FORMATS}
+        second_bytes = {format_: plots.rendered(results.plot(), format_) for format_ in plots.FORMATS}
         assert mpl.rcParams["font.size"] == 20
     assert first_bytes == second_bytes
     assert b"20" + b"26-" not in first_bytes["svg"]  # no date
@@ -82,7 +82,7 @@ def test_the_same_figure_has_the_same_bytes_whatever_the_users_settings_are():
 
 
 def test_what_cannot_be_written_is_said(tmp_path):
-    figure = compare_named().plot_matrix()
+    figure = compare_named().plot("matrix")
     with pytest.raises(InputError, match="expected svg, pdf, png"):
         plots.save(figure, tmp_path / "cd.bmp")
     with pytest.raises(UnfinishedError, match=r"nowhere/cd\.svg: cannot be written"):
@@ -93,18 +93,18 @@ def test_without_matplotlib_it_is_said_how_to_install_it(monkeypatch):
     results = compare_named()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"pip install 'sigdask\[report\]'"):
-        results.plot_matrix()
+        results.plot("matrix")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", ["3.3in", "84mm"])
-@pytest.mark.parametrize("kind", ["forest", "matrix", "critical_difference"])
+@pytest.mark.parametrize("kind", ["forest", "matrix", "cd"])
 def test_long_names_leave_a_figure_of_one_column_its_axes_and_no_text_is_cut(kind, width):
     rng = np.random.default_rng(1)
     base = rng.normal(0, 1, 60)
     systems = {f"a-long-family-name-{k:02}-instruct-v{k}": base + 0.1 * k + rng.normal(0, 0.5, 60) for k in range(12)}
     results = sigdask.compare_all(systems, metrics=["mean"], trials=999, second_run=False)
-    figure = getattr(results, f"plot_{kind}")(figure_width=width)
+    figure = results.plot(kind, figure_width=width)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # matplotlib warns where no layout fits
         figure.draw_without_rendering()

@@ -89,18 +89,18 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
     results = compare_all(Counts.from_scores(scores), metrics=[metric], trials=99, interval="auto", resamples=200)
     [section], n_left_out = rankings.build_sections(results.table, 100, is_first=True, all_listed=True)
     assert n_left_out == 0
-    best, *others = section.rows
+    best, *others = section["rows"]
     for entry in others:
-        [r] = [r for r in results if {r.a, r.b} == {best.system, entry.system}]
-        sign = -1 if r.a == best.system else 1
+        [r] = [r for r in results if {r.a, r.b} == {best["system"], entry["system"]}]
+        sign = -1 if r.a == best["system"] else 1
         low, high = r.interval_simultaneous
         ends = sorted([sign * low, sign * high])
-        assert entry.difference == f"{sign * r.difference:+.4f}"
-        assert [*map(float, entry.interval[1:-1].split(", "))] == pytest.approx(ends, abs=0.05)
-        assert (entry.p, entry.verdict) == (
+        assert entry["difference"] == f"{sign * r.difference:+.4f}"
+        assert [*map(float, entry["interval"][1:-1].split(", "))] == pytest.approx(ends, abs=0.05)
+        assert (entry["p"], entry["verdict"]) == (
             format_p_cell(r.p_adjusted, 0.05, is_bound=r.is_adjusted_bound),
             r.verdict(0.05),
         )
-        positions = [entry.low, entry.at, entry.high, section.zero]
+        positions = [entry["low"], entry["at"], entry["high"], section["zero"]]
         numbers = [ends[0], sign * r.difference, ends[1], 0.0]
         assert np.corrcoef(positions, numbers)[0, 1] == pytest.approx(1, abs=1e-5)  # places are rounded to tenths

@@ -276,5 +276,5 @@ def test_a_grouping_chosen_by_hand_marks_systems_in_every_kind_of_output(groupin
         assert re.search(
             f'<th scope="row">{name}</th><td class="n">[^<]+</td><td class="letters"[^>]*>{mark}</td>', page
         )
-    shown = {text.get_text() for text in results.plot_critical_difference().findobj(Text)}
+    shown = {text.get_text() for text in results.plot("cd").findobj(Text)}
     assert all(any(f"{name} {mark}".strip() in text for text in shown) for name, mark in expected.items())

@@ -100,7 +100,7 @@ def reproduce(**options: Any) -> None:
 
 
 @click.command()
-@click.argument("what", required=False, metavar="[RESULTS|PLAN|STORE|SIGNATURE]")
+@click.argument("what", required=False, metavar="[RESULTS|PLAN|STORE]")
 @click.option("--bibtex", "only", flag_value="bibtex", help="Print only the BibTeX entries.")
 @click.option("--text", "only", flag_value="text", help="Print only the paragraph.")
 @click.option("--latex", "in_latex", is_flag=True, help="Print only the paragraph, as LaTeX with \\citep of natbib.")
@@ -109,6 +109,6 @@ def reproduce(**options: Any) -> None:
 def cite(**options: Any) -> None:
     r"""Print a methods paragraph for a paper, and BibTeX entries of the works that it cites.
 
-    The paragraph describes a file of results (.json), a plan or its store, or a signature. Without an argument, it
-    says how to cite sigdask and its test.
+    The paragraph describes a file of results (.json), a plan or its store. Without an argument, it says
+    how to cite sigdask and its test.
     """

@@ -25,11 +25,12 @@ from sigdask.nightly.report.page import MAX_REASONS, join_tables, select_first
 from sigdask.nightly.report.text import format_gate, list_run_cells, write_report
 from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store.status import Nights, PlanReport, build_report, has_results, list_runs, read_nights
-from sigdask.report.comparisons import format_p_cell
+from sigdask.report.comparisons import VERDICT_HINTS, format_p_cell
+from sigdask.report.document import Column
 from sigdask.report.files import write_whole_text
 from sigdask.report.page import MAX_HEADLINES
 from sigdask.report.page.frame import PagePart, render_frame
-from sigdask.report.page.grids import VERDICT_HINTS, PageColumn, PageTable
+from sigdask.report.page.grids import PageTable
 from sigdask.report.sentences import build_verdict, is_adjusted
 from sigdask.results.fields import iter_results
 from sigdask.results.table import Table
@@ -252,8 +253,8 @@ def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str
     p = [r.p_value if r.p_adjusted is None else r.p_adjusted for r in last]
     blank = [""] * len(last)
 
-    def column(head: str, texts: Sequence[str], **marks: Any) -> PageColumn:
-        return PageColumn(head, texts, **marks)
+    def column(head: str, texts: Sequence[str], **marks: Any) -> Column:
+        return Column(head, texts, **{"is_name": True} | marks)
 
     subsets = [r.subset["value"] if r.subset else "" for r in last]
     columns = [
@@ -262,12 +263,12 @@ def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str
         column("A", [r.a for r in last]),
         column("B", [r.b for r in last]),
         column("metric", [r.metric for r in last], is_filter=True),
-        PageColumn("scores over the nights", blank, series="scores"),
-        column("score A", [format_score(r.score_a) for r in last], is_number=True),
-        column("score B", [format_score(r.score_b) for r in last], is_number=True),
-        column("A - B", [format_signed(r.difference) for r in last], is_number=True),
-        PageColumn("p over the nights", blank, series="p"),
-        column("p", [format_p_cell(x, table.alpha) for x in p], is_number=True, is_pinned=True),
+        column("scores over the nights", blank, series="scores"),
+        column("score A", [format_score(r.score_a) for r in last], is_name=False),
+        column("score B", [format_score(r.score_b) for r in last], is_name=False),
+        column("A - B", [format_signed(r.difference) for r in last], is_name=False),
+        column("p over the nights", blank, series="p"),
+        column("p", [format_p_cell(x, table.alpha) for x in p], is_name=False, is_pinned=True),
         column("verdict", [r.verdict(table.alpha) for r in last], is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
     ]
     scores = {"a": _round_all(nights.score_a), "b": _round_all(nights.score_b), "p": _round_all(nights.p, 3)}
@@ -293,8 +294,8 @@ def _build_runs_grid(runs: Sequence[tuple[PlanRun, int]], n_runs: int, links: di
     }
     numbers, filters = {"night", "changed"}, {"state", "gate"}
     columns = [
-        PageColumn(
-            head, texts[::-1], head in numbers, head in filters,
+        Column(
+            head, texts[::-1], is_name=head not in numbers, is_filter=head in filters,
             is_hidden=not any(texts), is_pinned=head == "gate", links=links if head == "night" else {},
         )
         for head, texts in cells.items()

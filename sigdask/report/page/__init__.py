@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from sigdask.report.comparisons import VERDICT_HINTS
 from sigdask.report.page import grids
 from sigdask.report.page.frame import PagePart, render_frame
-from sigdask.report.page.grids import VERDICT_HINTS, PageTable
 from sigdask.report.page.rankings import (
     MAX_FORESTS,
     MAX_IN_MATRIX,
     MAX_IN_RANKINGS,
     WIDTH,
-    Drawing,
     build_forests,
     build_sections,
 )
@@ -49,16 +47,6 @@ MAX_OPEN = 30
 
 MAX_HEADLINES, MAX_SETS = 3, 200
 """Number of test sets whose sentence is in the card at first, and when it is opened."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TestSetSection:
-    """The page's section on one test set: its rankings, and verdicts over several sets."""
-
-    name: str
-    rankings: Sequence[Drawing]
-    n_left_out: int
-    together: PageTable | None
 
 
 def format_now() -> str:
@@ -120,7 +108,7 @@ def render_page(
         "n_alarming": len(disagreeing),
         "inputs": inputs,
         "sets": sections,
-        "n_rankings": sum(len(entry.rankings) + entry.n_left_out for entry in sections),
+        "n_rankings": sum(len(entry["rankings"]) + entry["n_left_out"] for entry in sections),
         "comparisons": comparisons,
         "tests": tests,
         "misfits": misfits,
@@ -133,7 +121,7 @@ def render_page(
         "citations": list(dict.fromkeys(f"{describe_settings(r)}; {describe_test(r)}" for r in nonempty.values())),
         "curve": grids.build_curve(table),
     }
-    all_grids = [comparisons, *(entry.together for entry in sections), tests]
+    all_grids = [comparisons, *(entry["together"] for entry in sections), tests]
     data: dict[str, Any] = {grid.name: grid.build_script_data() for grid in all_grids if grid is not None}
     return render_frame(context, data, parts)
 
@@ -149,14 +137,15 @@ def _iter_notes(sets: Mapping[str, ComparisonResults]) -> Iterator[Note]:
         yield Note(kind, text if is_named else f"{format_list(names, MAX_NAMED)}: {text}")
 
 
-def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[TestSetSection]:
+def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[dict[str, Any]]:
+    """Yield the page's section on each test set: its rankings, and verdicts over several sets."""
     n_left = MAX_IN_RANKINGS
     for k, (name, results) in enumerate(sets.items()):
         is_first = n_left == MAX_IN_RANKINGS
         rankings, n_left_out = build_sections(results.table, n_left, is_first=is_first, all_listed=all_listed)
-        n_left -= sum(len(ranking.rows) for ranking in rankings)
+        n_left -= sum(len(ranking["rows"]) for ranking in rankings)
         together = grids.build_joint_grid(f"together-{k}", results) if results.together else None
-        yield TestSetSection(name, rankings, n_left_out, together)
+        yield {"name": name, "rankings": rankings, "n_left_out": n_left_out, "together": together}
 
 
 def _build_card(sets: Mapping[str, ComparisonResults], table: Table) -> dict[str, Any]:

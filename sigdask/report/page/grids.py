@@ -6,8 +6,8 @@ Without scripts, the first rows are shown.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,74 +46,6 @@ MIN_IN_CURVE, MAX_IN_CURVE = 10, 1000
 WIDTH, HEIGHT = 600, 240
 """Size of the curve's drawing."""
 
-VERDICT_HINTS = {
-    "significant": "chance alone would rarely give a difference as large",
-    "contested": "only one of two tests rejects: that of swapped outputs, or that of equal scores",
-    "not significant": "the data do not show which system is better; the two need not be equal",
-    "undecided": "more trials would decide",
-}
-HINTS = {
-    "verdict": VERDICT_HINTS,
-    "checks": {
-        "agree": "an independent computation gives the same p up to chance",
-        "interval differs": "interval and p disagree on whether the difference can be 0",
-        "disagree": "another way to compute p gives another value: do not use this p",
-    },
-}
-"""Hover texts that explain verdicts and outcomes of checks, by column."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PageColumn:
-    """A column of a grid.
-
-    Attributes
-    ----------
-    head : str
-        Header.
-    cells : sequence of str
-        Text of each row.
-    is_number : bool
-        Whether it is sorted by the number at the beginning of its cells.
-    is_filter : bool
-        Whether a choice of its values narrows the table.
-    is_hidden : bool
-        Whether it is only for the script.
-    is_aside : bool
-        Whether it says how a number was computed. Printed pages leave it out.
-    is_pinned : bool
-        Whether it remains visible at the right while the table scrolls sideways.
-    hints : mapping of str to str
-        Hover texts of cells, by their texts.
-    links : mapping of str to str
-        Addresses that cells lead to, by their texts.
-    series : str
-        Whether cells are drawings of numbers over the nights: "scores", "p", or "" for texts.
-    """
-
-    head: str
-    cells: Sequence[str]
-    is_number: bool = False
-    is_filter: bool = False
-    is_hidden: bool = False
-    is_aside: bool = False
-    is_pinned: bool = False
-    hints: Mapping[str, str] = field(default_factory=dict)
-    links: Mapping[str, str] = field(default_factory=dict)
-    series: str = ""
-
-    def build_script_data(self) -> dict[str, Any]:
-        """Return the column as data for the script: distinct texts, and each row's index where texts repeat."""
-        texts = CodedColumn.from_values(map(make_printable, self.cells))
-        column: dict[str, Any] = {"head": self.head, "values": texts.values}
-        if len(texts.values) < len(texts):
-            column["codes"] = texts.codes.tolist()
-        more = {
-            "hints": dict(self.hints), "links": dict(self.links), "series": self.series, "number": self.is_number,
-            "filter": self.is_filter, "hidden": self.is_hidden, "aside": self.is_aside, "pinned": self.is_pinned,
-        }  # fmt: skip
-        return column | {name: value for name, value in more.items() if value}
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageTable:
@@ -125,7 +57,7 @@ class PageTable:
         Name by which the script finds its data.
     caption : str
         Caption.
-    columns : sequence of PageColumn
+    columns : sequence of Column
         Columns, at least one.
     left_out : str
         Text about rows that are left out.
@@ -137,7 +69,7 @@ class PageTable:
 
     name: str
     caption: str
-    columns: Sequence[PageColumn]
+    columns: Sequence[Column]
     left_out: str = ""
     more: dict[str, Any] = field(default_factory=dict)
     n_plain: int = MAX_PLAIN
@@ -145,17 +77,17 @@ class PageTable:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.columns[0].cells)
+        return len(self.columns[0].texts)
 
-    def plain(self) -> Iterator[list[tuple[PageColumn, str]]]:
+    def plain(self) -> Iterator[list[tuple[Column, str]]]:
         """Yield, for each of the first rows, its cells with their columns, for readers without scripts."""
         visible = [column for column in self.columns if not column.is_hidden]
         for row in range(min(self.n_rows, self.n_plain)):
-            yield [(column, column.cells[row]) for column in visible]
+            yield [(column, column.texts[row]) for column in visible]
 
     def build_script_data(self) -> dict[str, Any]:
         """Return the table as data for the script."""
-        columns = [column.build_script_data() for column in self.columns]
+        columns = [*map(_build_column_data, self.columns)]
         return {"caption": self.caption, "n": self.n_rows, "columns": columns, **self.more}
 
 
@@ -168,7 +100,7 @@ def build_comparison_grid(table: Table) -> tuple[PageTable, NDArray[np.int64]]:
     is_cut = len(rows) < len(table)
     left_out = f"The {len(rows):,} with the smallest p of {len(table):,}; the JSON has all." if is_cut else ""
     results = turn_to_better(iter_results(table.take(rows)))
-    setting = Setting.of(results, table.alpha)
+    setting = Setting(results, table.alpha)
     p_header = "adjusted p" if setting.is_adjusted else setting.p_header
     better = [None if math.isnan(r.difference) else r.better() for r in results]
     extra = {
@@ -179,25 +111,30 @@ def build_comparison_grid(table: Table) -> tuple[PageTable, NDArray[np.int64]]:
     }
     if any(r.interval is not None for r in results):
         extra["plot"] = _list_interval_ends(results)
-    columns = [*_iter_comparison_columns(results, setting, p_header)]
+    has_alarm = any(r.disagreements() for r in results)
+    columns = [
+        replace(
+            column,
+            is_aside=column.header in {"p", "unadjusted p", *(() if has_alarm else ("checks",))} - {p_header}
+            or (column.is_aside and column.header != "checks"),
+            is_pinned=column.is_pinned or column.header == p_header,
+        )
+        for column in list_columns(results, setting, is_page=True)
+    ]
     return PageTable("comparisons", "Comparisons of systems", columns, left_out, extra), rows
 
 
-def _iter_comparison_columns(results: Sequence[Result], setting: Setting, p_header: str) -> Iterator[PageColumn]:
-    """Yield the columns that are declared for pages; test sets and subsets are hidden where there are not several."""
-    has_alarm, single = any(r.disagreements() for r in results), {"p", "unadjusted p"}
-    for column, header, cells in list_columns(results, setting, "page"):
-        is_p = header == p_header
-        yield PageColumn(
-            header,
-            cells,
-            is_number=not column.is_name and header not in HINTS,
-            is_filter=column.is_filter,
-            is_hidden={"test set": len({*cells}) < 2, "subset": not any(cells)}.get(header, False),
-            is_aside=(column.is_aside and not (header == "checks" and has_alarm)) or (header in single and not is_p),
-            is_pinned=column.is_pinned or is_p,
-            hints=HINTS.get(header, {}),
-        )  # fmt: skip
+def _build_column_data(column: Column) -> dict[str, Any]:
+    """Return a column as data for the script: distinct texts, and each row's index where texts repeat."""
+    texts = CodedColumn.from_values(map(make_printable, column.texts))
+    data: dict[str, Any] = {"head": column.header, "values": texts.values}
+    if len(texts.values) < len(texts):
+        data["codes"] = texts.codes.tolist()
+    more = {
+        "hints": dict(column.hints), "links": dict(column.links), "series": column.series, "number": not column.is_name,
+        "filter": column.is_filter, "hidden": column.is_hidden, "aside": column.is_aside, "pinned": column.is_pinned,
+    }  # fmt: skip
+    return data | {name: value for name, value in more.items() if value}
 
 
 def _list_notes(results: Sequence[Result], alpha: float) -> dict[str, Any]:
@@ -224,10 +161,7 @@ def build_grid(name: str, caption: str, table: DocumentTable, left_out: str = ""
     [section] = table.sections
     *_, last_p = (column for column in section.columns if column.is_p)
     filters = {"test set", "subset", "metric", "test"}
-    columns = [
-        PageColumn(c.header, c.texts, is_number=not c.is_name, is_filter=c.header in filters, is_pinned=c is last_p)
-        for c in section.columns
-    ]
+    columns = [replace(c, is_filter=c.header in filters, is_pinned=c is last_p) for c in section.columns]
     return PageTable(name, caption, columns, left_out, more)
 
 

@@ -1,10 +1,13 @@
-"""Rankings on the page: systems with scores, letters, and differences from the best as a forest plot."""
+"""Rankings on the page: systems with scores, letters, and differences from the best as a forest plot.
+
+Each is a dictionary for the templates: `title`, the `reference` from which the differences are, `rows`, the position
+of `zero`, `ticks`, `confidence` (kind and confidence of the intervals), and in a ranking its marks.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +30,6 @@ from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, it
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_score, format_signed
-from sigdask.text import format_list
 
 MAX_IN_MATRIX = 150
 """Maximum number of systems for which every pair is drawn."""
@@ -43,94 +45,7 @@ MAX_FORESTS, MAX_IN_FOREST, MAX_IN_FORESTS = 3, 8, 5
 several.
 """
 
-
-@dataclass(frozen=True, slots=True)
-class RankedRow:
-    """One system with its difference from another, as printed and drawn.
-
-    Attributes
-    ----------
-    system : str
-        Its name.
-    at : float
-        Horizontal position of the difference in the drawing.
-    low, high : float or None
-        Positions of the interval's ends, if there is an interval.
-    difference, interval, p, verdict : str
-        The comparison as printed. Empty for the best system.
-    rank, score, letters : str
-        In a ranking: rank, score and letters.
-    """
-
-    system: str
-    at: float
-    low: float | None = None
-    high: float | None = None
-    difference: str = ""
-    interval: str = ""
-    p: str = ""
-    verdict: str = ""
-    rank: str = ""
-    score: str = ""
-    letters: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """Systems with their differences from a reference: the best system, or the baseline.
-
-    Attributes
-    ----------
-    title : str
-        Metric, with test set and subset where there are several.
-    reference : str
-        Name of the system that the differences are from.
-    rows : sequence of RankedRow
-        The best first.
-    zero : float
-        Position of a zero difference in the drawing.
-    ticks : sequence of (float, str)
-        Ticks of its axis.
-    confidence : str
-        Kind and confidence of the intervals. Empty without intervals.
-    n_more : int
-        Systems that are left out.
-    ranking : SystemRanking or None
-        The ranking that it shows, if it shows one.
-    has_matrix : bool
-        Whether the script draws every pair.
-    """
-
-    title: str
-    reference: str
-    rows: Sequence[RankedRow]
-    zero: float
-    ticks: Sequence[tuple[float, str]]
-    confidence: str
-    n_more: int = 0
-    ranking: SystemRanking | None = None
-    has_matrix: bool = False
-
-    @property
-    def meaning(self) -> str:
-        """Meaning of the marks of systems, such as letters."""
-        assert self.ranking is not None
-        return explain_group_marks(self.ranking)
-
-    @property
-    def mark_header(self) -> str:
-        """Header of the column of these marks."""
-        assert self.ranking is not None
-        return GROUPINGS[self.ranking.grouping][0]
-
-    def explain_mark(self, row: RankedRow) -> str:
-        """Return the meaning of a system's letters: from which systems it is not significantly different."""
-        if self.ranking is None or self.ranking.grouping != "letters":
-            return f"{row.letters}: {self.meaning}"
-        letters = {ranked.system: {*ranked.letters} for ranked in self.ranking.systems}  # a letter may be "aa"
-        own = letters.pop(row.system)
-        alike = [system for system, others in letters.items() if others & own]
-        return f"not significantly different from {format_list(alike)}" if alike else "significantly different from all"
+Drawing = dict[str, Any]
 
 
 def build_forests(tables: Iterable[Table]) -> list[Drawing]:
@@ -143,14 +58,13 @@ def build_forests(tables: Iterable[Table]) -> list[Drawing]:
         c, score, subset = Standings(table), table.metric[0], table.subset[0]
         if c.design != SOME:
             reference = c.names[int(c.b[0] if c.design == BASELINE else c.top[0])]
-            compared = _compare_with(table, reference)
             sign = -1 if score.higher_is_better else 1
-            nearest = sorted(compared.values(), key=lambda r: (math.isnan(r.difference), sign * r.difference))
+            compared = _compare_with(table, reference)
+            nearest = sorted(compared, key=lambda r: (math.isnan(r.difference), sign * r.difference))
             shown = nearest[:most] if len(nearest) > most + 1 else nearest
             place = f"{subset.column} {subset.value or EMPTY}" if subset else ""
             title = ", ".join(filter(None, (score.name, table.test_set[0] if has_many_sets else "", place)))
-            drawing, rows = _draw(title, reference, shown, table.alpha)
-            forests.append(Drawing(**drawing, rows=[*rows.values()], n_more=len(nearest) - len(shown)))
+            forests.append(_draw(title, reference, shown, table.alpha) | {"n_more": len(nearest) - len(shown)})
     return forests
 
 
@@ -172,10 +86,9 @@ def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: boo
     n_left_out = 0
     for own in iter_ranked(table):
         ranking = build_ranking(own)
-        if n_left < len(ranking.systems) and not is_first:
+        if n_left < len(ranking.systems) and (fitting or not is_first):
             n_left_out += 1
             continue
-        is_first = False
         n_left -= len(ranking.systems)
         fitting.append(_draw_ranking(own, ranking, all_listed=all_listed))
     return fitting, n_left_out
@@ -184,28 +97,31 @@ def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: boo
 def _draw_ranking(table: Table, ranking: SystemRanking, *, all_listed: bool) -> Drawing:
     best = ranking.systems[0].system
     place = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
-    drawing, compared = _draw(f"{ranking.metric}{place}", best, [*_compare_with(table, best).values()], table.alpha)
+    drawing = _draw(f"{ranking.metric}{place}", best, _compare_with(table, best), table.alpha)
+    blank = dict.fromkeys(("low", "high")) | dict.fromkeys(("difference", "interval", "p", "verdict"), "")
+    compared = {row["system"]: row for row in drawing["rows"]} | {best: blank | {"at": drawing["zero"]}}
     ranks = ranking.clusters or [system.rank for system in ranking.systems]
-    rows = []
-    for system, letters, rank in zip(ranking.systems, format_groups(ranking), ranks, strict=True):
-        row = compared.get(system.system, RankedRow(best, drawing["zero"]))
-        rows.append(replace(row, rank=str(rank), score=format_score(system.score), letters=letters))
-    has_matrix = all_listed and len(rows) <= MAX_IN_MATRIX
-    return Drawing(**drawing, rows=rows, ranking=ranking, has_matrix=has_matrix)
+    rows = [
+        compared[s.system] | {"system": s.system, "rank": rank, "score": format_score(s.score), "letters": letters}
+        for s, letters, rank in zip(ranking.systems, format_groups(ranking), ranks, strict=True)
+    ]
+    return drawing | {
+        "rows": rows,
+        "of": ranking,
+        "meaning": explain_group_marks(ranking),
+        "mark_header": GROUPINGS[ranking.grouping][0],
+        "has_matrix": all_listed and len(rows) <= MAX_IN_MATRIX,
+    }
 
 
-def _compare_with(table: Table, reference: str) -> dict[str, Result]:
+def _compare_with(table: Table, reference: str) -> list[Result]:
     """Return the comparisons of the other systems with one, turned so that it is B."""
     has_it = table.a.find(lambda name: name == reference) | table.b.find(lambda name: name == reference)
-    results = iter_results(table.take(np.flatnonzero(has_it)))
-    turned = (turn(r) if r.a == reference else r for r in results)
-    return {r.a: r for r in turned}
+    return [turn(r) if r.a == reference else r for r in iter_results(table.take(np.flatnonzero(has_it)))]
 
 
-def _draw(
-    title: str, reference: str, results: Sequence[Result], alpha: float
-) -> tuple[dict[str, Any], dict[str, RankedRow]]:
-    """Return what all drawings have, and a row for each comparison, by the name of its A."""
+def _draw(title: str, reference: str, results: Sequence[Result], alpha: float) -> Drawing:
+    """Return a drawing with a row for each comparison."""
     ends = [get_ends(r) for r in results]
     known = [pair if pair is not None and all(map(math.isfinite, pair)) else None for pair in ends]
     values = [0.0, *(r.difference for r in results), *(end for pair in known if pair for end in pair)]
@@ -215,24 +131,27 @@ def _draw(
     def locate(value: float) -> float:
         return round(PAD + (WIDTH - 2 * PAD) * (value - low) / (high - low), 1)
 
-    rows = {}
+    rows = []
     for r, pair in zip(results, known, strict=True):
-        is_adjusted = r.p_adjusted is not None
-        p, is_bound = (r.p_adjusted, r.is_adjusted_bound) if is_adjusted else (r.p_value, r.is_bound)
-        rows[r.a] = RankedRow(
-            system=r.a,
-            at=locate(r.difference),
-            low=None if pair is None else locate(pair[0]),
-            high=None if pair is None else locate(pair[1]),
-            difference=format_signed(r.difference),
-            interval=MetricStyle(r.metric).format_ends(r.difference, pair),
-            p=format_p_cell(p, alpha, is_bound=is_bound),
-            verdict=name_verdict(r, alpha),
-        )
-    confidence = Setting.of(results, alpha).interval_header.removesuffix("interval").strip() if any(known) else ""
-    ticks = [(locate(value), f"{value:+.6g}" if value else "0") for value in _list_ticks(low, high)]
-    common = {"title": title, "reference": reference, "zero": locate(0.0), "ticks": ticks, "confidence": confidence}
-    return common, rows
+        p, is_bound = (r.p_value, r.is_bound) if r.p_adjusted is None else (r.p_adjusted, r.is_adjusted_bound)
+        rows.append({
+            "system": r.a,
+            "at": locate(r.difference),
+            "low": None if pair is None else locate(pair[0]),
+            "high": None if pair is None else locate(pair[1]),
+            "difference": format_signed(r.difference),
+            "interval": MetricStyle(r.metric).format_ends(r.difference, pair),
+            "p": format_p_cell(p, alpha, is_bound=is_bound),
+            "verdict": name_verdict(r, alpha),
+        })  # fmt: skip
+    return {
+        "title": title,
+        "reference": reference,
+        "rows": rows,
+        "zero": locate(0.0),
+        "ticks": [(locate(value), f"{value:+.6g}" if value else "0") for value in _list_ticks(low, high)],
+        "confidence": Setting(results, alpha).interval_header.removesuffix("interval").strip() if any(known) else "",
+    }
 
 
 def _list_ticks(low: float, high: float) -> list[float]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 KINDS = ("forest", "critical-difference", "matrix", "precision", "recall")
 """Kinds of figures, which are all drawn by default."""
-
-SHORT_NAMES = {"cd": "critical-difference"}
 
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 MIN_WIDTH, MAX_WIDTH = 1.5, 40.0
@@ -53,6 +50,15 @@ class FigureStyle:
     canvas: CanvasStyle = DEFAULT_STYLE
 
     @staticmethod
+    def parse_kinds(text: str) -> frozenset[str]:
+        """Return the kinds of figures that a text such as "forest,cd" names."""
+        names = [part.strip().lower() for part in text.split(",") if part.strip()]
+        kinds = frozenset("critical-difference" if name == "cd" else name for name in names)
+        if unknown := kinds.difference(KINDS):
+            raise InputError(f"figure kinds: {min(unknown)!r} is not one of {', '.join((*KINDS, 'cd'))}")
+        return kinds
+
+    @staticmethod
     def from_options(options: FigureStyleOptions) -> FigureStyle:
         """Return the style that options describe.
 
@@ -61,10 +67,7 @@ class FigureStyle:
         InputError
             There is no such kind, or a width is invalid.
         """
-        names = [part.strip().lower() for part in (options.get("figure_kinds") or "").split(",") if part.strip()]
-        kinds = frozenset(SHORT_NAMES.get(name, name) for name in names)
-        if unknown := kinds.difference(KINDS):
-            raise InputError(f"figure kinds: {min(unknown)!r} is not one of {', '.join((*KINDS, *SHORT_NAMES))}")
+        kinds = FigureStyle.parse_kinds(options.get("figure_kinds") or "")
         width = None
         if (text := options.get("figure_width")) is not None:
             match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(in|cm|mm)", text.strip())
@@ -96,14 +99,11 @@ class FigureSpec:
 
 def iter_result_pictures(all_results: Iterable[ComparisonResults]) -> Iterator[FigureSpec]:
     """Yield the pictures that fit each test set, subset and metric of comparisons."""
-    groups = (results.table.take(rows) for results in all_results for rows in group_rows(results.table))
-    for table in groups:
-        subject = get_subject(table)
-        yield FigureSpec("forest", subject, partial(pairs.forest, table))
-        if is_ranked(table):
-            yield FigureSpec("critical-difference", subject, partial(pairs.critical_difference, table))
-            if len(build_ranking(table).systems) <= MAX_IN_MATRIX:
-                yield FigureSpec("matrix", subject, partial(pairs.matrix, table))
+    for table in (results.table.take(rows) for results in all_results for rows in group_rows(results.table)):
+        kinds = [*pairs.DRAWN] if is_ranked(table) else ["forest"]
+        if is_ranked(table) and len(build_ranking(table).systems) > MAX_IN_MATRIX:
+            kinds.remove("matrix")
+        yield from (FigureSpec(kind, get_subject(table), partial(pairs.DRAWN[kind], table)) for kind in kinds)
 
 
 def iter_ranking_pictures(evaluations: Mapping[str, object]) -> Iterator[FigureSpec]:
@@ -188,19 +188,13 @@ def build_file_names(selected: Sequence[FigureSpec]) -> list[str]:
     """Return a file name without ending for each picture: portable, unique and reproducible.
 
     Characters that file names cannot have become a line. Such a name, and one that differs from another only in case,
-    ends in some digits of its digest.
+    ends in its number.
     """
-    full_names = ["-".join((picture.kind, *picture.subject)) for picture in selected]
-    names = [
-        "-".join((picture.kind, *(re.sub(r"[^A-Za-z0-9_.+=@-]+", "_", s)[:MAX_CHARACTERS] for s in picture.subject)))
-        for picture in selected
-    ]
-    lowered = [name.lower() for name in names]
-    return [
-        name if name == full_name and lowered.count(name.lower()) == 1 else f"{name}-{_hash_subject(picture)}"
-        for name, full_name, picture in zip(names, full_names, selected, strict=True)
-    ]
-
-
-def _hash_subject(picture: FigureSpec) -> str:
-    return sha256("\0".join((picture.kind, *picture.subject)).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    names: list[str] = []
+    for number, picture in enumerate(selected, 1):
+        full_name = "-".join((picture.kind, *picture.subject))
+        parts = (re.sub(r"[^A-Za-z0-9_.+=@-]+", "_", part)[:MAX_CHARACTERS] for part in picture.subject)
+        name = "-".join((picture.kind, *parts))
+        is_taken = name.lower() in {other.lower() for other in names}
+        names.append(name if name == full_name and not is_taken else f"{name}-{number}")
+    return names

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +70,15 @@ def _get_p(table: Table) -> Floats:
     return np.asarray(np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted))
 
 
+def _select_rows(table: Table) -> Table:
+    """Return the comparisons of the best system, or else those with the smallest p."""
+    if is_ranked(table):
+        best = build_ranking(table).systems[0].system
+        rows = np.flatnonzero([best in pair for pair in zip(table.a.to_list(), table.b.to_list(), strict=True)])
+        return table.take(rows[:MAX_IN_FOREST])
+    return table.take(np.lexsort((table.p_value, _get_p(table)))[:MAX_IN_FOREST])
+
+
 def forest(table: Table) -> Figure:
     """Draw the differences with their intervals, the largest on top, zero as a line.
 
@@ -77,7 +86,8 @@ def forest(table: Table) -> Figure:
     ----------
     Lewis & Clarke 2001, "Forest plots: trying to see the wood and the trees", BMJ 322.
     """
-    shown, best = _select_forest_rows(table)
+    shown = table if len(table) <= MAX_IN_FOREST else _select_rows(table)
+    best = build_ranking(table).systems[0].system if len(shown) < len(table) and is_ranked(table) else None
     is_turned = np.array([name == best for name in shown.b.to_list()], np.bool_)
     order = np.argsort(-np.where(is_turned, -shown.difference, shown.difference), kind="stable")
     shown, is_turned = shown.take(order), is_turned[order]
@@ -108,22 +118,6 @@ def forest(table: Table) -> Figure:
         right_axes.spines["left"].set_visible(False)
         canvas.add_legend(figure, marks, n_columns=2)
     return figure
-
-
-def _select_forest_rows(table: Table) -> tuple[Table, str | None]:
-    """Return the rows to draw in a forest plot, and the best system if only its comparisons fit.
-
-    If there are too many, only those of the best system are drawn, or else those with the smallest p.
-    """
-    if len(table) <= MAX_IN_FOREST:
-        return table, None
-    if is_ranked(table):
-        best = build_ranking(table).systems[0].system
-        has_best = [best in pair for pair in zip(table.a.to_list(), table.b.to_list(), strict=True)]
-        if sum(has_best) <= MAX_IN_FOREST:
-            return table.take(np.flatnonzero(has_best)), best
-    single = np.where(np.isnan(table.p_value), table.p_high, table.p_value)
-    return table.take(np.lexsort((single, _get_p(table)))[:MAX_IN_FOREST]), None
 
 
 def _turn(table: Table, is_turned: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
@@ -379,3 +373,9 @@ def _assign_rows(spans: Sequence[tuple[float, float]]) -> list[int]:
         ends[row : row + 1] = [stop]
         rows.append(row)
     return rows
+
+
+DRAWN: dict[str, Callable[[Table], Figure]] = {
+    "forest": forest, "critical-difference": critical_difference, "matrix": matrix
+}  # fmt: skip
+"""Functions that draw each kind of figure."""

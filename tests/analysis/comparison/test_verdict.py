@@ -193,16 +193,17 @@ def test_doubtful_are_those_whose_interval_holds_alpha_of_the_p_that_the_verdict
     assert sorted(find_doubtful(results_to_table(rows, 0.05)).tolist()) == [0, 3]
 
 
-ONE_SIDED = "; the 95 % two-sided score interval contains 0, the one-sided exact test rejects at 0.06"
+ONE_SIDED = "; the two-sided interval contains 0, the one-sided test rejects"
 
 
 @pytest.mark.parametrize(
     ("wins", "losses", "how", "said"),
     [
         (6, 0, {}, ""),
-        (5, 0, {}, "; the score interval excludes 0, the exact test does not reject"),
-        (5, 0, {"interval": "bootstrap"}, "; the bootstrap interval excludes 0, the exact test does not reject"),
-        (8, 2, {"alternative": "greater", "alpha": 0.06}, ONE_SIDED),
+        (5, 0, {}, "; the interval excludes 0, the test does not reject"),
+        (5, 0, {"interval": "bootstrap"}, "; the interval excludes 0, the test does not reject"),
+        (8, 2, {"alternative": "greater", "alpha": 0.06}, ""),  # an interval of another level
+        (8, 2, {"alternative": "greater", "alpha": 0.055, "confidence": 0.945}, ONE_SIDED),
         (0, 5, {"alternative": "greater"}, ""),
     ],
 )  # fmt: skip
