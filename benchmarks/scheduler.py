@@ -92,8 +92,6 @@ def start_cluster(n_workers, seconds):
             "--port",
             str(port),
             "--no-dashboard",
-            "--preload",
-            "sigdask.execution.clusters.hung_workers",
         ]
         scheduler = stack.enter_context(
             _start_process(["-m", "distributed.cli.dask_scheduler", *options], env=env, stderr=subprocess.DEVNULL)

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sigdask.cli.streams import print_data, print_text
-from sigdask.execution.clusters.slurm import build_submission
+from sigdask.execution.clusters.submission import build_submission
 from sigdask.nightly.run import parse_deadline
 from sigdask.text import make_printable
 

@@ -16,7 +16,7 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Array
 from sigdask.errors import ClusterLostError
 from sigdask.execution import clusters
-from sigdask.execution.clusters import Cluster, ClusterDescription, ClusterLike
+from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.clusters.base import log
 from sigdask.execution.task_window import TaskWindow
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
@@ -43,7 +43,7 @@ class ClusterExtraction:
 
     Parameters
     ----------
-    cluster : str, ClusterDescription, Cluster, or a client or cluster of dask's
+    cluster : str, Cluster, or a client or cluster of dask's
         As for trials. "threads" and "local" use processes on this machine, as does "auto" for long work.
     workers : int, optional
         Number of workers; by default one per core.
@@ -52,14 +52,12 @@ class ClusterExtraction:
     def __init__(self, cluster: ClusterLike = "auto", workers: int | None = None) -> None:
         self.cluster = cluster
         n = workers or (cluster.n_threads if isinstance(cluster, Cluster) else 1 if cluster == "none" else None)
-        if isinstance(cluster, ClusterDescription) and self._is_local:
-            n = n or cluster.max_workers
         self.n = n or clusters.count_cores()
 
     @property
     def _is_local(self) -> bool:
         """Whether parts are counted on this machine, not on a dask cluster."""
-        kind = self.cluster.kind if isinstance(self.cluster, (Cluster, ClusterDescription)) else self.cluster
+        kind = self.cluster.kind if isinstance(self.cluster, Cluster) else self.cluster
         return kind in clusters.LOCAL_WORDS
 
     def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> CountedParts:

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -159,38 +159,8 @@ MAX_INLINE_BYTES = 16 * 1024
 """Maximum bytes of a packed panel that travels inside its tasks. Larger panels are sent to the workers once."""
 
 
-@dataclass(slots=True, eq=False)
-class TransientBytes:
-    """Bytes that a worker frees when it unpacks them, because dask keeps a task's arguments as long as its result.
-
-    Attributes
-    ----------
-    content : bytes or None
-        None after unpacking.
-    arrived : bool
-        Whether this is a worker's copy. The sender keeps its own, which is sent again if a worker is lost.
-    """
-
-    content: bytes | None
-    arrived: bool = False
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TransientBytes, (self.content, True)
-
-    def take(self) -> bytes:
-        """Return the bytes; on a worker they are freed, so that a second call fails."""
-        content = self.content
-        assert content is not None
-        if self.arrived:
-            self.content = None
-        return content
-
-
 QUARTER = 4
 """A panel may take a quarter of a worker's memory: its packed bytes, the panel, its sums and a reserve."""
-
-MIN_CHECKED_BYTES = 2**24
-"""Panels that fit into any worker, so that its memory is not looked up."""
 
 
 def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Any]:
@@ -204,29 +174,23 @@ def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Any]:
     InputError
         A panel takes more than a quarter of a worker's memory.
     """
-    panels: dict[int, Any] = {}
-    for job in {id(job.panel): job for job in jobs}.values():
-        packed: Any = _pack_panel(job.panel, code=not cluster.remote)
-        if len(packed) > MIN_CHECKED_BYTES:
-            _check_fits_workers(cluster, job.label, len(packed))
-        if len(packed) > MAX_INLINE_BYTES:
-            packed = cluster.client.submit(unpack_panel, TransientBytes(packed), pure=False)
-        panels[id(job.panel)] = packed
-    return panels
-
-
-def _check_fits_workers(cluster: Cluster, label: str, n_bytes: int) -> None:
-    """Raise an error for a panel that takes more than a quarter of the memory of the smallest worker."""
     from dask.utils import format_bytes
 
+    panels: dict[int, Any] = {}
     workers = cluster.client.scheduler_info(n_workers=-1)["workers"].values()
-    limit = min((worker["memory_limit"] for worker in workers if worker["memory_limit"]), default=None)
-    if limit is not None and QUARTER * n_bytes > limit:
-        raise InputError(
-            f"{label} needs workers with {format_bytes(QUARTER * n_bytes)} of memory; the smallest has "
-            f"{format_bytes(limit)}",
-            remedy=f"give workers more memory, or count on threads with {spell('cluster', 'threads')}",
-        )
+    memory = min((worker["memory_limit"] for worker in workers if worker["memory_limit"]), default=math.inf)
+    for job in {id(job.panel): job for job in jobs}.values():
+        packed: Any = _pack_panel(job.panel, code=not cluster.remote)
+        if QUARTER * len(packed) > memory:
+            raise InputError(
+                f"{job.label} needs workers with {format_bytes(QUARTER * len(packed))} of memory; the smallest has "
+                f"{format_bytes(memory)}",
+                remedy=f"give workers more memory, or count on threads with {spell('cluster', 'threads')}",
+            )
+        if len(packed) > MAX_INLINE_BYTES:
+            packed = cluster.client.submit(unpack_panel, packed, pure=False)
+        panels[id(job.panel)] = packed
+    return panels
 
 
 def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
@@ -250,8 +214,6 @@ def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
 
 def unpack_panel(panel: Any) -> AnyPanel:
     """Return the panel that a task receives, unpickled if it is packed."""
-    if isinstance(panel, TransientBytes):
-        panel = panel.take()
     if not isinstance(panel, bytes):
         ready: AnyPanel = panel
         return ready
@@ -311,8 +273,6 @@ def count_jobs(
     measured = {key: measure_trial_seconds(panel, trials[key]) for key, panel in panels.items()}
     costs = [measured[id(job.panel)] for job in jobs]
     work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
-    if isinstance(cluster, Cluster):
-        return _count_on_cluster(cluster, jobs, costs, work, progress, blocks_per_task)
     with clusters.connect(resolve_cluster(cluster, jobs, work), workers=workers) as connected:
         return _count_on_cluster(connected, jobs, costs, work, progress, blocks_per_task)
 
@@ -326,10 +286,8 @@ def count_with_options(jobs: Sequence[Job], options: Any) -> list[Tally]:
 def connect_once(cluster: ClusterLike, workers: int | None) -> Iterator[ClusterLike]:
     """Yield a cluster that several counts can use: connected once, unless it needs no connection or is still "auto"."""
     cluster = clusters.resolve_active(cluster)
-    if isinstance(cluster, Cluster) or (isinstance(cluster, str) and cluster in {"auto", "none", "threads"}):
-        yield cluster
-        return
-    with clusters.connect(cluster, workers=workers) as connected:
+    needs_none = isinstance(cluster, str) and cluster in {"auto", "none", "threads"}
+    with nullcontext(cluster) if needs_none else clusters.connect(cluster, workers=workers) as connected:
         yield connected
 
 
@@ -425,7 +383,6 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
 
     flight = TaskWindow(cluster, tasks, submit)
     for results in flight:
-        settings.increment_counter("sigdask_trials", sum(t.n_trials * jobs[t.job].n_comparisons for t, _ in results))
         yield [(trials, tally.widen() if isinstance(tally, Tally) else tally) for trials, tally in results]
     if flight.given_up:
         labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from sigdask.errors import ClusterLostError, SigdaskError, UnfinishedError
-from sigdask.execution.clusters import Cluster, settings
+from sigdask.execution.clusters import Cluster
 from sigdask.execution.clusters.base import log
 
 TASKS_PER_THREAD = 4
@@ -81,7 +81,6 @@ class TaskWindow:
                     number, _ = self._in_flight.pop(future.key)
                     if not isinstance(result, Exception):
                         future.release()
-                        settings.increment_counter("sigdask_tasks")
                         yield result
                     elif not self._is_given_up(number):
                         self._retry(number, result)
@@ -110,7 +109,6 @@ class TaskWindow:
     def _retry(self, number: int, error: Exception) -> None:
         if self.client.status != "running" or type(error).__name__ in NO_WORKER_ERRORS:
             raise self._build_lost_error(error)
-        settings.increment_counter("sigdask_tasks_retried")
         if len(self.tasks[number]) > 1:
             first = len(self.tasks)
             self.tasks += [(part,) for part in self.tasks[number] if part.job not in self.given_up]
@@ -130,7 +128,6 @@ class TaskWindow:
 
     def _give_up(self, job: int, error: Exception) -> None:
         self.given_up[job] = error
-        settings.increment_counter("sigdask_jobs_given_up")
         log.warning("job %d of the counting failed on every worker and is given up: %s", job, error, extra={"job": job})
         self.client.cancel([future for number, future in self._in_flight.values() if self._is_given_up(number)])
 

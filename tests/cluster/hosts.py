@@ -39,27 +39,20 @@ def kill(process, signal_number=signal.SIGKILL):
 
 
 def write_certificates(folder):
-    """Write a certificate as dask makes it and its key to a folder, and return the files."""
+    """Write a certificate as dask makes it and its key to a folder, and return the table of a cluster file."""
     from distributed.security import Security
 
-    from sigdask.execution.clusters.tls import TlsFiles
-
-    security, files = Security.temporary(), TlsFiles.from_folder(folder)
-    contents = (security.tls_ca_file, security.tls_client_cert, security.tls_client_key)
-    for path, content in zip(files, contents, strict=True):
-        path.touch(0o600)
-        path.write_text(content)
-    return files
-
-
-def get_security_table(files):
-    """Return the table `security` of a cluster file that names the files."""
-    return {"ca": str(files.ca), "cert": str(files.cert), "key": str(files.key)}
+    security = Security.temporary()
+    contents = {"ca": security.tls_ca_file, "cert": security.tls_client_cert, "key": security.tls_client_key}
+    for name, content in contents.items():
+        (folder / f"{name}.pem").touch(0o600)
+        (folder / f"{name}.pem").write_text(content)
+    return {name: str(folder / f"{name}.pem") for name in contents}
 
 
 def list_tls_options(files):
     """Return the options of `dask scheduler` and `dask worker`."""
-    return ["--tls-ca-file", files.ca, "--tls-cert", files.cert, "--tls-key", files.key]
+    return ["--tls-ca-file", files["ca"], "--tls-cert", files["cert"], "--tls-key", files["key"]]
 
 
 @contextmanager

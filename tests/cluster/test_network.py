@@ -7,11 +7,12 @@ import time
 
 import pytest
 from cluster import network
-from cluster.hosts import DASK, get_security_table, is_answering, kill, list_tls_options, start
+from cluster.hosts import DASK, is_answering, kill, list_tls_options, start
 from cluster.slurm import wait_until
 from cluster.work import counted, exact_jobs, fast_sum, slow_jobs
 
-from sigdask.execution.clusters import connect, parse_description
+from sigdask.execution.clusters import connect
+from sigdask.execution.clusters.description import parse_description
 from sigdask.execution.clusters.settings import environment
 
 PORT = 8786
@@ -33,8 +34,7 @@ def hosts(tmp_path, certificates, monkeypatch):
             command = [DASK, *role, "--host", net.address(host), *tls, *options]
             return start(*command, log=tmp_path / f"{host}.log", prefix=net.get_prefix(host))
 
-        preload = ["--preload", "sigdask.execution.clusters.hung_workers"]
-        processes = {0: begin(["scheduler"], SCHEDULER, "--port", PORT, *preload)}
+        processes = {0: begin(["scheduler"], SCHEDULER, "--port", PORT)}
         wait_until(lambda: is_answering(PORT, net.address(SCHEDULER)), "scheduler", 300)
         for host in (CUT, SLOW, HUNG, GOOD):
             options = ["--nthreads", "1", "--name", host, "--no-dashboard"]
@@ -52,7 +52,7 @@ def test_a_host_cut_off_a_slow_one_and_a_hung_one_change_no_count(hosts, certifi
     jobs = [*exact_jobs(200_000), *slow_jobs(6000)]
     want = counted([*exact_jobs(200_000), *slow_jobs(6000, function=fast_sum)], cluster="none")
     described = parse_description(
-        {"class": "address", "wait": 60, "options": {"address": address}, "security": get_security_table(certificates)},
+        {"class": "address", "wait": 60, "options": {"address": address}, "certificates": certificates},
         source="c",
     )  # fmt: skip
     with connect(described) as cluster:

@@ -8,15 +8,17 @@ from cluster.slurm import wait_until
 from cluster.work import counted, fast_sum, slow_jobs, slow_sum_until
 
 from sigdask.errors import UnfinishedError
-from sigdask.execution.clusters import connect, parse_description
+from sigdask.execution.clusters import connect
+from sigdask.execution.clusters.description import parse_description
 
 LOOPBACK = {"scheduler_options": {"host": "127.0.0.1"}, "worker_extra_args": ["--host", "127.0.0.1"]}
 
 
 def build_description(**changed):
     options = {"cores": 1, "memory": "1GB", **LOOPBACK, **changed.pop("options", {})}
+    size = {} if "maximum" in changed else {"workers": 2}
     return parse_description(
-        {"class": "slurm", "workers": 2, "wait": "60 s", "options": options, **changed}, source="slurm.toml"
+        {"class": "slurm", **size, "wait": "60 s", "options": options, **changed}, source="slurm.toml"
     )
 
 
@@ -27,6 +29,21 @@ def test_counts_are_those_of_this_process_over_tls(slurm, exact):
         assert len(slurm.jobs("all")) == 2
         assert counted(jobs, cluster=cluster, blocks_per_task=1) == want
     wait_until(lambda: not slurm.jobs(), "end of the jobs", 300)
+
+
+def test_a_cluster_of_no_workers_submits_jobs_when_there_is_work(slurm, exact):
+    jobs, want = exact
+    with connect(build_description(minimum=0, maximum=2)) as cluster:
+        assert not slurm.jobs("all")
+        assert counted(jobs, cluster=cluster, blocks_per_task=1) == want
+        assert slurm.jobs("all")
+    wait_until(lambda: not slurm.jobs(), "end of the jobs", 300)
+
+
+def test_a_queue_that_refuses_jobs_when_there_is_work_is_an_error(slurm, exact):
+    description = build_description(minimum=0, maximum=2, wait=8, options={"queue": "nosuch"})
+    with connect(description) as cluster, pytest.raises(UnfinishedError, match=r"no workers left .*nosuch"):
+        counted(exact[0], cluster=cluster)
 
 
 def test_cancelled_jobs_are_replaced_and_change_no_count(slurm, slow):
@@ -82,18 +99,18 @@ def test_jobs_that_never_start_end_in_an_error_that_says_why(slurm):
         pass
 
 
-def test_a_slurm_cluster_of_ones_own_is_used_and_left_running(slurm, exact):
+def test_a_slurm_cluster_of_ones_own_is_used_and_left_running(slurm, exact, tmp_path):
     from dask_jobqueue import SLURMCluster
 
     jobs, want = exact
     with SLURMCluster(
-        cores=1, processes=1, memory="1GB", worker_extra_args=["--host", "127.0.0.1"],
+        cores=1, processes=1, memory="1GB", worker_extra_args=["--host", "127.0.0.1"], log_directory=tmp_path,
         scheduler_options={"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"},
     ) as cluster:  # fmt: skip
         cluster.scale(jobs=2)
         assert counted(jobs, cluster=cluster) == want
         assert cluster.status.name == "running"
-        assert len(slurm.jobs()) == 2
+        wait_until(lambda: len(slurm.jobs()) == 2, "two jobs", 300)
         with cluster.get_client() as client:
             assert counted(jobs, cluster=client) == want
             assert counted(jobs, cluster="current") == want

@@ -13,11 +13,12 @@ import time
 
 import psutil
 import pytest
-from cluster.hosts import DASK, get_security_table, is_answering, kill, list_tls_options, start
+from cluster.hosts import DASK, is_answering, kill, list_tls_options, start
 from cluster.slurm import find_free_port, wait_until
 from cluster.work import counted, exact_jobs, fast_sum, slow_jobs
 
-from sigdask.execution.clusters import connect, parse_description
+from sigdask.execution.clusters import connect
+from sigdask.execution.clusters.description import parse_description
 from sigdask.execution.clusters.settings import environment
 
 MINUTES = float(os.environ.get("SIGDASK_SOAK_MINUTES", "3"))
@@ -63,8 +64,7 @@ def test_minutes_of_kills_lose_nothing_and_leak_nothing(tmp_path, certificates, 
     port = find_free_port()
     address = f"tls://127.0.0.1:{port}"
     local = ["--host", "127.0.0.1", "--protocol", "tls", "--dashboard-address", "127.0.0.1:0"]
-    scheduler = start(DASK, "scheduler", *local, "--port", port, "--preload", "sigdask.execution.clusters.hung_workers",
-                      *list_tls_options(certificates), log=tmp_path / "scheduler.log")  # fmt: skip
+    scheduler = start(DASK, "scheduler", *local, "--port", port, *list_tls_options(certificates), log=tmp_path / "scheduler.log")  # fmt: skip
     wait_until(lambda: is_answering(port), "scheduler", 300)
 
     def begin(k):
@@ -74,7 +74,7 @@ def test_minutes_of_kills_lose_nothing_and_leak_nothing(tmp_path, certificates, 
     jobs = [*exact_jobs(400_000), *slow_jobs(2500)]
     want = counted([*exact_jobs(400_000), *slow_jobs(2500, function=fast_sum)], cluster="none")
     described = parse_description({"class": "address", "wait": 60, "options": {"address": address},
-                          "security": get_security_table(certificates)}, source="soak")  # fmt: skip
+                          "certificates": certificates}, source="soak")  # fmt: skip
     chaos = FaultInjector(begin, seed=0)
     samples, n_rounds = [], 0
     driver, its = psutil.Process(), psutil.Process(scheduler.pid)

@@ -6,7 +6,8 @@ import pytest
 from cluster.work import counted
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters import connect, parse_description
+from sigdask.execution.clusters import connect
+from sigdask.execution.clusters.description import parse_description
 
 pytest.importorskip("asyncssh")
 pytest.importorskip("cryptography")
@@ -14,9 +15,9 @@ pytest.importorskip("cryptography")
 
 def build_description(login, **changed):
     options = {
-        "hosts": ["127.0.0.1", "127.0.0.1"],
-        "python": sys.executable,
-        "connect": login,
+        "hosts": ["127.0.0.1"] * 3,
+        "remote_python": sys.executable,
+        "connect_options": login,
         "scheduler_options": {"host": "127.0.0.1"},
         "worker_options": {"host": "127.0.0.1", "nthreads": 1},
         **changed,
@@ -35,14 +36,14 @@ def test_counts_are_those_of_this_process_over_tls(login, exact):
     ("changed", "message"),
     [
         ({"hosts": ["127.0.0.1", "127.0.0.9"]}, r"ssh 127\.0\.0\.9"),
-        ({"python": "/nosuch/python"}, r"/nosuch/python is not a program on that host"),
-        ({"connect": {"port": 1}}, r"ssh 127\.0\.0\.1: "),
-        ({"hosts": []}, r"must be a list of host names"),
-        ({"host": ["127.0.0.1"]}, r"did you mean 'hosts'"),
+        ({"remote_python": "/nosuch/python"}, r"ssh 127\.0\.0\.1: .*/nosuch/python"),
+        ({"connect_options": {"port": 1}}, r"ssh 127\.0\.0\.1: "),
+        ({"hosts": ["127.0.0.1"]}, r"class ssh needs hosts"),
+        ({"host": ["127.0.0.1"]}, r"unexpected keyword argument 'host'"),
     ],
 )
 def test_a_host_that_cannot_be_used_is_named(login, changed, message):
-    options = dict(login) | changed.pop("connect", {})
+    options = dict(login) | changed.pop("connect_options", {})
     with pytest.raises(InputError, match=message), connect(build_description(options, **changed)):
         pass
 

@@ -1,22 +1,17 @@
 """Tests of the files in deploy/ against real schemas and the program itself, without an engine."""
 
-import base64
 import importlib.util
-import json
-import os
 import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
-from cluster.hosts import write_certificates
 from conftest import ROOT
 from distributed.cli import dask_scheduler, dask_worker
 
-from sigdask.errors import UnfinishedError
-from sigdask.execution.clusters import read
-from sigdask.execution.clusters.description import as_allocation, parse_description
-from sigdask.execution.clusters.kubernetes import KubernetesCluster
+from sigdask.execution.clusters.allocation import as_allocation
+from sigdask.execution.clusters.description import read_description
+from sigdask.execution.clusters.kubernetes import build_arguments
 from sigdask.execution.clusters.settings import environment
 
 yaml = pytest.importorskip("yaml")
@@ -114,10 +109,10 @@ CLUSTER_FILES = [path for path in sorted(DEPLOY.rglob("*.toml")) if "[[test_set]
 
 @pytest.mark.parametrize("path", CLUSTER_FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_cluster_files_are_understood(path):
-    described = read(path)
-    assert not described.transport.plain
+    described = read_description(path)
+    assert (described.security == "tcp") == (described.kind == "kubernetes")
     if described.kind == "slurm":
-        assert as_allocation(described).options["threads"] == described.options["cores"]
+        assert as_allocation(described).workers == described.workers
 
 
 @pytest.mark.parametrize("path", [*DEPLOY.rglob("*.sh"), *DEPLOY.rglob("*.sbatch")], ids=lambda p: p.name)
@@ -125,41 +120,17 @@ def test_scripts_are_shell_scripts(path):
     subprocess.run(["bash", "-n", path], check=True)
 
 
-FAKE_KUBECTL = """#!/bin/sh
-echo "$*" >> {folder}/calls
-case "$2" in
-apply) cat > {folder}/applied.json ;;
-port-forward) echo "Forwarding from 127.0.0.1:4321 -> 8786" ;;
-get) echo "sigdask-scheduler Pending ImagePullBackOff" ;;
-wait) [ ! -e {folder}/broken ] || {{ echo "timed out waiting for the condition" >&2; exit 1; }} ;;
-esac
-"""
-
-KUBERNETES_TABLE = {"class": "kubernetes", "workers": 1, "wait": 60, "options": {
-    "image": "registry.example.org/sigdask:0.4.0", "namespace": "evaluation", "memory": "2Gi", "name": "night"}}  # fmt: skip
-
-
-@pytest.mark.slow
-def test_what_class_kubernetes_applies_is_valid_and_deleted_at_its_end(tmp_path, monkeypatch, crd):
+def test_what_class_kubernetes_starts_is_valid(crd):
     jsonschema, checker = pytest.importorskip("jsonschema"), pytest.importorskip("kubernetes_validate")
-    pytest.importorskip("cryptography")
-    (tmp_path / "kubectl").write_text(FAKE_KUBECTL.format(folder=tmp_path))
-    (tmp_path / "kubectl").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    files = write_certificates(tmp_path)
-    cluster = KubernetesCluster(parse_description(KUBERNETES_TABLE, source="c.toml"), files)
-    assert cluster.scheduler_address == "tls://127.0.0.1:4321"
-    cluster.scale(1)
-    cluster.close()
-    calls = (tmp_path / "calls").read_text().splitlines()
-    assert calls[-2] == "--namespace=evaluation scale --replicas=1 daskworkergroup/night-default"
-    assert calls[-1].endswith("delete --ignore-not-found --wait=false daskcluster/night secret/night")
-    secret, manifest = json.loads((tmp_path / "applied.json").read_text())["items"]
+    arguments = build_arguments(read_description(DEPLOY / "kubernetes" / "from-outside.toml"))
+    manifest = arguments["custom_cluster_spec"]
     jsonschema.validate(manifest, crd)
-    checker.validate(secret, "1.31", strict=True)
-    contents = {name: base64.b64decode(text) for name, text in secret["data"].items()}
-    assert contents == {path.name: path.read_bytes() for path in files}
+    assert (arguments["namespace"], manifest["spec"]["worker"]["replicas"]) == ("sigdask", 8)
+    for role in ("scheduler", "worker"):
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": manifest["spec"][role]["spec"]}
+        checker.validate(pod, "1.31", strict=True)
+        [container] = manifest["spec"][role]["spec"]["containers"]
+        assert container["args"][:2] == ["dask", role]
+        assert environment().items() <= {entry["name"]: entry["value"] for entry in container["env"]}.items()
+        container["args"] = container["args"][1:]
     check_commands(manifest["spec"])
-    (tmp_path / "broken").touch()
-    with pytest.raises(UnfinishedError, match=r"c\.toml: .*timed out.*ImagePullBackOff"):
-        KubernetesCluster(parse_description(KUBERNETES_TABLE, source="c.toml"), files)

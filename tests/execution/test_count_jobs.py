@@ -1,7 +1,7 @@
 """Tests of counting: the same counts on every cluster and in every partition."""
 
 import itertools
-import pickle
+import os
 import subprocess
 import sys
 
@@ -13,6 +13,7 @@ from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.execution import run
 from sigdask.execution.clusters import Cluster, choose_cluster, connect
+from sigdask.execution.clusters.description import parse_description
 from sigdask.execution.run import count_jobs, split_jobs
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.slabs import Job, sum_trials
@@ -64,8 +65,32 @@ def test_any_number_of_worker_processes_gives_the_same_counts(jobs, expected, wo
 
 
 @pytest.mark.slow
+def test_a_cluster_of_no_workers_starts_some_when_there_is_work(jobs, expected):
+    description = parse_description({"class": "local", "minimum": 0, "maximum": 2}, source="zero.toml")
+    with connect(description) as cluster:
+        assert not cluster.client.nthreads()
+        assert list_counts(jobs, cluster=cluster, blocks_per_task=1) == expected
+        assert 1 <= len(cluster.client.nthreads()) <= 2
+
+
+SHADOW = "from pathlib import Path\nPath(__file__).with_suffix('.executed').touch()\nraise ImportError(__file__)\n"
+
+
+@pytest.mark.slow
+def test_worker_processes_import_no_module_of_the_working_directory(jobs, expected, tmp_path, monkeypatch):
+    for name in ("random", "signal", "numpy", "socket"):
+        (tmp_path / f"{name}.py").write_text(SHADOW)
+    monkeypatch.chdir(tmp_path)
+    with connect("local", workers=1) as cluster:
+        assert list_counts(jobs, cluster=cluster) == expected
+        assert not any(cluster.client.run(os.getenv, "PYTHONSAFEPATH").values())  # as for the user's own programs
+    assert not list(tmp_path.glob("*.executed"))
+    assert "PYTHONSAFEPATH" not in os.environ
+
+
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
-    monkeypatch.setattr("sigdask.execution.clusters.existing.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("sigdask.execution.clusters.connecting.CONNECT_SECONDS", 1)
     with (
         pytest.raises(InputError, match="no dask scheduler answers at tcp://127.0.0.1:1"),
         connect("tcp://127.0.0.1:1"),
@@ -109,21 +134,12 @@ def test_an_error_of_a_users_metric_on_a_worker_is_the_users_error(yeh):
 def test_a_panel_above_a_quarter_of_a_workers_memory_is_refused_before_it_is_sent(jobs, monkeypatch):
     from distributed import Client, LocalCluster
 
-    monkeypatch.setattr(run, "MIN_CHECKED_BYTES", 0)
     one_worker = {"n_workers": 1, "processes": False, "dashboard_address": None}
     with LocalCluster(**one_worker, memory_limit="4 GB") as small, Client(small) as client:
         assert list_counts(jobs[:1], cluster=client)
         monkeypatch.setattr(run, "QUARTER", 10**6)
         with pytest.raises(InputError, match=r"needs workers with \d.* GiB of memory; the smallest has 3.73 GiB"):
             count_jobs(jobs, cluster=client)
-
-
-def test_what_was_unpacked_is_let_go_where_it_arrived_and_kept_where_it_may_be_sent_again():
-    sent = run.TransientBytes(b"panel")
-    for _ in range(2):  # again, after a worker was lost
-        received = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(sent))))  # by way of the scheduler
-        assert (received.take(), received.content) == (b"panel", None)
-    assert [sent.take(), sent.take()] == [b"panel", b"panel"]
 
 
 @pytest.mark.slow

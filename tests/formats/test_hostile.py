@@ -13,7 +13,7 @@ from pyarrow import feather, parquet
 from sigdask.api import compare_all
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.execution.clusters import connect
-from sigdask.execution.clusters.description import read as describe_file
+from sigdask.execution.clusters.description import read_description as describe_file
 from sigdask.formats import read
 from sigdask.io import as_path
 from sigdask.nightly.plan import load_plan

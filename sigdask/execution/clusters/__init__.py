@@ -6,37 +6,38 @@ interface), and recovers fast from lost workers.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters.base import Cluster, count_cores, find_active, is_closed, is_dask_object
-from sigdask.execution.clusters.description import (
-    LOCAL_WORDS,
-    MODULES,
-    ClusterDescription,
-    ClusterSpec,
-    Transport,
-    as_allocation,
-    parse_description,
-    read,
+from sigdask.execution.clusters.base import (
+    Cluster,
+    count_cores,
+    find_active,
+    get_configured_address,
+    is_closed,
+    is_dask_object,
 )
 from sigdask.interface import spell
 
+if TYPE_CHECKING:
+    from sigdask.execution.clusters.description import ClusterDescription
+
 __all__ = [
-    "CLUSTER_WORDS", "KINDS", "LOCAL_WORDS", "Cluster", "ClusterDescription", "ClusterLike", "check_cluster",
-    "choose_cluster", "connect", "count_cores", "is_closed", "is_dask_object", "parse_description", "read",
-    "resolve_active",
+    "CLUSTER_WORDS", "KINDS", "LOCAL_WORDS", "Cluster", "ClusterLike", "check_cluster", "choose_cluster", "connect",
+    "count_cores", "is_closed", "is_dask_object", "read", "resolve_active",
 ]  # fmt: skip
 
-ClusterLike = ClusterSpec | Cluster | Any
-"""Where to count: a cluster's name or specification, a connected cluster, or a dask client or cluster."""
+ClusterLike = str | Cluster | Any
+"""Where to count: a cluster's name, address or file, a connected cluster, or a dask client or cluster."""
 
 SHORT_SECONDS = 3.0
 """Work of fewer seconds is done in this process, because starting a cluster would take longer."""
+
+LOCAL_WORDS = ("auto", "none", "threads", "local", "local+tcp")
+"""Words for a cluster on this machine. The last one uses unencrypted TCP between its processes."""
 
 CLUSTER_WORDS = (*LOCAL_WORDS, "current")
 """Words that name a cluster without further settings."""
@@ -52,6 +53,8 @@ PLAIN_WORDS = ("auto", "none", "threads", "current")
 ALLOCATION_PREFIX = "allocation:"
 """Prefix of a cluster file of class slurm: use the job in which this process runs instead of submitting one."""
 
+FILE_CLASSES = ("ssh", "slurm", "kubernetes")
+
 
 def resolve_active(cluster: Any) -> Any:
     """Return dask's active client or configured scheduler for "auto" and "current"; any other cluster unchanged.
@@ -65,7 +68,7 @@ def resolve_active(cluster: Any) -> Any:
     """
     if not isinstance(cluster, str) or cluster not in {"auto", "current"}:
         return cluster
-    result = find_active() or cluster
+    result = find_active() or (cluster == "current" and get_configured_address()) or cluster
     if cluster == "auto" and getattr(result, "asynchronous", False):  # a comparison would block the client's own loop
         return cluster
     if isinstance(result, str) and result == "current":
@@ -92,7 +95,14 @@ def choose_cluster(seconds: float, *, vectorised: bool) -> str:
     return "threads" if vectorised else "local"
 
 
-def check_cluster(cluster: ClusterSpec | Any) -> None:
+def read(path: Path) -> ClusterDescription:
+    """Read a cluster file, and return its description, with the class of `sigdask.execution.clusters.description`."""
+    from sigdask.execution.clusters.description import read_description  # loads pydantic
+
+    return read_description(path)
+
+
+def check_cluster(cluster: Any) -> None:
     """Raise if `connect` would not accept a cluster; nothing is started or contacted.
 
     Raises
@@ -102,18 +112,19 @@ def check_cluster(cluster: ClusterSpec | Any) -> None:
     """
     if is_dask_object(cluster) or cluster in PLAIN_WORDS:
         return
-    description = cluster if isinstance(cluster, ClusterDescription) else _parse_cluster(cluster)
-    if description.kind == "slurm":
-        _import_module("jobqueue").check_queue(description)
+    if (description := _describe(cluster)).kind == "slurm":
+        from sigdask.execution.clusters.slurm import check_queue
+
+        check_queue(description)
 
 
 @contextmanager
-def connect(cluster: ClusterSpec | Any, *, workers: int | None = None) -> Iterator[Cluster]:
+def connect(cluster: Any, *, workers: int | None = None) -> Iterator[Cluster]:
     """Start or reach a cluster for the `with` body; what was started is closed, the caller's own cluster is not.
 
     Parameters
     ----------
-    cluster : str, ClusterDescription, distributed.Client or cluster object
+    cluster : str, ClusterDescription, Cluster, distributed.Client or cluster object
         none, threads, local, local+tcp, current, an address, a scheduler file or a cluster file, or a running client
         or cluster.
     workers : int, optional
@@ -130,50 +141,50 @@ def connect(cluster: ClusterSpec | Any, *, workers: int | None = None) -> Iterat
         raise InputError(f"workers = {workers}: must be at least 1")
     if cluster == "current":
         cluster = resolve_active(cluster)
-    if is_dask_object(cluster):
-        with _import_module("existing").use_client(cluster) as connected:
-            yield connected
+    if isinstance(cluster, Cluster):
+        yield cluster
     elif cluster == "none":
         yield Cluster("none")
     elif cluster == "threads":
         yield Cluster("threads", workers or count_cores())
     else:
-        description = cluster if isinstance(cluster, ClusterDescription) else _parse_cluster(cluster)
-        with _open_cluster(description.with_workers(workers)) as connected:
+        with _open_dask(cluster, workers) as connected:
             yield connected
 
 
-def _parse_cluster(cluster: Any) -> ClusterDescription:
+def _open_dask(cluster: Any, workers: int | None) -> AbstractContextManager[Cluster]:
+    from sigdask.execution.clusters import connecting, starting  # load dask
+
+    if is_dask_object(cluster):
+        return connecting.use_client(cluster)
+    check_cluster(cluster)
+    description = _describe(cluster).with_workers(workers)
+    if description.kind == "address":
+        return connecting.connect_address(description)
+    return starting.start_cluster(description)
+
+
+def _describe(cluster: Any) -> ClusterDescription:
+    """Return the description of a cluster that is named by a word, address or file, or described already."""
+    from sigdask.execution.clusters.description import ClusterDescription, parse_description
+
+    if isinstance(cluster, ClusterDescription):
+        return cluster
     if not isinstance(cluster, str):
         raise InputError(f"cluster {cluster!r}: expected a distributed.Client, a dask cluster, or {KINDS}")
     if cluster in ("local", "local+tcp"):
-        return ClusterDescription("local", transport=Transport(plain=cluster != "local"), source=cluster)
-    if cluster.startswith(("tcp://", "tls://")):
-        transport = Transport(plain=cluster.startswith("tcp://"))
-        return ClusterDescription("address", options={"address": cluster}, wait=60, transport=transport, source=cluster)
+        return parse_description({"class": "local", "security": "tls" if cluster == "local" else "tcp"}, source=cluster)
     if cluster.endswith(".json"):
-        return ClusterDescription("address", options={"scheduler_file": cluster}, wait=60, source=cluster)
+        from sigdask.execution.clusters.connecting import read_scheduler_file
+
+        cluster = read_scheduler_file(Path(cluster))
+    if cluster.startswith(("tcp://", "tls://")):
+        return parse_description({"class": "address", "wait": 60, "options": {"address": cluster}}, source=cluster)
     if cluster.startswith(ALLOCATION_PREFIX):
+        from sigdask.execution.clusters.allocation import as_allocation
+
         return as_allocation(read(Path(cluster.removeprefix(ALLOCATION_PREFIX))))
     if cluster.endswith(".toml"):
         return read(Path(cluster))
-    hint = f'; for this class, write a cluster file with class = "{cluster}"' if cluster in MODULES else ""
+    hint = f'; for this class, write a cluster file with class = "{cluster}"' if cluster in FILE_CLASSES else ""
     raise InputError(f"cluster {cluster!r}: expected {KINDS}{hint}")
-
-
-@contextmanager
-def _open_cluster(description: ClusterDescription) -> Iterator[Cluster]:
-    if description.kind == "address":
-        with _import_module("existing").connect_address(description) as connected:
-            yield connected
-        return
-    module = _import_module(MODULES[description.kind])
-    if description.max_workers is None and hasattr(module, "count_workers"):
-        description = description.with_workers(module.count_workers(description))
-    with _import_module("lifecycle").start_cluster(description, module.build_kind(description)) as connected:
-        yield connected
-
-
-def _import_module(name: str) -> Any:
-    """Import a module of this folder by name, only when it is needed, because some are slow to import."""
-    return importlib.import_module(f"sigdask.execution.clusters.{name}")

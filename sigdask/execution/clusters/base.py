@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-import site
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 log = logging.getLogger("sigdask.execution.clusters")
 
-NOISY_LOGGERS = (
-    "distributed", "distributed.client", "distributed.worker", "tornado", "tornado.application", "asyncio", "asyncssh",
-)  # fmt: skip
+NOISY_LOGGERS = ("distributed", "distributed.client", "distributed.worker", "tornado", "tornado.application", "asyncio",
+                 "asyncssh")  # fmt: skip
 """Loggers of dask whose messages are hidden, with those below them. Some have levels of their own."""
 
 
@@ -48,15 +45,27 @@ class Cluster:
 @contextmanager
 def silence_dask() -> Iterator[None]:
     """Suppress the log messages of dask and its libraries, except critical ones, while the `with` body runs."""
-    loggers = [logging.getLogger(name) for name in NOISY_LOGGERS]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
+    levels = {name: logging.getLogger(name).level for name in NOISY_LOGGERS}
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+
+
+@contextmanager
+def hide_working_directory() -> Iterator[None]:
+    """Keep processes that Python itself starts from importing modules of the working directory, such as a signal.py."""
+    original = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["PYTHONSAFEPATH"]
+        if original is not None:
+            os.environ["PYTHONSAFEPATH"] = original
 
 
 def get_first_line(error: BaseException) -> str:
@@ -91,11 +100,16 @@ def is_dask_object(cluster: Any) -> bool:
     return any(hasattr(cluster, attribute) for attribute in ("scheduler_address", "run_on_scheduler"))
 
 
+def is_closed(cluster: Any) -> bool:
+    """Return whether an object is a client or cluster of dask that is closed and cannot be used again."""
+    status = getattr(cluster, "status", None)  # of a client a word, of a cluster an enumeration
+    return is_dask_object(cluster) and getattr(status, "name", status) in {"closed", "closing", "failed"}
+
+
 def find_active() -> Any:
     """Return dask's active client, or the scheduler's address in dask's settings, or None.
 
-    Within a task it is None, because the task would wait for tasks that wait for it. dask is imported only if its
-    settings may name a scheduler.
+    Within a task it is None, because the task would wait for tasks that wait for it.
     """
     if "distributed" in sys.modules:
         import distributed
@@ -105,7 +119,9 @@ def find_active() -> Any:
             return None
         with suppress(ValueError):
             return distributed.Client.current()
-    return get_configured_address() if "dask" in sys.modules or _may_have_address() else None
+    # settings of dask in files are read for "current" only, since importing dask takes as long as a short comparison
+    may_be_set = "dask" in sys.modules or "DASK_SCHEDULER_ADDRESS" in os.environ
+    return get_configured_address() if may_be_set else None
 
 
 def get_configured_address() -> Any:
@@ -116,29 +132,3 @@ def get_configured_address() -> Any:
     if address is None:
         return None
     return address if "://" in address else f"{dask.config.get('distributed.comm.default-scheme', 'tcp')}://{address}"
-
-
-def _may_have_address() -> bool:
-    """Return whether the environment or any of dask's settings files may name a scheduler's address."""
-    if "DASK_SCHEDULER_ADDRESS" in os.environ:
-        return True
-    paths = [os.environ.get("DASK_ROOT_CONFIG", "/etc/dask"), os.path.expanduser("~/.config/dask")]  # noqa: PTH111  # may be none
-    paths += [f"{prefix}/etc/dask" for prefix in (sys.prefix, *site.PREFIXES)]
-    paths += [os.environ["DASK_CONFIG"]] if "DASK_CONFIG" in os.environ else []
-    for path in map(Path, paths):
-        with suppress(OSError):  # cannot be read
-            files = [path] if path.is_file() else [*path.glob("*.[yj]*")]
-            if any(b"scheduler-address" in file.read_bytes().replace(b"_", b"-") for file in files):
-                return True
-    return False
-
-
-def is_closed(cluster: Any) -> bool:
-    """Return whether an object is a client or cluster of dask that is closed and cannot be used again."""
-    return is_dask_object(cluster) and get_status(cluster) in {"closed", "closing", "failed"}
-
-
-def get_status(handle: Any) -> str:
-    """Return the status of a client or cluster as one word."""
-    status = getattr(handle, "status", None)
-    return str(getattr(status, "name", status))  # dask-gateway's status is a word, dask's own an enumeration

@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from sigdask.execution.clusters.base import count_cores
+from sigdask.execution.clusters.base import hide_working_directory
 from sigdask.execution.clusters.description import ClusterDescription
-from sigdask.execution.clusters.lifecycle import ClusterKind, check_options
-from sigdask.execution.clusters.tls import TlsFiles
+from sigdask.execution.clusters.settings import LOOPBACK_PAGES
 
-OPTIONS = ("threads_per_worker", "memory_limit", "local_directory", "dashboard_address", "processes")
-
-
-def count_workers(_: ClusterDescription) -> int:
-    """Return the default number of workers: one per core."""
-    return count_cores()
+OPTIONS = {"threads_per_worker", "memory_limit", "local_directory", "dashboard_address", "processes"}
 
 
-def build_kind(description: ClusterDescription) -> ClusterKind:
-    """Return the `ClusterKind` that starts a cluster on this machine."""
-    threads = int(description.options.get("threads_per_worker", 1))
-    return ClusterKind(_make_cluster, threads=threads, remote=False, scratch=True)
-
-
-def _make_cluster(description: ClusterDescription, files: TlsFiles | None) -> Any:
+@contextmanager
+def open_cluster(description: ClusterDescription, security: Any) -> Iterator[Any]:
+    """Yield a cluster of processes on this machine."""
     from distributed import LocalCluster
 
-    options = check_options(description, OPTIONS)
-    return LocalCluster(
-        n_workers=description.minimum if description.is_adaptive else description.workers,
-        host="127.0.0.1",
-        protocol="tcp://" if files is None else "tls://",
-        security=files.to_security() if files is not None else None,
-        silence_logs=logging.CRITICAL,
-        **{"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", **options},
-    )
+    options = description.options.to_arguments()
+    if unknown := options.keys() - OPTIONS:  # dask would hand them to workers, whose start then fails
+        raise description.build_error(f"[options]: unknown for class local: {', '.join(sorted(unknown))}")
+    # each new process hides the working directory; but programs that a metric starts find their modules
+    variables = {"PYTHONSAFEPATH": os.environ.get("PYTHONSAFEPATH", "")}
+    processes = {"env": variables} if options.get("processes", True) else {}
+    with hide_working_directory():
+        yield LocalCluster(
+            n_workers=description.minimum if description.maximum else description.workers,
+            host="127.0.0.1",
+            protocol="tcp://" if security is None else "tls://",
+            security=security,
+            silence_logs=logging.CRITICAL,
+            **{"threads_per_worker": 1, "dashboard_address": LOOPBACK_PAGES, **processes, **options},
+        )

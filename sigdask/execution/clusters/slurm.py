@@ -1,297 +1,113 @@
-"""Slurm jobs that hold a whole run: scheduler, workers and driver in one allocation, and its submission.
+"""Workers as Slurm jobs, by dask-jobqueue.
 
-With `--cluster allocation:FILE.toml` inside an sbatch job, nothing more is submitted, so a run at night never waits in
-a queue. The scheduler is in this process on the first node of the allocation, and `srun` starts the workers.
-
-`sigdask submit PLAN --cluster FILE.toml` submits the whole run of a plan. The job stops a minute before its time limit,
-stores its counts, and returns to the queue until the plan is done. Options are arguments of sbatch, and paths are
-quoted in the script, so no shell interprets a name.
+The scheduler is in this process, and each job is one worker. dask-jobqueue does not report what the queue answers, so
+this module keeps the answers for error messages.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import shlex
-import socket
+import shutil
+import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from sigdask.errors import InputError, UnfinishedError
-from sigdask.execution.clusters import ALLOCATION_PREFIX, read
-from sigdask.execution.clusters.base import join_last_lines
-from sigdask.execution.clusters.description import ClusterDescription, parse_duration
-from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind, check_options
-from sigdask.execution.clusters.settings import environment
-from sigdask.execution.clusters.tls import TlsFiles
-
-OPTIONS = ("threads", "host", "srun", "worker_args")
+from sigdask.errors import explain_missing
+from sigdask.execution.clusters.base import get_first_line, join_last_lines, log
+from sigdask.execution.clusters.description import ClusterDescription
+from sigdask.execution.clusters.settings import LOOPBACK_PAGES, QUIET_WORKER, environment
+from sigdask.execution.clusters.tls import write_certificate
 
 
-def count_workers(_: ClusterDescription) -> int:
-    """Return the default number of workers: the tasks of the Slurm allocation."""
-    return int(os.environ.get("SLURM_NTASKS", "1"))
+def check_queue(description: ClusterDescription) -> None:
+    """Raise unless this machine has dask-jobqueue and the queue's submit command."""
+    handler = signal.getsignal(signal.SIGINT)
+    with explain_missing("dask-jobqueue", "slurm", "class slurm"):
+        import dask_jobqueue  # noqa: F401  # takes over Ctrl-C when it is imported
+    with suppress(ValueError):  # in another thread than the main one
+        signal.signal(signal.SIGINT, handler)
+    if shutil.which("sbatch") is None:
+        raise description.build_error(
+            "class slurm: the command sbatch is not on this machine; start sigdask where jobs can be submitted"
+        )
 
 
-def build_kind(description: ClusterDescription) -> ClusterKind:
-    """Return the `ClusterKind` that starts workers in the Slurm allocation."""
-    threads = int(description.options.get("threads", os.environ.get("SLURM_CPUS_PER_TASK", "1")))
-    return ClusterKind(_make_cluster, threads=threads, scratch=True)
+@contextmanager
+def open_cluster(description: ClusterDescription, security: Any) -> Iterator[Any]:
+    """Yield a cluster of jobs, with certificates and logs in a private folder of the home that hosts share."""
+    root = Path.home() / ".sigdask"
+    root.mkdir(exist_ok=True, mode=0o700)
+    with TemporaryDirectory(prefix="slurm-", dir=root, ignore_cleanup_errors=True) as folder:
+        user_options = description.options.to_arguments()
+        exports = [f"export {name}={shlex.quote(value)}" for name, value in environment().items()]
+        options = {"death_timeout": 60, "python": f"{shlex.quote(sys.executable)} -P", "log_directory": folder}
+        options |= user_options
+        options |= {
+            "scheduler_options": {"dashboard_address": LOOPBACK_PAGES, **description.options.scheduler_options},
+            "worker_extra_args": [*QUIET_WORKER, *description.options.worker_extra_args],
+            "job_script_prologue": [*exports, *description.options.job_script_prologue],
+        }
+        if security is not None and description.certificates is None:
+            security = write_certificate(security, Path(folder) / "tls.pem")
+        yield _build_cluster_class()(security=security, processes=1, **options)
 
 
-def _make_cluster(description: ClusterDescription, files: TlsFiles | None) -> Any:
-    """Start a scheduler in this process, and the srun job step that runs its workers."""
-    from distributed import LocalCluster
+def _build_cluster_class() -> Any:
+    """Return dask's SLURMCluster with the answers of the queue."""
+    from dask_jobqueue import SLURMCluster
+    from distributed.core import Status
 
-    options = check_options(description, OPTIONS)
-    if "SLURM_JOB_ID" not in os.environ:
-        raise description.build_error("class allocation works inside a Slurm job (sbatch, salloc); see deploy/slurm")
-    if description.is_adaptive:
-        raise description.build_error("class allocation has the allocation's size: give workers")
-    tls = {} if files is None else {"security": files.to_security(), "protocol": "tls://"}
+    refusals: list[str] = []
 
-    class Allocated(LocalCluster):  # type: ignore[misc]
-        """A scheduler whose workers are run by srun."""
+    class RecordingJob(SLURMCluster.job_cls):  # type: ignore[misc]
+        """A job that records why its submission was refused."""
 
-        def scale(self, *_: Any, **__: Any) -> None:
-            """Do nothing, because srun determines the number of workers."""
+        async def _submit_job(self, script_filename: str) -> Any:
+            try:
+                return await super()._submit_job(script_filename)
+            except RuntimeError as error:
+                stderr = str(error).partition("stderr:")[2]
+                refusals.append(join_last_lines(stderr) or get_first_line(error))
+                log.warning("sbatch: %s", refusals[-1])
+                self.status = Status.failed  # else the cluster could not be closed
+                raise
 
-        def close(self, timeout: float | None = None) -> Any:
-            step.terminate()
-            return super().close(timeout)
+    class RecordingCluster(SLURMCluster):  # type: ignore[misc]
+        """A Slurm cluster that says what the queue answers."""
+
+        job_cls = RecordingJob
+
+        def adapt(self, **options: Any) -> Any:
+            """Look at the work every few seconds only, because each refused job is submitted again at each look."""
+            return super().adapt(interval="5s", **options)
+
+        def is_hopeless(self) -> bool:
+            """Return whether every submission so far was refused."""
+            return bool(refusals) and not self._list_job_ids()
 
         def get_status(self) -> str:
-            """Return the last lines of the error output of srun and the workers."""
-            errors.seek(0)
-            return join_last_lines(errors.read().decode(errors="replace"))
+            """Return, as one line, the errors of the submit command, the states of the jobs, and the end of a log."""
+            ids = self._list_job_ids()
+            states = _run_squeue(f"--jobs={','.join(ids)}") if ids else ""
+            paths = sorted(Path(self._job_kwargs["log_directory"]).glob("*.err"), key=lambda path: path.stat().st_mtime)
+            log_end = join_last_lines(paths[-1].read_text(errors="replace"), 2) if paths else ""
+            return " | ".join(filter(None, [*dict.fromkeys(refusals[-4:]), join_last_lines(states), log_end]))
 
-    host = options.get("host", os.environ.get("SLURMD_NODENAME", "") and socket.gethostname())
-    cluster = Allocated(n_workers=0, host=host, dashboard_address="127.0.0.1:0", silence_logs=50, **tls)
-    command = build_worker_command(description, cluster.scheduler_address, files, options, os.environ)
-    errors = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the step
-    step = subprocess.Popen(  # noqa: S603
-        command, env={**os.environ, **environment()}, stdout=subprocess.DEVNULL, stderr=errors
-    )  # fmt: skip
-    return cluster
+        def _list_job_ids(self) -> list[str]:
+            return [str(job.job_id) for job in list(self.workers.values()) if job.job_id]
 
-
-def build_worker_command(
-    description: ClusterDescription,
-    address: str,
-    files: TlsFiles | None,
-    options: Mapping[str, Any],
-    env: Mapping[str, str],
-) -> list[str]:
-    """Return the srun command that starts the workers, as a list of arguments."""
-    n_workers = description.workers or int(env.get("SLURM_NTASKS", "1"))
-    threads = str(options.get("threads", env.get("SLURM_CPUS_PER_TASK", 1)))
-    tls = [] if files is None else files.to_arguments()
-    return [
-        "srun", "--overlap", "--kill-on-bad-exit=0", f"--ntasks={n_workers}", *options.get("srun", []),
-        sys.executable, "-P", "-m", "distributed.cli.dask_worker", address, *QUIET_WORKER, "--nthreads", threads,
-        "--death-timeout", "60", *options.get("worker_args", []), *tls,
-    ]  # fmt: skip
+    return RecordingCluster
 
 
-MARGIN = 60
-"""Seconds before the time limit at which the driver receives the signal to stop. It needs ten."""
-
-MAX_RESTARTS = 100
-
-SUBMIT_SECONDS = 120
-"""Seconds to wait for sbatch."""
-
-SCRIPT = """#!/bin/bash
-# Written by `sigdask submit`. Exit status 3 after a warning of the time limit means: there is more to count.
-set -u
-stopping=
-driver=
-trap 'stopping=1; [ -z "$driver" ] || kill -TERM "$driver" 2>/dev/null' TERM
-{prologue}
-cd -- {folder} || exit 2
-{command} &
-driver=$!
-[ -z "$stopping" ] || kill -TERM "$driver" 2>/dev/null
-wait "$driver"
-status=$?
-if [ -n "$stopping" ]; then
-    wait "$driver"
-    again=$?
-    if [ "$again" -ne 127 ]; then status=$again; fi
-    for pause in 1 2 4 8; do  # a busy controller may not answer at once
-        state=$(squeue --noheader --format=%T --jobs="$SLURM_JOB_ID") && [ -n "$state" ] && break
-        sleep "$pause"
-    done
-    # 143: the warning came before the driver had begun, or while it was leaving
-    if {{ [ "$status" -eq 3 ] || [ "$status" -eq 143 ]; }} && [ "$state" = RUNNING ] &&
-        [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
-        for pause in 1 2 4 8; do
-            scontrol requeue "$SLURM_JOB_ID" && exit 0
-            sleep "$pause"
-        done
-    fi
-fi
-exit "$status"
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A Slurm batch job that is ready to be submitted.
-
-    Attributes
-    ----------
-    arguments : tuple of str
-        The sbatch command, without the script.
-    script : str
-        Its content.
-    """
-
-    arguments: tuple[str, ...]
-    script: str
-
-    def send(self) -> str:
-        """Submit the batch job by sbatch, and return the job's id.
-
-        Raises
-        ------
-        InputError
-            This machine has no sbatch.
-        UnfinishedError
-            sbatch refused. The message says why.
-        """
-        with tempfile.NamedTemporaryFile("w", prefix="sigdask-", suffix=".sh", encoding="utf-8") as file:
-            file.write(self.script)
-            file.flush()
-            try:
-                process = subprocess.run(  # noqa: S603
-                    [*self.arguments, file.name], capture_output=True, text=True, check=False, timeout=SUBMIT_SECONDS
-                )
-            except subprocess.TimeoutExpired:
-                raise UnfinishedError(
-                    f"sbatch did not answer within {SUBMIT_SECONDS} s; `squeue --me` shows whether the job was accepted"
-                ) from None
-            except OSError as error:
-                raise InputError(f"sbatch cannot be run here ({error.strerror}): submit from a login node") from None
-        if process.returncode != 0:
-            raise UnfinishedError(f"sbatch refused: {join_last_lines(process.stderr)}")
-        return process.stdout.strip().partition(";")[0]
-
-
-def build_submission(
-    plan: Path,
-    cluster: Path,
-    *,
-    options: Sequence[str] = (),
-    program: Sequence[str] = (sys.executable, "-P", "-m", "sigdask", "run"),
-    margin: int = MARGIN,
-) -> Submission:
-    """Return the batch job that runs a plan.
-
-    Parameters
-    ----------
-    plan : Path
-        The plan.
-    cluster : Path
-        A cluster file of class slurm.
-    options : sequence of str
-        Further options of `sigdask run`.
-    program : sequence of str
-        Command that runs a plan.
-    margin : int
-        Seconds before the time limit at which the job receives the signal to stop; at most half of the limit.
-
-    Raises
-    ------
-    InputError
-        The plan is missing, or the file does not describe a Slurm cluster.
-    """
-    if not plan.is_file():
-        raise InputError(f"plan {plan}: no such file")
-    description = read(cluster)
-    if description.kind != "slurm":
-        raise description.build_error(
-            f"class {description.kind}: `sigdask submit` supports only Slurm; start `sigdask run` yourself"
-        )
-    allocation = description.submit.get("allocation", "one")
-    if allocation not in {"one", "jobs"}:
-        raise description.build_error(f'[submit] allocation = {allocation!r}: must be "one" or "jobs"')
-    cluster_name = f"{ALLOCATION_PREFIX if allocation == 'one' else ''}{cluster.resolve()}"
-    command = [*program, str(plan.resolve()), "--cluster", cluster_name, *options]
-    script = SCRIPT.format(
-        prologue="\n".join(description.submit.get("prologue", [])),
-        folder=shlex.quote(str(Path.cwd())),
-        command=shlex.join(command),
-        restarts=description.submit.get("restarts", MAX_RESTARTS),
-    )
-    return Submission(
-        ("sbatch", *_build_arguments(plan, description, margin, in_allocation=allocation == "one")), script
-    )
-
-
-def _build_arguments(plan: Path, description: ClusterDescription, margin: int, *, in_allocation: bool) -> list[str]:
-    options, submit = description.options, description.submit
-    walltime = submit.get("walltime", options.get("walltime"))
-    margin = min(margin, _parse_time_limit(walltime) // 2)
-    n_cores = int(options.get("cores", 1))
-    megabytes = _parse_megabytes(options["memory"], description) // n_cores if "memory" in options else None
-    size = ["--ntasks=1"]
-    if in_allocation:
-        size = [f"--ntasks={description.max_workers or 1}", f"--cpus-per-task={n_cores}"]
-        size += [] if megabytes is None else [f"--mem-per-cpu={max(1, megabytes)}M"]
-    flags = {"--partition": options.get("queue"), "--account": options.get("account"), "--time": walltime,
-             "--nodes": submit.get("nodes")}  # fmt: skip
-    log = Path(submit.get("log", Path.cwd() / f"{_make_safe_name(plan.stem)}-%j.log"))
-    return [
-        "--parsable", f"--job-name=sigdask-{_make_safe_name(plan.stem)}", "--requeue", "--open-mode=append",
-        f"--signal=B:TERM@{margin}", f"--output={log}",
-        *size,
-        *(f"{key}={value}" for key, value in flags.items() if value is not None),
-        *(word for line in options.get("job_extra_directives", []) for word in _split_directive(line, description)),
-        *(word for line in submit.get("directives", []) for word in _split_directive(line, description)),
-    ]  # fmt: skip
-
-
-def _split_directive(line: str, description: ClusterDescription) -> list[str]:
+def _run_squeue(jobs: str) -> str:
+    command = ["squeue", "--noheader", "--format=%i %T %r", jobs]
     try:
-        return shlex.split(line)
-    except ValueError as error:
-        raise description.build_error(f"directive {line!r}: {error}") from None
-
-
-def _parse_time_limit(walltime: object) -> int:
-    """Return the seconds of a time limit in Slurm's notation, in which a number alone means minutes.
-
-    Examples
-    --------
-    >>> _parse_time_limit("00:01:00"), _parse_time_limit(5), _parse_time_limit("2-12")
-    (60, 300, 216000)
-    """
-    text = str(walltime)
-    if match := re.fullmatch(r"(\d+)-(\d+)", text):
-        return int(match[1]) * 86400 + int(match[2]) * 3600
-    seconds = parse_duration(f"{text} min" if text.isdigit() else text)
-    return sys.maxsize if seconds is None else int(seconds)
-
-
-def _parse_megabytes(memory: str, description: ClusterDescription) -> int:
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", str(memory), re.IGNORECASE)
-    if match is None:
-        raise description.build_error(f'[options] memory = {memory!r}: must be a size such as "4GB"')
-    return int(float(match[1]) * {"": 1e-6, "K": 1e-3, "M": 1, "G": 1000, "T": 1_000_000}[match[2].upper()])
-
-
-def _make_safe_name(name: str) -> str:
-    """Return a name without characters that are special in file names or in Slurm's patterns.
-
-    Examples
-    --------
-    >>> _make_safe_name("night $(date) %j")
-    'night-date-j'
-    """
-    return re.sub(r"[^\w.-]+", "-", name).strip("-") or "plan"
+        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return get_first_line(error)
+    return process.stdout or process.stderr

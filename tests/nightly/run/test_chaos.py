@@ -301,7 +301,6 @@ def start_cluster(port, folder, *, n_workers=1, settings=()):
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
     variables |= dict(settings)
     options = ["--host", "127.0.0.1", "--no-dashboard"]
-    plugin = ["--preload", "sigdask.execution.clusters.hung_workers"]
-    scheduler = subprocess.Popen([dask, "scheduler", *options, *plugin, "--port", str(port)], env=variables, **QUIET)
+    scheduler = subprocess.Popen([dask, "scheduler", *options, "--port", str(port)], env=variables, **QUIET)
     command = [dask, "worker", f"tcp://127.0.0.1:{port}", *options, "--no-nanny", "--nthreads", "1"]
     return scheduler, *(subprocess.Popen(command, env=variables, **QUIET) for _ in range(n_workers))
