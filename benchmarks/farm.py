@@ -18,7 +18,7 @@ import dask
 import numpy as np
 
 from benchmarks.simulated import SimulatedPanel
-from sigdask.execution.clusters.settings import settings
+from sigdask.execution.clusters.settings import SETTINGS
 
 WORKER_SETTINGS = {
     "distributed.admin.tick.interval": "60s",
@@ -90,7 +90,7 @@ async def _cut_off_workers(workers, n_lost, within, ends):
 
 def main():
     address, n_workers, seconds, seed = sys.argv[1:]
-    with dask.config.set({**settings(), **WORKER_SETTINGS}):
+    with dask.config.set({**SETTINGS, **WORKER_SETTINGS}):
         asyncio.run(run_workers(address, int(n_workers), float(seconds), int(seed)))
 
 

@@ -51,8 +51,7 @@ class ClusterExtraction:
 
     def __init__(self, cluster: ClusterLike = "auto", workers: int | None = None) -> None:
         self.cluster = cluster
-        n = workers or (cluster.n_threads if isinstance(cluster, Cluster) else 1 if cluster == "none" else None)
-        self.n = n or clusters.count_cores()
+        self.n = workers or getattr(cluster, "n_threads", 1 if cluster == "none" else clusters.count_cores())
 
     @property
     def _is_local(self) -> bool:
@@ -68,14 +67,12 @@ class ClusterExtraction:
             return ClusterExtraction(active, self.n)(parts, seconds)
         if self.n == 1 and self._is_local:
             return LocalExtraction()(parts, seconds)
-        if isinstance(self.cluster, Cluster) and self.cluster.client is not None:
-            return _count_with_fallback(_count_on_client(self.cluster, parts), parts, seconds)
-        if self._is_local or (seconds / self.n < LONG_SECONDS and not clusters.is_dask_object(self.cluster)):
+        is_dask = clusters.is_dask_object(self.cluster) or isinstance(self.cluster, Cluster)
+        if self._is_local or (seconds / self.n < LONG_SECONDS and not is_dask):
             return ProcessExtraction(self.n)(parts, seconds)
         return _count_with_fallback(self._count_connected(parts), parts, seconds)
 
     def _count_connected(self, parts: Sequence[ExtractionPart]) -> CountedParts:
-        assert not isinstance(self.cluster, Cluster)
         with clusters.connect(self.cluster) as connected:
             yield from _count_on_client(connected, parts)
 

@@ -133,11 +133,7 @@ class TaskWindow:
 
     def _build_lost_error(self, error: Exception) -> ClusterLostError:
         if self.client.status != "running":
-            scheduler = self.client.scheduler
-            return ClusterLostError(
-                f"the dask scheduler at {scheduler.address if scheduler else '?'} was lost; this command does "
-                "not store counts, so run it again"
-            )
+            return ClusterLostError("the dask scheduler was lost")
         status = self.cluster.get_status()
         detail = f"; the queue says: {status}" if status else ""
         return ClusterLostError(f"the cluster has no workers left ({error}){detail}")

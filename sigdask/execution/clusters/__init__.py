@@ -53,8 +53,6 @@ PLAIN_WORDS = ("auto", "none", "threads", "current")
 ALLOCATION_PREFIX = "allocation:"
 """Prefix of a cluster file of class slurm: use the job in which this process runs instead of submitting one."""
 
-FILE_CLASSES = ("ssh", "slurm", "kubernetes")
-
 
 def resolve_active(cluster: Any) -> Any:
     """Return dask's active client or configured scheduler for "auto" and "current"; any other cluster unchanged.
@@ -186,5 +184,4 @@ def _describe(cluster: Any) -> ClusterDescription:
         return as_allocation(read(Path(cluster.removeprefix(ALLOCATION_PREFIX))))
     if cluster.endswith(".toml"):
         return read(Path(cluster))
-    hint = f'; for this class, write a cluster file with class = "{cluster}"' if cluster in FILE_CLASSES else ""
-    raise InputError(f"cluster {cluster!r}: expected {KINDS}{hint}")
+    raise InputError(f"cluster {cluster!r}: expected {KINDS}")

@@ -10,16 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sigdask.errors import ClusterLostError, InputError
-from sigdask.execution.clusters.base import (
-    Cluster,
-    get_configured_address,
-    get_first_line,
-    is_closed,
-    log,
-    silence_dask,
-)
+from sigdask.execution.clusters.base import Cluster, get_first_line, is_closed, log, silence_dask
 from sigdask.execution.clusters.description import ClusterDescription
-from sigdask.execution.clusters.settings import settings
+from sigdask.execution.clusters.settings import SETTINGS
 from sigdask.execution.clusters.starting import log_dashboard, wait_for_worker
 from sigdask.execution.clusters.tls import build_security
 
@@ -38,16 +31,15 @@ def connect_address(description: ClusterDescription) -> Iterator[Cluster]:
     if not address.startswith(("tcp://", "tls://")):
         raise description.build_error(f"address {address!r}: must be tcp://HOST:PORT or tls://HOST:PORT")
     with ExitStack() as stack:
-        stack.enter_context(dask.config.set(settings()))
+        stack.enter_context(dask.config.set(SETTINGS))
         stack.enter_context(silence_dask())
         try:
             client = stack.enter_context(
                 Client(address, timeout=CONNECT_SECONDS, security=_get_security(description, address))
             )
         except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
-            hint = "; dask's settings name it (scheduler-address)" if address == get_configured_address() else ""
             raise InputError(
-                f"no dask scheduler answers at {address} ({get_first_line(error)}){hint}",
+                f"no dask scheduler answers at {address} ({get_first_line(error)})",
                 remedy="check that it runs, and that address and certificates are right",
             ) from None
         log_dashboard(client)
@@ -77,10 +69,10 @@ def _get_security(description: ClusterDescription, address: str) -> Any:
 
 def read_scheduler_file(file: Path) -> str:
     """Return the address in a file that `dask scheduler --scheduler-file` has written."""
-    if not file.is_file():
-        raise InputError(f"scheduler file {file}: no such file")
     try:
         return str(json.loads(file.read_text(encoding="utf-8"))["address"])
+    except FileNotFoundError:
+        raise InputError(f"scheduler file {file}: no such file") from None
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(
             f"scheduler file {file}: has no address of a scheduler; `dask scheduler --scheduler-file` writes one"

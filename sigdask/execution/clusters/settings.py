@@ -16,25 +16,25 @@ from typing import Any
 
 from sigdask.errors import InputError
 
-SETTINGS: dict[str, tuple[Any, str]] = {
-    "distributed.scheduler.worker-ttl": ("15s",
-        "a hung host's tasks go elsewhere after a minute instead of five; kernels release the GIL"),
-    "distributed.scheduler.no-workers-timeout": ("300s",
-        "a cluster that has lost all its workers is an error, not a wait without end"),
-    "distributed.comm.timeouts.tcp": ("11s",
-        "a cut connection is noticed after 11.5 s instead of 31 to 48; dask refuses less than 11 s"),
-    "distributed.deploy.lost-worker-timeout": ("2s", "a lost worker is replaced after 2 s instead of 15"),
-    "distributed.worker.memory.target": (False, "what workers hold is small and never worth writing to their disk"),
-    "distributed.worker.memory.spill": (False, "likewise; test data stay out of /tmp"),
-    "distributed.worker.memory.pause": (0.85, "a worker short of memory takes no more tasks"),
-    "distributed.admin.large-graph-warning-threshold": ("1GB", "arrays of a test set are sent once, on purpose"),
-    "distributed.worker.profile.enabled": (False, "the sampling profiler costs about 10 % of CPU"),
-}  # fmt: skip
-
-
-def settings() -> dict[str, Any]:
-    """Return sigdask's settings of dask, as keys and values for `dask.config.set`."""
-    return {key: value for key, (value, _) in SETTINGS.items()}
+SETTINGS: dict[str, Any] = {
+    # a hung host's tasks go elsewhere after a minute instead of five; kernels release the GIL
+    "distributed.scheduler.worker-ttl": "15s",
+    # a cluster that has lost all its workers is an error, not a wait without end
+    "distributed.scheduler.no-workers-timeout": "300s",
+    # a cut connection is noticed after 11.5 s instead of 31 to 48; dask refuses less than 11 s
+    "distributed.comm.timeouts.tcp": "11s",
+    # a lost worker is replaced after 2 s instead of 15
+    "distributed.deploy.lost-worker-timeout": "2s",
+    # what workers hold is small and never worth writing to their disk, and test data stay out of /tmp
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    # a worker short of memory takes no more tasks
+    "distributed.worker.memory.pause": 0.85,
+    # arrays of a test set are sent once, on purpose
+    "distributed.admin.large-graph-warning-threshold": "1GB",
+    # the sampling profiler costs about 10 % of CPU
+    "distributed.worker.profile.enabled": False,
+}
 
 
 def environment(more: Mapping[str, Any] | None = None) -> dict[str, str]:
@@ -47,7 +47,7 @@ def environment(more: Mapping[str, Any] | None = None) -> dict[str, str]:
     """
     return {
         "DASK_" + key.replace(".", "__").replace("-", "_").upper(): str(value)
-        for key, value in {**settings(), **(more or {})}.items()
+        for key, value in {**SETTINGS, **(more or {})}.items()
     }  # fmt: skip
 
 

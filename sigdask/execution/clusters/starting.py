@@ -24,17 +24,8 @@ from sigdask.execution.clusters.base import (
     silence_dask,
 )
 from sigdask.execution.clusters.description import ClusterDescription
-from sigdask.execution.clusters.settings import settings
+from sigdask.execution.clusters.settings import SETTINGS
 from sigdask.execution.clusters.tls import build_security
-
-MODULES = {
-    "local": "local",
-    "ssh": "ssh",
-    "slurm": "slurm",
-    "allocation": "allocation",
-    "kubernetes": "kubernetes",
-}
-"""Modules that start each kind of cluster by `open_cluster`. They are imported when used."""
 
 REMOTE_SCHEDULERS = ("ssh", "kubernetes")
 """Kinds whose scheduler is not in this process."""
@@ -56,10 +47,13 @@ def start_cluster(description: ClusterDescription) -> Iterator[Cluster]:
     with ExitStack() as stack:
         # a job in a queue may take as long to replace a lost worker as to start the first
         lost = {"distributed.scheduler.no-workers-timeout": f"{description.wait} s"}
-        stack.enter_context(dask.config.set(settings() | lost))
+        stack.enter_context(dask.config.set(SETTINGS | lost))
         stack.enter_context(silence_dask())
         if description.kind not in REMOTE_SCHEDULERS:
-            stack.enter_context(dask.config.set({"temporary-directory": _make_scratch_folder(stack)}))
+            # dask imports from its temporary folder; its own is permanent, and others may be able to write to it
+            root = dask.config.get("temporary-directory", None)
+            folder = TemporaryDirectory(prefix="sigdask-dask-", dir=root, ignore_cleanup_errors=True)
+            stack.enter_context(dask.config.set({"temporary-directory": stack.enter_context(folder)}))
         security = build_security(description)
         if security is None and description.kind != "local":
             text = "%s: plain tcp without TLS: anyone who can reach the scheduler's port can run code there"
@@ -126,7 +120,7 @@ def _start(stack: ExitStack, description: ClusterDescription, security: Any) -> 
 
     Its threads and processes ignore Ctrl-C, which only this process handles. They inherit this from the thread.
     """
-    module = import_module(f"sigdask.execution.clusters.{MODULES[description.kind]}")
+    module = import_module(f"sigdask.execution.clusters.{description.kind}")
     context: AbstractContextManager[Any] = module.open_cluster(description, security)
     future: Future[Any] = Future()
 
@@ -161,20 +155,6 @@ def _close_cluster(future: Future[Any], context: AbstractContextManager[Any]) ->
         log.debug("closing: %s", get_first_line(error))
     if future.done() and future.exception() is None:
         context.__exit__(None, None, None)
-
-
-def _make_scratch_folder(stack: ExitStack) -> str:
-    """Return a new folder for dask's temporary files, from which it imports, and which others must not write to."""
-    import dask
-
-    root = dask.config.get("temporary-directory", None)
-    try:
-        folder = TemporaryDirectory(prefix="sigdask-dask-", dir=root, ignore_cleanup_errors=True)
-        return stack.enter_context(folder)
-    except OSError as error:
-        raise InputError(
-            f"cannot create a temporary folder ({error.strerror})", remedy="set TMPDIR to another place"
-        ) from None
 
 
 def wait_for_worker(

@@ -11,7 +11,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +26,6 @@ MARGIN = 60
 """Seconds before the time limit at which the driver receives the signal to stop. It needs ten."""
 
 MAX_RESTARTS = 100
-
-SUBMIT_SECONDS = 120
-"""Seconds to wait for sbatch."""
 
 SCRIPT = """#!/bin/bash
 # Written by `sigdask submit`. Exit status 3 after a warning of the time limit means: there is more to count.
@@ -72,9 +68,9 @@ class Submission:
     Attributes
     ----------
     arguments : tuple of str
-        The sbatch command, without the script.
+        The sbatch command.
     script : str
-        Its content.
+        The script, which sbatch reads from standard input.
     """
 
     arguments: tuple[str, ...]
@@ -90,19 +86,12 @@ class Submission:
         UnfinishedError
             sbatch refused. The message says why.
         """
-        with tempfile.NamedTemporaryFile("w", prefix="sigdask-", suffix=".sh", encoding="utf-8") as file:
-            file.write(self.script)
-            file.flush()
-            try:
-                process = subprocess.run(  # noqa: S603
-                    [*self.arguments, file.name], capture_output=True, text=True, check=False, timeout=SUBMIT_SECONDS
-                )
-            except subprocess.TimeoutExpired:
-                raise UnfinishedError(
-                    f"sbatch did not answer within {SUBMIT_SECONDS} s; `squeue --me` shows whether the job was accepted"
-                ) from None
-            except OSError as error:
-                raise InputError(f"sbatch cannot be run here ({error.strerror}): submit from a login node") from None
+        try:
+            process = subprocess.run(  # noqa: S603
+                self.arguments, input=self.script, capture_output=True, text=True, check=False
+            )
+        except OSError as error:
+            raise InputError(f"sbatch cannot be run here ({error.strerror}): submit from a login node") from None
         if process.returncode != 0:
             raise UnfinishedError(f"sbatch refused: {join_last_lines(process.stderr)}")
         return process.stdout.strip().partition(";")[0]

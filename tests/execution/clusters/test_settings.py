@@ -5,24 +5,24 @@ import pytest
 
 from sigdask.errors import InputError
 from sigdask.execution.clusters.settings import (
+    SETTINGS,
     check_driver_versions,
     environment,
     get_own_versions,
-    settings,
 )
 
 
 def test_every_setting_is_one_that_dask_has():
     import distributed  # noqa: F401
 
-    for key, value in settings().items():
+    for key, value in SETTINGS.items():
         default = dask.config.get(key)
         assert default is None or isinstance(value, type(default)) or value is False, key
 
 
 def test_the_environment_says_what_the_settings_say():
     collected = dask.config.collect_env(environment())
-    for key, value in settings().items():
+    for key, value in SETTINGS.items():
         assert dask.config.get(key, config=collected) == value, key
 
 
