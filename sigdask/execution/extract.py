@@ -51,7 +51,7 @@ class ClusterExtraction:
 
     def __init__(self, cluster: ClusterLike = "auto", workers: int | None = None) -> None:
         self.cluster = cluster
-        self.n = workers or getattr(cluster, "n_threads", 1 if cluster == "none" else clusters.count_cores())
+        self.n = workers or int(getattr(cluster, "n_threads", 1 if cluster == "none" else clusters.count_cores()))
 
     @property
     def _is_local(self) -> bool:
