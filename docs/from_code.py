@@ -119,7 +119,7 @@ def render_plan_keys() -> str:
 
 HEADINGS = {
     "TestSetKeys": "[[test_set]]",
-    "ReportKeys": "[report]", "GateKeys": "[gate]", "NotWorseKeys": 'gate.rules: rule = "not-worse"',
+    "ReportFiles": "[report]", "Gate": "[gate]", "NotWorseKeys": 'gate.rules: rule = "not-worse"',
     "NonInferiorKeys": 'gate.rules: rule = "non-inferior"',
     "BaselineKeys": "pairs: a table",
 }  # fmt: skip

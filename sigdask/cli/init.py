@@ -9,9 +9,8 @@ from typing import Any
 from sigdask.cli.streams import print_text
 from sigdask.cli.write import check_writable
 from sigdask.errors import InputError
-from sigdask.formats import Options
 from sigdask.nightly.plan import draft, load_plan
-from sigdask.nightly.plan.discover import Hints, survey_files
+from sigdask.nightly.plan.discover import survey_files
 from sigdask.report.files import write_whole_text
 from sigdask.text import format_list, make_printable
 
@@ -29,10 +28,11 @@ def init(where: tuple[str, ...], baseline: str | None, **options: Any) -> None:
     if plan.exists() and not options["force"]:
         raise InputError(f"-o {plan}: the file exists; --force overwrites it, -o NAME.toml writes another file")
     home = plan.absolute().parent
-    reading = Options(missing=options["missing"])
     gold, documents = (options[name] and _find_existing(options[name]) for name in ("gold", "documents"))
-    hints = Hints(gold, documents, options["format_"], reading)
-    discovered = survey_files([_find_existing(path) for path in where or (".",)], home, hints)
+    targets = [_find_existing(path) for path in where or (".",)]
+    discovered = survey_files(
+        targets, home, gold=gold, documents=documents, format_=options["format_"], missing=options["missing"]
+    )
     for test_set in discovered.test_sets if baseline is not None else ():
         if baseline not in test_set.counts.systems:
             systems = format_list([*test_set.counts.systems], MAX_SYSTEMS)

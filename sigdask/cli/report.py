@@ -17,7 +17,6 @@ from sigdask.cli.write import (
 )
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.plan.cross_checks import list_files
 from sigdask.nightly.report.gate import format_record
 from sigdask.nightly.report.site import write_stored_nights
 from sigdask.nightly.report.text import format_report, list_report_texts, list_tables, write_report
@@ -42,7 +41,7 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
     pages = [output for output in outputs if output.format == "html"]
     if outputs and where.endswith(".toml"):
         try:
-            plan_files = list_files(load_plan(where))
+            plan_files = load_plan(where).list_files()
         except InputError:  # results can be reported though the plan's files have gone
             plan_files = {}
         check_overwriting(outputs, plan_files)

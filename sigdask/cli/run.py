@@ -14,7 +14,6 @@ from sigdask.cli.streams import LOG, be_quiet, log_note, print_text
 from sigdask.cli.write import OutputFile, check_overwriting, is_printed, list_outputs
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.plan.cross_checks import list_files
 from sigdask.nightly.plan.paths import PLACEHOLDERS
 from sigdask.nightly.report.gate import render
 from sigdask.nightly.run import parse_deadline, run_plan
@@ -34,14 +33,13 @@ def run(plan_file: str, **options: Any) -> int:
     outputs = list_outputs(options, *REPORT_FORMATS)
     plan = load_plan(plan_file)
     if outputs:
-        check_overwriting(outputs, list_files(plan))
+        check_overwriting(outputs, plan.list_files())
     pages = [output.file for output in outputs if output.format == "html"]
     for page in pages:
         if any(placeholder in page for placeholder in PLACEHOLDERS):
             raise InputError(f"{page}: {' and '.join(PLACEHOLDERS)} are for html in [report] of the plan")
     if pages and "html" not in plan.report.files:
-        with_page = {**plan.report.files, "html": Path(pages[0]).absolute()}
-        plan = replace(plan, report=replace(plan.report, files=with_page))
+        plan = replace(plan, report=plan.report.with_page(Path(pages[0]).absolute()))
     if options["quiet"]:
         be_quiet()
     with show_progress(quiet=options["quiet"]) as steps:

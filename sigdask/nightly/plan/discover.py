@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sigdask import formats
 from sigdask.counts import Counts
 from sigdask.errors import InputError, MissingItemsError, SeveralError
-from sigdask.formats import Options, Source
+from sigdask.formats import Options
 from sigdask.formats.reading.files import NOT_DATA, get_stem
-from sigdask.formats.reading.options import DEFAULTS
 from sigdask.interface import spell
 from sigdask.nightly.plan import paths
 from sigdask.text import format_list
@@ -28,7 +28,7 @@ MAX_ENTRIES = 20_000
 OTHER_FILES = re.compile(rf"(?i)^(source|reference_scores)\b|\.log$|{NOT_DATA.pattern.removeprefix('(?i)')}")
 """Names of files that `init` ignores. Logs may be systems, but only if they are given."""
 
-SYSTEMS = re.compile(r"(?i)^(systems?|runs?|outputs?|submissions?|hyps?|predictions|preds|results|models|logs)$")
+SYSTEMS = re.compile(r"(?i)^(systems?|teams?|runs?|outputs?|submissions?|hyps?|predictions|preds|results|models|logs)$")
 """Names of folders of systems. In any other folder of a test set, what has none of the roles below is a system."""
 
 ROLES = {
@@ -38,100 +38,60 @@ ROLES = {
 }
 """Patterns of the names of files and folders with other roles than a system's, first match first."""
 
-SYSTEM = "{system}"
-
-Systems = str | tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Hints:
-    """Facts about the files that the user states by options like those of `compare`."""
-
-    gold: Path | None = None
-    documents: Path | None = None
-    format: str = "auto"
-    options: Options = DEFAULTS
-
 
 @dataclass(frozen=True, slots=True)
 class TestSetFiles:
-    """Files and folders of one test set, by the roles that their names suggest."""
+    """Files and folders of one test set, by the roles that their names suggest, and how to read them."""
 
     name: str
     systems: tuple[Path, ...]
     gold: tuple[Path, ...] = ()
     documents: tuple[Path, ...] = ()
+    format: str = "auto"
+    missing: str | None = None
+
+    def with_hints(self, gold: Path | None, documents: Path | None, format_: str, missing: Any) -> TestSetFiles:
+        """Return the files with what the user says about them."""
+        return replace(
+            self, format=format_, missing=missing, gold=(gold,) if gold else self.gold,
+            documents=(documents,) if documents else self.documents,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredTestSet:
-    """A test set with the roles assigned to its files.
+    """A test set that was read.
 
     Attributes
     ----------
-    name : str
-        Name of the test set.
-    systems : str or tuple of str
-        Pattern, or paths, relative to the folder of the plan.
-    sources : tuple of Source
-        The files of the systems.
-    gold : Path or None
-        Gold-standard file or folder.
-    format : str
-        The detected format.
-    options : Options
-        References, documents, and the handling of missing items.
+    keys : dict of str to object
+        Its keys in a plan, with paths relative to the plan's folder.
     counts : Counts
         Counts of the files.
+    files : tuple of Path
+        Files and folders that it uses.
     """
 
-    name: str
-    systems: Systems
-    sources: tuple[Source, ...]
-    gold: Path | None
-    format: str
-    options: Options
+    keys: dict[str, Any]
     counts: Counts
+    files: tuple[Path, ...]
 
     @property
-    def n_files(self) -> int:
-        """Number of files of the systems."""
-        return sum(len(source.parts) or 1 for source in self.sources)
-
-    def list_files(self) -> Iterator[Path]:
-        """Yield every file that the test set uses."""
-        for path in (path for source in self.sources for path in source.parts or (source.path,)):
-            yield from path.rglob("*") if path.is_dir() else [path]
-        yield from filter(None, (self.gold, self.options.documents, *self.options.references))
+    def name(self) -> str:
+        """Name of the test set."""
+        return str(self.keys["name"])
 
 
 @dataclass(frozen=True, slots=True)
 class FolderSurvey:
-    """The test sets discovered, and what is left over.
+    """The test sets discovered, at least one; paths of files with no role; and why some could not be read."""
 
-    Attributes
-    ----------
-    home : Path
-        The folder of the plan, where relative paths start.
-    test_sets : tuple of DiscoveredTestSet
-        The test sets, at least one.
-    unused : tuple of Path
-        Files that were not assigned to any role.
-    unread : tuple of str
-        Why some of these files could not be read.
-    """
-
-    home: Path
     test_sets: tuple[DiscoveredTestSet, ...]
-    unused: tuple[Path, ...] = ()
+    unused: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
 
-    def format_path(self, path: Path) -> str:
-        """Return a path relative to the folder of the plan."""
-        return _format_relative(path, self.home)
 
-
-def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSurvey:
+def survey_files(targets: Sequence[Path], home: Path, **hints: Any) -> FolderSurvey:
     """Discover the test sets in a folder, or of given systems.
 
     Parameters
@@ -140,8 +100,8 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
         One folder, or files or folders of systems.
     home : Path
         The folder of the plan.
-    hints : Hints
-        Roles of files given by the user.
+    **hints
+        As for `TestSetFiles.with_hints`.
 
     Raises
     ------
@@ -151,7 +111,7 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
     if len(targets) == 1 and targets[0].is_dir():
         found = [*_iter_layouts(targets[0])]
     else:
-        found = [TestSetFiles(_choose_name(targets, home), tuple(targets))]
+        found = [TestSetFiles(_choose_name(Path(os.path.commonpath([path.parent for path in targets]))), (*targets,))]
     if not any(files.systems for files in found):
         raise InputError(
             f"{format_list([str(path) for path in targets])}: no files of outputs or scores found",
@@ -161,50 +121,48 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
     failures: list[str] = []
     for files in found:
         try:
-            test_sets += _read_test_sets(files, home, hints)
+            test_sets += _read_test_sets(files.with_hints(**hints), home)
         except InputError as error:
             failures.append(f"{format_list([path.name for path in files.systems])}: {error}")
     if not test_sets:
-        raise _build_unknown_error(found, failures, home)
-    used = {os.path.realpath(str(path)) for test_set in test_sets for path in test_set.list_files()}
-    used |= {os.path.realpath(str(source.path)) for test_set in test_sets for source in test_set.sources}
-    given = [path for target in targets if target.is_dir() for path in _list_entries(target)]
-    unused = tuple(path for path in given if path.is_file() and os.path.realpath(path) not in used)
-    return FolderSurvey(home, tuple(test_sets), unused, tuple(failures))
+        raise _build_unknown_error([_format_path(path, home) for files in found for path in files.systems], failures)
+    used = {path.resolve() for test_set in test_sets for path in test_set.files}
+    entries = [path for target in targets if target.is_dir() for path in _list_entries(target)]
+    unused = [path for path in entries if path.is_file() and used.isdisjoint((path.resolve(), *path.resolve().parents))]
+    return FolderSurvey(tuple(test_sets), tuple(_format_path(path, home) for path in unused), tuple(failures))
 
 
 def _list_entries(folder: Path) -> list[Path]:
     """Return the files and folders in a folder that may be data."""
-    paths = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "__")))
-    if len(paths) > MAX_ENTRIES:
+    entries = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "__")))
+    if len(entries) > MAX_ENTRIES:
         raise InputError(f"more than {MAX_ENTRIES:,} files", file=folder, remedy="give the folder of one test set")
-    return [path for path in paths if path.is_dir() or not OTHER_FILES.search(path.name)]
+    return [path for path in entries if path.is_dir() or not OTHER_FILES.search(path.name)]
 
 
 def _iter_layouts(folder: Path) -> Iterator[TestSetFiles]:
     """Yield the test sets of a folder.
 
-    ==============================  =======================================================
-    the folder has                  test sets
-    ==============================  =======================================================
-    a folder of systems             one; gold standard and documents lie beside that folder
-    folders that have either, each  one for each of these folders
-    anything else                   one; what has no other role is a system
-    ==============================  =======================================================
+    ==========================================  =======================================================
+    the folder has                              test sets
+    ==========================================  =======================================================
+    a folder of systems, or a single folder     one; gold standard and documents lie beside that folder
+    and a gold standard
+    folders that have either, each              one for each of these folders
+    anything else                               one; what has no other role is a system
+    ==========================================  =======================================================
     """
     by_role = _group_by_role(folder)
-    homes = [path for path in by_role["system"] if path.is_dir() and SYSTEMS.match(path.name)]
-    folders = [path for path in by_role["system"] if path.is_dir() and path not in homes]
-    is_set = not homes and not by_role["gold"]
-    if is_set and (parts := [path for path in folders if _is_test_set(path)]):
+    folders = [path for path in by_role["system"] if path.is_dir()]
+    homes = [path for path in folders if SYSTEMS.match(path.name)]
+    if not homes and by_role["gold"] and by_role["system"] == folders[:1]:
+        homes = folders
+    if not homes and not by_role["gold"] and (parts := [path for path in folders if _is_test_set(path)]):
         for part in parts:
             yield from _iter_layouts(part)
         return
     systems = [path for home in homes for path in _list_entries(home)] or by_role["system"]
-    name = folder.resolve().name
-    if SYSTEMS.match(name):
-        name = folder.resolve().parent.name
-    yield TestSetFiles(name, tuple(systems), tuple(by_role["gold"]), tuple(by_role["documents"]))
+    yield TestSetFiles(_choose_name(folder), tuple(systems), tuple(by_role["gold"]), tuple(by_role["documents"]))
 
 
 def _is_test_set(folder: Path) -> bool:
@@ -221,70 +179,81 @@ def _group_by_role(folder: Path) -> dict[str, list[Path]]:
     return by_role
 
 
-def _read_test_sets(files: TestSetFiles, home: Path, hints: Hints) -> list[DiscoveredTestSet]:
+def _choose_name(folder: Path) -> str:
+    """Return the name of the test set in a folder, or beside it if it is a folder of systems."""
+    folder = folder.resolve()
+    return folder.parent.name if SYSTEMS.match(folder.name) else folder.name
+
+
+def _read_test_sets(files: TestSetFiles, home: Path) -> list[DiscoveredTestSet]:
     """Return the test set of some files, or one for each file if each is a table of several systems."""
-    gold = files.gold if hints.gold is None else (hints.gold,)
-    if not gold:
-        tables = [_read_table(path, home, hints) for path in files.systems]
+    if not files.gold:
+        tables = [_read_table(replace(files, name=get_stem(path), systems=(path,)), home) for path in files.systems]
         if all(tables):
             return [table for table in tables if table is not None]
-    if len({_get_ending(path) for path in gold}) > 1:
-        raise InputError(f"{format_list([path.name for path in gold])}: which is the gold standard? name it: "
-                         f"{spell('gold', 'FILE')}")  # fmt: skip
-    systems = _name_systems(files.systems, home)
-    sources = paths.list_sources(systems, home, hints.format)
-    documents = hints.documents or (files.documents[0] if len(files.documents) == 1 else None)
-    options = replace(hints.options, references=gold[1:], documents=documents)
-    test_set = _read_test_set(files.name, systems, sources, gold[0] if gold else None, options, hints.format)
-    if test_set.counts.n_systems < 2:
-        raise InputError("there is only one system, so there is nothing to compare")
-    return [test_set]
+    if len({_get_ending(path) for path in files.gold}) > 1:
+        names = format_list([path.name for path in files.gold])
+        raise InputError(f"{names}: which is the gold standard? name it: {spell('gold', 'FILE')}")
+    return [_read_test_set(files, home)]
 
 
-def _read_table(path: Path, home: Path, hints: Hints) -> DiscoveredTestSet | None:
+def _read_table(files: TestSetFiles, home: Path) -> DiscoveredTestSet | None:
     """Return the test set in a single file, or None if the file does not hold two systems or more."""
-    if path.is_dir():
-        return None
     try:
-        name, systems = get_stem(path), _format_relative(path, home)
-        test_set = _read_test_set(name, systems, [Source(path)], None, hints.options, hints.format)
+        return None if files.systems[0].is_dir() else _read_test_set(replace(files, documents=()), home)
     except MissingItemsError:  # a table of systems, of which some lack items
         raise
     except InputError:
         return None
-    return test_set if test_set.counts.n_systems > 1 else None
 
 
-def _read_test_set(
-    name: str, systems: Systems, sources: Sequence[Source], gold: Path | None, options: Options, format_: str
-) -> DiscoveredTestSet:
+def _read_test_set(files: TestSetFiles, home: Path) -> DiscoveredTestSet:
     """Return the test set of files that are read together. Only texts have documents and several references."""
-    format_name = formats.detect(sources, gold, options) if format_ == "auto" else format_
+    systems = _name_systems(files.systems, home)
+    sources = paths.list_sources(systems, home, files.format)
+    gold, *references = files.gold or (None,)
+    documents = files.documents[0] if len(files.documents) == 1 else None
+    options = Options(missing=files.missing, references=tuple(filter(None, references)), documents=documents)  # type: ignore[arg-type]
+    is_detected = files.format == "auto"
+    format_name = formats.detect(sources, gold, options) if is_detected else files.format
     if format_name != "segments":
         options = replace(options, references=(), documents=None)
     family, extra = formats.parse_format(format_name)
-    reading = replace(options, is_detected=format_ == "auto").with_format_options(extra)
+    reading = replace(options, is_detected=is_detected).with_format_options(extra)
     counts = formats.read(*sources, gold=gold, format=family, options=reading)
-    return DiscoveredTestSet(name, systems, tuple(sources), gold, format_name, options, counts)
+    if counts.n_systems < 2:
+        raise InputError("there is only one system, so there is nothing to compare")
+    keys = {
+        "name": files.name, "systems": systems, "format": format_name, "missing": options.missing,
+        "gold": gold and _format_path(gold, home),
+        "references": [_format_path(path, home) for path in options.references],
+        "documents": options.documents and _format_path(options.documents, home),
+    }  # fmt: skip
+    others = filter(None, (gold, options.documents, *options.references))
+    return DiscoveredTestSet(
+        {key: value for key, value in keys.items() if value not in (None, [])},
+        counts,
+        (*(path for source in sources for path in source.parts or (source.path,)), *others),
+    )
 
 
-def _name_systems(systems: Sequence[Path], home: Path) -> Systems:
+def _name_systems(systems: Sequence[Path], home: Path) -> str | tuple[str, ...]:
     """Return how a plan names these files: a pattern that finds them alone, or their paths."""
-    names = [_format_relative(path, home) for path in systems]
+    names = tuple(_format_path(path, home) for path in systems)
     if len(names) == 1:
         return names[0]
     folders, endings = {path.parent for path in systems}, {_get_ending(path) for path in systems}
     if len(folders) == len(endings) == 1:
         folder, ending = folders.pop(), endings.pop()
-        pattern = f"{_format_relative(folder, home)}/{SYSTEM}{ending}".removeprefix("./")
+        pattern = f"{_format_path(folder, home)}/{paths.SYSTEM}{ending}".removeprefix("./")
         try:
             found = paths.list_sources(pattern, home)
         except InputError:
-            return tuple(names)
+            return names
         is_alone = bool(ending) or folder != home or all(source.parts for source in found)  # the plan is no system
         if is_alone and {source.path for source in found} == {*systems}:
             return pattern
-    return tuple(names)
+    return names
 
 
 def _get_ending(path: Path) -> str:
@@ -294,19 +263,13 @@ def _get_ending(path: Path) -> str:
     return "".join(path.suffixes[-2:] if path.suffix in {".gz", ".bz2", ".xz"} else path.suffixes[-1:])
 
 
-def _format_relative(path: Path, home: Path) -> str:
+def _format_path(path: Path, home: Path) -> str:
+    """Return a path relative to the folder of the plan."""
     return Path(os.path.relpath(path, home)).as_posix()
 
 
-def _choose_name(systems: Sequence[Path], home: Path) -> str:
-    """Return the name of the test set of given systems: that of the folder in which they lie."""
-    folder = Path(os.path.commonpath([path.parent for path in systems]))
-    return (folder.parent if SYSTEMS.match(folder.name) else folder).resolve().name or home.resolve().name
-
-
-def _build_unknown_error(found: Sequence[TestSetFiles], failures: Sequence[str], home: Path) -> InputError:
+def _build_unknown_error(names: Sequence[str], failures: Sequence[str]) -> InputError:
     """Return the error that lists the files, why they could not be read, and which options help."""
-    names = [_format_relative(path, home) for files in found for path in files.systems]
     subject = "this file is" if len(names) == 1 else f"these {len(names):,} files are"
     return SeveralError(
         f"cannot recognise what {subject}: {format_list(names, 6)}",

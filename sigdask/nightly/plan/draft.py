@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
-from sigdask.interface import spell
 from sigdask.nightly.plan.discover import DiscoveredTestSet, FolderSurvey
 from sigdask.text import format_count, format_list
-
-RELATED_METRICS = {"BLEU": "chrF++, TER", "accuracy": "macro-f1, mcc", "AP": "nDCG@20, P@10", "f1": "f1[LABEL]"}
-"""Metrics that are often requested together with a metric."""
 
 BASELINE_NAMES = ("baseline", "prod", "production", "main")
 """Words in names of systems that are likely to be the baseline."""
@@ -48,28 +44,18 @@ def render_draft(survey: FolderSurvey, name: str, baseline: str | None = None) -
     first_system = _format_value(survey.test_sets[0].counts.systems[0] if baseline is None else baseline)
     choices = ['pairs = "all"', f"pairs = {{ baseline = {first_system} }}"]
     pairs = "{}\n# {}".format(*(choices if baseline is None else choices[::-1]))
-    sets = "\n".join(line for test_set in survey.test_sets for line in _iter_lines(test_set, survey))
+    sets = "\n".join(line for test_set in survey.test_sets for line in _iter_lines(test_set))
     template = files(__package__).joinpath("draft.template").read_text(encoding="utf-8")
     return template.format(name=name, first=first_system, pairs=pairs, sets=sets)
 
 
-def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[str]:
+def _iter_lines(test_set: DiscoveredTestSet) -> Iterator[str]:
     yield f"# {_describe_systems(test_set)}."
     yield "[[test_set]]"
-    yield f"name = {_format_value(test_set.name)}"
-    if not isinstance(test_set.systems, str):
+    if not isinstance(test_set.keys["systems"], str):
         yield "# No pattern has these files alone. Add each new system to the list."
-    yield f"systems = {_format_value(test_set.systems)}"
-    yield f"format = {_format_value(test_set.format)}"
-    options = test_set.options
-    values: dict[str, Any] = {
-        "missing": options.missing,
-        "gold": test_set.gold and survey.format_path(test_set.gold),
-        "references": [*map(survey.format_path, options.references)],
-        "documents": options.documents and survey.format_path(options.documents),
-    }
-    yield from (f"{key} = {_format_value(value)}" for key, value in values.items() if value not in (None, []))
-    if options.documents is not None:
+    yield from (f"{key} = {_format_value(value)}" for key, value in test_set.keys.items())
+    if "documents" in test_set.keys:
         yield "# Whole documents are swapped, because segments of a document are correlated."
         yield 'unit = "document"'
     elif has_tasks(test_set):
@@ -78,10 +64,8 @@ def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[s
     elif groups := [*test_set.counts.groups]:
         yield "# Swap whole groups if their items are correlated:"
         yield from (f"# unit = {_format_value(name)}" for name in groups)
-    metrics = test_set.counts.suggested
-    if related := RELATED_METRICS.get(metrics[0] if metrics else ""):
-        yield f"# `sigdask list metrics` lists others, such as {related}."
-    yield f"metrics = {_format_value(metrics)}"
+    yield "# `sigdask list metrics` lists others."
+    yield f"metrics = {_format_value(test_set.counts.suggested)}"
     yield ""
 
 
@@ -92,13 +76,11 @@ def has_tasks(test_set: DiscoveredTestSet) -> bool:
 
 def _describe_systems(test_set: DiscoveredTestSet) -> str:
     counts = test_set.counts
-    return (
-        f"{format_count(counts.n_systems, 'system')}, {format_count(counts.of_one.n_items, 'item')}, read as "
-        f"{test_set.format}"
-    )
+    sizes = f"{format_count(counts.n_systems, 'system')}, {format_count(counts.of_one.n_items, 'item')}"
+    return f"{sizes}, read as {test_set.keys['format']}"
 
 
-def _format_value(value: str | int | Sequence[str]) -> str:
+def _format_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -106,28 +88,18 @@ def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterat
     """Yield lines that state the role of each file, what was guessed, and the line of the plan to change."""
     for test_set in survey.test_sets:
         yield f"test set {test_set.name}: {_describe_systems(test_set)}"
-        systems = test_set.systems
-        systems_text = systems if isinstance(systems, str) else format_list([*systems], MAX_PATHS)
-        yield f"  systems     {systems_text} ({format_count(test_set.n_files, 'file')})"
-        if test_set.gold is not None:
-            yield f"  gold        {survey.format_path(test_set.gold)}"
-        yield from (f"  reference   {survey.format_path(path)}" for path in test_set.options.references)
-        if test_set.options.documents is not None:
-            yield f"  documents   {survey.format_path(test_set.options.documents)}, swapped as a whole"
+        for key in ("systems", "gold", "references", "documents"):
+            if value := test_set.keys.get(key):
+                yield f"  {key:12}{value if isinstance(value, str) else format_list(value, MAX_PATHS)}"
         yield f"  metrics     {', '.join(test_set.counts.suggested)}"
         if has_tasks(test_set):
             yield '  tasks       each by itself; to compare all items together, leave out the line by = "task"'
-        if not isinstance(test_set.systems, str):
-            yield "  note        add each new system to the list: in a folder of their own, a pattern would find them"
     if baseline is None:
         yield 'compared: all systems with each other; or write pairs = { baseline = "NAME" }'
     else:
         yield f'compared: all systems with the baseline {baseline}; with each other, write pairs = "all"'
     yield from (f"not read: {reason}" for reason in survey.unread[:MAX_PATHS])
-    if any("--" in reason for reason in survey.unread[:MAX_PATHS]):
-        yield (
-            "to compare files that are not read, add a [[test_set]] to the plan. Options of compare are keys "
-            f'there: {spell("align", "position")} is align = "position"'
-        )
+    if survey.unread:
+        yield "to compare them, add a [[test_set]] to the plan: options of compare are keys there"
     if survey.unused:
-        yield f"not used: {format_list([*map(survey.format_path, survey.unused)], MAX_PATHS)}"
+        yield f"not used: {format_list(survey.unused, MAX_PATHS)}"

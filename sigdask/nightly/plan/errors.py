@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
-import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import TypeAdapter
+
 from sigdask.errors import InputError, SeveralError
-from sigdask.nightly.plan.keys import PlanKeys
-from sigdask.text import redact, suggest_name
+from sigdask.nightly.plan.model import (
+    BaselineKeys,
+    Gate,
+    NonInferiorKeys,
+    NotWorseKeys,
+    PlanKeys,
+    ReportFiles,
+    TestSetKeys,
+)
+from sigdask.text import make_printable, redact, suggest_name
 
 PlanKey = tuple[str | int, ...]
 _T = TypeVar("_T")
 
-
-def has_part(data: Any, part: str | int) -> bool:
-    """Return whether a table or list has this key or index."""
-    if isinstance(part, int):
-        return isinstance(data, list) and part < len(data)
-    return isinstance(data, Mapping) and part in data
-
+TABLES: dict[str | int, Any] = {
+    "test_set": TestSetKeys, "report": ReportFiles, "gate": Gate, "pairs": BaselineKeys,
+    "not-worse": NotWorseKeys, "non-inferior": NonInferiorKeys,
+}  # fmt: skip
+"""Tables of a plan, by the part of a location that names them."""
 
 MAX_SHOWN = 25
 LONGEST = 60
 """Maximum number of characters of a value that are shown."""
 
-_EXPECTED = {
+EXPECTED = {
     "dataclass_type": "a table",
     "dict_type": "a table",
     "string_pattern_mismatch": "text that is not blank",
+    "union_tag_not_found": "another value",
 }
 """What was expected, for errors that pydantic describes in the words of Python."""
 
@@ -84,11 +90,8 @@ def format_key(key: PlanKey) -> str:
     """
     parts = []
     for part in key:
-        if isinstance(part, int):
-            parts.append(f"[{part}]")
-        else:
-            bare = part.isascii() and part.replace("_", "").replace("-", "").isalnum()
-            parts.append(f".{format_value(part) if not bare else part}")
+        is_bare = str(part).isascii() and str(part).replace("_", "").replace("-", "").isalnum()
+        parts.append(f"[{part}]" if isinstance(part, int) else f".{part if is_bare else format_value(part)}")
     return "".join(parts).removeprefix(".")
 
 
@@ -98,36 +101,13 @@ def format_value(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, str):
         text = f'"{redact(value)}"'
-    elif isinstance(value, int) and abs(value) >= 10**LONGEST:
-        return f"a number of about {value.bit_length() * 3 // 10} digits"
-    elif isinstance(value, Mapping):
-        text = "{ " + ", ".join(f"{k} = …" for k in list(value)[:8]) + " }" if value else "an empty table"
-    elif isinstance(value, (list, tuple)):
-        text = f"a list of {len(value)}" if value else "an empty list"
+    elif isinstance(value, int) and value.bit_length() > 200:  # Python refuses to write very long ones
+        text = "a huge number"
+    elif isinstance(value, (Mapping, list, tuple)):
+        text = "a table" if isinstance(value, Mapping) else f"a list of {len(value)}"
     else:
         text = str(value)
-    text = escape_text(text)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-
-
-def escape_text(text: object) -> str:
-    """Return text with unprintable characters escaped for the terminal."""
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text))
-
-
-def suggest_nearest(word: str, choices: Sequence[str], intro: str = "there are") -> str:
-    """Return a hint with the known word most similar to a mistyped one, or with all known words.
-
-    Examples
-    --------
-    >>> suggest_nearest("metrcs", ["name", "metrics"])
-    "did you mean 'metrics'?"
-    """
-    close = difflib.get_close_matches(word[:200], choices, 1, 0.6)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    choices_text = ", ".join(sorted(choices)[:30]) + (", …" if len(choices) > 30 else "")
-    return f"{intro}: {choices_text or 'none'}"
+    return make_printable(text if len(text) <= LONGEST else f"{text[:LONGEST]}…")
 
 
 def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -> Iterator[Complaint]:
@@ -141,71 +121,58 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
         The validated data.
     """
     for error in errors:
-        key = _find_key(error["loc"], data, missing=error["type"] == "missing")
-        if error["type"] == "unexpected_keyword_argument":
-            known = sorted({field for table in _list_tables(key[:-1]) for field in _get_annotations(table)})
-            yield Complaint(key, f"unknown key; {suggest_nearest(str(key[-1]), known, 'keys')}")
-        elif error["type"] == "missing":
-            yield Complaint(key, f"missing; {_describe_expected(key)}")
+        location, kind, found = error["loc"], error["type"], error["input"]
+        key = _find_key(location, data)
+        if kind == "input":
+            yield Complaint(key, error["msg"])
+        elif kind == "missing":
+            properties = _find_properties(location)
+            text = str(properties.get(location[-1], {}).get("description", "another value"))
+            text = text.partition(". ")[0].rstrip(".")
+            yield Complaint((*key, location[-1]), f"missing; expected {text[0].lower()}{text[1:]}")
+        elif kind == "unexpected_keyword_argument":
+            known = sorted(_find_properties(location))
+            hint = suggest_name(str(key[-1]), known, f"; keys: {', '.join(known)}")
+            yield Complaint(key, f"unknown key{hint}")
         else:
-            yield Complaint(key, f"found {format_value(error['input'])}, expected {_find_expected(key, error)}")
+            yield Complaint(key, f"found {format_value(found)}, expected {_describe_expected(key, error)}")
 
 
-def _find_key(loc: Sequence[str | int], data: Any, *, missing: bool) -> PlanKey:
+def _find_key(location: Sequence[str | int], data: Any) -> PlanKey:
     """Return the plan's key for a location in pydantic's error, which also names the members of unions."""
     key: list[str | int] = []
-    for index, part in enumerate(loc):
-        if has_part(data, part):
+    for part in location:
+        try:
             data = data[part]
-            key.append(part)
-        elif missing and index == len(loc) - 1:
-            key.append(part)
+        except (LookupError, TypeError):  # a member of a union, or a missing key
+            continue
+        key.append(part)
     return tuple(key)
 
 
-def _find_expected(key: PlanKey, error: Mapping[str, Any]) -> str:
-    """Return what was expected, in words that follow "expected"."""
-    kind, found = error["type"], error["input"]
-    if kind in {"tuple_type", "list_type"} and isinstance(found, Mapping):
-        return f"a list of tables: write [[{'.'.join(map(str, key))}]], with two brackets"
-    if kind == "dataclass_type" and isinstance(found, (list, tuple)):
-        return f"a table: write [{'.'.join(map(str, key))}], with one bracket"
-    if kind == "union_tag_not_found":
-        is_rule = key[:2] == ("gate", "rules")
-        expected = 'expected a table such as { rule = "not-worse" }' if is_rule else _describe_expected(key)
-        return expected.removeprefix("expected ")
-    expected = str(error.get("ctx", {}).get("expected") or error.get("ctx", {}).get("expected_tags") or "")
-    words = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
-    hint = suggest_name(str(found), words) if expected and isinstance(found, str) else ""
-    text = error["msg"].removeprefix("Input should be ").removeprefix("Input should ")
-    return _EXPECTED.get(kind, f"{text[0].lower()}{text[1:]}{hint}")
-
-
-def _describe_expected(key: PlanKey) -> str:
-    """Return "expected" and the description of a key's value."""
-    for table in _list_tables(key[:-1]):
-        for extra in getattr(_get_annotations(table).get(str(key[-1])), "__metadata__", ()):
-            if text := getattr(extra, "description", None):
-                return f"expected {text[0].lower()}{text[1:].rstrip('.')}"
-    return "expected another value"
-
-
-def _list_tables(key: PlanKey) -> list[type]:
-    """Return the classes that declare the keys of the table with this name."""
-    tables: list[type] = [PlanKeys]
-    for part in key:
-        if isinstance(part, str):
-            tables = [t for table in tables for t in _iter_tables(_get_annotations(table).get(part))]
-    return tables
+def _find_properties(location: Sequence[str | int]) -> dict[str, Any]:
+    """Return the schema of each key of the table in which a location lies."""
+    return _build_properties(next((TABLES[part] for part in reversed(location[:-1]) if part in TABLES), PlanKeys))
 
 
 @cache
-def _get_annotations(table: type) -> dict[str, Any]:
-    return typing.get_type_hints(table, include_extras=True)
+def _build_properties(table: type) -> dict[str, Any]:
+    properties: dict[str, Any] = TypeAdapter(table).json_schema()["properties"]
+    return properties
 
 
-def _iter_tables(annotation: Any) -> Iterator[type]:
-    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
-        yield annotation
-    for argument in typing.get_args(annotation):
-        yield from _iter_tables(argument)
+def _describe_expected(key: PlanKey, error: Mapping[str, Any]) -> str:
+    """Return what was expected, in words that follow "expected"."""
+    kind, found, name = error["type"], error["input"], format_key(key)
+    if kind in {"tuple_type", "list_type"} and isinstance(found, Mapping):
+        return f"a list of tables: write [[{name}]], with two brackets"
+    if kind == "dataclass_type" and isinstance(found, (list, tuple)):
+        return f"a table: write [{name}], with one bracket"
+    if key[:2] == ("gate", "rules") and kind.startswith("union_tag"):
+        return 'a table such as { rule = "not-worse" }'
+    context = error.get("ctx", {})
+    expected = str(context.get("expected") or context.get("expected_tags") or "")
+    words = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
+    hint = suggest_name(str(found), words) if expected and isinstance(found, str) else ""
+    text = error["msg"].removeprefix("Input should be ").removeprefix("Input should ")
+    return EXPECTED.get(kind, f"{text[0].lower()}{text[1:]}{hint}")

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from sigdask.counts.checks import canonicalize
 from sigdask.errors import InputError
-from sigdask.interface import use_interface
+from sigdask.formats import Options
+from sigdask.interface import PLAN_KEYS, use_interface
 from sigdask.io.text_files import parse_toml, read_text
-from sigdask.nightly.plan.errors import Complaint, build_error, describe_validation
-from sigdask.nightly.plan.keys import MAX_ENTRIES, PlanKeys
-from sigdask.nightly.plan.model import Plan
-from sigdask.nightly.plan.resolve import find_store, resolve_plan
-from sigdask.text import as_json, is_url, redact
+from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, NonInferior, NotWorse, Rule
+from sigdask.nightly.plan import values
+from sigdask.nightly.plan.errors import Complaint, PlanKey, attempt, build_error, describe_validation
+from sigdask.nightly.plan.model import (
+    FILE_OPTIONS,
+    MAX_TEST_SETS,
+    PLAN_OPTIONS,
+    SET_OPTIONS,
+    BaselineKeys,
+    Gate,
+    NonInferiorKeys,
+    Plan,
+    PlanKeys,
+    TestSetKeys,
+)
+from sigdask.nightly.test_sets import TestSet
+from sigdask.options import SelectionOptions, fill_options
+from sigdask.text import as_json, format_list, is_url, redact, suggest_name
 
 EXPECTED = "a plan file (TOML)"
 
@@ -49,12 +66,13 @@ def load_plan(path: Path | str) -> Plan:
     >>> load_plan("night.toml").name  # doctest: +SKIP
     'night'
     """
-    file, data = _read_plan(path)
+    file = _check_local(path).absolute()
+    keys = _validate_keys(path, file.parent)
     complaints: list[Complaint] = []
-    validated = _validate_keys(data, complaints)
-    plan = resolve_plan(validated[0], file.absolute(), complaints, validated[1]) if validated is not None else None
-    if plan is None or complaints:
-        raise build_error(file, complaints)
+    plan = _build_plan(keys, file, complaints)
+    complaints += _check_plan(plan)
+    if complaints:
+        raise build_error(Path(path), complaints)
     return plan
 
 
@@ -67,11 +85,7 @@ def check_keys(path: Path | str) -> None:
     InputError
         The plan has errors. The message lists all, as that of `load_plan` does.
     """
-    file, data = _read_plan(path)
-    complaints: list[Complaint] = []
-    _validate_keys(data, complaints)
-    if complaints:
-        raise build_error(file, complaints)
+    _validate_keys(path, None)
 
 
 def read_store_and_name(path: Path | str) -> tuple[str, str]:
@@ -79,7 +93,7 @@ def read_store_and_name(path: Path | str) -> tuple[str, str]:
     file = _check_local(path).absolute()
     data = parse_toml(read_text(file, EXPECTED), file, REMEDY)
     store, name = (data.get(key) if isinstance(data.get(key), str) else None for key in ("store", "name"))
-    return find_store(store, file), name or file.stem
+    return _find_store(store and values.resolve_store(store, file.parent), file), name or file.stem
 
 
 def build_schema() -> dict[str, Any]:
@@ -94,53 +108,137 @@ def format_schema() -> str:
     return as_json(build_schema()) + "\n"
 
 
-def _read_plan(path: Path | str) -> tuple[Path, dict[str, Any]]:
-    """Return the file of a plan, and what TOML makes of it."""
-    file = _check_local(path)
-    text = read_text(file, EXPECTED)
-    try:
-        str(file.absolute()).encode()
-    except UnicodeEncodeError:  # a store cannot save it
-        raise InputError(
-            f"{str(file.absolute())!r}: the name of a plan or of its folder is not UTF-8", remedy="rename it"
-        ) from None
-    data = parse_toml(text, file, REMEDY)
-    sets = data.get("test_set")
-    if isinstance(sets, list) and len(sets) > MAX_ENTRIES:  # before time is spent on each
-        raise InputError(
-            f"{len(sets):,} entries of [[test_set]], at most {MAX_ENTRIES:,}", file=file,
-            remedy="split it into several plans",
-        )  # fmt: skip
-    return file, data
-
-
 def _check_local(path: Path | str) -> Path:
     if is_url(str(path)):
         raise InputError(f"{redact(str(path))}: is a URL, but a plan must be a file on this machine")
+    try:
+        str(Path(path).absolute()).encode()
+    except UnicodeEncodeError:  # a store cannot save it
+        raise InputError(
+            f"{str(path)!r}: the name of a plan or of its folder is not UTF-8", remedy="rename it"
+        ) from None
     return Path(path)
 
 
-def _validate_keys(data: dict[str, Any], complaints: list[Complaint]) -> tuple[PlanKeys, list[int]] | None:
-    """Return the valid keys, and the indices of their test sets in the file.
-
-    Invalid keys are reported and omitted, so that the rest is checked as well.
-    """
+def _validate_keys(path: Path | str, folder: Path | None) -> PlanKeys:
+    """Return the keys of a plan. With its folder, the files that it names must be there, and paths are absolute."""
+    file = _check_local(path)
+    data = parse_toml(read_text(file, EXPECTED), file, REMEDY)
     sets = data.get("test_set")
-    n_sets = len(sets) if isinstance(sets, list) else 0
+    if isinstance(sets, list) and len(sets) > MAX_TEST_SETS:  # before time is spent on each
+        problem = f"{len(sets):,} entries of [[test_set]], at most {MAX_TEST_SETS:,}"
+        raise InputError(problem, file=file, remedy="split it into several plans")
     try:
-        return _KEYS.validate_python(data), list(range(n_sets))
+        return _KEYS.validate_python(data, context=folder)
     except ValidationError as error:
-        new_complaints = list(describe_validation(error.errors(include_url=False), data))
-    complaints += new_complaints
-    bad = {c.key[:2] if c.key[:1] == ("test_set",) else c.key[:1] for c in new_complaints}
-    indices = [index for index in range(n_sets) if ("test_set", index) not in bad]
-    valid_data = {name: value for name, value in data.items() if (name,) not in bad}
-    if isinstance(sets, list):
-        valid_data["test_set"] = [sets[index] for index in indices]
-    try:
-        return _KEYS.validate_python(valid_data), indices
-    except ValidationError:  # no test set is left
-        return None
+        raise build_error(file, [*describe_validation(error.errors(include_url=False), data)]) from None
+
+
+def _find_store(store: str | None, file: Path) -> str:
+    return store or str(file.with_suffix(".sqlite"))
+
+
+def _build_plan(keys: PlanKeys, file: Path, complaints: list[Complaint]) -> Plan:
+    """Return the plan that valid keys describe, with all options of each test set."""
+    shared = _list_given(keys, PLAN_OPTIONS)
+    comparison = fill_options(SelectionOptions, shared)
+    test_sets = (_build_test_set(entry, shared, number, complaints) for number, entry in enumerate(keys.test_set))
+    return Plan(
+        path=file,
+        name=keys.name or file.stem,
+        test_sets=tuple(test_sets),
+        comparison=comparison,
+        cluster=keys.cluster,
+        store=_find_store(keys.store, file),
+        report=keys.report,
+        gate=keys.gate and _build_gate(keys.gate, comparison["alpha"]),
+    )
+
+
+def _build_gate(gate: Gate, plan_alpha: float) -> Gate:
+    """Return the gate with rules that have their levels."""
+    return replace(gate, rules=tuple(_build_rule(keys, gate, plan_alpha) for keys in gate.rules))
+
+
+def _build_rule(keys: Any, gate: Gate, plan_alpha: float) -> Rule:
+    """Return a rule with the level that the gate or the plan gives."""
+    scope = (keys.alpha or plan_alpha, keys.baseline, keys.test_sets, keys.metrics)
+    if isinstance(keys, NonInferiorKeys):
+        return NonInferior(keys.margin, *scope)
+    is_default = gate.false_alarms_per_year is None and keys.alpha is None
+    return NotWorse(*scope, FALSE_ALARMS_PER_YEAR if is_default else gate.false_alarms_per_year)
+
+
+def _list_given(keys: PlanKeys | TestSetKeys, names: Iterable[str]) -> dict[str, Any]:
+    """Return the options of these names that a table of the plan gives."""
+    given = {name: value for name in names if (value := getattr(keys, PLAN_KEYS.get(name, name))) is not None}
+    if "pairs" in given:
+        pairs = given["pairs"]
+        baseline = pairs.baseline if isinstance(pairs, BaselineKeys) else None
+        given |= {"baseline": baseline, "pairs": pairs if isinstance(pairs, tuple) else None}
+    return given
+
+
+def _build_test_set(keys: TestSetKeys, shared: dict[str, Any], number: int, complaints: list[Complaint]) -> TestSet:
+    given = _list_given(keys, SET_OPTIONS)
+    comparison = fill_options(SelectionOptions, {"metrics": (), **shared, "unit": keys.unit, **given})
+    columns = (keys.unit, comparison["by"])
+
+    def build_options() -> Options:
+        return Options(
+            **_list_given(keys, FILE_OPTIONS),
+            groups=tuple(dict.fromkeys(name for name in columns if name not in {None, "item"})),
+            name=keys.name,
+            metrics=given.get("metrics") or shared.get("metrics", ()),
+        )
+
+    options = attempt(complaints, ("test_set", number, "ignore"), build_options) or Options()
+    return TestSet(keys.name, keys.systems, keys.gold, keys.format, options, comparison)
+
+
+def _check_plan(plan: Plan) -> Iterator[Complaint]:
+    """Yield complaints about keys that contradict each other."""
+    numbers: dict[bytes, int] = {}
+    for number, test_set in enumerate(plan.test_sets):
+        if (first := numbers.setdefault(canonicalize(test_set.name), number)) != number:
+            text = f"{test_set.name!r} is already the name of test_set[{first}]; choose another"
+            yield Complaint(("test_set", number, "name"), text)
+    uses = plan.list_inputs()
+    for key, path in plan.iter_outputs():
+        if path in uses:
+            yield Complaint(key, f"{path} is {uses[path]}; expected another file")
+        uses[path] = f"what {'.'.join(key)} writes"
+    for number, rule in enumerate(plan.rules):
+        yield from _check_rule(rule, plan, ("gate", "rules", number))
+
+
+def _check_rule(rule: Rule, plan: Plan, key: PlanKey) -> Iterator[Complaint]:
+    names = [test_set.name for test_set in plan.test_sets]
+    for name in rule.test_sets:
+        if name not in names:
+            hint = suggest_name(name, names, f"; test sets: {format_list(names, 30)}")
+            yield Complaint((*key, "test_sets"), f"no test set {name!r}{hint}")
+    covered = [test_set for test_set in plan.test_sets if test_set.name in (rule.test_sets or names)]
+    if all(test_set.metrics for test_set in covered):
+        yield from check_rule_metrics(rule, {name for test_set in covered for name in test_set.metrics}, key)
+    for test_set in covered:
+        only, pairs = test_set.comparison["baseline"], test_set.comparison["pairs"]
+        baseline = rule.baseline or only
+        if baseline is None:
+            remedy = "Give baseline = NAME here or pairs = { baseline = NAME }"
+            yield Complaint(key, f"which system of test set {test_set.name!r} is the baseline? {remedy}")
+        elif only not in {None, baseline} or (pairs and not any(baseline in pair for pair in pairs)):
+            text = f"found {baseline!r}, expected a system of `pairs` of test set {test_set.name!r}"
+            yield Complaint((*key, "baseline"), text)
+
+
+def check_rule_metrics(rule: Rule, compared: Iterable[str], key: PlanKey) -> Iterator[Complaint]:
+    """Yield complaints about metrics of a rule that no test set of the rule is compared by."""
+    names = sorted({*compared})
+    for name in rule.metrics:
+        if name.casefold() not in map(str.casefold, names):
+            hint = suggest_name(name, names, f"; metrics: {', '.join(names)}")
+            yield Complaint((*key, "metrics"), f"metric {name!r} is not computed there{hint}")
 
 
 def _drop_nulls(node: Any) -> Any:

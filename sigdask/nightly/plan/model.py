@@ -1,89 +1,359 @@
-"""A resolved plan: paths are absolute, defaults are filled in, and patterns are expanded."""
+"""The model of a plan file: pydantic validates its keys, documents them, and resolves their paths.
+
+Each key is declared once, with its type, description, default and values. Options of comparisons are declared in
+`sigdask.options`. The plan that a run uses is a `Plan`, in which the test sets have all options.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetPydanticSchema,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    Tag,
+    ValidationInfo,
+)
+from pydantic_core import PydanticCustomError
+
+from sigdask.errors import InputError
+from sigdask.formats import Source
+from sigdask.interface import PLAN_KEYS
 from sigdask.nightly.gate.rules import Rule
+from sigdask.nightly.plan import paths, values
 from sigdask.nightly.test_sets import HasComparison, TestSet
-from sigdask.options import SelectionOptions
+from sigdask.options import OPTIONS, READING_OPTIONS, Option, SelectionOptions
+from sigdask.statistics.classical import parse_tests
 
-OUTPUTS = ("json", "csv", "parquet", "items", "markdown", "latex", "text", "html")
-"""Contents of a report's files, by plan key."""
+MAX_TEST_SETS = 100_000
+"""Maximum number of test sets in a plan."""
 
 
-@dataclass(frozen=True, slots=True)
+def _convert(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a call returns; an InputError becomes the error of the key."""
+    try:
+        return call(*arguments)
+    except InputError as error:
+        raise PydanticCustomError("input", "{text}", {"text": str(error)}) from None
+
+
+def validate_by(call: Callable[[Any], Any]) -> AfterValidator:
+    """Return the check or conversion of a value."""
+    return AfterValidator(lambda value: _convert(call, value))
+
+
+def resolve_by(find: Callable[[Any, Path], Any]) -> AfterValidator:
+    """Return the conversion of a value by the plan's folder, if this is given as the context."""
+
+    def resolve(value: Any, info: ValidationInfo) -> Any:
+        return value if info.context is None else _convert(find, value, info.context)
+
+    return AfterValidator(resolve)
+
+
+def describe(text: str, **bounds: Any) -> Any:
+    """Return the description of a key, with the bounds of its value."""
+    return Field(description=text, **bounds)
+
+
+def validate_as(annotation: Any) -> GetPydanticSchema:
+    """Return the annotation of a value that pydantic reads as another type, and then converts."""
+    return GetPydanticSchema(lambda _, handler: handler.generate_schema(annotation))
+
+
+Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
+Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
+Names = Annotated[tuple[Text, ...], Field(min_length=1)]
+Pair = tuple[Text, Text]
+InputFile = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_existing)])]
+GoldPath = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_source)])]
+OutputFile = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_output)])]
+
+
+def _find_shape(value: Any) -> str | None:
+    """Return whether a plan's value is a text, a list or a table, which decides by which type it is validated."""
+    for shape, kinds in (("text", str), ("list", (list, tuple)), ("table", Mapping)):
+        if isinstance(value, kinds):
+            return shape
+    return None
+
+
+SHAPE = Discriminator(_find_shape)
+TextShape = Annotated[Text, Tag("text")]
+TextOrTexts = Annotated[TextShape | Annotated[Names, Tag("list")], SHAPE]
+NamedPaths = Annotated[dict[Text, TextOrTexts], Field(min_length=1)]
+SystemPaths = Annotated[TextShape | Annotated[Names, Tag("list")] | Annotated[NamedPaths, Tag("table")], SHAPE]
+
+Table = TypeVar("Table")
+
+
+@dataclass_transform(kw_only_default=True)
+def plan_table(options: Mapping[str, Option] | None = None) -> Callable[[type[Table]], type[Table]]:
+    """Return a decorator that makes a class a table of a plan, with a field for each of these options as well."""
+
+    def build(table: type[Table]) -> type[Table]:
+        for option in (options or {}).values():
+            key = PLAN_KEYS.get(option.name, option.name)
+            table.__annotations__[key] = declare_field(option)
+            setattr(table, key, None if option.default == () else option.default)
+        table.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)  # type: ignore[attr-defined]
+        return dataclass(frozen=True, slots=True, kw_only=True)(table)
+
+    return build
+
+
+@plan_table()
+class BaselineKeys:
+    """Pairs of every other system with one baseline."""
+
+    baseline: Annotated[Text, describe("Compare every other system with this one, which becomes B.")]
+
+
+PairList = Annotated[tuple[Pair, ...], Field(min_length=1), validate_by(values.check_pairs)]
+Pairs = Annotated[
+    Annotated[Literal["all"], Tag("text")] | Annotated[PairList, Tag("list")] | Annotated[BaselineKeys, Tag("table")],
+    SHAPE,
+]
+
+SiteFolder = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_site)])]
+StoreText = Annotated[Text, resolve_by(values.resolve_store)]
+
+TYPES: dict[str, Any] = {
+    "metrics": Annotated[Names, validate_by(values.check_metrics)], "pairs": Pairs, "columns": dict[Text, Text],
+    "tests": Annotated[TextOrTexts, validate_by(parse_tests)],
+    "references": Annotated[TextOrTexts, resolve_by(paths.resolve_references)],
+    "documents": InputFile, "group_file": InputFile,
+    "items": Annotated[Path, validate_as(Annotated[Text, resolve_by(values.resolve_unit_file)])],
+    "label_map": Annotated[dict[Text, Names], AfterValidator(lambda table: tuple(table.items()))],
+}  # fmt: skip
+"""Types of options that are no single text, number or truth value."""
+
+KINDS = {bool: StrictBool, int: StrictInt, float: Annotated[float, Field(strict=True)], Path: OutputFile}
+"""Types of numbers, truth values and output files."""
+
+NOTES = {
+    "pairs": ' "all", { baseline = NAME }, or a list of [A, B].',
+    "label_map": " TARGET = [LABEL, LABEL].",
+    "columns": " A table ROLE = COLUMN.",
+    "interval": " In plans by default none.",
+}
+"""Notes on options in plans, in addition to their help."""
+
+
+def declare_field(option: Option) -> Any:
+    """Return the annotation of an option's key: its type, help and bounds."""
+    default = f" By default {option.otherwise}." if option.otherwise else ""
+    simple: Any = Literal[option.choices] if option.choices else Names if option.repeats else Text
+    kind: Any = TYPES.get(option.name) or KINDS.get(option.kind, simple)
+    return Annotated[
+        kind | None if option.default in {None, ()} else kind,
+        Field(
+            description=f"{option.help}{default}{NOTES.get(option.name, '')}",
+            ge=option.least, le=option.most, gt=option.above, lt=option.below,
+        ),
+    ]  # fmt: skip
+
+
+def choose_options(options: Mapping[str, Option], without: Iterable[str] = (), **defaults: Any) -> dict[str, Option]:
+    """Return the options that a table of plans takes, with defaults of its own."""
+    return {
+        name: replace(option, default=defaults.get(name, option.default))
+        for name, option in options.items()
+        if name not in without
+    }
+
+
+NOT_IN_PLANS = ("baseline", "cluster", "unit", "together", "progress", "cache", "beside", "blocks_per_task")
+"""Options of comparisons that plans do not have, or have in another form."""
+
+OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "workers")
+"""Options that all test sets share."""
+
+COMPARISON = choose_options(OPTIONS, NOT_IN_PLANS, pairs="all", interval="none")
+PLAN_OPTIONS = choose_options(COMPARISON, ["by"])
+SET_OPTIONS = choose_options(COMPARISON, OF_THE_PLAN, **dict.fromkeys(COMPARISON))
+FILE_OPTIONS = choose_options(READING_OPTIONS, missing="error")
+
+
+def _find_sources(systems: Any, info: ValidationInfo) -> Any:
+    """Return the sources of a test set's systems in the plan's folder."""
+    format_ = info.data.get("format", "auto")
+    return systems if info.context is None else _convert(paths.find_sources, systems, info.context, format_)
+
+
+@plan_table(FILE_OPTIONS | SET_OPTIONS)
+class TestSetKeys:
+    """One test set."""
+
+    name: Annotated[Text, describe("Unique name. It also determines the random stream.")]
+    format: Annotated[
+        Text, validate_by(values.check_format),
+        describe("A format that `sigdask list formats` lists, with its options after the name."),
+    ] = "auto"  # fmt: skip
+    systems: Annotated[
+        tuple[Source, ...],
+        validate_as(Annotated[SystemPaths, AfterValidator(_find_sources)]),
+        Field(
+            description="A table NAME = PATH, a list of paths, or a path with wildcards or {system} for the name. "
+            "Several files under one name are replicates, except logs of samples in a folder or pattern."
+        ),
+    ]
+    gold: Annotated[GoldPath | None, describe("Gold-standard file.")] = None
+    unit: Annotated[Text, describe("The unit that is swapped as a whole: item or a column.")] = "item"
+
+
+OUTPUTS = {
+    "json": "File for all results as JSON.",
+    "csv": "File for a CSV table, one row per comparison.",
+    "parquet": "File for the same table as Parquet.",
+    "items": "File for the scores of each unit and its contribution to the difference, as the ending says: .csv, "
+    ".jsonl, .parquet. CSV and JSON lines may also end in .gz.",
+    "markdown": "File for tables for papers as Markdown, one per test set.",
+    "latex": "File for the same tables as LaTeX with booktabs.",
+    "text": "File for the plain-text report.",
+    "html": "File for a self-contained HTML page.",
+}
+"""Contents of a report's files, by plan key, and their descriptions."""
+
+
+@plan_table({name: Option(text, name=name, kind=Path) for name, text in OUTPUTS.items()})
 class ReportFiles:
-    """Files to write at the end of a run. A file whose path is None is not written.
+    """Files to write at the end; {date} and {time} stand for the start of the run."""
 
-    Attributes
-    ----------
-    files : mapping of str to Path
-        Paths of the files by their contents (`OUTPUTS`). `{date}` and `{time}` in them stand for the start of the run.
-    site : Path or None
-        Folder of a static site, which each run updates.
-    """
+    site: Annotated[
+        SiteFolder | None,
+        describe("Folder of a static site, which each run updates: plans, nights, and a page for each night."),
+    ] = None
 
-    files: Mapping[str, Path] = field(default_factory=dict)
-    site: Path | None = None
+    @property
+    def files(self) -> dict[str, Path]:
+        """Paths of the files by their contents (`OUTPUTS`)."""
+        return {name: path for name in OUTPUTS if (path := getattr(self, name)) is not None}
 
     @property
     def has_page(self) -> bool:
         """Whether the run writes a page, alone or in a site."""
         return "html" in self.files or self.site is not None
 
+    def with_page(self, path: Path) -> ReportFiles:
+        """Return the files with a page at a path."""
+        return replace(self, **dict(html=path))  # noqa: C408  # fields of options are unknown to mypy
+
     def fill_dates(self, start: datetime) -> ReportFiles:
         """Return the files with the date and time of a run's start in their names."""
-        return replace(self, files={name: fill_date(path, start) for name, path in self.files.items()})
+        return replace(self, **{name: fill_date(path, start) for name, path in self.files.items()})
 
 
-@dataclass(frozen=True, slots=True)
-class NotifySettings:
-    """The recipients of a gate's outcome.
+def fill_date(path: Path, start: datetime) -> Path:
+    """Return a path with the date and time in place of `{date}` and `{time}`.
 
-    Attributes
-    ----------
-    command : tuple of str
-        Program and arguments, run without a shell. Empty for none.
-    webhook : str or None
-        URL to which the gate's JSON is sent.
-    when : {"always", "failed", "new"}
-        Runs that are reported. "new" means failures for other outputs than those that failed before.
-    timeout : float
-        Seconds to wait for the program, and for an answer from the URL.
+    Examples
+    --------
+    >>> fill_date(Path("night-{date}.json"), datetime(2026, 1, 31)).name
+    'night-2026-01-31.json'
     """
-
-    command: tuple[str, ...] = ()
-    webhook: str | None = None
-    when: Literal["always", "failed", "new"] = "failed"
-    timeout: float = 30.0
+    return Path(str(path).replace("{date}", f"{start:%Y-%m-%d}").replace("{time}", f"{start:%H%M%S}"))
 
 
-@dataclass(frozen=True, slots=True)
+@plan_table()
+class _RuleKeys:
+    """Level and comparisons of a rule of the gate."""
+
+    baseline: Annotated[Text | None, describe("By default the baseline of each test set.")] = None
+    test_sets: Annotated[Names, describe("By default all.")] = ()
+    metrics: Annotated[Names, describe("By default all.")] = ()
+
+
+@plan_table()
+class NotWorseKeys(_RuleKeys):
+    """No system is significantly worse than the baseline."""
+
+    rule: Literal["not-worse"]
+    alpha: Annotated[
+        Share | None,
+        describe("Level of the rule in each run. By default the gate's false_alarms_per_year gives the level."),
+    ] = None
+
+
+@plan_table()
+class NonInferiorKeys(_RuleKeys):
+    """Every system is shown to be worse by less than a margin, if at all."""
+
+    rule: Literal["non-inferior"]
+    margin: Annotated[
+        float, describe("Margin on the metric's own scale: 0.01 for a point of accuracy.", strict=True, gt=0)
+    ]
+    alpha: Annotated[Share | None, describe("By default the plan's.")] = None
+
+
+RuleKeys = Annotated[NotWorseKeys | NonInferiorKeys, Discriminator("rule")]
+
+
+@plan_table()
 class Gate:
-    """The rules of a plan, and their settings.
+    """Conditions that the results must meet for `sigdask run` to exit with 0."""
 
-    Attributes
-    ----------
-    rules : tuple of Rule
-        Rules, all of which must hold.
-    runs_per_year : float
-        Expected number of runs per year, from which the number of false alarms is estimated.
-    junit, json : Path or None
-        Files to write, with dates as in `ReportFiles`.
-    notify : NotifySettings
-        Who is notified of the verdict, and when.
-    """
+    rules: Annotated[
+        tuple[Rule, ...],
+        validate_as(Annotated[tuple[RuleKeys, ...], Field(min_length=1)]),
+        describe("Rules, all of which must hold."),
+    ]
+    runs_per_year: Annotated[
+        float, describe("Expected number of runs with new outputs per year.", strict=True, gt=0, le=1e6)
+    ] = 365
+    false_alarms_per_year: Annotated[
+        float | None,
+        describe(
+            "Expected number of runs per year in which not-worse rules fail although nothing is worse. Divided by "
+            "runs_per_year, it is the level of each run over all comparisons of these rules. The level is at most "
+            "alpha. By default 4 for rules without an alpha of their own.", strict=True, gt=0, le=1e6
+        ),
+    ] = None  # fmt: skip
+    junit: Annotated[OutputFile | None, describe("File for JUnit XML, for CI.")] = None
+    json: Annotated[OutputFile | None, describe("File for JSON.")] = None
+    command: Annotated[
+        Names, resolve_by(values.find_command), describe("Program and arguments to run at the end, without a shell.")
+    ] = ()
+    webhook: Annotated[
+        Annotated[Text, resolve_by(values.resolve_webhook)] | None,
+        describe("http(s) URL that the gate's JSON is posted to at the end; $NAME takes it from the environment."),
+    ] = None
+    when: Annotated[
+        Literal["always", "failed", "new"],
+        describe(
+            "Runs after which command and webhook are called. new: failed runs whose outputs differ from outputs that "
+            "failed before."
+        ),
+    ] = "failed"
+    timeout: Annotated[float, describe("Seconds to wait for command or webhook.", strict=True, gt=0, le=3600)] = 30
 
-    rules: tuple[Rule, ...]
-    runs_per_year: float = 365.0
-    junit: Path | None = None
-    json: Path | None = None
-    notify: NotifySettings = NotifySettings()
+
+@plan_table(PLAN_OPTIONS)
+class PlanKeys:
+    """A sigdask plan: what a night evaluates."""
+
+    test_set: Annotated[tuple[TestSetKeys, ...], describe("The test sets.", min_length=1, max_length=MAX_TEST_SETS)]
+    name: Annotated[Text | None, describe("Name of the plan. By default the file's name.")] = None
+    cluster: Annotated[
+        Text, resolve_by(values.resolve_cluster), describe("A value of --cluster, such as a cluster file.")
+    ] = "auto"
+    store: Annotated[
+        StoreText | None, describe("Path or URL of the database. By default in the folder of the plan.")
+    ] = None
+    report: Annotated[ReportFiles, describe("Files to write at the end.")] = ReportFiles()
+    gate: Annotated[Gate | None, describe("Conditions on the results; if one fails, `sigdask run` exits with 1.")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +386,34 @@ class Plan(HasComparison):
     comparison: SelectionOptions
     cluster: str
     store: str
-    report: ReportFiles = ReportFiles()
-    gate: Gate | None = None
+    report: ReportFiles
+    gate: Gate | None
 
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Rules of the gate; none if the plan has no gate."""
+        return () if self.gate is None else self.gate.rules
 
-def fill_date(path: Path, start: datetime) -> Path:
-    """Return a path with the date and time in place of `{date}` and `{time}`.
+    def list_inputs(self) -> dict[Path, str]:
+        """Return the use of each file that the plan reads."""
+        uses = {self.path: "the plan itself"}
+        for test_set in self.test_sets:
+            uses |= dict.fromkeys(test_set.list_files(), f'an input of test set "{test_set.name}"')
+        return uses
 
-    Examples
-    --------
-    >>> fill_date(Path("night-{date}.json"), datetime(2026, 1, 31)).name
-    'night-2026-01-31.json'
-    """
-    return Path(str(path).replace("{date}", f"{start:%Y-%m-%d}").replace("{time}", f"{start:%H%M%S}"))
+    def iter_outputs(self) -> Iterator[tuple[tuple[str, ...], Path]]:
+        """Yield the key and path of each file that a run writes, the store included."""
+        yield from ((("report", name), path) for name, path in self.report.files.items())
+        for name in ("junit", "json"):
+            if (path := getattr(self.gate, name, None)) is not None:
+                yield ("gate", name), path
+        if "://" not in self.store:
+            yield ("store",), Path(self.store)
+
+    def list_files(self) -> dict[Path, str]:
+        """Return the use of each file that other outputs must not overwrite: inputs, store, files of the gate."""
+        outputs = ((key, path) for key, path in self.iter_outputs() if key[0] != "report")
+        return self.list_inputs() | {path: f"what {'.'.join(key)} of the plan writes" for key, path in outputs}
 
 
 @dataclass(frozen=True, slots=True)

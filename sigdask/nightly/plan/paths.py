@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -12,8 +13,7 @@ from sigdask.errors import InputError
 from sigdask.formats import Source
 from sigdask.formats.samples.files import are_one_system, list_logs
 from sigdask.io import as_path, has_wildcards, is_present, match_pattern
-from sigdask.nightly.plan.errors import escape_text, format_value
-from sigdask.text import is_url, redact
+from sigdask.text import is_url, make_printable, redact
 
 SYSTEM, TASK = "{system}", "{task}"
 PLACEHOLDERS = ("{date}", "{time}")
@@ -23,7 +23,7 @@ MAX_MATCHES = 100_000
 
 def _build_error(text: str, problem: str) -> InputError:
     """Return the error that says what is wrong with a path or pattern of the plan."""
-    return InputError(f"found {format_value(text)}{problem}")
+    return InputError(make_printable(f'found "{redact(text)}"{problem}'))
 
 
 def resolve_path(text: str, folder: Path) -> Path:
@@ -38,76 +38,57 @@ def resolve_path(text: str, folder: Path) -> Path:
         raise _build_error(text, f": {error}") from None
 
 
-def resolve_existing(text: str, folder: Path, *, folders: bool = False) -> Path:
-    """Return the path of an existing file, or of a folder if `folders` is set."""
+def resolve_source(text: str, folder: Path) -> Path:
+    """Return the path of an existing file or folder."""
     path = resolve_path(text, folder)
     try:
-        if not folders and path.is_dir():
-            raise _build_error(text, f", which is a folder ({escape_text(path)}), expected a file")
         if not path.exists():
-            raise _build_error(text, f": no such file ({escape_text(path)})")
+            raise _build_error(text, f": no such file ({path})")
     except OSError as error:
         raise _build_error(text, f": {error.strerror}") from None
-    if not is_url(text) and not os.access(path, os.R_OK):
-        raise _build_error(text, f": cannot be read by this user ({escape_text(path)})")
     return path
 
 
-def resolve_local(text: str, folder: Path) -> Path:
-    """Return the path of an existing file on this machine."""
-    if is_url(text):
-        raise _build_error(text, ", expected a local file")
-    return resolve_existing(text, folder)
-
-
-def resolve_folder(text: str, folder: Path) -> Path:
-    """Return the path of an output folder, which need not exist yet."""
-    path = _resolve_dated(text, folder)
-    if path.exists() and not path.is_dir():
-        raise _build_error(text, f", which is a file ({escape_text(path)}), expected a folder")
-    if path.is_dir() and not os.access(path, os.W_OK):
-        raise _build_error(text, f": cannot be written by this user ({escape_text(path)})")
+def resolve_existing(text: str, folder: Path) -> Path:
+    """Return the path of an existing file."""
+    path = resolve_source(text, folder)
+    if path.is_dir():
+        raise _build_error(text, f", which is a folder ({path}), expected a file")
     return path
 
 
-def resolve_site(text: str, folder: Path) -> Path:
-    """Return the path of a site's folder, which all runs share: it has no date."""
-    if re.search("|".join(map(re.escape, PLACEHOLDERS)), text):
-        raise _build_error(text, ": expected one folder for all runs, without a date")
-    return resolve_folder(text, folder)
+def resolve_references(texts: str | tuple[str, ...], folder: Path) -> tuple[Path, ...]:
+    """Return the paths of existing files."""
+    return tuple(resolve_existing(text, folder) for text in ((texts,) if isinstance(texts, str) else texts))
 
 
-def _resolve_dated(text: str, folder: Path) -> Path:
-    """Return the path of an output file; raise for a URL or an unknown placeholder in braces."""
+def resolve_output(text: str, folder: Path) -> Path:
+    """Return the path of an output file in an existing folder."""
     for placeholder in re.findall(r"\{[^{}/]*\}", text):
         if placeholder not in PLACEHOLDERS:
             raise _build_error(text, f": {placeholder} is not known, expected {' or '.join(PLACEHOLDERS)}")
     if is_url(text):
         raise _build_error(text, ", expected a local file: sigdask cannot write to URLs")
-    return resolve_path(text, folder)
-
-
-def resolve_writable(text: str, folder: Path) -> Path:
-    """Return the path of an output file in an existing folder."""
-    path = _resolve_dated(text, folder)
+    path = resolve_path(text, folder)
     try:
         if path.is_dir():
-            raise _build_error(text, f", which is a folder ({escape_text(path)}), expected a file to write")
+            raise _build_error(text, f", which is a folder ({path}), expected a file to write")
         if not path.parent.is_dir():
-            raise _build_error(text, f": no such folder ({escape_text(path.parent)}); make it first")
-        target = path if path.exists() else path.parent
+            raise _build_error(text, f": no such folder ({path.parent}); make it first")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise _build_error(text, f": cannot be written by this user ({path})")
     except OSError as error:
         raise _build_error(text, f": {error.strerror}") from None
-    if not os.access(target, os.W_OK):
-        raise _build_error(text, f": cannot be written by this user ({escape_text(target)})")
     return path
 
 
-def resolve_database(text: str, folder: Path) -> Path:
-    """Return the path of an SQLite database, which need not exist yet."""
-    path = resolve_writable(text, folder)
-    if path.exists() and not path.is_file():
-        raise _build_error(text, f", which is no file ({escape_text(path)}), expected an SQLite database")
+def resolve_site(text: str, folder: Path) -> Path:
+    """Return the path of a site's folder, which all runs share: it has no date. It need not exist yet."""
+    if any(placeholder in text for placeholder in PLACEHOLDERS) or is_url(text):
+        raise _build_error(text, ", expected one local folder for all runs, without a date")
+    path = resolve_path(text, folder)
+    if path.exists() and not path.is_dir():
+        raise _build_error(text, f", which is a file ({path}), expected a folder")
     return path
 
 
@@ -119,43 +100,42 @@ def is_pattern(text: str) -> bool:
 Systems = str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]]
 
 
-def find_sources(systems: Systems, folder: Path, format_: str = "auto") -> Iterator[Source | InputError]:
-    """Yield the files and folders of the systems, or an error for each that is invalid.
+def list_sources(systems: Systems, folder: Path, format_: str = "auto") -> list[Source]:
+    """Return the files and folders of the systems.
 
     Logs of samples that a pattern finds for one system, or that a folder holds, are one source together.
     """
     by_name = systems if isinstance(systems, Mapping) else {None: systems}
-    for name, paths in by_name.items():
-        for path in (paths,) if isinstance(paths, str) else paths:
-            if is_pattern(path) and (is_url(path) or not is_present(Path(folder, path).exists)):
-                yield from _match_pattern(path, folder, name, format_)
+    sources: list[Source] = []
+    for name, texts in by_name.items():
+        for text in (texts,) if isinstance(texts, str) else texts:
+            if is_pattern(text) and (is_url(text) or not is_present(Path(folder, text).exists)):
+                sources += _match_pattern(text, folder, name, format_)
             else:
-                yield _find_source(path, folder, name, format_)
-
-
-def list_sources(systems: Systems, folder: Path, format_: str = "auto") -> list[Source]:
-    """Return the files and folders of the systems; raise for the first that is invalid."""
-    sources = []
-    for source in find_sources(systems, folder, format_):
-        if isinstance(source, InputError):
-            raise source
-        sources.append(source)
+                sources.append(_find_source(text, folder, name, format_))
     return sources
 
 
-def _find_source(text: str, folder: Path, name: str | None, format_: str) -> Source | InputError:
+def find_sources(systems: Systems, folder: Path, format_: str) -> tuple[Source, ...]:
+    """Return the files and folders of a test set's systems, each of which must be there once."""
+    sources = list_sources(systems, folder, format_)
+    numbers = Counter(source.parts or (source.path,) for source in sources)
+    if twice := [files for files, n in numbers.items() if n > 1]:
+        raise _build_error(str(twice[0][0]), " twice")
+    return tuple(sources)
+
+
+def _find_source(text: str, folder: Path, name: str | None, format_: str) -> Source:
+    path = resolve_source(text, folder)
     try:
-        path = resolve_existing(text, folder, folders=True)
         is_logs = path.is_dir() and _are_logs([path], format_)
-    except InputError as error:
-        return error
     except OSError as error:
-        return _build_error(text, f": {error.strerror}")
+        raise _build_error(text, f": {error.strerror}") from None
     return Source(path, name, parts=tuple(list_logs(path)) if is_logs else ())
 
 
-def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -> Iterator[Source | InputError]:
-    """Yield the sources that a pattern matches, sorted; {system} matches the name of the system.
+def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -> list[Source]:
+    """Return the sources that a pattern matches, sorted; {system} matches the name of the system.
 
     Folders are used if it matches no file, or if there are folders of logs next to other files.
     """
@@ -165,20 +145,15 @@ def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -
         full_pattern, candidates = match_pattern(full_pattern, wild)
         regex = _build_regex(full_pattern)
     except (InputError, OSError, ValueError, re.error) as error:
-        yield _build_error(pattern, f": {error}")
-        return
+        raise _build_error(pattern, f": {error}") from None
     matches = [(path, match) for name, path in candidates if (match := regex.fullmatch(name))]
     selected = _select_paths([path for path, _ in matches], format_)
     if not selected:
-        other = re.search(r"\{(?!(system|task)\})\w*\}", pattern)
-        remedy = f"; {other[0]} is no placeholder ({SYSTEM} and {TASK} are)" if other else ""
-        yield _build_error(pattern, f", which matches no file; looked for {escape_text(redact(wild))}{remedy}")
-        return
+        raise _build_error(pattern, f", which matches no file; looked for {redact(wild)}")
     if len(selected) > MAX_MATCHES:
-        yield _build_error(pattern, f", which matches {len(selected):,} files, at most {MAX_MATCHES:,}")
-        return
+        raise _build_error(pattern, f", which matches {len(selected):,} files, at most {MAX_MATCHES:,}")
     names = {path: name or match.groupdict().get("system") for path, match in matches if path in selected}
-    yield from _group_sources(pattern, names, format_)
+    return [*_group_sources(pattern, names, format_)]
 
 
 def _select_paths(paths: list[Path], format_: str) -> dict[Path, None]:
@@ -192,7 +167,7 @@ def _select_paths(paths: list[Path], format_: str) -> dict[Path, None]:
     return dict.fromkeys(files)
 
 
-def _group_sources(pattern: str, names: Mapping[Path, str | None], format_: str) -> Iterator[Source | InputError]:
+def _group_sources(pattern: str, names: Mapping[Path, str | None], format_: str) -> Iterator[Source]:
     """Yield one source for each path; sample logs of the same system share a source."""
     systems: dict[str | None, list[Path]] = {}
     for path, name in names.items():
@@ -202,8 +177,8 @@ def _group_sources(pattern: str, names: Mapping[Path, str | None], format_: str)
         return
     for name, paths in systems.items():
         if TASK in pattern and not _are_logs(paths, format_):
-            yield _build_error(
-                pattern, f": {TASK} stands for the tasks of logs of samples, and {escape_text(paths[0])} is no such log"
+            raise _build_error(
+                pattern, f": {TASK} stands for the tasks of logs of samples, and {paths[0]} is no such log"
             )
         elif _are_logs(paths, format_):
             parts = tuple(file for path in paths for file in (list_logs(path) if path.is_dir() else [path]))

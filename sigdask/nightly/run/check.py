@@ -19,8 +19,8 @@ from sigdask.metrics.extraction.parts import ExtractionLog, ProgressCallback
 from sigdask.nightly.gate.not_worse import check_direction
 from sigdask.nightly.gate.rules import NotWorse, covers_metric
 from sigdask.nightly.plan import Plan, TestSet
-from sigdask.nightly.plan.cross_checks import check_rule_metrics
 from sigdask.nightly.plan.errors import Complaint, PlanKey, attempt, build_error
+from sigdask.nightly.plan.load import check_rule_metrics
 from sigdask.nightly.plan.model import PlanEntrySize
 from sigdask.nightly.test_sets import build_study
 
@@ -50,12 +50,12 @@ def check_plan_data(plan: Plan, tell: ProgressCallback | None = None) -> list[Pl
     compared: dict[str, Sequence[str]] = {}
     check = partial(_check_test_set, plan, source, compared, complaints)
     sizes = [*map(check, range(len(plan.test_sets)))]
-    for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
+    for number, rule in enumerate(plan.rules):
         names = {*rule.test_sets} or {test_set.name for test_set in plan.test_sets}
         if names <= compared.keys():  # all test sets could be read
             computed = {metric for name in names for metric in compared[name]}
             rule_key: PlanKey = ("gate", "rules", number)
-            check_rule_metrics(rule, computed, rule_key, lambda key, text: complaints.append(Complaint(key, text)))
+            complaints += check_rule_metrics(rule, computed, rule_key)
     if complaints:
         raise build_error(plan.path, complaints)
     return [size for size in sizes if size is not None]
@@ -96,7 +96,7 @@ def _check_gate(
     plan: Plan, test_set: TestSet, counts: Counts, metrics: Iterable[Any], complaints: list[Complaint]
 ) -> None:
     """Add a complaint for each rule that could not be judged at the end of the run."""
-    for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
+    for number, rule in enumerate(plan.rules):
         baseline = rule.baseline or test_set.comparison["baseline"]
         if (rule.test_sets and test_set.name not in rule.test_sets) or baseline is None:
             continue

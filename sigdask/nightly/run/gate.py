@@ -153,4 +153,4 @@ def publish_verdict(plan: Plan, verdict: GateVerdict, start: datetime) -> Iterat
                 write_whole_text(fill_date(path, start), text)
             except SigdaskError as error:
                 yield f"gate: {error}"
-    yield from send_notifications(gate.notify, verdict, plan.name, plan.path.parent)
+    yield from send_notifications(gate, verdict, plan.name, plan.path.parent)

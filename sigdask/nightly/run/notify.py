@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
 from sigdask.nightly.gate.rules import GateVerdict
-from sigdask.nightly.plan import NotifySettings
+from sigdask.nightly.plan import Gate
 from sigdask.nightly.report.gate import render
 from sigdask.text import as_json, escape_json, redact
 
@@ -26,7 +26,7 @@ MAX_CHARACTERS = 300
 """Maximum characters stored of the answer of a command or server."""
 
 
-def send_notifications(settings: NotifySettings, verdict: GateVerdict, name: str, folder: Path) -> Iterator[str]:
+def send_notifications(settings: Gate, verdict: GateVerdict, name: str, folder: Path) -> Iterator[str]:
     """Run the command and call the web hook of the plan; yield a message for each failure.
 
     The command gets the verdict's JSON on its standard input and SIGDASK_GATE = passed or failed. A web hook gets the
@@ -34,7 +34,7 @@ def send_notifications(settings: NotifySettings, verdict: GateVerdict, name: str
 
     Parameters
     ----------
-    settings : NotifySettings
+    settings : Gate
         Settings of the plan.
     verdict : GateVerdict
         How it ended.
@@ -54,7 +54,7 @@ def send_notifications(settings: NotifySettings, verdict: GateVerdict, name: str
         yield f"gate.webhook: {trouble}"
 
 
-def _run_command(settings: NotifySettings, body: bytes, ending: str, folder: Path) -> str | None:
+def _run_command(settings: Gate, body: bytes, ending: str, folder: Path) -> str | None:
     """Run the plan's command on the verdict; return why it failed, or None. It is killed at the time limit."""
     with tempfile.TemporaryFile() as input_file, tempfile.TemporaryFile() as error_file:
         try:

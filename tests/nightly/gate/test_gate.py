@@ -25,7 +25,7 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.nightly.gate.not_worse import check_direction, compute_detectable_loss, compute_run_level
 from sigdask.nightly.gate.rules import Evidence, NonInferior, NotWorse, get_key
-from sigdask.nightly.plan import NotifySettings
+from sigdask.nightly.plan import Gate
 from sigdask.nightly.report.gate import render, render_junit
 from sigdask.nightly.run.notify import send_notifications
 
@@ -239,7 +239,7 @@ def failed():
 
 def test_a_command_gets_the_verdict_and_no_shell(failed, tmp_path):
     code = "import os, sys; open('got', 'w').write(os.environ['SIGDASK_GATE'] + sys.argv[1] + sys.stdin.read())"
-    settings = NotifySettings((sys.executable, "-c", code, "$HOME;"))
+    settings = Gate(rules=(), command=(sys.executable, "-c", code, "$HOME;"))
     assert list(send_notifications(settings, failed, "night", tmp_path)) == []
     got = (tmp_path / "got").read_text()
     assert got.startswith("failed$HOME;{")
@@ -247,9 +247,9 @@ def test_a_command_gets_the_verdict_and_no_shell(failed, tmp_path):
 
 
 def test_a_command_that_hangs_fails_or_is_missing_is_a_word_and_no_error(failed, tmp_path):
-    hangs = NotifySettings((sys.executable, "-c", "import time; time.sleep(60)"), timeout=0.3)
-    fails = NotifySettings((sys.executable, "-c", "import sys; sys.exit('no mail')"))
-    missing = NotifySettings((str(tmp_path / "none"),))
+    hangs = Gate(rules=(), command=(sys.executable, "-c", "import time; time.sleep(60)"), timeout=0.3)
+    fails = Gate(rules=(), command=(sys.executable, "-c", "import sys; sys.exit('no mail')"))
+    missing = Gate(rules=(), command=(str(tmp_path / "none"),))
     words = [next(send_notifications(settings, failed, "night", tmp_path)) for settings in (hangs, fails, missing)]
     assert "did not end within 0.3 s" in words[0]
     assert "ended with status 1: no mail" in words[1]
@@ -281,7 +281,7 @@ def test_a_web_hook_may_answer_anything(failed, tmp_path, name):
     answer, said = HOSTILE_ANSWERS[name]
     start = time.monotonic()
     with answer_requests(answer) as (port, requests):
-        settings = NotifySettings(webhook=f"http://127.0.0.1:{port}/hook", timeout=4.0)
+        settings = Gate(rules=(), webhook=f"http://127.0.0.1:{port}/hook", timeout=4.0)
         words = list(send_notifications(settings, failed, "night", tmp_path))
         assert [word.startswith(f"gate.webhook: {said}") for word in words] == [True] * bool(said)
         assert time.monotonic() - start < 30
@@ -290,7 +290,7 @@ def test_a_web_hook_may_answer_anything(failed, tmp_path, name):
 
 def test_user_and_password_of_a_web_hook_are_sent_as_basic_authorization_and_never_shown(failed, tmp_path):
     with answer_requests(lambda _: [b"HTTP/1.1 204 No Content\r\n\r\n"]) as (port, requests):
-        settings = NotifySettings(webhook=f"http://ann:s%C3%A4:cr%40t@127.0.0.1:{port}/caf\u00e9?q=\u00e9#part")
+        settings = Gate(rules=(), webhook=f"http://ann:s%C3%A4:cr%40t@127.0.0.1:{port}/caf\u00e9?q=\u00e9#part")
         assert list(send_notifications(settings, failed, "night", tmp_path)) == []
     [(line, headers, _)] = requests
     assert line == "POST /caf%C3%A9?q=%C3%A9 HTTP/1.1"
@@ -302,7 +302,7 @@ def test_user_and_password_of_a_web_hook_are_sent_as_basic_authorization_and_nev
         "http://ann:s3cret@[::1/x",
         "http://h:s3cret/",
     ):
-        [word] = send_notifications(NotifySettings(webhook=url), failed, "night", tmp_path)
+        [word] = send_notifications(Gate(rules=(), webhook=url), failed, "night", tmp_path)
         assert word.startswith("gate.webhook: no answer (")
         assert "s3cret" not in word
 
@@ -310,7 +310,7 @@ def test_user_and_password_of_a_web_hook_are_sent_as_basic_authorization_and_nev
 def test_nobody_is_told_of_a_pass_unless_always(tmp_path):
     passed = judge_losses(NotWorse(0.01), [0.0])
     command = (sys.executable, "-c", "open('got', 'w')")
-    list(send_notifications(NotifySettings(command), passed, "night", tmp_path))
+    list(send_notifications(Gate(rules=(), command=command), passed, "night", tmp_path))
     assert not (tmp_path / "got").exists()
-    list(send_notifications(NotifySettings(command, when="always"), passed, "night", tmp_path))
+    list(send_notifications(Gate(rules=(), command=command, when="always"), passed, "night", tmp_path))
     assert (tmp_path / "got").exists()

