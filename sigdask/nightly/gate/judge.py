@@ -16,15 +16,10 @@ from sigdask.nightly.gate.rules import (
     Rule,
     RuleVerdict,
     covers_comparison,
-    covers_metric,
     format_rule_name,
     iter_covered,
 )
 from sigdask.results.table import Table
-from sigdask.text import format_list
-
-MAX_NAMED = 6
-"""Maximum number of systems, test sets or metrics that a note names."""
 
 
 def judge_rules(
@@ -59,8 +54,8 @@ def judge_rules(
 def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
     covered = list(iter_covered(rule, basis.table, basis.evidence.baselines))
     if not covered:
-        notes = (f"applies to no comparison, so nothing was shown{_explain_no_comparison(rule, basis)}",)
-        return RuleVerdict(rule, format_rule_name(rule), False, 1.0, rule.alpha, (), 0.0, notes)
+        note = "applies to no comparison, so nothing was shown; `sigdask check` names what the plan's data lack"
+        return RuleVerdict(rule, format_rule_name(rule), False, 1.0, rule.alpha, (), 0.0, (note,))
     if isinstance(rule, NotWorse):
         verdict = judge_not_worse(rule, covered, basis)
     else:
@@ -75,24 +70,6 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
         passed, n_blind = verdict.passed and isinstance(rule, NotWorse), verdict.n_blind + len(absent)
         verdict = replace(verdict, passed=passed, notes=(*verdict.notes, note), n_blind=n_blind)
     return verdict
-
-
-def _explain_no_comparison(rule: Rule, basis: GateContext) -> str:
-    """Return which name in a rule no comparison of the run has; nothing if there is none, or no comparison was made."""
-    table, baselines = basis.table, basis.evidence.baselines
-    if not len(table) or any(covers_comparison(rule, key, baselines.get(key[0])) for key in basis.evidence.absent):
-        return ""
-    systems, test_sets = {*table.a.values, *table.b.values}, {*table.test_set.values}
-    metrics = {metric.name for metric in table.metric.values}
-    for noun, names, known, is_known in (
-        ("system", [rule.baseline] if rule.baseline else [], systems, rule.baseline in systems),
-        ("test set", rule.test_sets, test_sets, not test_sets.isdisjoint(rule.test_sets or ())),
-        ("metric", rule.metrics, metrics, any(covers_metric(rule, name) for name in metrics)),
-    ):
-        if names and not is_known:
-            found = format_list(sorted(known), MAX_NAMED)
-            return f": the run has no {noun} {' or '.join(map(repr, names))}; its {noun}s are {found}"
-    return ""
 
 
 def _describe_keys(keys: Sequence[ComparisonKey]) -> str:

@@ -27,12 +27,12 @@ from sigdask.statistics.rounding import format_p_equals, format_upper_limit
 
 def judge_within_margin(rule: NonInferior, covered: Sequence[CoveredComparison], basis: GateContext) -> RuleVerdict:
     """Return whether every system is shown to be within the margin, with a finding for each."""
-    findings, powers = [], []
-    for c in covered:
-        margin_result = _get_margin_result(rule, c, basis)
-        since = basis.evidence.first_failures.get((format_rule_name(rule), get_key(c.result)))
-        findings.append(_build_finding(rule, c, margin_result, basis.get_spread(c.result), since))
-        powers.append(compute_power(rule, margin_result, c.result.n_units, basis.get_spread(c.result)))
+    tests = [_get_margin_result(rule, c, basis) for c in covered]
+    findings = [_build_finding(rule, c, test, basis) for c, test in zip(covered, tests, strict=True)]
+    powers = [
+        compute_power(rule, test, c.result.n_units, basis.get_spread(c.result))
+        for c, test in zip(covered, tests, strict=True)
+    ]
     known_powers = [power for power in powers if power is not None]
     power = math.prod(known_powers)
     return RuleVerdict(
@@ -44,9 +44,7 @@ def judge_within_margin(rule: NonInferior, covered: Sequence[CoveredComparison],
         findings=sort_findings(findings),
         alarms_per_year=basis.runs_per_year * (1 - power),
         notes=(*_describe_power(power, len(known_powers), len(powers)), *_describe_wide_margin(rule, covered)),
-        n_doubtful=sum(
-            f.passed and _get_margin_result(rule, c, basis).is_doubtful for f, c in zip(findings, covered, strict=True)
-        ),
+        n_doubtful=sum(f.passed and test.is_doubtful for f, test in zip(findings, tests, strict=True)),
     )
 
 
@@ -69,55 +67,40 @@ def _describe_wide_margin(rule: NonInferior, covered: Sequence[CoveredComparison
             return
 
 
-def _build_finding(
-    rule: NonInferior, c: CoveredComparison, margin_result: MarginResult, sd: float | None, since: int | None
-) -> RuleFinding:
-    is_whole = margin_result.matched is not None and rule.margin >= margin_result.matched.worth
-    passed = margin_result.p_value <= rule.alpha and not is_whole
-    since = None if passed else since
-    range_text = ""
+def _build_finding(rule: NonInferior, c: CoveredComparison, test: MarginResult, basis: GateContext) -> RuleFinding:
+    is_whole = test.matched is not None and rule.margin >= test.matched.worth
+    passed = test.p_value <= rule.alpha and not is_whole
+    since = None if passed else basis.find_first_failure(rule, c)
+    equal_margin = compute_equal_margin(rule, test, c.result.n_units, basis.get_spread(c.result))
+    standing = f"{'' if passed else 'not '}shown non-inferior to {c.baseline} within {rule.margin:g}"
+    p_text = format_p_equals(test.p_value, rule.alpha)
+    clauses = [f"{c.system} is {standing} by {describe_scope(c)}: {c.gain:+.4g}, {p_text} ({test.method})"]
     if is_whole:
-        words = (
+        clauses.append(
             "every system is within a margin as wide as the range of scores: give the margin on the metric's own scale"
         )
-        range_text = f"; {words}"
-    equal_margin = compute_equal_margin(rule, margin_result, c.result.n_units, sd)
-    text = (
-        f"{c.system} is {'' if passed else 'not '}shown non-inferior to {c.baseline} within {rule.margin:g} by "
-        f"{describe_scope(c)}: "
-        f"{c.gain:+.4g}, {format_p_equals(margin_result.p_value, rule.alpha)} ({margin_result.method})"
-    )
+    if test.smallest_margin is not None and math.isfinite(test.smallest_margin):
+        smallest = format_upper_limit(test.smallest_margin, level=rule.margin)
+        clauses.append(f"smallest margin for which this is shown: {smallest}")
+    if equal_margin is not None and math.isinf(equal_margin):
+        clauses.append("with so few units or trials nothing can be shown")
+    elif equal_margin is not None:
+        shown_within = format_upper_limit(equal_margin)
+        clauses.append(f"an equal system would be shown within {shown_within} with power {POWER:g}")
     return RuleFinding(
         key=get_key(c.result),
         system=c.system,
         baseline=c.baseline,
         gain=c.gain,
-        p_value=margin_result.p_value,
+        p_value=test.p_value,
         passed=passed,
         detectable=equal_margin,
-        text=f"{text}{range_text}{_describe_smallest(rule, margin_result.smallest_margin)}"
-        f"{_describe_equal(equal_margin)}{describe_since(since)}",
-        method=margin_result.method,
-        smallest_margin=margin_result.smallest_margin,
-        n_better=None if margin_result.matched is None else margin_result.matched.wins,
-        n_worse=None if margin_result.matched is None else margin_result.matched.losses,
+        text=f"{'; '.join(clauses)}{describe_since(since)}",
+        method=test.method,
+        smallest_margin=test.smallest_margin,
         level=rule.alpha,
         since=since,
     )
-
-
-def _describe_smallest(rule: NonInferior, smallest: float | None) -> str:
-    if smallest is None or math.isinf(smallest):
-        return ""
-    return f"; smallest margin for which this is shown: {format_upper_limit(smallest, level=rule.margin)}"
-
-
-def _describe_equal(equal_margin: float | None) -> str:
-    if equal_margin is None:
-        return ""
-    if math.isinf(equal_margin):
-        return "; with so few units or trials nothing can be shown"
-    return f"; an equal system would be shown within {format_upper_limit(equal_margin)} with power {POWER:g}"
 
 
 def _describe_power(power: float, n_known: int, n: int) -> Iterator[str]:
@@ -128,32 +111,30 @@ def _describe_power(power: float, n_known: int, n: int) -> Iterator[str]:
         yield f"of {n - n_known} comparisons this probability is unknown, because no swap changes their scores"
 
 
-def compute_equal_margin(
-    rule: NonInferior, margin_result: MarginResult, n_units: int, sd: float | None
-) -> float | None:
+def compute_equal_margin(rule: NonInferior, test: MarginResult, n_units: int, sd: float | None) -> float | None:
     """Return the margin within which a system equal to the baseline would be shown with power 0.8.
 
     Infinite if no p-value can reach the level. None if the spread of differences is unknown.
     """
-    if margin_result.matched is not None:
-        return margin_result.matched.find_margin_of_power(POWER, rule.alpha)
-    if compute_smallest_p(margin_result, n_units) > rule.alpha:
+    if test.matched is not None:
+        return test.matched.find_margin_of_power(POWER, rule.alpha)
+    if compute_smallest_p(test, n_units) > rule.alpha:
         return math.inf
     return float(scipy.special.ndtri(1 - rule.alpha) + scipy.special.ndtri(POWER)) * sd if sd else None
 
 
-def compute_power(rule: NonInferior, margin_result: MarginResult, n_units: int, sd: float | None) -> float | None:
+def compute_power(rule: NonInferior, test: MarginResult, n_units: int, sd: float | None) -> float | None:
     """Return the probability that a system equal to the baseline is shown within the margin.
 
     0 if no p-value can reach the level. None if the spread of differences is unknown.
     """
-    if margin_result.matched is not None:
-        return margin_result.matched.compute_power(rule.margin, rule.alpha)
-    if compute_smallest_p(margin_result, n_units) > rule.alpha:
+    if test.matched is not None:
+        return test.matched.compute_power(rule.margin, rule.alpha)
+    if compute_smallest_p(test, n_units) > rule.alpha:
         return 0.0
     return float(scipy.special.ndtr(rule.margin / sd - scipy.special.ndtri(1 - rule.alpha))) if sd else None
 
 
-def compute_smallest_p(margin_result: MarginResult, n_units: int) -> float:
+def compute_smallest_p(test: MarginResult, n_units: int) -> float:
     """Return the smallest p-value that a swap test can have with these numbers of units and trials."""
-    return max(2.0**-n_units, 0.0 if margin_result.n_trials is None else 1 / (margin_result.n_trials + 1))
+    return max(2.0**-n_units, 0.0 if test.n_trials is None else 1 / (test.n_trials + 1))

@@ -132,11 +132,10 @@ def _build_finding(
     failed = rejects and rejects_equal and not recipes
     contested = rejects != rejects_equal or bool(recipes)
     smallest = compute_detectable_loss(c.result, basis.get_spread(c.result), level / n_covered)
-    key = get_key(c.result)
-    since = basis.evidence.first_failures.get((format_rule_name(rule), key)) if failed else None
+    since = basis.find_first_failure(rule, c) if failed else None
     standing = "worse, contested, than" if contested else _describe_standing(c, failed=failed)
     return RuleFinding(
-        key=key,
+        key=get_key(c.result),
         system=c.system,
         baseline=c.baseline,
         gain=c.gain,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.margins import MarginResult
-from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
@@ -138,8 +139,6 @@ class RuleFinding:
         How non-inferiority or equivalence was tested.
     smallest_margin : float or None
         Smallest margin that would be shown. Infinite if there is none, None if unknown.
-    n_better, n_worse : int or None
-        Numbers of items that only the system, and only the baseline, has right, for 0/1 scores.
     level : float or None
         Level with which p was compared.
     p_equal_scores : float or None
@@ -160,8 +159,6 @@ class RuleFinding:
     text: str
     method: str | None = None
     smallest_margin: float | None = None
-    n_better: int | None = None
-    n_worse: int | None = None
     level: float | None = None
     p_equal_scores: float | None = None
     is_contested: bool = False
@@ -321,6 +318,10 @@ class GateContext:
         """Return the standard deviation of a comparison's difference over trials, or None where it is unknown."""
         return self.evidence.spreads.get(get_key(result))
 
+    def find_first_failure(self, rule: Rule, c: CoveredComparison) -> int | None:
+        """Return the run in which the same outputs failed first, if they failed before."""
+        return self.evidence.first_failures.get((format_rule_name(rule), get_key(c.result)))
+
 
 @dataclass(frozen=True, slots=True)
 class CoveredComparison:
@@ -357,17 +358,10 @@ def select_rows(rule: Rule, table: Table, baselines: Mapping[str, str | None]) -
     is_covered = np.zeros(len(table), np.bool_)
     for code, test_set in enumerate(table.test_set.values):
         if not rule.test_sets or test_set in rule.test_sets:
-            baseline = {rule.baseline or baselines.get(test_set)}
-            is_covered |= (table.test_set.codes == code) & (_is_in(table.a, baseline) | _is_in(table.b, baseline))
-    if rule.metrics:
-        is_covered &= np.isin(
-            table.metric.codes, [k for k, m in enumerate(table.metric.values) if covers_metric(rule, m.name)]
-        )
-    return np.flatnonzero(is_covered)
-
-
-def _is_in(names: CodedColumn[str], selected: Container[str | None]) -> NDArray[np.bool_]:
-    return np.isin(names.codes, [code for code, name in enumerate(names.values) if name in selected])
+            is_baseline = partial(operator.eq, rule.baseline or baselines.get(test_set))
+            has_baseline = table.a.find(is_baseline) | table.b.find(is_baseline)
+            is_covered |= (table.test_set.codes == code) & has_baseline
+    return np.flatnonzero(is_covered & table.metric.find(lambda metric: covers_metric(rule, metric.name)))
 
 
 def iter_covered(rule: Rule, table: Table, baselines: Mapping[str, str | None]) -> Iterator[CoveredComparison]:

@@ -200,15 +200,12 @@ def test_a_side_is_refused_where_it_cannot_show_a_loss(alternative, baseline, hi
 
 def test_a_rule_that_speaks_of_nothing_does_not_pass():
     _, results = compare_losses([0.0])
-    name = results[0].metric
-    for rule, reason in (
-        (NotWorse(0.05, metrics=("BLEU",)), f"the run has no metric 'BLEU'; its metrics are {name}"),
-        (NotWorse(0.05, test_sets=("other",)), "the run has no test set 'other'; its test sets are set"),
-        (NotWorse(0.05, baseline="bass"), "the run has no system 'bass'; its systems are base, "),
-    ):
+    for rule in (
+        NotWorse(0.05, metrics=("BLEU",)), NotWorse(0.05, test_sets=("other",)), NotWorse(0.05, baseline="bass")
+    ):  # fmt: skip
         verdict = judge([rule], results, Evidence({"set": "base"}))
         assert not verdict.passed
-        assert f"applies to no comparison, so nothing was shown: {reason}" in render(verdict)
+        assert "applies to no comparison, so nothing was shown" in render(verdict)
     assert verdict.rules[0].p_value == 1.0  # what the history keeps
     assert ET.fromstring(render_junit(verdict, "plan").encode()).get("failures") == "1"
 
