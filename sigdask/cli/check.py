@@ -1,4 +1,4 @@
-"""`sigdask check`: validates plans and estimates their cost."""
+"""`sigdask check`: validates plans."""
 
 from __future__ import annotations
 

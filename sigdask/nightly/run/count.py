@@ -55,6 +55,8 @@ class CountRunner:
         Signal to stop the run.
     plan_progress : PlanProgress, optional
         Stored with each commit.
+    seconds_after : float
+        Estimated seconds that the run needs after counting, for judging.
     n_counted, n_exact : int
         Committed trials of all comparisons, and exact values.
     problems : list of str
@@ -69,9 +71,10 @@ class CountRunner:
         *,
         progress: Progress | None = None,
         plan_progress: PlanProgress | None = None,
+        seconds_after: float = 0.0,
     ) -> None:
         self.ledger, self.stop, self.note, self.progress = ledger, stop, note, progress
-        self.plan_progress = plan_progress
+        self.plan_progress, self.seconds_after = plan_progress, seconds_after
         self.n_counted = self.n_exact = self.n_done = self.n_all = 0
         self._pace: run.CountingPace | None = None
         self._recorded: dict[int, TestSetProgress] = {}
@@ -145,7 +148,7 @@ class CountRunner:
     ) -> None:
         """Run jobs and commit their tallies to the store every half second, or less often if commits are slow."""
         self._pace = run.start_pace(self.progress, jobs, costs, cluster.n_threads)
-        self.ledger.store.commit((), (), self._pace.seconds_left)
+        self.ledger.store.commit((), (), self._estimate_seconds_left())
         tasks = split_jobs(jobs, costs, compute_task_seconds(work, cluster.n_threads))
         completed = run_tasks(cluster, jobs, tasks)
         last_commit, pause = time.monotonic(), FLUSH_SECONDS
@@ -170,6 +173,9 @@ class CountRunner:
         finally:
             completed.close()  # type: ignore[attr-defined]
         self._commit()
+
+    def _estimate_seconds_left(self) -> float | None:
+        return None if self._pace is None else self._pace.seconds_left + self.seconds_after
 
     def _add_tally(self, trials: TrialRange, tally: Tally | SigdaskError, entry: LedgerEntry) -> None:
         if isinstance(tally, SigdaskError):
@@ -203,7 +209,7 @@ class CountRunner:
         progress = [] if self.plan_progress is None else self.plan_progress.compute()
         progress_rows = [(k, now) for k, now in enumerate(progress) if self._recorded.get(k) != now]
         self._recorded.update(progress_rows)
-        self.ledger.store.commit(stored, progress_rows, None if self._pace is None else self._pace.seconds_left)
+        self.ledger.store.commit(stored, progress_rows, self._estimate_seconds_left())
         for entry, _, stop, tally in ready:
             n = tally.n_trials * len(entry.numbers)
             self.n_done += n

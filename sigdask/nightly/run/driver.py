@@ -254,8 +254,12 @@ class _PlanRunner:
             details["extracted"] = self.extracted
         progress_before = self.progress.compute()
         number = self.store.begin_run(str(self.plan.path), details, progress_before)
-        self.stop.reserve_time(1 + SECONDS_PER_RESULT * self.progress.n_results)
-        counting = CountRunner(self.ledger, self.stop, note, progress=self.show_progress, plan_progress=self.progress)
+        seconds_after = 1 + SECONDS_PER_RESULT * self.progress.n_results
+        self.stop.reserve_time(seconds_after)
+        counting = CountRunner(
+            self.ledger, self.stop, note, progress=self.show_progress, plan_progress=self.progress,
+            seconds_after=seconds_after,
+        )  # fmt: skip
         try:
             try:
                 counting.count(self.cluster, self.workers)
@@ -331,7 +335,10 @@ class _PlanRunner:
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
         by_set: dict[str, Results] = {}
         recorded: dict[str, StoredResults] = {}
+        progress = self.progress.compute()
         is_judged = self.progress.n_results <= MAX_REPORTED or not signalled
+        if self.stop.reason and not any(p.reached for p in progress):  # no trial was counted: there is nothing to judge
+            is_judged = False
         if is_judged:
             looks = self.store.fetch_first_looks(self.ledger.ids)
             for batch in self.batches:
@@ -341,7 +348,6 @@ class _PlanRunner:
         second_looks = {
             name: n for name, set_results in by_set.items() if (n := int(np.count_nonzero(set_results.table.seen_with)))
         }
-        progress = self.progress.compute()
         is_counted = all(p.finished == p.comparisons for p in progress)
         stopped = "" if is_counted else self.stop.reason
         state = "stopped" if stopped else "failed" if counting.problems else "finished"

@@ -119,7 +119,7 @@ def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
         'trials = 5000\nmethod = "randomization"\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "system*.txt"\n'
     )
     first = run_plan(load_plan(folder / "night.toml"), cluster="none")
-    assert first.n_counted == 190 * 2 * 5000 + RESAMPLES
+    assert first.n_counted == 190 * (5000 + 5000 // 4) + RESAMPLES
     np.savetxt(folder / "system7.txt", rng.random(30), fmt="%.7f")  # more digits: another lattice for all
     second = run_plan(load_plan(folder / "night.toml"), cluster="none")
     assert second.n_counted == 19 * 2 * 5000 + RESAMPLES
@@ -136,7 +136,7 @@ def test_the_same_comparison_under_two_names_is_counted_once(tmp_path):
     twin = [",".join([*row, "twin" if k == 0 else row[2]]) for k, row in enumerate(rows)]
     (folder / "set0.csv").write_text("\n".join(twin) + "\n")
     outcome = run_plan(load_plan(path), cluster="none")
-    assert outcome.n_counted == (3 + 1) * 2 * 20_000 + RESAMPLES  # three distinct pairs, and the twins
+    assert outcome.n_counted == (3 + 1) * (20_000 + 20_000 // 4) + RESAMPLES  # three distinct pairs, and the twins
     by_pair = {(r.a, r.b): r.n_extreme for r in outcome.results["set0"]}
     data = read(folder / "set0.csv", options=Options(name="set0"))
     compared = compare_all(data, metrics=["mean"], seed=3, trials=20_000, method="randomization")
@@ -281,6 +281,25 @@ def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, h
         assert re.search(rf"^(s{a} +s{b}|s{b} +s{a}) +[\d.]", out, re.MULTILINE)
     assert read_tallies(folder / "night.sqlite")  # contiguous from trial 0
     assert read_status(str(folder / "night.sqlite")).state == "stopped"
+
+
+@pytest.mark.slow
+def test_ctrl_c_twice_ends_the_run_at_once_and_no_count_is_lost(tmp_path):
+    folder = tmp_path / "night"
+    path = write_slow_plan(folder, trials=1_000_000)
+    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = run_sigdask("run", path, "--cluster", "none", cwd=folder, start=True, **pipes)
+    wait_for_rows(folder / "night.sqlite", process)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert "Traceback" not in err
+    stored = read_tallies(folder / "night.sqlite")  # contiguous from trial 0
+    assert stored
+    path.write_text(path.read_text().replace("1000000", "100"))
+    assert run_plan(load_plan(path), cluster="none").exit_status == 0
+    assert {row[0] for row in stored} <= {row[0] for row in read_tallies(folder / "night.sqlite")}
 
 
 @pytest.mark.slow
