@@ -173,7 +173,7 @@ def choose_options(options: Mapping[str, Option], without: Iterable[str] = (), *
     }
 
 
-NOT_IN_PLANS = ("baseline", "cluster", "unit", "together", "progress", "cache", "beside", "blocks_per_task")
+NOT_IN_PLANS = ("baseline", "cluster", "unit", "together", "progress", "cache", "beside")
 """Options of comparisons that plans do not have, or have in another form."""
 
 OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "workers")
