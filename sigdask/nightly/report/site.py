@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from sigdask.nightly.store.status import Nights, PlanReport, build_report, has_r
 from sigdask.report.comparisons import VERDICT_HINTS, format_p_cell
 from sigdask.report.document import Column
 from sigdask.report.files import write_whole_text
+from sigdask.report.html import render_html
 from sigdask.report.page import MAX_HEADLINES
 from sigdask.report.page.frame import PagePart, render_frame
 from sigdask.report.page.grids import PageTable
@@ -45,6 +46,9 @@ MAX_DRAWN = 400_000
 
 MAX_MARKS = 60
 """Nights of each plan that are marked in the index."""
+
+MAX_RANKED = 20
+"""Maximum number of rows in the table of a test set."""
 
 MAX_INDEX_WRITES = 5
 """Maximum number of attempts to write the index while other runs change the site."""
@@ -238,6 +242,7 @@ def _render_plan(report: PlanReport, runs: Sequence[tuple[PlanRun, int]], n_runs
         "home": "../index.html",
         "plans": None,
         "summary": _build_summary(report, [run for run, _ in runs], ""),
+        "rankings": [*_iter_rankings(report)],
         "latest": links.get(str(report.run.number), ""),
         "adjusted": len(table) > 0 and is_adjusted(table),
         "alpha": report.alpha,
@@ -245,6 +250,13 @@ def _render_plan(report: PlanReport, runs: Sequence[tuple[PlanRun, int]], n_runs
     }
     data = {grid.name: grid.build_script_data() for grid in grids if grid.n_rows}
     return render_frame(context, data, {"site": PagePart(None)}, "site.html")
+
+
+def _iter_rankings(report: PlanReport) -> Iterator[str]:
+    """Yield the table of systems of each of the first test sets as HTML, the best system first."""
+    for name in [*report.results][:MAX_HEADLINES]:
+        for table in report.results[name].paper_tables():
+            yield render_html(table.shorten(MAX_RANKED))
 
 
 def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str, str]) -> PageTable:
