@@ -256,7 +256,7 @@ def _iter_rankings(report: PlanReport) -> Iterator[str]:
     """Yield the table of systems of each of the first test sets as HTML, the best system first."""
     for name in [*report.results][:MAX_HEADLINES]:
         for table in report.results[name].paper_tables():
-            yield render_html(table.shorten(MAX_RANKED))
+            yield re.sub(' style="[^"]*"', "", render_html(table.shorten(MAX_RANKED)))  # pages allow no inline styles
 
 
 def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str, str]) -> PageTable:
