@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -290,6 +290,7 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
     matches = [(entry, pair) for entry, pair in pairs if pair is not None]
     comparison = FieldComparison(is_same_version={signature.version for signature in signatures} == {get_version()})
     repeated: list[RepeatedResult] = []
+    differences: tuple[str, ...] = ()
     if matches:
         limits = {signature.exact_limit for signature in signatures}
         results = compare(counts, **{
@@ -302,12 +303,12 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
         })  # fmt: skip
         repeated = _compare_results(matches, results, comparison)
         if recorded.document and not changed:
-            _compare_document(recorded, results, comparison)
+            differences = tuple(_compare_document(recorded, results, comparison))
     reasons: dict[str, tuple[str, ...]] = {}
     for name, reason in comparison.not_compared.items():
         reasons[reason] = (*reasons.get(reason, ()), name)
     notes = _iter_notes(recorded.results, repeated)
-    return ReproduceOutcome(tuple(repeated), tuple(changed), tuple(comparison.differences), reasons, tuple(notes))
+    return ReproduceOutcome(tuple(repeated), tuple(changed), differences, reasons, tuple(notes))
 
 
 def _get_metric_key(signature: Signature) -> MetricKey:
@@ -387,9 +388,11 @@ class _CurrentData:
         return f"{'; '.join(absent)}; digests found: {found}" if absent else "both systems exist, but on other items"
 
 
-OTHER_WORDS = "text by another version of sigdask"
+OTHER_VERSION = "another version of sigdask wrote them"
 OTHER_SCORER = "options by another version of the scorer"
-VERSIONS = "versions of sigdask"
+
+TEXTS = frozenset({"detail", "text", "notes", "warnings", "sigdask", "version"})
+"""Fields in which versions of sigdask differ although the results are the same."""
 
 MAX_CHARACTERS = 200
 """Maximum characters of a value in a message."""
@@ -397,42 +400,33 @@ MAX_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class FieldComparison:
-    """The outcome of comparing recorded values with current ones, field by field.
+    """A comparison of recorded values with current ones, field by field.
 
     Attributes
     ----------
-    differences : list of str
-        Fields that differ, each with both values.
-    not_compared : dict of str to str
-        Fields that are not compared, with the reason.
     is_same_version : bool
         Whether this version recorded the values, with the same fields and sentences.
+    not_compared : dict of str to str
+        Fields that are not compared, with the reason.
     """
 
-    differences: list[str] = field(default_factory=list)
+    is_same_version: bool
     not_compared: dict[str, str] = field(default_factory=dict)
-    is_same_version: bool = True
 
-    def compare(self, path: str, recorded: Any, current: Any) -> None:
-        """Compare a recorded value with the current one, and their members one by one."""
+    def iter_differences(self, recorded: Any, current: Any, path: str = "") -> Iterator[str]:
+        """Yield the fields of a value in which it differs from the current one, each with both values."""
         if isinstance(recorded, dict) and isinstance(current, dict):
-            self.compare_members(path, recorded, current)
+            for key in dict.fromkeys((*current, *recorded)):
+                name = f"{path}.{key}" if path else key
+                if self.is_same_version or (key in recorded and key in current and key not in TEXTS):
+                    yield from self.iter_differences(recorded.get(key), current.get(key), name)
+                else:
+                    self.skip(name, OTHER_VERSION)
         elif isinstance(recorded, list) and isinstance(current, list) and len(recorded) == len(current):
             for k, values in enumerate(zip(recorded, current, strict=True)):
-                self.compare(f"{path}[{k}]", *values)
+                yield from self.iter_differences(*values, f"{path}[{k}]")
         elif not _are_equal(recorded, current):
-            self.differences.append(f"{path}: {_shorten(recorded)}, now {_shorten(current)}")
-
-    def compare_members(self, path: str, recorded: Mapping[str, Any], current: Mapping[str, Any]) -> None:
-        """Compare the members of two objects."""
-        for key in dict.fromkeys((*current, *recorded)):
-            name = f"{path}.{key}" if path else key
-            if key in ("detail", "text") and not self.is_same_version:
-                self.skip(name, OTHER_WORDS)
-            elif key in current and (key in recorded or self.is_same_version):
-                self.compare(name, recorded.get(key), current[key])
-            else:
-                self.skip(name, "not in the file" if key in current else "not known to this version of sigdask")
+            yield f"{path}: {_shorten(recorded)}, now {_shorten(current)}"
 
     def skip(self, name: str, reason: str) -> None:
         """Add a field that is not compared."""
@@ -466,31 +460,26 @@ def _compare_results(
     lines = json.loads(f"[{','.join(iter_json_lines(table))}]")
     repeated = []
     for (entry, _), number, current in zip(matches, numbers, lines, strict=True):
-        own = replace(comparison, differences=[])
-        if entry.values:
-            _compare_result(entry, _parse_signature(results[number]), current, own)
-        repeated.append(RepeatedResult(entry, results[number], tuple(own.differences)))
+        new = _parse_signature(results[number])
+        differences = tuple(_compare_result(entry, new, current, comparison)) if entry.values else ()
+        repeated.append(RepeatedResult(entry, results[number], differences))
     return repeated
 
 
 def _compare_result(
     entry: RecordedResult, new: Signature, current: Mapping[str, Any], comparison: FieldComparison
-) -> None:
-    """Compare the recorded fields of a result with the current ones."""
-    old, recorded = entry.signature, entry.values
-    apart = {"test_signature", "notes", "warnings"}
-    options = [dict(signature.options) for signature in (old, new)]
-    sides = [asdict(signature) | {"options": own} for signature, own in zip((old, new), options, strict=True)]
+) -> Iterator[str]:
+    """Yield the recorded fields of a result that differ from the current ones."""
+    options = [dict(signature.options) for signature in (entry.signature, new)]
+    changed: dict[str, Any] = {}
     if any(options[0].get(key) != options[1].get(key) for key in ("version", "code")):
         comparison.skip("signature", OTHER_SCORER)
-        apart.add("signature")
-        sides = [side | {"options": {}} for side in sides]
-    if old.version != new.version:
-        comparison.skip("test_signature.version", VERSIONS)
-        sides = [side | {"version": ""} for side in sides]
-    comparison.compare("test_signature", *sides)
-    comparison.compare_members("", *({key: row[key] for key in row if key not in apart} for row in (recorded, current)))
-    _compare_notes(recorded, current, comparison)
+        options, changed = [{}, {}], {"signature": None}
+    before, now = (
+        {**row, **changed, "test_signature": asdict(signature) | {"options": own}}
+        for row, signature, own in zip((entry.values, current), (entry.signature, new), options, strict=True)
+    )
+    yield from comparison.iter_differences(*_align_notes(before, now, comparison))
 
 
 UNDETERMINED_NOTES = {
@@ -500,21 +489,21 @@ UNDETERMINED_NOTES = {
 """Kinds of notes that data, settings and seed do not determine, with the reason."""
 
 
-def _compare_notes(recorded: Mapping[str, Any], current: Mapping[str, Any], comparison: FieldComparison) -> None:
-    """Compare notes without their texts, in which each front end has its own words, and warnings with these texts."""
-    if not comparison.is_same_version:
-        for name in ("notes", "warnings"):
-            comparison.skip(name, OTHER_WORDS)
-        return
-    listed = recorded.get("notes", [])
-    fixed = [
+def _align_notes(
+    recorded: Mapping[str, Any], current: Mapping[str, Any], comparison: FieldComparison
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return recorded and current values with notes without texts, in which each front end has its own words.
+
+    Warnings are compared with the recorded texts of notes.
+    """
+    listed = recorded["notes"]
+    for kind in (note["kind"] for note in listed if note["kind"] in UNDETERMINED_NOTES):
+        comparison.skip(f"notes of the kind {kind}", UNDETERMINED_NOTES[kind])
+    before, now = (
         [{**note, "text": ""} for note in notes if note["kind"] not in UNDETERMINED_NOTES]
         for notes in (listed, current["notes"])
-    ]
-    comparison.compare("notes", *fixed)
-    for kind in dict.fromkeys(note["kind"] for note in listed if note["kind"] in UNDETERMINED_NOTES):
-        comparison.skip(f"notes of the kind {kind}", UNDETERMINED_NOTES[kind])
-    comparison.compare("warnings", recorded.get("warnings"), [note["text"] for note in listed])
+    )
+    return {**recorded, "notes": before}, {**current, "notes": now, "warnings": [note["text"] for note in listed]}
 
 
 DOCUMENT_UNDETERMINED = {
@@ -525,22 +514,18 @@ DOCUMENT_UNDETERMINED = {
 """Keys of the JSON that the results do not determine, with the reason."""
 
 
-def _compare_document(recorded: RecordedResults, results: ComparisonResults, comparison: FieldComparison) -> None:
-    """Compare the keys of a JSON file other than its results."""
+def _compare_document(
+    recorded: RecordedResults, results: ComparisonResults, comparison: FieldComparison
+) -> Iterator[str]:
+    """Yield the keys of a JSON file, other than its results, that differ from the current ones."""
     skipped = dict(DOCUMENT_UNDETERMINED)
-    document, current = dict(recorded.document), results.around()
+    document, current = _align_notes(recorded.document, results.around(), comparison)
+    del current["results"]
     if recorded.other_sets or "plan" in document:
         skipped |= dict.fromkeys(("notes", "warnings", "together"), "of all test sets of the plan together")
-    if not comparison.is_same_version:
-        skipped["sigdask"] = VERSIONS
-    for name in recorded.document:
-        if name in skipped:
-            comparison.skip(name, skipped[name])
     for name in ("results", "rankings", "families", "options_by_set") if recorded.other_sets else ():
         comparison.skip(f"{name} of other test sets", "--name chooses another")
-    document["rankings"] = [
-        row for row in document.get("rankings", []) if row.get("test_set") not in recorded.other_sets
-    ]
+    document["rankings"] = [row for row in document["rankings"] if row["test_set"] not in recorded.other_sets]
     if recorded.other_sets:
         current["options"]["together"] = recorded.options["together"]  # of all test sets together
     for name, by_set in (("family", "families"), ("options", "options_by_set")):
@@ -548,12 +533,10 @@ def _compare_document(recorded: RecordedResults, results: ComparisonResults, com
             values = document[by_set] | {recorded.test_sets[0]: current[name]}
             is_shared = all(value == current[name] for value in values.values())
             current |= {by_set: values, name: current[name] if is_shared else None}
-    apart = {*skipped, "results", "notes", "warnings"}
-    comparison.compare_members(
-        "", *({key: side[key] for key in side if key not in apart} for side in (document, current))
-    )
-    if "notes" not in skipped:
-        _compare_notes(document, current, comparison)
+    for name in skipped.keys() & document.keys():
+        comparison.skip(name, skipped[name])
+    before, now = ({key: side[key] for key in side if key not in skipped} for side in (document, current))
+    yield from comparison.iter_differences(before, now)
 
 
 def _iter_notes(recorded: Sequence[RecordedResult], repeated: Sequence[RepeatedResult]) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from sigdask.cli.streams import print_text
-from sigdask.cli.write import list_outputs, write_text_parts
 from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import is_json
 from sigdask.io import is_present
@@ -17,14 +16,10 @@ from sigdask.results.table import Table
 from sigdask.text import make_printable
 
 
-def cite(what: str | None, only: str | None, *, in_latex: bool, outputs: tuple[str, ...]) -> None:
-    """Print or write the methods paragraph, the BibTeX entries, or both, of some results."""
-    written = list_outputs({"outputs": outputs}, "latex", "bibtex", "text")
+def cite(what: str | None, only: str | None) -> None:
+    """Print the methods paragraph and the BibTeX entries of some results, or only one of them."""
     methods_text = methods.describe_program() if what is None else _describe(what)
-    for output in written:
-        write_text_parts(output, [make_printable(getattr(methods_text, output.format), keep="\n"), "\n"])
-    names = [only] if only else ["latex"] if in_latex else [] if outputs else ["text", "bibtex"]
-    for k, name in enumerate(names):
+    for k, name in enumerate([only] if only else ["text", "bibtex"]):
         print_text("\n" * (k > 0) + make_printable(getattr(methods_text, name), keep="\n"), hang=0)
 
 

@@ -94,9 +94,6 @@ def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
     assert "@" not in latex
     assert call_sigdask("cite", "r.json", "--latex", "--bibtex", cwd=tmp_path).stdout == entries
     assert citation == f"{text}\n{entries}"
-    written = call_sigdask("cite", "r.json", "-o", "m.tex", "-o", "m.bib", cwd=tmp_path)
-    assert (written.returncode, written.stdout) == (0, "")
-    assert ((tmp_path / "m.tex").read_text(), (tmp_path / "m.bib").read_text()) == (latex, entries)
     assert {"yeh2000", "noreen1989", "sigdask", "tango1998"} <= set(parse_string(entries, "bibtex").entries)
 
 

@@ -12,7 +12,6 @@ from sigdask.cli.declared.compare import CACHE, FILES, RUN
 from sigdask.cli.declared.options import (
     QUIET,
     VERBOSE,
-    add_options,
     declare_all,
     declare_options,
     declare_output,
@@ -103,8 +102,7 @@ def reproduce(**options: Any) -> None:
 @click.argument("what", required=False, metavar="[RESULTS|PLAN|STORE]")
 @click.option("--bibtex", "only", flag_value="bibtex", help="Print only the BibTeX entries.")
 @click.option("--text", "only", flag_value="text", help="Print only the paragraph.")
-@click.option("--latex", "in_latex", is_flag=True, help="Print only the paragraph, as LaTeX with \\citep of natbib.")
-@add_options(declare_output("latex", "bibtex", "text"))
+@click.option("--latex", "only", flag_value="latex", help="Print only the paragraph, as LaTeX with \\citep of natbib.")
 @run_by("sigdask.cli.cite:cite")
 def cite(**options: Any) -> None:
     r"""Print a methods paragraph for a paper, and BibTeX entries of the works that it cites.
