@@ -177,8 +177,8 @@ class DamagedError(SigdaskError):
         n_more = len(self.faults) - self.SHOWN
         details = "; ".join([*self.faults[: self.SHOWN], *([f"and {n_more:,} more"] if n_more > 0 else [])])
         super().__init__(
-            f"store {where}: damaged: {details}. Move the file aside (or name another store with --store), "
-            "and the next run counts again"
+            f"store {where}: damaged: {details}. `sigdask run` moves a damaged file aside and counts again; of a "
+            "PostgreSQL database, restore a backup or name another with --store"
         )
         self.where = where
 

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import time
-import zlib
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,13 +15,6 @@ from sqlalchemy import text
 from sigdask.cli import commands
 from sigdask.errors import SigdaskError
 from sigdask.nightly.store import open_for_reading
-
-SELECT_TALLIES = (
-    "SELECT digest, run, min(first), max(stop), sum(stop - first), sum(greater), sum(less), sum(two_sided), count(*) "
-    "FROM tallies JOIN comparisons ON comparison = id GROUP BY digest, run ORDER BY digest, run"
-)
-
-SELECT_ARRAYS = "SELECT digest, run, first, stop, counts FROM arrays JOIN comparisons ON comparison = id ORDER BY digest, run, first"
 
 SLOW_SECONDS = 0.0005
 
@@ -99,23 +91,9 @@ def wait_for_rows(store, process, table="tallies"):
 
 
 def read_tallies(store):
-    """Return the sums of trials of each comparison and run; check that they have no gaps or overlaps."""
+    """Return the trials and exceedances of each comparison and run, as they are stored."""
     with open_for_reading(str(store)) as connection:
-        rows = [tuple(row) for row in connection.execute(text(SELECT_TALLIES))]
-        arrays = [tuple(row) for row in connection.execute(text(SELECT_ARRAYS))]
-    for _, _, first, stop, n, *_ in rows:
-        assert (first, stop) == (0, n)
-    return [tuple(int(x) if k else x for k, x in enumerate(row)) for row in rows] + _sum_families(arrays)
-
-
-def _sum_families(arrays):
-    """Sum the counts of each family over its rounds."""
-    sums = {}
-    for digest, run, first, stop, packed in arrays:
-        stop_before, counts = sums.get((digest, run), (0, 0))
-        assert first == stop_before
-        sums[digest, run] = (stop, counts + np.frombuffer(zlib.decompress(packed), "<i8"))
-    return [(digest, run, 0, stop, counts.tolist()) for (digest, run), (stop, counts) in sums.items()]
+        return [tuple(row) for row in connection.execute(text("SELECT * FROM tallies ORDER BY digest, run"))]
 
 
 def run_sigdask(*arguments, cwd, start=False, **options):

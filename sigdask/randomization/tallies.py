@@ -113,17 +113,17 @@ def find_round(trial: int) -> tuple[int, int]:
     return int(first[0]), int(end[0])
 
 
-def find_rounds(trial: Integers) -> tuple[Integers, Integers]:
-    """Return the first trials of the rounds that trials belong to, and the first of the next rounds.
+def list_round_ends(n_trials: int) -> Integers:
+    """Return the ends of the rounds of the first trials, the last of which may have no more than these.
 
     Examples
     --------
-    >>> find_rounds(np.array([0, 4096, 10_000]))
-    (array([   0, 4096, 4096]), array([ 4096, 16384, 16384]))
+    >>> list_round_ends(0).tolist(), list_round_ends(4096).tolist(), list_round_ends(10_000).tolist()
+    ([], [4096], [4096, 10000])
     """
-    borders = np.array([0, *(BLOCK * FACTOR**k for k in range(N_ROUNDS))])
-    next_index = np.searchsorted(borders, trial, side="right")
-    return borders[next_index - 1], borders[next_index]
+    borders = BLOCK * FACTOR ** np.arange(N_ROUNDS)
+    n_rounds = np.searchsorted(borders, n_trials) + (n_trials > 0)
+    return np.minimum(borders[:n_rounds], n_trials)
 
 
 def split_rounds(first: int, stop: int) -> Iterator[tuple[int, int]]:

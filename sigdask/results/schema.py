@@ -23,7 +23,7 @@ INTERNAL = {
     "deciding.n_deciding": "integer", "deciding.reverses": "boolean", "origins.seed": "integer",
     **{f"origins.{name}": "string" for name in ("method", "units", "data_a", "data_b", "code", "adjust", "members",
                                                 "family", "version")},
-    "store.comparison": "integer", "store.complete": "boolean", "store.position": "integer",
+    "store.comparison": "integer", "store.complete": "boolean",
 }  # fmt: skip
 """Columns from which texts are made, and which the JSON of results lacks, with their types.
 
@@ -34,8 +34,8 @@ less than the resolution. `seen_with` is the number of trials of an earlier p wi
 `deciding.n_deciding` are the fewest units without which the sign (`deciding.reverses`) or the verdict changes.
 `origins` has the inputs of p: the seed, the method with its limit in seconds after a colon, and digests of the ids of
 units, of both systems' contributions, of the metric's code, and of the family.
-`store` has what only the store of a plan needs: the number of the comparison that gives p, whether all requested trials
-were counted, and the position in the run.
+`store` has what only the store of a plan needs: the number of the comparison that gives p, and whether all requested
+trials were counted.
 """
 
 KEYED = {"checks": "name", "tests": "name", "dependence": "column", "beside": "unit"}

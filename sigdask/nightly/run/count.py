@@ -24,7 +24,6 @@ from sigdask.execution.run import (
 from sigdask.nightly.run.interrupt import StopSignal
 from sigdask.nightly.run.ledger import Ledger, LedgerEntry, count_trials, schedule_jobs
 from sigdask.nightly.run.progress import PlanProgress
-from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.sums import Panel
@@ -77,17 +76,14 @@ class CountRunner:
         self.plan_progress, self.seconds_after = plan_progress, seconds_after
         self.n_counted = self.n_exact = self.n_done = self.n_all = 0
         self._pace: run.CountingPace | None = None
-        self._recorded: dict[int, TestSetProgress] = {}
         self._touched: dict[int, LedgerEntry] = {}
         self.problems: list[str] = []
 
     def count(self, cluster: ClusterLike, workers: int | None) -> None:
-        """Count all missing trials, and again if the store has trials beyond gaps that are then closed."""
-        while entries := self.ledger.list_missing():
-            self.n_all = self.n_done + count_trials(entries)
-            self._count_entries(entries, cluster, workers)
-            if not self.ledger.load_beyond_gaps():
-                return
+        """Count all missing trials."""
+        entries = self.ledger.list_missing()
+        self.n_all = count_trials(entries)
+        self._count_entries(entries, cluster, workers)
 
     def _count_entries(self, entries: list[LedgerEntry], cluster: ClusterLike, workers: int | None) -> None:
         costs: dict[int, float] = {}
@@ -148,7 +144,7 @@ class CountRunner:
     ) -> None:
         """Run jobs and commit their tallies to the store every half second, or less often if commits are slow."""
         self._pace = run.start_pace(self.progress, jobs, costs, cluster.n_threads)
-        self.ledger.store.commit((), (), self._estimate_seconds_left())
+        self.ledger.store.commit((), seconds_left=self._estimate_seconds_left())
         tasks = split_jobs(jobs, costs, compute_task_seconds(work, cluster.n_threads))
         completed = run_tasks(cluster, jobs, tasks)
         last_commit, pause = time.monotonic(), FLUSH_SECONDS
@@ -205,11 +201,11 @@ class CountRunner:
         self._touched.clear()
         if not ready:
             return
-        stored = [tallies for tallied in ready for tallies in self.ledger.add(*tallied)]
-        progress = [] if self.plan_progress is None else self.plan_progress.compute()
-        progress_rows = [(k, now) for k, now in enumerate(progress) if self._recorded.get(k) != now]
-        self._recorded.update(progress_rows)
-        self.ledger.store.commit(stored, progress_rows, self._estimate_seconds_left())
+        for tallied in ready:
+            self.ledger.add(*tallied)
+        new = self.ledger.list_new({id(entry): entry for entry, *_ in ready}.values())
+        progress = None if self.plan_progress is None else self.plan_progress.compute()
+        self.ledger.store.commit(new, progress, self._estimate_seconds_left())
         for entry, _, stop, tally in ready:
             n = tally.n_trials * len(entry.numbers)
             self.n_done += n

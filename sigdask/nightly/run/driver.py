@@ -34,8 +34,7 @@ from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.progress import PlanProgress
 from sigdask.nightly.run.work import Batch, UnreadSets, build_provenance, build_source, read_batches
-from sigdask.nightly.store import Progress as TestSetProgress
-from sigdask.nightly.store import Store, StoredResults, history, open_store, status
+from sigdask.nightly.store import COMPARISON, COMPLETE, Store, open_store, status
 from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
@@ -252,8 +251,7 @@ class _PlanRunner:
         details = build_provenance(self.plan, read_paths, self.unread.select_details("inputs"))
         if self.extracted:
             details["extracted"] = self.extracted
-        progress_before = self.progress.compute()
-        number = self.store.begin_run(str(self.plan.path), details, progress_before)
+        number = self.store.begin_run(str(self.plan.path), details, self.progress.compute())
         seconds_after = 1 + SECONDS_PER_RESULT * self.progress.n_results
         self.stop.reserve_time(seconds_after)
         counting = CountRunner(
@@ -265,7 +263,7 @@ class _PlanRunner:
                 counting.count(self.cluster, self.workers)
             except StopRequest:
                 note(f"stopping: {self.stop.reason}; all counts so far are stored")
-            return self._finish(number, details, counting, progress_before)
+            return self._finish(number, details, counting)
         except SigdaskError as error:
             with suppress(SigdaskError):
                 self.store.end_run("failed", str(error), details)
@@ -328,13 +326,11 @@ class _PlanRunner:
             site=site,
         )
 
-    def _finish(
-        self, number: int, details: dict[str, Any], counting: CountRunner, progress_before: Sequence[TestSetProgress]
-    ) -> Outcome:
+    def _finish(self, number: int, details: dict[str, Any], counting: CountRunner) -> Outcome:
         """Compute results from the counted trials, and record them and how the run ended in the store."""
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
         by_set: dict[str, Results] = {}
-        recorded: dict[str, StoredResults] = {}
+        recorded: dict[str, Table] = {}
         progress = self.progress.compute()
         is_judged = self.progress.n_results <= MAX_REPORTED or not signalled
         if self.stop.reason and not any(p.reached for p in progress):  # no trial was counted: there is nothing to judge
@@ -351,27 +347,23 @@ class _PlanRunner:
         is_counted = all(p.finished == p.comparisons for p in progress)
         stopped = "" if is_counted else self.stop.reason
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
-        frames = {name: history.build_frame(results) for name, results in by_set.items()}
-        families = {name: history.list_families(results.table) for name, results in by_set.items()}
+        frames = {name: status.build_frame(results) for name, results in by_set.items()}
         unread = self.unread
         details = {
             **details,
             "second_looks": unread.select_details("second_looks") | second_looks,
             "frames": unread.select_details("frames") | frames,
-            "families": unread.select_details("families") | families,
             "changed": n_changed,
             "file_states": self._list_known_states(details["inputs"]),
         }
-        pairs = enumerate(zip(progress_before, progress, strict=True))
-        advanced = [(k, now) for k, (before, now) in pairs if now != before]
-        self.store.end_run(state, stopped or "; ".join(counting.problems), details, advanced)
+        self.store.end_run(state, stopped or "; ".join(counting.problems), details, progress)
         return Outcome(
             self._order_results(by_set) if is_judged else by_set, number, self.store.where, self.store.location,
             stopped, counting.n_counted, n_changed, second_looks, tuple(counting.problems),
             n_exact=counting.n_exact,
         )  # fmt: skip
 
-    def _iter_in_order(self, judged: Mapping[str, StoredResults]) -> Iterator[StoredResults]:
+    def _iter_in_order(self, judged: Mapping[str, Table]) -> Iterator[Table]:
         """Yield the results of batches, each at its first test set, and of unread test sets, in the plan's order."""
         for is_unread, group in groupby(self.plan.test_sets, lambda test_set: test_set.name in self.unread.progress):
             names = [test_set.name for test_set in group]
@@ -382,7 +374,7 @@ class _PlanRunner:
 
     def _order_results(self, judged: Mapping[str, Results]) -> Mapping[str, Results]:
         """Return the results of all test sets in the plan's order; those of unread ones are built when used."""
-        unread = group_by_set(self.unread.details, self.unread.stored.table, self.unread.progress)
+        unread = group_by_set(self.unread.details, self.unread.stored, self.unread.progress)
         by_set = {test_set.name: unread if test_set.name in unread else judged for test_set in self.plan.test_sets}
         return ResultsBySet(
             {name: partial(source.__getitem__, name) for name, source in by_set.items() if name in source}
@@ -398,9 +390,7 @@ class _PlanRunner:
             and inputs[t.name].keys() == set(map(format_path, t.list_files()))
         }
 
-    def _judge_batch(
-        self, batch: Batch, looks: Integers, counting: CountRunner
-    ) -> tuple[dict[str, Results], StoredResults]:
+    def _judge_batch(self, batch: Batch, looks: Integers, counting: CountRunner) -> tuple[dict[str, Results], Table]:
         """Return the results of each test set of a batch, and the form in which the store saves them.
 
         `looks` are the fewest trials at which each comparison of the ledger had a complete result before. Results by a
@@ -419,7 +409,8 @@ class _PlanRunner:
         scored = np.flatnonzero(~(np.isnan(table.score_a) & has_failed[table.metric.codes]))
         if len(scored) < len(table):
             table, comparison, complete = table.take(scored), comparison[scored], complete[scored]
-        return dict(_iter_by_set(batch, results, table)), StoredResults(table, comparison, complete)
+        stored = table.replace(**{COMPARISON: comparison, COMPLETE: complete})
+        return dict(_iter_by_set(batch, results, table)), stored
 
 
 def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Table) -> Iterator[tuple[str, Results]]:

@@ -79,7 +79,7 @@ def judge_night(
             interruptible=interruptible,
         )
     verdict = judge_rules(plan.gate.rules, table, evidence, runs_per_year=plan.gate.runs_per_year)
-    store.amend_run(number, {"verdict": build_record(verdict)})
+    store.amend_run({"verdict": build_record(verdict)})
     return verdict, list(publish_verdict(plan, verdict, datetime.fromtimestamp(this.started).astimezone()))
 
 
@@ -106,7 +106,7 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
     last_judged = judged_runs[-1]
     unchanged = {*list_keys(store.fetch_unchanged(last_judged.number))}
     baselines = {t.name: t.comparison["baseline"] for t in plan.test_sets}
-    last_table = store.fetch_results_after(last_judged.number)
+    last_table = store.fetch_results(last_judged.number)
     dropped: dict[str, list[ComparisonKey]] = {}
     first_failures: dict[tuple[str, ComparisonKey], int] = {}
     for rule in plan.gate.rules:

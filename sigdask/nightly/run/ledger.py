@@ -7,7 +7,7 @@ counted once.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,12 +16,11 @@ import numpy as np
 from sigdask.analysis.comparison.pairs import CountedCells
 from sigdask.counts.factors import group_rows
 from sigdask.counts.fields import Bools, Integers
-from sigdask.nightly.store import Store, StoredTallies
-from sigdask.randomization.panels import AnyPanel
-from sigdask.randomization.panels.digests import Digests, WholePanel, compute_pair_digests, pack_digests
+from sigdask.nightly.store import NewTallies, Store
+from sigdask.randomization.panels.digests import Digests, compute_pair_digests, pack_digests
 from sigdask.randomization.panels.sums import EnumeratedPairs, Panel
 from sigdask.randomization.slabs import Job
-from sigdask.randomization.tallies import TAILS, Tally, find_round, split_rounds
+from sigdask.randomization.tallies import TAILS, Tally, find_round, list_round_ends, split_rounds
 
 N_TAILS = len(TAILS)
 """Tails stored for single comparisons: greater, less, two-sided."""
@@ -99,91 +98,52 @@ class Ledger:
     ----------
     at : mapping of Job to int64 array, shape (n_pairs, n_metrics)
         The comparison of each pair and metric in the plan's jobs.
+    ids : int64 array, shape (n_comparisons,)
+        Numbers made of the digests, which identify comparisons in stored results.
     n_trials : mapping of run to int64 array, shape (n_comparisons,)
         Number of trials used. If the store has more trials than requested (because `trials` was lowered), only whole
         rounds up to the requested number are used. The rest of the last round is counted again and not stored, so that
         earlier counts do not choose the number of trials of p.
     wanted : mapping of run to int64 array, shape (n_comparisons,)
         Number of trials to count.
-    stored : mapping of run to int64 array, shape (n_comparisons,)
-        Number of trials in the store.
     is_exact : bool array, shape (n_comparisons,)
         Whether the comparison is an exact value, counted in parts or arrangements instead of trials.
-    gap : mapping of run to int64 array, shape (n_comparisons,)
-        The first trial in the store after a gap of missing trials; 0 if there is no gap.
     """
 
-    def __init__(self, store: Store | None, jobs: Sequence[Job]) -> None:
-        """List the distinct comparisons of jobs, and load their stored trials if there is a store."""
-        self.digests, self.at, kinds = _number_comparisons(jobs)
-        n, runs = len(self.digests), {job.run for job in jobs}
-        self.n_trials, self.wanted = ({run: np.zeros(n, np.int64) for run in runs} for _ in range(2))
-        self.is_exact = np.zeros(n, np.bool_)
+    def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
+        """List the distinct comparisons of jobs, and load their stored trials."""
+        self.store = store
+        digests, self.at = _number_comparisons(jobs)
+        self._digests = digests.tolist()
+        n = len(digests)
+        leading = np.array([digest[:8] for digest in self._digests], "V8").view("<u8")
+        self.ids = (leading >> 1).astype(np.int64)  # never negative
+        self.is_exact, sizes = np.zeros(n, np.bool_), np.full(n, N_TAILS)
+        self.wanted = {job.run: np.zeros(n, np.int64) for job in jobs}
         for job, numbers in self.at.items():
             self.is_exact[numbers] = job.panel.enumerated
-        if store is not None:
-            self.store = store
-        self.ids = np.arange(n) if store is None else store.fetch_ids(self.digests, kinds)
-        self.stored, self.gap = ({run: np.zeros(n, np.int64) for run in runs} for _ in range(2))
-        self._counts = {run: np.zeros((n, N_TAILS), np.int64) for run in runs}
-        self._whole_counts: dict[tuple[int, int], Integers] = {}
-        # the part of these counts from all rounds but the last
-        self._earlier_counts = {run: np.zeros((n, N_TAILS), np.int64) for run in runs}
-        self._earlier_whole_counts: dict[tuple[int, int], Integers] = {}
-        for job, numbers in self.at.items():
+            if job.panel.is_whole:
+                sizes[numbers] = math.prod((*job.panel.shape, job.panel.manner.n_tails))
             np.maximum.at(self.wanted[job.run], numbers.ravel(), job.n_trials)
-        if store is not None:
-            self.load()
+        self._starts, self._sizes = np.cumsum(sizes) - sizes, sizes
+        stored = store.fetch_tallies(self._digests, sizes, self.wanted)
+        self._n_stored = {run: tallies.n_stored for run, tallies in stored.items()}
+        self.n_trials = {run: tallies.n_trials for run, tallies in stored.items()}
+        self._counts = {run: tallies.counts for run, tallies in stored.items()}
 
-    def load(self) -> None:
-        """Load the trials and exceedances of the comparisons from the store."""
-        whole_panels = [(job, int(numbers[0, 0])) for job, numbers in self.at.items() if job.panel.is_whole]
-        for run in self.wanted:
-            self._load_whole_panels(run, {number: job for job, number in whole_panels if job.run == run})
-        for run, wanted in self.wanted.items():
-            self._load_pairs(run, np.flatnonzero(wanted > 0))
-
-    def _load_pairs(self, run: int, numbers: Integers) -> None:
-        pairs = np.setdiff1d(
-            numbers, [k for k, whole_run in self._whole_counts if whole_run == run], assume_unique=True
-        )
-        stored = self.store.fetch_prefixes(self.ids[pairs], run)
-        self.stored[run][pairs] = stored.n_trials
-        self.n_trials[run][pairs], self._counts[run][pairs] = stored.n_trials, stored.counts
-        self._earlier_counts[run][pairs], self.gap[run][pairs] = stored.before, stored.gap
-        surplus = pairs[stored.n_trials > self.wanted[run][pairs]]
-        if len(surplus):
-            cut = self.store.fetch_rounds(self.ids[surplus], run, self.wanted[run][surplus])
-            self.n_trials[run][surplus], self._counts[run][surplus] = cut.n_trials, cut.counts
-
-    def _load_whole_panels(self, run: int, jobs: Mapping[int, Job]) -> None:
-        sizes = {int(self.ids[k]): math.prod((*job.panel.shape, job.panel.manner.n_tails)) for k, job in jobs.items()}
-        prefixes = self.store.fetch_family_prefixes(sizes, run) if sizes else {}
-        for k in jobs:
-            number, n_wanted = int(self.ids[k]), int(self.wanted[run][k])
-            stored = prefixes[number]
-            self.stored[run][k], self.gap[run][k] = stored.n_trials[0], stored.gap[0]
-            if stored.n_trials[0] > n_wanted:
-                stored = self.store.fetch_family_prefixes({number: sizes[number]}, run, n_wanted)[number]
-            self.n_trials[run][k], self._whole_counts[k, run] = stored.n_trials[0], stored.counts[0]
-            self._earlier_whole_counts[k, run] = stored.before[0]
-
-    def load_beyond_gaps(self) -> bool:
-        """Reload the store's trials if gaps before some of them are now filled; return whether that was so."""
-        closed = any(((gap > 0) & (gap <= self.n_trials[run])).any() for run, gap in self.gap.items())
-        if closed:
-            self.load()
-        return closed
+    def _locate(self, numbers: Integers) -> Integers:
+        """Return the places of the counts of comparisons of equal size, shape (n, size)."""
+        return np.asarray(self._starts[numbers, None] + np.arange(self._sizes[numbers[0]]))
 
     def build_tally(self, job: Job) -> Tally:
         """Return the tally of a job's trials that are counted so far."""
         numbers = self.at[job]
         trials = self.n_trials[job.run][numbers]
+        summed = self._counts[job.run][:, self._locate(numbers.ravel())].sum(axis=0)
         if job.panel.is_whole:
-            counts = self._whole_counts[int(numbers[0, 0]), job.run].reshape(*job.panel.shape, job.panel.manner.n_tails)
-            return Tally(int(trials[0, 0]), counts)
+            return Tally(int(trials[0, 0]), summed.reshape(*job.panel.shape, job.panel.manner.n_tails))
         counts = np.zeros((*numbers.shape, job.panel.manner.n_tails), np.int64)
-        counts[..., :N_TAILS] = self._counts[job.run][numbers]
+        counts[..., :N_TAILS] = summed.reshape(*numbers.shape, N_TAILS)
         return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
 
     def find_cells(self, cells: Sequence[CountedCells]) -> LedgerCells:
@@ -214,9 +174,7 @@ class Ledger:
         is_taken = {run: wanted == 0 for run, wanted in self.wanted.items()}
         entries = []
         for job, numbers in self.at.items():
-            wanted, gap = self.wanted[job.run][numbers], self.gap[job.run][numbers]
-            wanted = np.where((gap > 0) & (gap < wanted), gap, wanted)  # the gap in the store comes first
-            n = self.n_trials[job.run][numbers]
+            wanted, n = self.wanted[job.run][numbers], self.n_trials[job.run][numbers]
             is_new = ~is_taken[job.run][numbers]
             if numbers.size > 1:
                 is_first = np.zeros(numbers.size, np.bool_)
@@ -226,27 +184,25 @@ class Ledger:
             entries += list(_iter_entries(job, numbers, n, wanted, is_new & (n < wanted)))
         return [*_join_arrangements(entries)]
 
-    def add(self, entry: LedgerEntry, first: int, stop: int, tally: Tally) -> Iterator[StoredTallies]:
-        """Add a tally to the ledger's counts; yield its round for comparisons of which the store has fewer trials."""
-        new = self.stored[entry.run][entry.numbers] < stop
-        ids = self.ids[entry.numbers[new]]
-        index: Any = ... if entry.panel.is_whole else entry.numbers
-        if entry.panel.is_whole:
-            key = int(entry.numbers[0]), entry.run
-            counts, earlier_counts = self._whole_counts[key], self._earlier_whole_counts[key]
-            new_counts = tally.counts.ravel()
-        else:
-            counts, earlier_counts = self._counts[entry.run], self._earlier_counts[entry.run]
-            new_counts = tally.counts.reshape(-1, tally.counts.shape[-1])[:, :N_TAILS]
-        start, _ = find_round(first)
-        if first == start:
-            earlier_counts[index] = counts[index]
-        counts[index] += new_counts
+    def add(self, entry: LedgerEntry, first: int, stop: int, tally: Tally) -> None:
+        """Add the tally of an entry's next trials, which are in one round, to the ledger's counts."""
+        counts = tally.counts.reshape(len(entry.numbers), -1)
+        places = self._locate(entry.numbers)
+        self._counts[entry.run][len(list_round_ends(first + 1)) - 1, places] += counts[:, : places.shape[1]]
         self.n_trials[entry.run][entry.numbers] = stop
-        self.stored[entry.run][entry.numbers[new]] = stop
-        if new.any():
-            round_counts = (counts[index] - earlier_counts[index]).reshape(len(new), -1)[new]
-            yield StoredTallies(ids, entry.run, start, stop, round_counts, whole=entry.panel.is_whole)
+
+    def list_new(self, entries: Iterable[LedgerEntry]) -> list[NewTallies]:
+        """Return the counts of which the store has fewer trials, of entries that have the same trials in the ledger."""
+        new_tallies = []
+        for entry in entries:
+            n_trials = int(self.n_trials[entry.run][entry.numbers[0]])
+            new = entry.numbers[self._n_stored[entry.run][entry.numbers] < n_trials]
+            if not len(new):
+                continue
+            self._n_stored[entry.run][new] = n_trials
+            counts = self._counts[entry.run][: len(list_round_ends(n_trials)), self._locate(new)]
+            new_tallies.append(NewTallies([self._digests[k] for k in new.tolist()], entry.run, n_trials, counts))
+        return new_tallies
 
 
 def schedule_jobs(entries: Sequence[LedgerEntry]) -> tuple[list[Job], list[LedgerEntry]]:
@@ -265,34 +221,23 @@ def schedule_jobs(entries: Sequence[LedgerEntry]) -> tuple[list[Job], list[Ledge
     return [job for _, _, job in ordered], [entries[k] for _, k, _ in ordered]
 
 
-def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, Integers], list[str]]:
-    """Return distinct digests of comparisons, the numbers of each job's comparisons, and the kind of each digest."""
+def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, Integers]]:
+    """Return the distinct digests of comparisons in order of occurrence, and the numbers of each job's comparisons."""
     panels = {id(job.panel): job.panel for job in jobs}
     sums = [panel for panel in panels.values() if isinstance(panel, Panel)]
-    pair_digests = dict(zip(map(id, sums), compute_pair_digests(sums), strict=True))
-    panel_digests = {
-        key: pair_digests[key] if key in pair_digests else panel.compute_digests() for key, panel in panels.items()
-    }
-    all_digests = (
-        np.concatenate([digests.ravel() for digests in panel_digests.values()]) if panel_digests else pack_digests(())
-    )
+    panel_digests = dict(zip(map(id, sums), compute_pair_digests(sums), strict=True))
+    for key, panel in panels.items():
+        if not isinstance(panel, Panel):
+            panel_digests[key] = panel.compute_digests()
+    all_digests = np.concatenate([pack_digests(()), *(digests.ravel() for digests in panel_digests.values())])
     _, first, number = np.unique(all_digests, return_index=True, return_inverse=True)
-    order = np.argsort(first)  # in order of occurrence
-    numbers = np.argsort(order)[number]
-    ends = np.cumsum([digests.size for digests in panel_digests.values()])
+    order = np.argsort(first)
+    numbers = np.split(np.argsort(order)[number], np.cumsum([digests.size for digests in panel_digests.values()])[:-1])
     panel_numbers = {
-        key: numbers[end - digests.size : end].reshape(digests.shape)
-        for (key, digests), end in zip(panel_digests.items(), ends, strict=True)
+        key: part.reshape(digests.shape)
+        for (key, digests), part in zip(panel_digests.items(), numbers, strict=bool(panel_digests))
     }
-    names = [_name_kind(panel) for panel in panels.values()]
-    kinds = [names[k] for k in np.searchsorted(ends, first[order], side="right")]
-    return all_digests[first[order]], {job: panel_numbers[id(job.panel)] for job in jobs}, kinds
-
-
-def _name_kind(panel: AnyPanel) -> str:
-    if isinstance(panel, WholePanel):
-        return str(panel.digest_parts()[0])
-    return "all arrangements" if panel.enumerated else "pair"
+    return all_digests[first[order]], {job: panel_numbers[id(job.panel)] for job in jobs}
 
 
 def _iter_entries(job: Job, numbers: Integers, n: Integers, wanted: Integers, is_open: Bools) -> Iterator[LedgerEntry]:

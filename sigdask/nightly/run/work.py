@@ -27,8 +27,8 @@ from sigdask.metrics.extraction.cache import LayeredCache, get_user_cache
 from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.nightly.gate.rules import ComparisonKey
 from sigdask.nightly.plan import Plan, TestSet
+from sigdask.nightly.store import COMPLETE, Store
 from sigdask.nightly.store import Progress as TestSetProgress
-from sigdask.nightly.store import Store, StoredResults
 from sigdask.nightly.test_sets import build_spec, build_study, digest_file_state, prepare_set
 from sigdask.randomization.slabs import Job
 from sigdask.report.page.frame import get_versions, hash_paths
@@ -198,22 +198,22 @@ class UnreadSets:
         Progress of each test set, by its name.
     details : dict
         The record of the latest run.
-    stored : StoredResults
+    stored : Table
         Results of that run, of all test sets.
     """
 
     progress: dict[str, TestSetProgress]
     details: dict[str, Any]
-    stored: StoredResults
+    stored: Table
 
     def select_details(self, key: str) -> dict[str, Any]:
         """Return the values of these test sets in the record under a key."""
         recorded = self.details.get(key, {})
         return {name: recorded[name] for name in self.progress if name in recorded}
 
-    def select_results(self, names: Collection[str]) -> StoredResults:
+    def select_results(self, names: Collection[str]) -> Table:
         """Return the results of some test sets."""
-        is_selected = self.stored.table.test_set.find({*names}.__contains__)
+        is_selected = self.stored.test_set.find({*names}.__contains__)
         return self.stored.take(np.flatnonzero(is_selected))
 
     @staticmethod
@@ -222,7 +222,7 @@ class UnreadSets:
 
         A gate, a page and a table of units need the data of all test sets. With `reread`, all are read.
         """
-        none = UnreadSets({}, {}, StoredResults(Table.build_empty(), NO_NUMBERS, NO_NUMBERS.astype(bool)))
+        none = UnreadSets({}, {}, Table.build_empty())
         has_files = plan.report.has_page or "items" in plan.report.files
         run = None if has_files or plan.gate is not None or reread else store.find_finished_run()
         if run is None:
@@ -232,9 +232,9 @@ class UnreadSets:
         same = {name for name, state in states.items() if state and recorded.get(name) == state}
         if not same:
             return none
-        stored = store.fetch_results(plan.comparison["alpha"])
-        column = stored.table.test_set
-        n_complete = np.bincount(column.codes[stored.complete], minlength=len(column.values))
+        stored = store.fetch_results(alpha=plan.comparison["alpha"])
+        column = stored.test_set
+        n_complete = np.bincount(column.codes[stored[COMPLETE]], minlength=len(column.values))
         n_rows = dict(zip(column.values, n_complete.tolist(), strict=True))
         unread = {
             p.test_set: replace(p, kept=p.kept + p.counted, counted=0)
@@ -242,9 +242,6 @@ class UnreadSets:
             if p.test_set in same and n_rows.get(p.test_set) == p.comparisons == p.finished
         }
         return UnreadSets(unread, run.details, stored)
-
-
-NO_NUMBERS = np.zeros(0, np.int64)
 
 
 def _build_record(extraction: ExtractedData) -> dict[str, Any]:

@@ -6,38 +6,54 @@ interrupted write leaves no trace.
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import secrets
+import socket
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import Connection
+import sqlalchemy as sa
+from sqlalchemy import URL, Connection
 
-from sigdask.errors import DamagedError, StoreError
-from sigdask.nightly.store import history, results, tallies
-from sigdask.nightly.store.checksums import compute_keys
-from sigdask.nightly.store.database import Database, open_to_read, open_to_write
+from sigdask.errors import DamagedError, HeldError, SigdaskError, StoreError
+from sigdask.nightly.store import results, runs, tallies
+from sigdask.nightly.store.blobs import UNREADABLE
+from sigdask.nightly.store.database import (
+    Database,
+    check_pages,
+    create_engine,
+    describe_url,
+    open_for_reading,
+    parse_url,
+)
 from sigdask.nightly.store.extraction_cache import StoredExtractionCache
-from sigdask.nightly.store.history import PlanRun, Progress
-from sigdask.nightly.store.lease import Lease
-from sigdask.nightly.store.results import StoredResults
-from sigdask.nightly.store.tallies import StoredPrefixes, StoredTallies
+from sigdask.nightly.store.lock import SILENT_SECONDS, LockedError, is_locked, lock_file, lock_sessions
+from sigdask.nightly.store.results import COMPARISON, COMPLETE, Integers
+from sigdask.nightly.store.runs import PlanRun, Progress
+from sigdask.nightly.store.schema import META, check_tables, create_tables, upsert
+from sigdask.nightly.store.tallies import NewTallies, StoredTallies
 from sigdask.results.table import Table
-from sigdask.statistics.bounds import MAX_TRIALS
 
 __all__ = [
-    "PlanRun", "Progress", "Store", "StoredPrefixes", "StoredResults", "StoredTallies", "open_for_reading",
-    "open_store",
+    "COMPARISON", "COMPLETE", "NewTallies", "PlanRun", "Progress", "Store", "StoredTallies", "is_running",
+    "open_for_reading", "open_store",
 ]  # fmt: skip
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-PATIENCE = 30.0
-"""Seconds for which a lost database connection is retried."""
+PATIENCE = 90.0
+"""Seconds for which a lost connection is retried: longer than a session that was lost keeps the lock."""
+
+LOCK_PATIENCE = 2.0
+"""Seconds for which a lock is retried: the one of a driver that has just been killed is still released."""
 
 
 class Store:
@@ -55,157 +71,161 @@ class Store:
         Cache of statistics extracted from outputs.
     """
 
-    def __init__(self, database: Database, plan: str, patient: Callable[[], bool] = lambda: True) -> None:
-        self.database = database
-        self.plan = plan
-        self.where = database.where
-        self.location = database.location
-        self.notes = database.notes
-        self._patient = patient
-        self._run = 0
-        self._known_keys = np.zeros(0, np.int64), np.zeros(0, np.uint64)
-        self.extraction_cache = StoredExtractionCache(database, self._commit_once)
-        lease_name = "" if database.is_sqlite else plan  # a file takes one writer at a time
-        self._lease = Lease(database, lease_name)
+    def __init__(self, database: Database, plan: str, is_patient: Callable[[], bool]) -> None:
+        self.database, self.plan = database, plan
+        self.where, self.location = database.where, database.location
+        self.notes: tuple[str, ...] = ()
+        self._is_patient = is_patient
+        self._run: PlanRun | None = None
+        driver = {"host": socket.gethostname(), "pid": os.getpid(), "since": time.time(), "token": secrets.token_hex(8)}
+        self._driver = json.dumps(driver)
+        self.extraction_cache = StoredExtractionCache(self._write)
+        with database.transaction() as connection:
+            if not check_tables(connection, self.where):
+                create_tables(connection)
+            check_pages(connection)
+            insert = upsert(connection, META).values(name=_get_driver_name(connection, plan), value=self._driver)
+            connection.execute(insert.on_conflict_do_update(index_elements=["name"], set_={"value": self._driver}))
 
-    def close(self) -> None:
-        """Give back the lease, so that another process can open the store."""
-        self._lease.release()
+    def fetch_tallies(
+        self, digests: Sequence[bytes], sizes: Integers, wanted: Mapping[int, Integers]
+    ) -> dict[int, StoredTallies]:
+        """Return the stored counts of comparisons, by run."""
+        return self._read(tallies.read_tallies, digests, sizes, wanted)
 
-    def fetch_ids(self, digests: NDArray[np.void], labels: Sequence[str]) -> NDArray[np.int64]:
-        """Return the numbers of comparisons, inserting new ones."""
-        with self.database.write_transaction() as connection:
-            self._lease.renew(connection)
-            ids = tallies.fetch_ids(connection, digests, labels)
-        numbers, keys = (
-            np.concatenate(pair) for pair in zip(self._known_keys, (ids, compute_keys(digests.tolist())), strict=True)
-        )
-        numbers, first_indices = np.unique(numbers, return_index=True)
-        self._known_keys = numbers, keys[first_indices]
-        return ids
-
-    def fetch_prefixes(self, ids: NDArray[np.int64], run: int) -> StoredPrefixes:
-        """Return the stored counts of pair comparisons, from the first trial to the first gap."""
-        return self._read(tallies.read, ids, self._get_keys(ids), run)
-
-    def fetch_rounds(self, ids: NDArray[np.int64], run: int, max_stop: NDArray[np.int64]) -> StoredPrefixes:
-        """Return the stored counts of comparisons, summed over the whole rounds that end by `max_stop`."""
-        return self._read(tallies.read_rounds, ids, self._get_keys(ids), run, max_stop)
-
-    def fetch_family_prefixes(
-        self, sizes: Mapping[int, int], run: int, max_stop: int = MAX_TRIALS
-    ) -> dict[int, StoredPrefixes]:
-        """Return the stored counts of families (number: size), summed over rounds that end by `max_stop`."""
-        return self._read(tallies.read_families, sizes, run, max_stop)
-
-    def begin_run(self, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
+    def begin_run(self, path: str, details: dict[str, Any], progress: Sequence[Progress]) -> int:
         """Record that a run began; return its number."""
-        with self.database.write_transaction() as connection:
-            self._lease.renew(connection)
-            self._run = history.begin_run(connection, self.plan, path, details, sets)
-        return self._run
+        with self.database.transaction() as connection:
+            self._check_driver(connection)
+            self._run = runs.begin_run(connection, self.plan, path, details, progress)
+            driver = json.dumps({**json.loads(self._driver), "run": self._run.number})
+            connection.execute(sa.update(META).where(META.c.value == self._driver).values(value=driver))
+        self._driver = driver
+        return self._run.number
 
     def commit(
         self,
-        new_tallies: Sequence[StoredTallies],
-        sets: Iterable[tuple[int, Progress]] = (),
+        new: Sequence[NewTallies],
+        progress: Sequence[Progress] | None = None,
         seconds_left: float | None = None,
     ) -> None:
-        """Save tallies and progress in one transaction, retrying if the connection is lost."""
-        progress, keys = list(sets), [self._get_keys(entry.ids) for entry in new_tallies]
+        """Save tallies and how far the run is, in one transaction."""
+        run = self._get_run()
+        self._run = run = replace(
+            run, progress=run.progress if progress is None else tuple(progress), seconds_left=seconds_left
+        )
 
-        def write(connection: Any) -> None:
-            tallies.write_tallies(connection, new_tallies, keys)
-            history.update_run(connection, self._run, progress, seconds_left)
+        def write(connection: Connection) -> None:
+            tallies.write_tallies(connection, new)
+            runs.save_progress(connection, run)
 
-        self._commit_once(write)
+        self._write(write)
 
-    def save_results(self, new_results: Sequence[StoredResults]) -> int:
-        """Save the run's results; return how many are new, changed or gone."""
-        return self._commit_once(lambda c: results.save_results(c, self.plan, self._run, new_results))
+    def save_results(self, tables: Sequence[Table]) -> int:
+        """Save the results, with `COMPARISON` and `COMPLETE`; return how many are new, changed or gone."""
+        return self._write(lambda c: results.save_results(c, self.plan, self._get_run().number, tables))
 
-    def end_run(
-        self, state: str, message: str, details: dict[str, Any], sets: Sequence[tuple[int, Progress]] = ()
-    ) -> None:
-        """Record how the run ended, and the progress of the test sets that advanced, with their positions."""
+    def end_run(self, state: str, message: str, details: dict[str, Any], progress: Sequence[Progress] = ()) -> None:
+        """Record how the run ended, and its last progress."""
+        run = self._get_run()
+        ended = replace(run, state=state, message=message, details=details, ended=time.time(), seconds_left=None)
+        self._save_run(replace(ended, progress=tuple(progress) or run.progress))
 
-        def write(connection: Any) -> None:
-            history.update_run(connection, self._run, sets)
-            history.end_run(connection, self._run, state, message, details)
+    def amend_run(self, added: dict[str, Any]) -> None:
+        """Add details to the run after it has ended."""
+        self._save_run(replace(self._get_run(), details={**self._get_run().details, **added}))
 
-        self._commit_once(write)
-
-    def amend_run(self, number: int, added: dict[str, Any]) -> None:
-        """Add details to a run that has ended."""
-        self._commit_once(lambda connection: history.amend_run(connection, number, added))
-
-    def fetch_first_looks(self, comparisons: NDArray[np.int64]) -> NDArray[np.int64]:
+    def fetch_first_looks(self, comparisons: Integers) -> Integers:
         """Return, for each comparison, the fewest trials at which a complete result was recorded, or 0."""
         return self._read(results.find_first_looks, self.plan, comparisons)
 
     def list_runs(self) -> list[PlanRun]:
         """Return the plan's runs, earliest first."""
-        return self._read(history.list_runs, self.plan)[::-1]
+        return self._read(runs.list_runs, self.plan)[::-1]
 
     def find_finished_run(self) -> PlanRun | None:
-        """Return the plan's latest run if it counted all trials; None otherwise, or if it cannot be read."""
-        try:
-            run = self._read(history.find_run, self.plan, None)
-        except DamagedError:
-            return None
+        """Return the plan's latest run if it counted all trials, else None."""
+        run = self._read(runs.find_run, self.plan, None)
         return run if run is not None and run.state == "finished" else None
 
-    def fetch_results(self, alpha: float = math.nan) -> StoredResults:
-        """Return the current results, with a significance level for their verdicts."""
-        return self._read(results.fetch_current, self.plan, alpha)
+    def fetch_results(self, number: int | None = None, alpha: float = math.nan) -> Table:
+        """Return the results that held after a run, by default the latest, with a level for their verdicts."""
+        return self._read(results.fetch_results, self.plan, number, alpha)
 
     def fetch_unchanged(self, earlier_run: int) -> Table:
         """Return the current results whose system outputs are the same as after an earlier run."""
         return self._read(results.find_unchanged, self.plan, earlier_run)
 
-    def fetch_results_after(self, number: int) -> Table:
-        """Return the results that were current after a run."""
-        return self._read(results.fetch_results_at, self.plan, number)
+    def _get_run(self) -> PlanRun:
+        assert self._run is not None, "no run has begun"
+        return self._run
+
+    def _save_run(self, run: PlanRun) -> None:
+        self._run = run
+        self._write(lambda connection: runs.save_run(connection, run))
 
     def _read(self, read: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what a function reads in one transaction."""
         with self.database.transaction() as connection:
             return read(connection, *args, **kwargs)
 
-    def _get_keys(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return the numbers that represent comparisons in the checksums of their rows."""
-        numbers, keys = self._known_keys
-        return keys[np.searchsorted(numbers, ids)]
+    def _write(self, write: Callable[[Connection], T]) -> T:
+        """Return what a function returns that writes in one transaction.
 
-    def _commit_once(self, write: Callable[[Any], T]) -> T:
-        """Commit one transaction exactly once, even if a lost connection hides it; return the value of `write`."""
+        If the connection is lost, it is called again, though its transaction may have been committed: so whatever
+        writes here leaves the same if it is done twice.
+        """
         until = time.monotonic() + PATIENCE
         while True:
             try:
-                with self.database.write_transaction() as connection:
-                    self._lease.renew(connection, commits=1)
-                    result = write(connection)
+                with self.database.transaction() as connection:
+                    self._check_driver(connection)
+                    return write(connection)
             except StoreError as error:
-                if not error.lost or time.monotonic() > until or not self._patient():
+                if isinstance(error, LockedError):  # by the session that was lost, unless another driver took over
+                    with open_for_reading(self.location) as connection:
+                        self._check_driver(connection)
+                if not error.lost or time.monotonic() > until or not self._is_patient():
                     raise
-                with suppress(StoreError):
-                    if self._lease.count_commits() == self._lease.commits + 1:
-                        break
-                time.sleep(0.5)
-            else:
-                break
-        self._lease.commits += 1
-        return result
+            time.sleep(0.5)
+
+    def _check_driver(self, connection: Connection) -> None:
+        """Raise StoreError if another driver took over."""
+        if _read_driver(connection, self.plan) != self._driver:
+            raise StoreError(
+                f"store {self.where}: this run gave no sign of life for {SILENT_SECONDS} s, so another run took over "
+                "the store; the counts of the other run are stored"
+            )
+
+
+def _get_driver_name(connection: Connection, plan: str) -> str:
+    """Return the name under which `META` has the driver: of the only one of a file, or of a plan's."""
+    return "driver" if connection.dialect.name == "sqlite" else f"driver {plan}"
+
+
+def _read_driver(connection: Connection, plan: str) -> str:
+    query = sa.select(META.c.value).where(META.c.name == _get_driver_name(connection, plan))
+    return str(connection.execute(query).scalar_one_or_none())
+
+
+def is_running(connection: Connection, run: PlanRun) -> bool:
+    """Return whether the driver of a run is at work."""
+    if run.ended is not None or not is_locked(connection, run.plan):
+        return False
+    try:
+        return bool(json.loads(_read_driver(connection, run.plan))["run"] == run.number)
+    except UNREADABLE:
+        return False
 
 
 @contextmanager
 def open_store(location: str, plan: str, patient: Callable[[], bool] = lambda: True) -> Iterator[Store]:
-    """Open a store for writing, for the driver of one plan.
+    """Open a store for writing, for the driver of one plan; a missing store is created.
 
     Parameters
     ----------
     location : str
-        Path of a SQLite file, or a URL.
+        Path of a SQLite file, or a URL (sqlite:///…, postgresql://…).
     plan : str
         Name of the plan.
     patient : callable
@@ -215,13 +235,66 @@ def open_store(location: str, plan: str, patient: Callable[[], bool] = lambda: T
     ------
     HeldError
         Another driver uses the store.
+    InputError
+        The file is not a store of this version, or its folder does not exist.
+    StoreError
+        It cannot be reached or written.
     """
-    with closing(open_to_write(location)) as database, closing(Store(database, plan, patient)) as store:
+    url, until = parse_url(location), time.monotonic() + LOCK_PATIENCE
+    with ExitStack() as stack:
+        while True:
+            try:
+                store = stack.enter_context(_open_locked(url, plan, patient))
+                break
+            except LockedError:
+                if time.monotonic() > until:
+                    raise _build_held_error(url, plan) from None
+            time.sleep(0.1)
         yield store
 
 
 @contextmanager
-def open_for_reading(location: str) -> Iterator[Any]:
-    """Open an existing store and yield a connection."""
-    with closing(open_to_read(location)) as database, database.transaction() as connection:
-        yield connection
+def _open_locked(url: URL, plan: str, patient: Callable[[], bool]) -> Iterator[Store]:
+    with closing(Database(create_engine(url, is_writer=True))) as database:
+        if not database.is_sqlite:
+            is_over = lock_sessions(database, plan)
+            try:
+                yield Store(database, plan, patient)
+            finally:
+                is_over.set()
+            return
+        path = Path(database.where)
+        with lock_file(path):
+            try:
+                store = Store(database, plan, patient)
+            except DamagedError as error:
+                aside = _move_aside(database)
+                store = Store(database, plan, patient)
+                store.notes = (f"store {path}: damaged: {error.faults[0]}. It is now {aside.name}; counting again",)
+            try:
+                yield store
+            except DamagedError as error:
+                raise DamagedError(error.faults, f"{path}, now {_move_aside(database).name}") from None
+
+
+def _move_aside(database: Database) -> Path:
+    """Rename a damaged SQLite file, and the journal beside it; return the new name."""
+    database.close()
+    path = Path(database.where)
+    aside = path.with_name(f"{path.name}.damaged-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
+    for ending in ("-journal", ""):
+        with suppress(FileNotFoundError):
+            path.with_name(f"{path.name}{ending}").rename(f"{aside}{ending}")
+    return aside
+
+
+def _build_held_error(url: URL, plan: str) -> HeldError:
+    what = f"store {describe_url(url)}" + ("" if url.get_backend_name() == "sqlite" else f", plan {plan!r},")
+    try:
+        with open_for_reading(url.render_as_string(hide_password=False)) as connection:
+            driver = json.loads(_read_driver(connection, plan))
+        since = datetime.fromtimestamp(driver["since"]).astimezone()
+        who = f"process {driver['pid']} on {driver['host']} since {since:%Y-%m-%d %H:%M:%S}"
+    except (SigdaskError, *UNREADABLE):
+        who = "another process"
+    return HeldError(f"{what} is being run by {who}. Wait for it, or end it if it hangs")

@@ -5,13 +5,13 @@ If the cache has more than `MAX_BYTES`, entries that were not used for longest a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
-from sigdask.nightly.store.checksums import build_insert
-from sigdask.nightly.store.database import Database, read_clock
+from sigdask.nightly.store.schema import EXTRACTED, upsert
 
 MAX_BYTES = 2**30
 """Maximum bytes of all cached extractions in a store."""
@@ -22,10 +22,7 @@ AT_ONCE = 500
 FRESH_SECONDS = 86400.0
 """Seconds for which the time of last use is not updated, so that a night without changes writes nothing here."""
 
-DIGEST = sa.column("digest", sa.String)
-EXTRACTED = sa.table("extracted", DIGEST, sa.column("content", sa.LargeBinary), sa.column("used", sa.Float))
-
-OLDEST_FIRST = "SELECT digest, size FROM extracted ORDER BY used, digest"
+Write = Callable[[Callable[[Connection], Mapping[str, bytes]]], Mapping[str, bytes]]
 
 
 class StoredExtractionCache:
@@ -33,79 +30,62 @@ class StoredExtractionCache:
 
     Parameters
     ----------
-    database : Database
-        Open for writing.
-    commit_once : callable
-        Commits one transaction under the driver's lease.
+    write : callable
+        Calls a function in a transaction that writes.
     most_bytes : int
         Maximum size of the cache.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        commit_once: Callable[[Callable[[Connection], None]], None],
-        most_bytes: int = MAX_BYTES,
-    ) -> None:
-        self._database = database
-        self._commit_once = commit_once
+    def __init__(self, write: Write, most_bytes: int = MAX_BYTES) -> None:
+        self._write = write
         self.most_bytes = most_bytes
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return the stored bytes by key, for those keys that the cache has."""
-        with self._database.write_transaction() as connection:
-            return read(connection, keys)
+        """Return the stored bytes by key, for those keys that the cache has, and record that they were used."""
+        return self._write(lambda connection: _read(connection, keys))
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Store entries; if the cache is full, those unused for longest are removed."""
+        """Store entries, which replace others of the same key; if the cache is full, old ones are removed."""
 
-        def write_all(connection: Connection) -> None:
-            write_entries(connection, entries)
-            make_room(connection, self.most_bytes)
+        def write(connection: Connection) -> Mapping[str, bytes]:
+            insert = upsert(connection, EXTRACTED)
+            changes = {name: insert.excluded[name] for name in ("used", "content")}
+            rows = [{"digest": key, "used": time.time(), "content": content} for key, content in entries.items()]
+            if rows:
+                connection.execute(insert.on_conflict_do_update(index_elements=["digest"], set_=changes), rows)
+            _make_room(connection, self.most_bytes)
+            return {}
 
-        self._commit_once(write_all)
+        self._write(write)
 
 
-def read(connection: Connection, keys: Sequence[str]) -> dict[str, bytes]:
-    """Read the stored bytes of some keys, and record that they were used."""
-    now = read_clock(connection)
-    contents: dict[str, bytes] = {}
-    stale: list[str] = []
-    for chunk in _split_keys(keys):
-        for digest, content, used in connection.execute(sa.select(EXTRACTED).where(DIGEST.in_(chunk))):
-            contents[digest] = bytes(content)
-            if now - used > FRESH_SECONDS:
-                stale.append(digest)
-    for chunk in _split_keys(stale):
-        connection.execute(sa.update(EXTRACTED).where(DIGEST.in_(chunk)).values(used=now))
+def _read(connection: Connection, keys: Sequence[str]) -> Mapping[str, bytes]:
+    now, contents = time.time(), {}
+    for chunk in _split(keys):
+        is_found = EXTRACTED.c.digest.in_(chunk)
+        rows = connection.execute(sa.select(EXTRACTED).where(is_found)).all()
+        contents.update({row.digest: bytes(row.content) for row in rows})
+        if any(abs(now - row.used) > FRESH_SECONDS for row in rows):
+            connection.execute(sa.update(EXTRACTED).where(is_found).values(used=now))
     return contents
 
 
-def write_entries(connection: Connection, entries: Mapping[str, bytes]) -> None:
-    """Insert entries, replacing those of the same digest."""
-    now = read_clock(connection)
-    rows = [{"digest": d, "used": now, "size": len(c), "content": c} for d, c in entries.items()]
-    if rows:
-        changes = "used = excluded.used, size = excluded.size, content = excluded.content"
-        insert = build_insert("extracted", rows[0])
-        connection.execute(text(f"{insert} ON CONFLICT (digest) DO UPDATE SET {changes}"), rows)
-
-
-def make_room(connection: Connection, most_bytes: int) -> None:
+def _make_room(connection: Connection, most_bytes: int) -> None:
     """If the cache is full, remove entries, those unused for longest first, until a tenth of it is free."""
-    excess = connection.execute(text("SELECT coalesce(sum(size), 0) FROM extracted")).scalar_one() - most_bytes
+    size = sa.func.length(EXTRACTED.c.content)
+    excess = (connection.execute(sa.select(sa.func.sum(size))).scalar_one() or 0) - most_bytes
     if excess <= 0:
         return
     excess += most_bytes // 10
     removed = []
-    for digest, size in connection.execute(text(OLDEST_FIRST)):
+    for digest, n_bytes in connection.execute(sa.select(EXTRACTED.c.digest, size).order_by("used", "digest")):
         if excess <= 0:
             break
         removed.append(digest)
-        excess -= size
-    for chunk in _split_keys(removed):
-        connection.execute(sa.delete(EXTRACTED).where(DIGEST.in_(chunk)))
+        excess -= n_bytes
+    for chunk in _split(removed):
+        connection.execute(sa.delete(EXTRACTED).where(EXTRACTED.c.digest.in_(chunk)))
 
 
-def _split_keys(keys: Sequence[str]) -> Iterator[list[str]]:
-    return (list(keys[start : start + AT_ONCE]) for start in range(0, len(keys), AT_ONCE))
+def _split(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (keys[start : start + AT_ONCE] for start in range(0, len(keys), AT_ONCE))

@@ -1,42 +1,40 @@
-"""Results of runs. Each is stored once, for as many consecutive runs as it stays the same.
+"""Results of runs. A row is stored once, for as many consecutive runs as it stays the same.
 
-A block has the results that are new or different in one run. A row of it holds until a later run finds a different
-result and records so (`ended`). So a night in which nothing changes adds only the row of its run, and a night in which
-50 of 100,000 results change adds these 50.
+A run stores the rows that are new or changed, and `places`: where each of its results stands in all rows that were
+stored since the run `base`. So a run without changes stores nothing, and one in which 50 of 100,000 results change
+stores these 50. A run that keeps nothing, or that comes after much that was replaced, is a new base with all its rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
+import pyarrow as pa
+import sqlalchemy as sa
 from numpy.typing import NDArray
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
-from sigdask.nightly.store.columns import (
-    COMPARISON,
-    COMPLETE,
-    NEVER_ENDED,
-    POSITION,
-    Integers,
-    ResultBlock,
-    are_equal,
-    end_rows,
-    iter_blocks,
-    iter_packed_blocks,
-    match_rows,
-    save_blocks,
-    seal_blocks,
-    unpack_block,
-)
-from sigdask.nightly.store.limits import expect_readable
+from sigdask.counts.factors import number_rows
+from sigdask.errors import DamagedError
+from sigdask.nightly.store.blobs import UNREADABLE, seal, unseal
+from sigdask.nightly.store.schema import RESULTS
+from sigdask.results.columns import CodedColumn
+from sigdask.results.schema import get_type
 from sigdask.results.table import Table
 
-Truths = NDArray[np.bool_]
+Integers = NDArray[np.int64]
 
-INDIRECT = (POSITION, *(f"origins.{name}" for name in ("adjust", "members", "family", "version")))
-"""Columns other than a result's own data and stream. A result remains valid if only these change."""
+COMPARISON, COMPLETE = "store.comparison", "store.complete"
+"""Columns of stored results: the comparison that gives p (`Ledger.ids`), or -1, and whether all trials are counted."""
+
+IDENTITY = ("test_set", "subset.column", "subset.value", "unit", "a", "b", "metric", "alternative")
+"""Columns that identify a result from run to run."""
+
+ORIGINS = {f"origins.{name}" for name in ("adjust", "members", "family", "version")}
+"""Columns other than a result's own data and stream. A result is not called changed if only these change."""
 
 OUTCOME_COLUMNS = (
     COMPLETE, "score_a", "score_b", "difference", "n_items", "n_units", "n_discordant", "is_exact", "n_trials",
@@ -44,32 +42,16 @@ OUTCOME_COLUMNS = (
 )  # fmt: skip
 """Columns that decide whether the outputs of results without digests changed."""
 
+MAX_CHAIN = 100
+"""Maximum number of runs with changes after their base."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredResults:
-    """Results with their comparisons' numbers in the store and whether they are complete; arrays of shape (n,).
+MAX_BYTES, MAX_RATIO = 2**28, 128
+"""Stored rows may unpack to as many bytes, and this many for each byte stored, in all that is read."""
 
-    Attributes
-    ----------
-    table : Table
-        The results.
-    comparison : int64
-        Number in the store of the comparison that gives p, or -1 if unknown.
-    complete : bool
-        Whether all requested trials were counted.
-    """
+LATEST = 2**31 - 1
+"""A number above those of all runs."""
 
-    table: Table
-    comparison: Integers
-    complete: Truths
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def take(self, rows: Integers) -> StoredResults:
-        """Return some of the results."""
-        return StoredResults(self.table.take(rows), self.comparison[rows], self.complete[rows])
-
+NO_ROWS = np.zeros(0, np.int64)
 
 ResultChanges = tuple[Table, Table, Integers, Integers]
 """Results that differ between two runs: those before, those now, and the rows of each comparison in both.
@@ -77,58 +59,158 @@ ResultChanges = tuple[Table, Table, Integers, Integers]
 A row is -1 if there is none. New or changed results come first, in order, then removed ones.
 """
 
-
-def save_results(connection: Connection, plan: str, number: int, run_results: Sequence[StoredResults]) -> int:
-    """Save a run's results; unchanged rows are kept. Return how many results are new, changed or gone."""
-    tables = [r.table.replace(**{COMPARISON: r.comparison, COMPLETE: r.complete}) for r in run_results]
-    current = _join(tables)
-    current = current.replace(**{POSITION: np.arange(len(current))})
-    live = _LiveRows.from_blocks(list(iter_blocks(connection, plan, "AND until IS NULL")))
-    predecessors = match_rows(live.table, current)  # the earlier row that each row replaces
-    rows = np.flatnonzero(predecessors >= 0)
-    unchanged_rows = rows[_is_unchanged(live.table, current, predecessors[rows], rows)]
-    is_changed = np.ones(len(current), np.bool_)
-    is_changed[unchanged_rows] = False
-    is_ended = np.ones(len(live.table), np.bool_)
-    is_ended[predecessors[unchanged_rows]] = False
-    gone = np.flatnonzero(is_ended)
-    for block, indices in _group_by_block(live, gone):
-        end_rows(connection, number, block, live.row[gone[indices]])
-    save_blocks(connection, plan, number, current.take(np.flatnonzero(is_changed)))
-    seal_blocks(connection, plan, number)
-    return int(is_changed.sum()) + len(live.table) - len(rows)
+States = tuple[Table, list[tuple[int, Callable[[], Integers]]]]
+"""Stored rows; and the rows that held after an earliest run, and after each later run that changed any."""
 
 
-def fetch_results_at(connection: Connection, plan: str, number: int | None, alpha: float = np.nan) -> Table:
-    """Return the results that were current after a run (None: those that are now), in order, with a level."""
-    last_run = NEVER_ENDED - 1 if number is None else number
-    condition = f"AND since <= {last_run} AND (until IS NULL OR until > {last_run})"
-    blocks = iter_blocks(connection, plan, condition)
-    return _join_in_order((_select(block.table, block.until > last_run) for block in blocks), alpha)
+def save_results(connection: Connection, plan: str, number: int, tables: Sequence[Table]) -> int:
+    """Save a run's results, in place of those that it saved before; return how many are new, changed or gone."""
+    connection.execute(sa.delete(RESULTS).where(RESULTS.c.run == number))
+    current = Table.join([*tables] or [Table.build_empty()])
+    stored, states = _read_states(connection, plan, number, number)
+    before = states[0][1]()
+    former = stored.take(before)
+    old, new = _match_rows(former, current)
+    is_same = _are_equal(former, current, _list_columns(former, current), old, new)
+    places = np.full(len(current), -1)
+    places[new[is_same]] = before[old[is_same]]
+    if len(places) != len(before) or (places != before).any():
+        _save_state(connection, plan, number, current, places, len(stored))
+    is_unchanged = is_same | _are_equal(former, current, _list_columns(former, current) - ORIGINS, old, new)
+    return len(current) - int(is_unchanged.sum()) + len(former) - len(np.unique(old))
 
 
-def fetch_current(connection: Connection, plan: str, alpha: float) -> StoredResults:
-    """Return the current results, with their comparisons' numbers and whether they are complete."""
-    table = fetch_results_at(connection, plan, None, alpha)
-    return StoredResults(table, table[COMPARISON], table[COMPLETE])
+def _save_state(
+    connection: Connection, plan: str, number: int, current: Table, places: Integers, n_stored: int
+) -> None:
+    """Save what a run changed; `places` are those of its results among the `n_stored` rows, -1 for new ones."""
+    added = np.flatnonzero(places < 0)
+    places[added] = n_stored + np.arange(len(added))
+    sealed, base = _seal_table(current.take(added), number), _find_base(connection, plan, number)
+    query = sa.select(RESULTS.c.run, sa.func.length(RESULTS.c.rows)).where(
+        RESULTS.c.plan == plan, RESULTS.c.run >= base
+    )
+    sizes = {row.run: int(row[1]) for row in connection.execute(query)}
+    is_outgrown = sum(sizes.values()) + len(sealed) > 2 * sizes.get(base, 0) or len(sizes) > MAX_CHAIN
+    if len(added) == len(places) or is_outgrown:
+        base, sealed, places = number, _seal_table(current, number), np.arange(len(current))
+    steps = seal(np.diff(places, prepend=0).astype("<i4").tobytes(), "places", number)
+    connection.execute(sa.insert(RESULTS).values(run=number, plan=plan, base=base, places=steps, rows=sealed))
+
+
+def _find_base(connection: Connection, plan: str, number: int) -> int:
+    """Return the base of the results that held after a run, 0 if there are none."""
+    query = sa.select(RESULTS.c.base).where(RESULTS.c.plan == plan, RESULTS.c.run <= number)
+    return int(connection.execute(query.order_by(RESULTS.c.run.desc()).limit(1)).scalar_one_or_none() or 0)
+
+
+def _read_states(connection: Connection, plan: str, first: int, last: int) -> States:
+    """Return the results that held after a run, and after each later one that changed any, up to a last one."""
+    base, budget, n_rows = _find_base(connection, plan, first), MAX_BYTES, 0
+    is_read = RESULTS.c.plan == plan, RESULTS.c.run.between(base, last)
+    tables, states, starts = [Table.build_empty()], [(0, lambda: NO_ROWS)], dict[int, int]()
+    for row in connection.execute(sa.select(RESULTS).where(*is_read).order_by(RESULTS.c.run)):
+        table = _unseal_table(row.rows, row.run, budget)
+        budget += MAX_RATIO * len(row.rows) - table.data.nbytes
+        starts[row.run], n_rows = n_rows, n_rows + len(table)
+        tables.append(table)
+        place = partial(_unseal_places, row.places, row.run, starts.get(row.base, n_rows), n_rows)
+        if row.run <= first:
+            states.clear()
+        states.append((row.run, place))
+    return Table.join(tables), states
+
+
+def _unseal_places(sealed: bytes, number: int, start: int, n_rows: int) -> Integers:
+    """Return the places of a run's results in rows that begin with those of its base, at `start`."""
+    steps = np.frombuffer(unseal(sealed, "places", number, spare=2**26, ratio=MAX_RATIO), "<i4")
+    places = start + np.cumsum(steps, dtype=np.int64)
+    if len(places) and not 0 <= places.min() <= places.max() < n_rows:
+        raise DamagedError([f"results {number}: places that it has not"])
+    return places
+
+
+def _seal_table(table: Table, number: int) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.data.schema) as writer:
+        writer.write_table(table.data)
+    return seal(sink.getvalue(), "results", number)
+
+
+def _unseal_table(sealed: bytes, number: int, budget: int) -> Table:
+    """Return the rows that a run stored, of at most `budget` bytes, and `MAX_RATIO` for each byte stored."""
+    content = unseal(sealed, "results", number, spare=budget, ratio=MAX_RATIO)
+    try:
+        data = pa.ipc.open_stream(content).read_all()
+        data.validate(full=True)
+        if not all(_has_type_of_column(field) for field in data.schema):
+            raise ValueError("a column of another type")
+    except UNREADABLE as error:
+        raise DamagedError([f"results {number} ({' '.join(str(error).split())[:200]})"]) from None
+    return Table(data, np.nan)
+
+
+def _has_type_of_column(field: pa.Field) -> bool:
+    if get_type(field.name) == "string":
+        return bool(field.type == pa.dictionary(pa.int32(), pa.string()))
+    return bool(pa.types.is_primitive(field.type))
+
+
+def _find_rows(table: Table, query: Table) -> Integers:
+    """Return, for each row of `query`, the first row of a table with the same identity, or -1."""
+    numbers = number_rows(*(CodedColumn.join([table[name], query[name]]).codes for name in IDENTITY))
+    first_rows = np.full(numbers.max(initial=-1) + 1, -1)
+    first_rows[numbers[: len(table)][::-1]] = np.arange(len(table))[::-1]
+    return np.asarray(first_rows[numbers[len(table) :]])
+
+
+def _match_rows(former: Table, current: Table) -> tuple[Integers, Integers]:
+    """Return the rows of two tables that have the same identity."""
+    predecessors = _find_rows(former, current)
+    new = np.flatnonzero(predecessors >= 0)
+    return predecessors[new], new
+
+
+def _list_columns(*tables: Table) -> set[str]:
+    return {name for table in tables for name in table.data.column_names}
+
+
+def _are_equal(
+    left: Table, right: Table, names: Iterable[str], left_rows: Integers, right_rows: Integers
+) -> NDArray[np.bool_]:
+    """Return a mask of row pairs, one row from each table, that are equal in the given columns."""
+    is_equal = np.ones(len(left_rows), np.bool_)
+    for name in names:
+        a, b = left[name], right[name]
+        if isinstance(a, CodedColumn):
+            a, b = np.split(CodedColumn.join([a, b]).codes, [len(left)])
+        a, b = a[left_rows], b[right_rows]
+        is_equal &= (a == b) | ((a != a) & (b != b))  # noqa: PLR0124  # NaN is not itself
+    return is_equal
+
+
+def fetch_results(connection: Connection, plan: str, number: int | None = None, alpha: float = np.nan) -> Table:
+    """Return the results that held after a run (None: those that do now), in order, with a level."""
+    last = LATEST if number is None else number
+    stored, states = _read_states(connection, plan, last, last)
+    return stored.take(states[0][1]()).replace(alpha=alpha)
 
 
 def find_changes(connection: Connection, plan: str, from_run: int, to_run: int, alpha: float = np.nan) -> ResultChanges:
     """Return the results that differ after run `to_run` from those after `from_run`."""
-    ended_blocks = f"SELECT block FROM ended WHERE run > {from_run} AND run <= {to_run}"  # noqa: S608  # integers
-    condition = f"AND (since > {from_run} AND since <= {to_run} OR id IN ({ended_blocks}))"
-    blocks = list(iter_blocks(connection, plan, condition))
-    former = (_select(b.table, (b.until > from_run) & (b.until <= to_run)) for b in blocks if b.since <= from_run)
-    latter = (_select(b.table, b.until > to_run) for b in blocks if from_run < b.since <= to_run)
-    old, new = _join_in_order(former, alpha), _join_in_order(latter, alpha)
-    predecessors = match_rows(old, new)
+    stored, states = _read_states(connection, plan, from_run, to_run)
+    before, after = (place() for _, place in (states[0], states[-1]))
+    old, new = (
+        stored.take(some[~np.isin(some, others)]).replace(alpha=alpha)
+        for some, others in ((before, after), (after, before))
+    )
+    predecessors = _find_rows(old, new)
     rows = np.flatnonzero(predecessors >= 0)
-    unchanged_rows = rows[_is_unchanged(old, new, predecessors[rows], rows)]  # may differ in between
+    is_same = _are_equal(old, new, _list_columns(old, new) - ORIGINS, predecessors[rows], rows)
     gone = np.setdiff1d(np.arange(len(old)), predecessors)
-    changed_rows = np.setdiff1d(np.arange(len(new)), unchanged_rows)
-    old_rows = np.concatenate([predecessors[changed_rows], gone])
-    new_rows = np.concatenate([changed_rows, np.full(len(gone), -1)])
-    return old, new, old_rows, new_rows
+    changed = np.setdiff1d(np.arange(len(new)), rows[is_same])
+    old_rows = np.concatenate([predecessors[changed], gone])
+    return old, new, old_rows, np.concatenate([changed, np.full(len(gone), -1)])
 
 
 def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Table:
@@ -136,79 +218,36 @@ def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Table
 
     Outputs are identified by the digest of the counts' inputs, or by all numbers of the result if there is no digest.
     """
-    old, new = (fetch_results_at(connection, plan, number) for number in (earlier_run, None))
-    predecessors = match_rows(old, new)
-    rows = np.flatnonzero(predecessors >= 0)
-    old_rows, comparison = predecessors[rows], new[COMPARISON][rows]
-    is_same = comparison == old[COMPARISON][old_rows]
-    is_same &= (comparison >= 0) | are_equal(old, new, OUTCOME_COLUMNS, old_rows, rows)
-    return new.take(rows[is_same])
+    former, current = (fetch_results(connection, plan, number) for number in (earlier_run, None))
+    old, new = _match_rows(former, current)
+    comparison = current[COMPARISON][new]
+    is_same = comparison == former[COMPARISON][old]
+    is_same &= (comparison >= 0) | _are_equal(former, current, OUTCOME_COLUMNS, old, new)
+    return current.take(new[is_same])
 
 
-def count_changed(connection: Connection, plan: str) -> dict[int, int]:
-    """Return, for each run, how many results were new or changed."""
-    query = text("SELECT since, sum(n) FROM found WHERE plan = :plan GROUP BY since")
-    return {int(row[0]): int(row[1]) for row in connection.execute(query, {"plan": plan})}
+def fetch_series(
+    connection: Connection, plan: str, numbers: Sequence[int], table: Table, names: Sequence[str]
+) -> dict[str, NDArray[np.float64]]:
+    """Return columns of a table's comparisons after each of some runs: arrays of shape (n_rows, n_runs), or NaN."""
+    stored, states = _read_states(connection, plan, min(numbers, default=0), max(numbers, default=0))
+    row_of_stored, runs = _find_rows(table, stored), [run for run, _ in states]
+    series = {name: np.full((len(table), len(numbers)), np.nan) for name in names}
+    for k, number in enumerate(numbers):
+        places = states[max(bisect_right(runs, number) - 1, 0)][1]()
+        places = places[row_of_stored[places] >= 0]
+        for name, values in series.items():
+            values[row_of_stored[places], k] = stored[name][places]
+    return series
 
 
 def find_first_looks(connection: Connection, plan: str, comparisons: Integers) -> Integers:
     """Return, for each comparison, the fewest trials at which a complete result was recorded, or 0."""
     distinct, inverse = np.unique(comparisons, return_inverse=True)
-    smallest = np.full(len(distinct) + 1, NEVER_ENDED)  # the last is for all others
-    for row in iter_packed_blocks(connection, plan):
-        with expect_readable(f"found: block {row['id']} of results"):
-            table = unpack_block(row)
-        positions = np.searchsorted(distinct, table[COMPARISON])
+    smallest = np.full(len(distinct) + 1, LATEST)  # the last is for all others
+    for row in connection.execute(sa.select(RESULTS.c.rows, RESULTS.c.run).where(RESULTS.c.plan == plan)):
+        table = _unseal_table(row.rows, row.run, MAX_BYTES)
         is_look = table[COMPLETE] & ~table.exact & np.isin(table[COMPARISON], distinct)
+        positions = np.searchsorted(distinct, table[COMPARISON])
         np.minimum.at(smallest, np.where(is_look, positions, len(distinct)), table.n_trials)
-    return np.where(smallest == NEVER_ENDED, 0, smallest)[inverse]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _LiveRows:
-    """The current rows of a plan, with the block and the row in it of each: arrays of shape (n,)."""
-
-    blocks: list[ResultBlock]
-    table: Table
-    block: Integers
-    row: Integers
-
-    @staticmethod
-    def from_blocks(blocks: list[ResultBlock]) -> _LiveRows:
-        masks = [block.until == NEVER_ENDED for block in blocks]
-        sizes = [int(mask.sum()) for mask in masks]
-        return _LiveRows(
-            blocks,
-            _join([_select(block.table, mask) for block, mask in zip(blocks, masks, strict=True)]),
-            np.repeat(np.arange(len(blocks)), sizes),
-            np.concatenate([np.zeros(0, np.int64), *map(np.flatnonzero, masks)]),
-        )
-
-
-def _is_unchanged(old: Table, new: Table, old_rows: Integers, new_rows: Integers) -> Truths:
-    """Return a mask of row pairs, an old and a new result each, that are the same.
-
-    A result is the same if only its family or the program's version changed.
-    """
-    names = {*old.data.column_names, *new.data.column_names}.difference(INDIRECT)
-    return are_equal(old, new, names, old_rows, new_rows)
-
-
-def _select(table: Table, mask: Truths) -> Table:
-    return table if mask.all() else table.take(np.flatnonzero(mask))
-
-
-def _join(tables: list[Table]) -> Table:
-    return Table.join(tables or [Table.build_empty()])
-
-
-def _join_in_order(parts: Iterable[Table], alpha: float) -> Table:
-    table = _join(list(parts))
-    return table.take(np.argsort(table[POSITION], kind="stable")).replace(alpha=alpha)
-
-
-def _group_by_block(live: _LiveRows, rows: Integers) -> Iterator[tuple[ResultBlock, Integers]]:
-    """Yield each block that holds some of the rows, with the indices in `rows` of those rows."""
-    block_indices = live.block[rows]
-    for k in np.unique(block_indices).tolist():
-        yield live.blocks[k], np.flatnonzero(block_indices == k)
+    return np.where(smallest == LATEST, 0, smallest)[inverse]

@@ -1,159 +1,112 @@
-"""The tables of a store, and the version of their schema."""
+"""The five tables of a store, the same in SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
-from sqlalchemy import Connection, create_engine, inspect, text
+import sqlalchemy as sa
+from sqlalchemy import BigInteger, Column, Connection, Float, Integer, LargeBinary, SmallInteger, String, Table, Text
+from sqlalchemy.dialects import postgresql, sqlite
 
 from sigdask.errors import DamagedError, InputError
 from sigdask.text import format_list
 
-SCHEMA_VERSION = 7
+VERSION = 8
 """Version of the schema. It changes with every change of the tables or of what they hold."""
 
-CREATE_VERSION = "CREATE TABLE schema_version (version INTEGER NOT NULL)"
+TABLES = sa.MetaData()
 
-TABLES = """
-CREATE TABLE comparisons (
-    id {serial}, digest {blob} NOT NULL UNIQUE, label TEXT NOT NULL);
-CREATE TABLE tallies (
-    comparison BIGINT NOT NULL REFERENCES comparisons (id), run SMALLINT NOT NULL, first BIGINT NOT NULL,
-    stop BIGINT NOT NULL, greater BIGINT NOT NULL, less BIGINT NOT NULL, two_sided BIGINT NOT NULL,
-    checksum BIGINT NOT NULL, PRIMARY KEY (comparison, run, first), CHECK (stop > first)) {keyed};
-CREATE TABLE arrays (
-    comparison BIGINT NOT NULL REFERENCES comparisons (id), run SMALLINT NOT NULL, first BIGINT NOT NULL,
-    stop BIGINT NOT NULL, counts {blob} NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (comparison, run, first),
-    CHECK (stop > first));
-CREATE TABLE leases (
-    name VARCHAR(255) PRIMARY KEY, token VARCHAR(32) NOT NULL, holder TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
-    beat DOUBLE PRECISION NOT NULL, commits BIGINT NOT NULL);
-CREATE TABLE runs (
-    id {serial}, plan VARCHAR(255) NOT NULL, path TEXT NOT NULL, started DOUBLE PRECISION NOT NULL,
-    updated DOUBLE PRECISION NOT NULL, ended DOUBLE PRECISION, state VARCHAR(16) NOT NULL, host TEXT NOT NULL,
-    pid BIGINT NOT NULL, details TEXT NOT NULL, message TEXT NOT NULL, checksum BIGINT NOT NULL DEFAULT -1,
-    seconds_left DOUBLE PRECISION);
-CREATE INDEX runs_of_plan ON runs (plan, id);
-CREATE TABLE progress (
-    run BIGINT NOT NULL REFERENCES runs (id), position INTEGER NOT NULL, test_set TEXT NOT NULL,
-    comparisons BIGINT NOT NULL, reached BIGINT NOT NULL, finished BIGINT NOT NULL, kept BIGINT NOT NULL,
-    counted BIGINT NOT NULL, wanted BIGINT NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (run, position));
-CREATE TABLE found (
-    id {serial}, plan VARCHAR(255) NOT NULL, since BIGINT NOT NULL REFERENCES runs (id),
-    until BIGINT REFERENCES runs (id), n BIGINT NOT NULL, columns {blob} NOT NULL,
-    checksum BIGINT NOT NULL DEFAULT -1);
-CREATE INDEX found_of_plan ON found (plan, until);
-CREATE TABLE ended (
-    block BIGINT NOT NULL REFERENCES found (id), run BIGINT NOT NULL REFERENCES runs (id), places {blob} NOT NULL,
-    checksum BIGINT NOT NULL DEFAULT -1, PRIMARY KEY (block, run));
-CREATE TABLE extracted (
-    digest VARCHAR(40) PRIMARY KEY, used DOUBLE PRECISION NOT NULL, size BIGINT NOT NULL, content {blob} NOT NULL);
-CREATE INDEX extracted_by_use ON extracted (used)
-"""
-"""Statements that create the tables. Results are blocks of columns; `until` is the run in which a block's last row
-ended. A row that is inserted before its checksum is known has -1 until the end of the transaction.
-"""
+META = Table("meta", TABLES, Column("name", String(300), primary_key=True), Column("value", Text, nullable=False))
+"""The version of the schema, and who writes (`Store`)."""
 
-WORDS = {
-    "sqlite": {"serial": "INTEGER PRIMARY KEY AUTOINCREMENT", "keyed": "WITHOUT ROWID", "blob": "BLOB"},
-    "postgresql": {"serial": "BIGSERIAL PRIMARY KEY", "keyed": "", "blob": "BYTEA"},
-}
-"""Words of the statements that differ between databases."""
+RUNS = Table(
+    "runs", TABLES,
+    Column("id", Integer, primary_key=True), Column("plan", String(255), nullable=False, index=True),
+    Column("record", LargeBinary, nullable=False), Column("progress", LargeBinary, nullable=False),
+    sqlite_autoincrement=True,
+)  # fmt: skip
+"""Runs, in two JSON values: one that is written when a run begins and ends, and one that changes every second."""
 
-HARMLESS = re.compile(r"CREATE (TABLE|INDEX) [^()]*\(([^()]|\(\d+\))*\)[^()]*")
-"""Pattern of a user's own table or index in a SQLite store, without expressions, which SQLite would evaluate."""
+TALLIES = Table(
+    "tallies", TABLES,
+    Column("digest", LargeBinary(20), primary_key=True), Column("run", SmallInteger, primary_key=True),
+    Column("n_trials", BigInteger, nullable=False), Column("counts", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)  # fmt: skip
+"""Counts of the first `n_trials` trials of a comparison (`tallies`), by the digest of its data."""
+
+RESULTS = Table(
+    "results", TABLES,
+    Column("run", Integer, primary_key=True, autoincrement=False), Column("plan", String(255), nullable=False),
+    Column("base", Integer, nullable=False), Column("places", LargeBinary, nullable=False),
+    Column("rows", LargeBinary, nullable=False),
+)  # fmt: skip
+"""What each run changed in the results of its plan (`results`)."""
+
+EXTRACTED = Table(
+    "extracted", TABLES,
+    Column("digest", String(40), primary_key=True), Column("used", Float(53), nullable=False, index=True),
+    Column("content", LargeBinary, nullable=False),
+)  # fmt: skip
+"""The extraction cache."""
 
 
-def create_tables(connection: Connection, where: str) -> None:
-    """Create the tables in a database that has none, within the caller's transaction.
+def upsert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """Return an insertion into a table, which `on_conflict_do_update` can extend."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def check_tables(connection: Connection, where: str) -> bool:
+    """Return whether a database has the tables of a store.
 
     Raises
     ------
     InputError
-        It is the database of another program, or a store of another schema version.
+        It is the database of another program, or a store of another version.
+    DamagedError
+        It states no version.
     """
-    version = read_version(connection)
-    check_version(version, where)
-    if version == 0:
-        refuse_foreign_database(connection, where)
-        _create(connection)
+    objects, own = _list_objects(connection), _list_own_objects(connection.dialect.name)
+    meta = own["meta"]
+    if objects.get("meta") == meta:
+        version = connection.execute(sa.select(META.c.value).where(META.c.name == "version")).scalar_one_or_none()
+        if version is None:
+            raise DamagedError(["meta: it states no version"])
+        if version != str(VERSION):
+            raise InputError(
+                f"store {where}: found schema version {version[:20]}, expected {VERSION}",
+                remedy="move the file aside (or name another store with --store), and the next run counts again",
+            )
+    others = [name for name in {**objects, **own} if objects.get(name) != own.get(name)]
+    if objects and others:
+        raise InputError(
+            f"store {where}: is a database of another program, or of another version of sigdask (it differs in "
+            f"{format_list(others, 5)})",
+            remedy="name another store with --store",
+        )
+    return bool(objects)
 
 
-def _create(connection: Connection) -> None:
-    connection.execute(text(CREATE_VERSION))
-    connection.execute(text("INSERT INTO schema_version VALUES (:version)"), {"version": SCHEMA_VERSION})
-    for statement in TABLES.format(**WORDS[connection.dialect.name]).split(";"):
-        connection.execute(text(statement.strip()))
+def create_tables(connection: Connection) -> None:
+    """Create the tables in a database that has none."""
+    TABLES.create_all(connection)
+    connection.execute(sa.insert(META).values(name="version", value=str(VERSION)))
+
+
+def _list_objects(connection: Connection) -> dict[str, str]:
+    """Return the objects of a database: names and definitions in SQLite, the names of sigdask's tables otherwise."""
+    if connection.dialect.name != "sqlite":
+        return {name: "" for name in sa.inspect(connection).get_table_names() if name in TABLES.tables}
+    rows = connection.execute(sa.text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+    return {str(name): " ".join(str(sql).split()) for name, sql in rows}
 
 
 @cache
-def list_schema() -> dict[str, str]:
-    """Return the tables and indexes of a SQLite store: their names, by their SQL."""
-    engine = create_engine("sqlite://")
+def _list_own_objects(dialect: str) -> dict[str, str]:
+    """Return what `_list_objects` returns for a store."""
+    if dialect != "sqlite":
+        return dict.fromkeys(TABLES.tables, "")
+    engine = sa.create_engine("sqlite://")
     with engine.begin() as connection:
-        _create(connection)
-        schema = read_schema(connection)
-    engine.dispose()
-    return schema
-
-
-def read_schema(connection: Connection) -> dict[str, str]:
-    """Return the tables, views and other objects of a SQLite file: names, by SQL with single blanks."""
-    rows = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-    return {" ".join(str(sql).split()): str(name) for name, sql in rows}
-
-
-def read_version(connection: Connection) -> int:
-    """Return a store's schema version, 0 if it has none yet.
-
-    Raises
-    ------
-    DamagedError
-        It states no version, lacks tables, or has views, triggers or other objects that sigdask does not make.
-    """
-    is_sqlite = connection.dialect.name == "sqlite"
-    schema = read_schema(connection) if is_sqlite else {}
-    has_version = CREATE_VERSION in schema if is_sqlite else inspect(connection).has_table("schema_version")
-    if not has_version:
-        if not {"tallies", "schema_version"}.isdisjoint(schema.values()):
-            raise DamagedError(["schema_version: missing, expected one row with a number"])
-        return 0
-    versions = connection.execute(text("SELECT version FROM schema_version LIMIT 2")).scalars().all()
-    if len(versions) != 1 or type(versions[0]) is not int or versions[0] < 1:
-        shown = ", ".join(repr(version)[:40] for version in versions) or "no row"
-        raise DamagedError([f"schema_version: found {shown}, expected one row with a number"])
-    if is_sqlite and versions[0] == SCHEMA_VERSION:
-        _check_objects(schema)
-    return versions[0]
-
-
-def _check_objects(schema: dict[str, str]) -> None:
-    """Raise DamagedError unless a SQLite file has all tables, and besides them only plain tables and indexes."""
-    known = list_schema()
-    faults = [
-        f"schema: {name!r} is not as sigdask makes it"
-        for sql, name in schema.items()
-        if sql not in known and not HARMLESS.fullmatch(sql)
-    ]
-    faults += [f"schema: {name!r} is missing or changed" for sql, name in known.items() if sql not in schema]
-    if faults:
-        raise DamagedError(faults)
-
-
-def check_version(version: int, where: str) -> None:
-    """Raise InputError for a store of another schema version."""
-    if version not in {0, SCHEMA_VERSION}:
-        raise InputError(
-            f"store {where}: found schema version {version}, expected {SCHEMA_VERSION}",
-            remedy="move the file aside (or name another store with --store), and the next run counts again",
-        )
-
-
-def refuse_foreign_database(connection: Connection, where: str) -> None:
-    """Raise if a SQLite file without sigdask's tables has other ones."""
-    if connection.dialect.name == "sqlite" and (tables := [*read_schema(connection).values()]):
-        raise InputError(
-            f"store {where}: is a database of another program (it has {format_list(tables, 5)})",
-            remedy="name another file with --store",
-        )
+        create_tables(connection)
+        return _list_objects(connection)

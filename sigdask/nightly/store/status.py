@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import UserDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -14,20 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from sigdask.errors import InputError
-from sigdask.nightly.store import PlanRun, Store, history, open_for_reading
-from sigdask.nightly.store.columns import COMPLETE, iter_blocks, match_rows
-from sigdask.nightly.store.lease import has_sign_of_life
-from sigdask.nightly.store.results import (
-    ResultChanges,
-    count_changed,
-    fetch_results_at,
-    find_changes,
-)
+from sigdask.errors import DamagedError, InputError
+from sigdask.nightly.store import COMPLETE, PlanRun, Store, is_running, open_for_reading, results, runs
+from sigdask.nightly.store.blobs import UNREADABLE
 from sigdask.report.presentable import Results
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
 from sigdask.results.table import Table
+from sigdask.text import to_plain, value_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,34 +212,41 @@ class PlanReport:
         """Results without their rows, for test sets that have notes."""
         frames: dict[str, Any] = self.run.details.get("frames", {})
         return {
-            name: history.apply_frame(frame, self.table.take(NO_ROWS))
-            for name, frame in frames.items()
-            if frame.get("notes")
+            name: apply_frame(frame, self.table.take(NO_ROWS)) for name, frame in frames.items() if frame.get("notes")
         }
+
+
+def build_frame(presentable: Results) -> dict[str, Any]:
+    """Return the contents of a test set's results other than the table, such as notes, as JSON values."""
+    names = [f.name for f in fields(Results) if f.name != "table"]
+    return {name: to_plain(getattr(presentable, name), exact=True) for name in names}
+
+
+def apply_frame(frame: Mapping[str, Any], table: Table) -> Results:
+    """Return results made of a table and of the values that `build_frame` returned."""
+    try:
+        presentable: Results = value_from_json(Results, {**frame, "table": None})
+    except UNREADABLE as error:
+        raise DamagedError([f"runs: results of a test set ({error})"]) from None
+    return replace(presentable, table=table)
 
 
 def read_status(store: str, plan: str | None = None) -> Status:
     """Return a plan's progress from stored summaries, which is fast for plans of any size."""
     with open_for_reading(store) as connection:
-        name = history.find_plan(connection, plan)
-        [run] = history.list_runs(connection, name, 1)
-        return Status(run, _is_alive(connection, name, run), max(time.time() - run.updated, 0.0))
-
-
-def _is_alive(connection: Connection, name: str, latest: PlanRun) -> bool:
-    return latest.ended is None and has_sign_of_life(connection, ("", name), latest.host, latest.pid)
+        [run] = runs.list_runs(connection, runs.find_plan(connection, plan), 1)
+        return Status(run, is_running(connection, run), max(time.time() - run.updated, 0.0))
 
 
 def list_runs(store: str | Store, plan: str | None = None, limit: int | None = None) -> list[tuple[PlanRun, int]]:
     """Return the runs of a plan, latest first, with the number of results that each changed."""
     with _connect(store) as connection:
-        name = history.find_plan(connection, plan)
-        changed = count_changed(connection, name)
-        plan_runs = history.list_runs(connection, name, limit)
-        for k, run in enumerate(plan_runs):
-            state = Status(run, k == 0 and _is_alive(connection, name, run)).state
-            plan_runs[k] = replace(run, state=state)
-        return [(run, int(run.details.get("changed", changed.get(run.number, 0)))) for run in plan_runs]
+        listed = runs.list_runs(connection, runs.find_plan(connection, plan), limit)
+        states = [Status(run, is_running(connection, run)).state for run in listed]
+    return [
+        (replace(run, state=state), int(run.details.get("changed", 0)))
+        for run, state in zip(listed, states, strict=True)
+    ]
 
 
 def _connect(store: str | Store) -> AbstractContextManager[Connection]:
@@ -256,31 +257,27 @@ def _connect(store: str | Store) -> AbstractContextManager[Connection]:
 def build_report(store: str | Store, plan: str | None = None, number: int | None = None) -> PlanReport:
     """Return a plan's results after its latest run or a given one."""
     with _connect(store) as connection:
-        name = history.find_plan(connection, plan)
-        run = history.find_run(connection, name, number)
+        name = runs.find_plan(connection, plan)
+        run = runs.find_run(connection, name, number)
         if run is None:
-            numbers = [str(plan_run.number) for plan_run in history.list_runs(connection, name)]
+            numbers = [str(plan_run.number) for plan_run in runs.list_runs(connection, name)]
             first_and_last = " to ".join(dict.fromkeys([numbers[-1], numbers[0]]))
             raise InputError(f"plan {name!r} has no run {number}; its runs: {first_and_last}")
         if "settings" not in run.details:
-            raise InputError(
-                f"run {run.number} of plan {name!r}: its record names no settings, so its results cannot be shown",
-                remedy="run the plan again",
-            )
+            raise DamagedError([f"runs {run.number}: it has no settings"])
         alpha = float(run.details["settings"]["alpha"])
-        table = fetch_results_at(connection, name, run.number, alpha)
-        previous = history.find_previous_run(connection, run)
-        changed: ResultChanges = Table.build_empty(), Table.build_empty(), NO_ROWS, NO_ROWS
-        if previous is not None:
-            changed = find_changes(connection, name, previous, run.number, alpha)
-    table = history.apply_families(run.details.get("families") or {}, table)
+        table = results.fetch_results(connection, name, run.number, alpha)
+        previous = runs.find_previous_run(connection, run)
+        changes = results.find_changes(
+            connection, name, run.number if previous is None else previous, run.number, alpha
+        )
     return PlanReport(
         run=run,
         table=table,
         results=group_by_set(run.details, table, [*(p.test_set for p in run.progress), *table.test_set.values]),
         n_incomplete=int((~table[COMPLETE]).sum()),
         before=previous,
-        changes=Changes(*changed),
+        changes=Changes(*changes),
         store=store,
     )
 
@@ -302,7 +299,7 @@ def _build_set_results(details: Mapping[str, Any], name: str, table: Table, rows
     """Return the results of a test set, with its values from a run's record."""
     settings = details["settings"]
     frame: dict[str, Any] = details.get("frames", {}).get(name)
-    return history.apply_frame(frame or {"seed": settings["seed"], "alpha": settings["alpha"]}, table.take(rows))
+    return apply_frame(frame or {"seed": settings["seed"], "alpha": settings["alpha"]}, table.take(rows))
 
 
 MAX_RUNS = 30
@@ -353,29 +350,14 @@ def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MAX
         Maximum number of runs to inspect.
     """
     with _connect(store) as connection:
-        runs = history.list_runs(connection, run.plan)[::-1]
-        recorded = [earlier for earlier in runs if earlier.number <= run.number and has_results(earlier)]
-        shown_runs = recorded[-limit:]
-        arrays = {name: np.full((len(table), len(shown_runs)), np.nan) for name in NUMBERS}
-        if len(table) and shown_runs:
-            _fill_arrays(arrays, connection, run.plan, [earlier.number for earlier in shown_runs], table)
-    return Nights(tuple(shown_runs), len(recorded) - len(shown_runs), **arrays)
+        listed = runs.list_runs(connection, run.plan)[::-1]
+        recorded = [earlier for earlier in listed if earlier.number <= run.number and has_results(earlier)]
+        shown = recorded[-limit:]
+        numbers = [earlier.number for earlier in shown]
+        series = results.fetch_series(connection, run.plan, numbers, table, NUMBERS)
+    return Nights(tuple(shown), len(recorded) - len(shown), **series)
 
 
 def has_results(run: PlanRun) -> bool:
     """Return whether a run recorded its results."""
     return "frames" in run.details and "settings" in run.details
-
-
-def _fill_arrays(
-    arrays: dict[str, NDArray[np.float64]], connection: Connection, plan: str, runs: Sequence[int], table: Table
-) -> None:
-    numbers = np.array(runs)
-    condition = f"AND since <= {runs[-1]} AND (until IS NULL OR until > {runs[0]})"
-    for block in iter_blocks(connection, plan, condition):
-        block_rows = match_rows(block.table, table)
-        matched = np.flatnonzero(block_rows >= 0)
-        is_current = (block.since <= numbers) & (numbers < block.until[block_rows[matched], None])
-        for name in NUMBERS:
-            values = block.table[name][block_rows[matched], None]
-            arrays[name][matched] = np.where(is_current, values, arrays[name][matched])

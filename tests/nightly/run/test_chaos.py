@@ -24,10 +24,9 @@ from sigdask.execution.clusters.settings import environment
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.store import open_for_reading, open_store
-from sigdask.nightly.store.database import STOPPED_SECONDS
-from sigdask.nightly.store.history import find_plan
-from sigdask.nightly.store.lease import LEASE_SECONDS
-from sigdask.nightly.store.results import fetch_results_at
+from sigdask.nightly.store.lock import SILENT_SECONDS as LOCKED_SECONDS
+from sigdask.nightly.store.results import fetch_results
+from sigdask.nightly.store.runs import find_plan
 from sigdask.results.fields import iter_results
 
 TRIALS = 400
@@ -65,7 +64,7 @@ def run_calmly(folder, trials):
 def read_results(store):
     """Return the current results in sorted order."""
     with open_for_reading(str(store)) as connection:
-        results = fetch_results_at(connection, find_plan(connection, None), None, 0.05)
+        results = fetch_results(connection, find_plan(connection, None), None, 0.05)
     return sorted(map(repr, iter_results(results)))
 
 
@@ -186,7 +185,7 @@ def test_a_driver_whose_database_comes_back_after_another_took_over_writes_nothi
 
     def cut_before_commit(data):
         # the driver waits for its answer then; at another moment it may fail to connect anew, and give up
-        if is_due.is_set() and f"{STOPPED_SECONDS}s".encode() in data:
+        if is_due.is_set() and b"UPDATE runs SET progress" in data:
             is_due.clear()
             connected.clear()
             connected.wait()
@@ -210,9 +209,9 @@ def test_a_driver_whose_database_comes_back_after_another_took_over_writes_nothi
             assert held.returncode != 0
             assert "is being run by process" in held.stderr
             assert read_tallies(server.url) == counted
-            time.sleep(LEASE_SECONDS + 1)
+            time.sleep(LOCKED_SECONDS + 1)
             second = start_run(path, "threads", "--store", server.url)
-            wait_for_lease_of(server.url, second.pid)
+            wait_for_driver(server.url, second.pid)
             assert first.poll() is None
             connected.set()
             _, message = first.communicate(timeout=150)
@@ -227,15 +226,15 @@ def test_a_driver_whose_database_comes_back_after_another_took_over_writes_nothi
     assert_calm(server.url, long_calm)
 
 
-def wait_for_lease_of(store, pid):
-    """Wait until a driver holds the lease."""
+def wait_for_driver(store, pid):
+    """Wait until a driver has the store."""
     for _ in range(600):
         with open_for_reading(store) as connection:
-            holders = connection.execute(text("SELECT holder FROM leases")).scalars().all()
-        if any(json.loads(holder)["pid"] == pid for holder in holders):
+            drivers = connection.execute(text("SELECT value FROM meta WHERE name LIKE 'driver%'")).scalars().all()
+        if any(json.loads(driver)["pid"] == pid for driver in drivers):
             return
         time.sleep(0.1)
-    pytest.fail(f"no lease of {pid}: {holders}")
+    pytest.fail(f"no store of {pid}: {drivers}")
 
 
 @pytest.mark.chaos
@@ -262,7 +261,7 @@ def test_a_disk_that_fills_at_any_moment_changes_no_count(tmp_path, calm, number
 
 def clear_tables(url):
     with open_store(url, "night") as store, store.database.transaction() as connection:
-        for table in ("ended", "found", "progress", "runs", "arrays", "tallies", "comparisons"):
+        for table in ("runs", "tallies", "results"):
             connection.execute(text(f"DELETE FROM {table}"))
 
 

@@ -14,7 +14,7 @@ from sigdask.nightly.gate.evidence import gather_evidence
 from sigdask.nightly.gate.judge import judge_rules
 from sigdask.nightly.gate.rules import Evidence, NonInferior, NotWorse
 from sigdask.nightly.report.gate import render
-from sigdask.nightly.store import history, open_for_reading
+from sigdask.nightly.store import open_for_reading, runs
 
 AT_ALPHA = (NotWorse(0.01, baseline="base"),)
 PLAN = """
@@ -54,7 +54,7 @@ def run_night(folder, gate=""):
 
 def read_runs(folder):
     with open_for_reading(str(folder / "plan.sqlite")) as connection:
-        return history.list_runs(connection, "plan")[::-1]
+        return runs.list_runs(connection, "plan")[::-1]
 
 
 def judge_night(lost, won, *, rules=AT_ALPHA, **options):

@@ -1,5 +1,7 @@
 """Tests of the extraction cache in a store: entries are replaced and bounded, alike in both databases."""
 
+import time
+
 import numpy as np
 import pytest
 from servers import start_postgres
@@ -49,8 +51,8 @@ def test_many_keys_are_many_entries(where):
 @pytest.fixture
 def clock(monkeypatch):
     """Return the time of the cache, which tests set."""
-    clock = {"now": 0.0}
-    monkeypatch.setattr(extraction_cache, "read_clock", lambda _: clock["now"])
+    clock = {"now": time.time()}
+    monkeypatch.setattr(extraction_cache.time, "time", lambda: clock["now"])
     return clock
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from builders import results_to_table
 
-from sigdask.nightly.store import StoredResults, open_for_reading, open_store, results, status
+from sigdask.nightly.store import COMPARISON, COMPLETE, open_for_reading, open_store, results, status
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
@@ -39,7 +39,7 @@ def build_stored(table):
     number = np.array(
         [zlib.crc32(f"{a} {b}".encode()) for a, b in zip(table.a.to_list(), table.b.to_list(), strict=True)]
     )
-    return StoredResults(table, number, np.ones(len(table), np.bool_))
+    return table.replace(**{COMPARISON: number, COMPLETE: np.ones(len(table), np.bool_)})
 
 
 def record_night(store, table):
@@ -76,7 +76,7 @@ def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
             nights.append((record_night(store, results_to_table(list(rows.values()), 0.05))[0], rows))
         with open_for_reading(store.location) as connection:
             for number, rows in nights:
-                table = results.fetch_results_at(connection, "p", number, 0.05)
+                table = results.fetch_results(connection, "p", number, 0.05)
                 assert {(r.a, r.b): r for r in iter_results(table)} == rows
             for earlier, old_rows in nights:
                 for upto, new_rows in nights:

@@ -1,16 +1,15 @@
 """Tests of the store: each trial is kept once, one driver writes at a time, errors are explained."""
 
-import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from urllib.parse import quote
 
 import numpy as np
@@ -24,11 +23,10 @@ from sqlalchemy.engine import make_url
 
 from sigdask.api import compare
 from sigdask.errors import HeldError, InputError, StoreError
-from sigdask.nightly.store import StoredTallies, database, lease, open_for_reading, open_store
-from sigdask.nightly.store.database import find_file_system, find_lock_holder, open_to_write
-from sigdask.nightly.store.lease import Lease, LeaseHolder
+from sigdask.nightly.store import NewTallies, database, lock, open_store
 from sigdask.nightly.store.status import Changes
-from sigdask.randomization.panels.digests import pack_digests
+
+DIGESTS = [bytes([k]) * 20 for k in range(3)]
 
 
 @pytest.fixture(scope="module")
@@ -44,115 +42,73 @@ def where(request, tmp_path):
     if request.param == "sqlite":
         return str(tmp_path / "night.sqlite")
     url = request.getfixturevalue("server").url
-    db = open_to_write(url)
-    with db.transaction() as connection:
-        for table in ("ended", "found", "progress", "runs", "leases", "arrays", "tallies", "comparisons"):
-            connection.execute(text(f"DELETE FROM {table}"))
-    db.close()
+    clear_tables(url)
     return url
 
 
-def build_digests(*letters):
-    """Pack digests that are easy to tell apart."""
-    return pack_digests(bytes.fromhex(40 * letter) for letter in letters)
+def clear_tables(url):
+    with open_store(url, "p") as store, store.database.transaction() as connection:
+        for table in ("runs", "tallies", "results", "extracted"):
+            connection.execute(text(f"DELETE FROM {table}"))
 
 
-def draw_tallies(n, seed=0, n_trials=4096):
-    """Draw tallies that trials can give: each trial is of one side, and two-sided counts are no smaller."""
-    greater = np.random.default_rng(seed).integers(0, n_trials, n)
-    return np.column_stack([greater, n_trials - greater, np.maximum(greater, n_trials - greater)])
+def draw(n_rounds, n=1, size=3, seed=0):
+    return np.random.default_rng(seed).integers(0, 900, (n_rounds, n, size))
 
 
-def test_trials_are_kept_by_round_and_read_back_as_sums(where):
-    with open_store(where, "p") as store:
-        ids = store.fetch_ids(build_digests("a", "b"), ["pair", "pair"])
+def fetch(store, *n_wanted, run=0, size=3):
+    """Return the stored and used trials of the first comparisons, and the counts of each round."""
+    n = len(n_wanted)
+    tallies = store.fetch_tallies(DIGESTS[:n], np.full(n, size), {run: np.array(n_wanted)})[run]
+    return tallies.n_stored.tolist(), tallies.n_trials.tolist(), tallies.counts.reshape(-1, n, size).tolist()
+
+
+@contextmanager
+def open_run(where, plan="p"):
+    with open_store(where, plan) as store:
         store.begin_run("p.toml", {}, [])
-        store.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(2))])
+        yield store
+
+
+def test_trials_are_kept_by_round(where):
+    counts = draw(3, 2)
+    with open_run(where) as store:
+        store.commit([NewTallies(DIGESTS[:2], 0, 4096, counts[:1])])
         store.commit(
-            [
-                StoredTallies(ids[:1], 0, 4096, 10_000, draw_tallies(1, 1)),
-                StoredTallies(ids[:1], 1, 0, 5, draw_tallies(1, 2, 5)),
-            ]
+            [NewTallies(DIGESTS[:1], 0, 10_000, counts[:2, :1]), NewTallies(DIGESTS[:1], 1, 5, counts[:1] % 5)]
         )
-        store.commit(
-            [StoredTallies(ids[:1], 0, 4096, 16_384, draw_tallies(1, 1) + draw_tallies(1, 3))]
-        )  # the round so far
-        prefixes = store.fetch_prefixes(ids, 0)
-        assert prefixes.n_trials.tolist() == [16_384, 4096]
-        assert (
-            prefixes.counts[0].tolist() == (draw_tallies(2)[0] + draw_tallies(1, 1)[0] + draw_tallies(1, 3)[0]).tolist()
-        )
-        assert store.fetch_prefixes(ids, 1).n_trials.tolist() == [5, 0]
-        assert store.fetch_ids(build_digests("b", "a"), ["", ""]).tolist() == ids[::-1].tolist()
-    with open_for_reading(where) as connection:
-        rows = connection.execute(text("SELECT first, stop FROM tallies WHERE run = 0 ORDER BY comparison, first"))
-        assert [tuple(row) for row in rows] == [(0, 4096), (4096, 16_384), (0, 4096)]
+        store.commit([NewTallies(DIGESTS[:1], 0, 20_000, counts[:, :1])])
+        expected = counts * np.array([[[1], [1]], [[1], [0]], [[1], [0]]])
+        assert fetch(store, 20_000, 20_000) == ([20_000, 4096], [20_000, 4096], expected.tolist())
+        assert fetch(store, 5, run=1) == ([5], [5], (counts[:1, :1] % 5).tolist())
+        assert fetch(store, 9, 9, 9, run=2) == ([0] * 3, [0] * 3, [[[0] * 3] * 3])
 
 
-@pytest.mark.parametrize("again", [(0, 4096), (4096, 8192), (0, 100), (4096, 5000)])
-def test_no_trial_is_kept_twice_and_none_left_out(where, again):
-    with open_store(where, "p") as store:
-        ids = store.fetch_ids(build_digests("a"), ["pair"])
-        store.begin_run("p.toml", {}, [])
-        store.commit(
-            [StoredTallies(ids, 0, 0, 4096, draw_tallies(1)), StoredTallies(ids, 0, 4096, 8192, draw_tallies(1, 1))]
-        )
-        store.commit(
-            [StoredTallies(ids, 0, *again, draw_tallies(1, 2, again[1] - again[0]))]
-        )  # no further than what is kept
-        prefixes = store.fetch_prefixes(ids, 0)
-        assert prefixes.n_trials.tolist() == [8192]
-        assert prefixes.counts.tolist() == (draw_tallies(1) + draw_tallies(1, 1)).tolist()
-        assert prefixes.before.tolist() == draw_tallies(1).tolist()
+@pytest.mark.parametrize("n_trials", [100, 4096, 9000, 10_000])
+def test_of_two_counts_the_one_with_more_trials_stays(where, n_trials):
+    counts = draw(2)
+    with open_run(where) as store:
+        store.commit([NewTallies(DIGESTS[:1], 0, 10_000, counts)])
+        store.commit([NewTallies(DIGESTS[:1], 0, n_trials, np.zeros_like(counts[: 1 + (n_trials > 4096)]))])
+        assert fetch(store, 10_000) == ([10_000], [10_000], counts.tolist())
 
 
-def test_trials_that_are_kept_beyond_a_gap_are_told_apart(where):
-    with open_store(where, "p") as store:
-        ids = store.fetch_ids(build_digests("a", "b"), ["pair", "pair"])
-        store.begin_run("p.toml", {}, [])
-        store.commit(
-            [
-                StoredTallies(ids, 0, *bounds, draw_tallies(2))
-                for bounds in ((0, 4096), (4096, 16_384), (16_384, 20_480))
-            ]
-        )
-        with store.database.transaction() as connection:
-            connection.execute(text("DELETE FROM tallies WHERE first = 4096 AND comparison = :c"), {"c": int(ids[1])})
-        prefixes = store.fetch_prefixes(ids, 0)
-        assert prefixes.n_trials.tolist() == [20_480, 4096]
-        assert prefixes.gap.tolist() == [0, 16_384]
-        assert prefixes.counts.tolist() == [(3 * draw_tallies(2)[0]).tolist(), draw_tallies(2)[1].tolist()]
-
-
-def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
-    first, second, third = draw_tallies(2), draw_tallies(2, 1), draw_tallies(1, 2, 3616)
-    with open_store(where, "p") as store:
-        ids = store.fetch_ids(build_digests("a", "b"), ["pair", "pair"])
-        store.begin_run("p.toml", {}, [])
-        store.commit([StoredTallies(ids, 0, 0, 4096, first)])
-        store.commit([StoredTallies(ids, 0, 4096, 16_384, second)])
-        store.commit([StoredTallies(ids[1:], 0, 16_384, 20_000, third)])
-        rounds = store.fetch_rounds(ids[::-1], 0, np.array([16_384, 16_383]))
-        partial_rounds = store.fetch_rounds(ids, 0, np.array([20_000, 20_000]))
-        none = store.fetch_rounds(ids, 1, np.array([20_000, 20_000]))
-    assert rounds.n_trials.tolist() == [16_384, 4096]
-    assert rounds.counts.tolist() == [(first + second)[1].tolist(), first[0].tolist()]
-    assert partial_rounds.n_trials.tolist() == [16_384, 20_000]
-    assert partial_rounds.counts.tolist() == [(first + second)[0].tolist(), (first + second + third)[1].tolist()]
-    assert (none.n_trials.tolist(), none.counts.tolist()) == ([0, 0], [[0] * 3] * 2)
+@pytest.mark.parametrize(
+    ("n_wanted", "n_used", "n_rounds"), [(20_000, 20_000, 3), (19_999, 16_384, 3), (16_383, 4096, 2), (99, 0, 1)]
+)
+def test_only_whole_rounds_are_used_where_fewer_trials_are_wanted(where, n_wanted, n_used, n_rounds):
+    counts = draw(3)
+    with open_run(where) as store:
+        store.commit([NewTallies(DIGESTS[:1], 0, 20_000, counts)])
+        ends = np.array([4096, 16_384, 20_000])[:n_rounds, None, None]
+        assert fetch(store, n_wanted) == ([20_000], [n_used], (counts[:n_rounds] * (ends <= n_used)).tolist())
 
 
 def test_families_are_kept_as_a_whole(where):
-    counts = np.arange(15).reshape(1, 15)
-    with open_store(where, "p") as store:
-        [number] = store.fetch_ids(build_digests("f"), ["family"])
-        store.begin_run("p.toml", {}, [])
-        for first, stop, times in ((0, 4096, 1), (4096, 5000, 1), (4096, 16_384, 2), (4096, 5000, 3)):
-            store.commit([StoredTallies(np.array([number]), 0, first, stop, times * counts, whole=True)])
-        prefixes = store.fetch_family_prefixes({number: 15}, 0)[number]
-        assert prefixes.n_trials.tolist() == [16_384]
-        assert prefixes.counts.tolist() == (3 * counts).tolist()
-        assert prefixes.before.tolist() == counts.tolist()
+    counts = draw(2, size=500)
+    with open_run(where) as store:
+        store.commit([NewTallies(DIGESTS[:1], 0, 5000, counts)])
+        assert fetch(store, 5000, size=500) == ([5000], [5000], counts.tolist())
 
 
 def test_a_second_driver_is_refused_and_told_who_holds_the_store(where):
@@ -167,141 +123,87 @@ def test_a_second_driver_is_refused_and_told_who_holds_the_store(where):
 
 
 def test_a_postgresql_store_serves_several_plans_at_once_which_share_what_they_count(server):
-    with open_store(server.url, "one") as store_one, open_store(server.url, "two") as store_two:
-        store_one.begin_run("", {}, [])
-        store_two.begin_run("", {}, [])
-        ids = store_one.fetch_ids(build_digests("d"), ["pair"])
-        assert store_two.fetch_ids(build_digests("d"), ["pair"]).tolist() == ids.tolist()
-        store_one.commit([StoredTallies(ids, 0, 0, 1000, draw_tallies(1, n_trials=1000))])
-        store_two.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(1))])
-        store_one.commit([StoredTallies(ids, 0, 0, 2000, draw_tallies(1, n_trials=2000))])
-        for store in (store_one, store_two):
-            assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [4096]
-            assert store.fetch_prefixes(ids, 0).counts.tolist() == draw_tallies(1).tolist()
+    counts = draw(1)
+    clear_tables(server.url)
+    with open_run(server.url, "one") as one, open_run(server.url, "two") as two:
+        one.commit([NewTallies(DIGESTS[:1], 0, 1000, counts % 100)])
+        two.commit([NewTallies(DIGESTS[:1], 0, 4096, counts)])
+        one.commit([NewTallies(DIGESTS[:1], 0, 2000, counts % 2000)])
+        for store in (one, two):
+            assert fetch(store, 4096) == ([4096], [4096], counts.tolist())
 
 
-def test_the_lease_of_a_dead_process_is_taken_over_at_once(where):
-    db = open_to_write(where)
-    process = subprocess.Popen([sys.executable, "-c", "pass"])
-    process.wait()
-    write_lease(db, replace(LeaseHolder.from_this_process(), pid=process.pid, born="1"), beat=time.time())
-    Lease(db, "" if db.is_sqlite else "p").release()
-    db.close()
+HOLD = """
+import sys
+from sigdask.nightly.store import open_store
+with open_store(sys.argv[1], "p") as store:
+    store.begin_run("p.toml", {}, [])
+    print("held", flush=True)
+    sys.stdin.readline()
+    store.commit([])
+"""
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
-def test_only_a_process_that_could_be_seen_here_is_called_dead():
-    this = LeaseHolder.from_this_process()
-    assert not this.is_dead()
-    assert replace(this, born="1").is_dead()  # its number went to another process
-    for unseen in (replace(this, host="elsewhere"), replace(this, space="another boot"), replace(this, space="")):
-        assert not unseen.is_dead()
-        assert not replace(unseen, born="1").is_dead()
+@contextmanager
+def hold(where):
+    """Hold a store in another process, which commits when it is sent a line."""
+    command = [sys.executable, "-c", HOLD, where]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
+        try:
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
 
 
-def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_life(where, monkeypatch):
-    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.1)
-    db = open_to_write(where)
-    name = "" if db.is_sqlite else "p"
-    elsewhere = LeaseHolder("elsewhere", 1, "", "1")
-    write_lease(db, elsewhere, beat=time.time() - 50)
-    with pytest.raises(HeldError, match="process 1 on elsewhere"):
-        Lease(db, name)
-    write_lease(db, elsewhere, beat=time.time() - 61)
-    Lease(db, name).release()
-    db.close()
-
-
-def test_a_lease_from_a_clock_far_ahead_is_free_unless_its_holder_shows_life(where, monkeypatch):
-    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.2)
-    db = open_to_write(where)
-    name = "" if db.is_sqlite else "p"
-    elsewhere = LeaseHolder("elsewhere", 1, "", "1")
-    write_lease(db, elsewhere, beat=time.time() + 8204693635)
-    Lease(db, name).release()
-    write_lease(db, elsewhere, beat=time.time() + 3600)
-
-    def beats(_):
-        write_lease(db, elsewhere, beat=time.time() + 3610)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(lease.time, "sleep", beats)
-        with pytest.raises(HeldError, match=r"process 1 on elsewhere .*\(last sign of life 0 s ago\).* in 60 s"):
-            Lease(db, name)
-    db.close()
-
-
-@pytest.mark.parametrize("hours", [-48, -1, 1, 48])
-@pytest.mark.slow
-def test_a_clock_that_jumps_under_a_lease_lets_in_no_second_driver_and_holds_nothing_for_ever(
-    where, hours, monkeypatch
-):
-    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.1)
-    clock = {"ahead": 0.0}
-    monkeypatch.setattr(lease, "read_clock", lambda _: time.time() + clock["ahead"])
-    with open_store(where, "p") as store:
-        ids = store.fetch_ids(build_digests("a"), ["pair"])
-        store.begin_run("p.toml", {}, [])
-        clock["ahead"] = 3600.0 * hours
-        with pytest.raises(HeldError, match=rf"is being run by process {os.getpid()}"), open_store(where, "p"):
+def test_the_lock_of_a_killed_driver_is_free_at_once(where):
+    with hold(where) as process:
+        with pytest.raises(HeldError, match=f"process {process.pid}"), open_store(where, "p"):
             pass
-        store.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(1))])  # it holds its lease as before
-    db = open_to_write(where)
-    write_lease(db, LeaseHolder("elsewhere", 1, "", "1"), beat=time.time())  # of one that was killed
-    clock["ahead"] = 0.0
-    with pytest.raises(HeldError, match="process 1 on elsewhere"):
-        Lease(db, "" if db.is_sqlite else "p")
-    clock["ahead"] = 3600.0 * hours
-    Lease(db, "" if db.is_sqlite else "p").release()
-    db.close()
+        process.kill()
+        process.wait()
+        with open_store(where, "p"):
+            pass
 
 
-def write_lease(db, holder, beat):
-    with db.transaction() as connection:
-        connection.execute(text("DELETE FROM leases"))
-        row = {"n": "" if db.is_sqlite else "p", "h": json.dumps(asdict(holder)), "b": beat}
-        connection.execute(text("INSERT INTO leases VALUES (:n, 'theirs', :h, :b, :b, 0)"), row)
+def test_a_hung_driver_keeps_the_lock_of_a_file(tmp_path):
+    store = str(tmp_path / "night.sqlite")
+    with hold(store) as process:
+        process.send_signal(signal.SIGSTOP)
+        with pytest.raises(HeldError, match="end it if it hangs"), open_store(store, "p"):
+            pass
+        process.send_signal(signal.SIGCONT)
+        process.communicate("\n", timeout=60)
+        assert process.returncode == 0
 
 
-def test_a_driver_that_lost_its_lease_cannot_commit(where):
-    with open_store(where, "p") as store:
-        ids = store.fetch_ids(build_digests("a"), ["pair"])
-        store.begin_run("p.toml", {}, [])
-        with store.database.transaction() as connection:
-            connection.execute(text("UPDATE leases SET token = 'theirs'"))
-        with pytest.raises(StoreError, match="another run took over"):
-            store.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(1))])
-        assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [0]
-
-
-def test_a_lease_is_given_up_only_after_its_last_sign_of_life(where, monkeypatch):
-    # a connection that is in use while the others are closed stays open until it is collected
-    asleep, read_clock = threading.Event(), lease.read_clock
-
-    def read_clock_slowly(connection):
-        if threading.current_thread().name == "sigdask lease":
-            asleep.set()
-            time.sleep(0.3)
-        return read_clock(connection)
-
-    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05)
-    monkeypatch.setattr(lease, "read_clock", read_clock_slowly)
-    with open_store(where, "p"):
-        assert asleep.wait(10)
-    assert "sigdask lease" not in {thread.name for thread in threading.enumerate()}
+@pytest.mark.slow
+def test_a_hung_driver_loses_the_lock_of_a_server_and_cannot_commit(server):
+    with hold(server.url) as process:
+        time.sleep(1.5 * lock.BEAT_SECONDS)  # it lives
+        with pytest.raises(HeldError), open_store(server.url, "p"):
+            pass
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(lock.SILENT_SECONDS + 1)
+        with open_store(server.url, "p"):
+            process.send_signal(signal.SIGCONT)
+            _, errors = process.communicate("\n", timeout=60)
+        assert "another run took over" in errors
 
 
 @pytest.fixture
 def losing(where, monkeypatch):
     """Return a store that loses the first answer to a commit after each of some statements, and these statements."""
-    left, begun = {"INSERT INTO tallies", "INSERT INTO found", "UPDATE runs SET ended"}, set()
+    left, begun = {"INSERT INTO tallies", "INSERT INTO results", "UPDATE runs SET record"}, set()
 
     def is_answer_lost(sent):
-        begun.update(words for words in left if words in sent)
-        is_lost = "COMMIT" in sent and bool(begun)
-        if is_lost:
-            left.difference_update(begun)
-            begun.clear()
+        begun.update(words for words in (*left, "INSERT INTO runs") if words in sent)
+        if "COMMIT" not in sent:
+            return False
+        is_lost = bool(begun) and "INSERT INTO runs" not in begun  # a run that has not begun ends with its connection
+        left.difference_update(begun if is_lost else ())
+        begun.clear()
         return is_lost
 
     transaction = database.Database.transaction
@@ -373,59 +275,27 @@ def compare_results(earlier, later):
 )
 def test_a_store_that_cannot_be_is_an_error_in_words(tmp_path, monkeypatch, name, found):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises((InputError, StoreError), match=found) as caught:
-        open_to_write(name)
+    with pytest.raises((InputError, StoreError), match=found) as caught, open_store(name, "p"):
+        pass
     assert "secret" not in str(caught.value)
-
-
-@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="locks are listed in /proc/locks")
-def test_the_process_that_holds_the_lock_of_a_file_is_named(tmp_path):
-    store = tmp_path / "x.sqlite"
-    open_to_write(str(store)).close()
-    assert find_lock_holder(store) == ""
-    code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], isolation_level=None).execute('BEGIN EXCLUSIVE'); print()"
-    command = [sys.executable, "-c", f"{code}; input()", str(store)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        process.stdout.readline()
-        holder = find_lock_holder(store)
-        process.communicate(b"\n")
-    assert holder.startswith(f"process {process.pid} (")
-
-
-def test_shared_file_systems_are_known_and_said(tmp_path, monkeypatch):
-    mounts = tmp_path / "mounts"
-    mounts.write_text("/dev/a / ext4 rw 0 0\nserver:/home /home nfs4 rw 0 0\nx /home/my\\040data lustre rw 0 0\n")
-    assert find_file_system(Path("/home/me"), str(mounts)) == "nfs4"
-    assert find_file_system(Path("/home/my data/x"), str(mounts)) == "lustre"
-    assert find_file_system(Path("/homeless"), str(mounts)) == "ext4"
-    mounts.write_text(mounts.read_text() + "\nauto /home\n")  # what is cut short says nothing
-    assert find_file_system(Path("/home/me"), str(mounts)) == "nfs4"
-    assert find_file_system(Path("/home/me"), str(tmp_path / "none")) == ""
-    monkeypatch.setattr(database, "find_file_system", lambda _: "nfs4")
-    db = open_to_write(str(tmp_path / "x.sqlite"))
-    assert "shared file system (nfs4)" in db.notes[0]
-    db.close()
-    monkeypatch.setattr(database, "_can_lock", lambda _: False)
-    with pytest.raises(InputError, match="does not support locks"):
-        open_to_write(str(tmp_path / "x.sqlite"))
 
 
 @pytest.mark.slow
 def test_a_killed_server_loses_nothing_and_is_waited_for(server):
-    with open_store(server.url, "waiting") as store:
-        store.begin_run("", {}, [])
-        ids = store.fetch_ids(build_digests("e"), ["pair"])
-        store.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(1))])
+    counts = draw(2)
+    clear_tables(server.url)
+    with open_run(server.url) as store:
+        store.commit([NewTallies(DIGESTS[:1], 0, 4096, counts[:1])])
         server.kill()
         restart = threading.Timer(1.0, server.start)
         restart.start()
-        store.commit([StoredTallies(ids, 0, 4096, 8192, draw_tallies(1))])
+        store.commit([NewTallies(DIGESTS[:1], 0, 8192, counts)])
         restart.join()
-        assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [8192]
+        assert fetch(store, 8192) == ([8192], [8192], counts.tolist())
         server.kill()
-        store._patient = lambda: False
+        store._is_patient = lambda: False
         with pytest.raises(StoreError, match="cannot be reached"):
-            store.commit([StoredTallies(ids, 0, 8192, 9000, draw_tallies(1))])
+            store.commit([NewTallies(DIGESTS[:1], 0, 9000, counts)])
         server.start()
 
 
