@@ -114,7 +114,7 @@ TARGETS = (
         ),
     ),
     Target("sigdask/nightly/store/tallies.py", (f"{STORE}/test_store.py", f"{STORE}/test_damage.py")),
-    Target("sigdask/nightly/store/lease.py", (f"{STORE}/test_store.py",)),
+    Target("sigdask/nightly/store/lock.py", (f"{STORE}/test_store.py",)),
     Target(
         "sigdask/nightly/gate/not_worse.py",
         (

@@ -172,14 +172,17 @@ class DamagedError(SigdaskError):
 
     SHOWN = 3
 
-    def __init__(self, faults: Sequence[str], where: str = "") -> None:
+    def __init__(self, faults: Sequence[str], where: str = "", aside: str = "") -> None:
         self.faults = tuple(faults)
         n_more = len(self.faults) - self.SHOWN
         details = "; ".join([*self.faults[: self.SHOWN], *([f"and {n_more:,} more"] if n_more > 0 else [])])
-        super().__init__(
-            f"store {where}: damaged: {details}. `sigdask run` moves a damaged file aside and counts again; of a "
-            "PostgreSQL database, restore a backup or name another with --store"
+        remedy = (
+            f"It is now {aside}, and a run without it counts all again"
+            if aside
+            else "`sigdask run` moves a damaged file aside and counts again; restore a database from a backup, or name "
+            "another with --store"
         )
+        super().__init__(f"store {where}: damaged: {details}. {remedy}")
         self.where = where
 
     def with_store(self, store: str) -> DamagedError:

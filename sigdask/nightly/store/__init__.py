@@ -34,7 +34,7 @@ from sigdask.nightly.store.database import (
     parse_url,
 )
 from sigdask.nightly.store.extraction_cache import StoredExtractionCache
-from sigdask.nightly.store.lock import SILENT_SECONDS, LockedError, is_locked, lock_file, lock_sessions
+from sigdask.nightly.store.lock import SILENT_SECONDS, LockedError, hold_lock, is_locked
 from sigdask.nightly.store.results import COMPARISON, COMPLETE, Integers
 from sigdask.nightly.store.runs import PlanRun, Progress
 from sigdask.nightly.store.schema import META, check_tables, create_tables, upsert
@@ -255,37 +255,30 @@ def open_store(location: str, plan: str, patient: Callable[[], bool] = lambda: T
 
 @contextmanager
 def _open_locked(url: URL, plan: str, patient: Callable[[], bool]) -> Iterator[Store]:
-    with closing(Database(create_engine(url, is_writer=True))) as database:
-        if not database.is_sqlite:
-            is_over = lock_sessions(database, plan)
-            try:
-                yield Store(database, plan, patient)
-            finally:
-                is_over.set()
-            return
-        path = Path(database.where)
-        with lock_file(path):
-            try:
-                store = Store(database, plan, patient)
-            except DamagedError as error:
-                aside = _move_aside(database)
-                store = Store(database, plan, patient)
-                store.notes = (f"store {path}: damaged: {error.faults[0]}. It is now {aside.name}; counting again",)
-            try:
-                yield store
-            except DamagedError as error:
-                raise DamagedError(error.faults, f"{path}, now {_move_aside(database).name}") from None
+    with closing(Database(create_engine(url, is_writer=True))) as database, hold_lock(database, plan):
+        try:
+            store = Store(database, plan, patient)
+        except DamagedError as error:
+            note = str(_move_aside(database, error))
+            store = Store(database, plan, patient)
+            store.notes = (note,)
+        try:
+            yield store
+        except DamagedError as error:
+            raise _move_aside(database, error) from None
 
 
-def _move_aside(database: Database) -> Path:
-    """Rename a damaged SQLite file, and the journal beside it; return the new name."""
+def _move_aside(database: Database, error: DamagedError) -> DamagedError:
+    """Rename a damaged SQLite file, and the journal beside it; return the error with the new name."""
+    if not database.is_sqlite:
+        raise error
     database.close()
     path = Path(database.where)
     aside = path.with_name(f"{path.name}.damaged-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
     for ending in ("-journal", ""):
         with suppress(FileNotFoundError):
             path.with_name(f"{path.name}{ending}").rename(f"{aside}{ending}")
-    return aside
+    return DamagedError(error.faults, database.where, aside.name)
 
 
 def _build_held_error(url: URL, plan: str) -> HeldError:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -200,51 +199,33 @@ def check_files(path: Path) -> None:
     would release this process's locks on it.
     """
     path = path.resolve()  # SQLite looks for the journal beside the file that a link names
-    state, folder = _get_state(path), _get_state(path.parent)
-    if folder is None or not stat.S_ISDIR(folder.st_mode):
-        raise InputError(f"store {path}: its folder does not exist")
-    if state is not None and not stat.S_ISREG(state.st_mode):
-        raise InputError(f"store {path}: a folder, pipe or device; name a file with --store")
-    if state is not None and not os.access(path, os.R_OK):
-        raise _build_unreadable_error(path, os.strerror(errno.EACCES))
-    for journal in (path.with_name(f"{path.name}-{kind}") for kind in ("journal", "wal")):
-        beside = _get_state(journal)
-        if beside is None:
-            continue
-        faults = {
-            "is a symbolic link": stat.S_ISLNK(beside.st_mode),
-            "belongs to another user": beside.st_uid not in {os.geteuid(), -1 if state is None else state.st_uid},
-        }
-        if not any(faults.values()):
-            faults["names another file, which SQLite would delete"] = _read_end(journal) == SUPER_JOURNAL_MAGIC
-        for fault, is_found in faults.items():
-            if is_found:
+    try:
+        if not path.parent.is_dir():
+            raise InputError(f"store {path}: its folder does not exist")
+        if path.exists() and not path.is_file():
+            raise InputError(f"store {path}: a folder, pipe or device; name a file with --store")
+        if path.exists() and not os.access(path, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        for journal in (path.with_name(f"{path.name}-{kind}") for kind in ("journal", "wal")):
+            if os.path.lexists(journal) and (fault := _find_fault(path, journal)):
                 raise InputError(fault, file=journal, remedy="move it aside, and make sure who wrote this store")
-
-
-def _get_state(path: Path) -> os.stat_result | None:
-    """Return the state of a file or link, None if nothing exists there."""
-    try:
-        return path.lstat()
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return None
     except OSError as error:
-        raise _build_unreadable_error(path, error.strerror or str(error)) from None
+        raise InputError(
+            f"store {path}: cannot be read ({error.strerror})",
+            remedy="check the permissions of the file and of its folders",
+        ) from None
 
 
-def _read_end(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            file.seek(max(file.seek(0, os.SEEK_END) - len(SUPER_JOURNAL_MAGIC), 0))
-            return file.read()
-    except OSError as error:
-        raise _build_unreadable_error(path, error.strerror or str(error)) from None
-
-
-def _build_unreadable_error(path: Path, reason: str) -> InputError:
-    return InputError(
-        f"store {path}: cannot be read ({reason})", remedy="check the permissions of the file and of its folders"
-    )
+def _find_fault(path: Path, journal: Path) -> str:
+    """Return why SQLite must not see a journal, or ""."""
+    owner = journal.lstat().st_uid
+    if journal.is_symlink():
+        return "is a symbolic link"
+    if owner != os.geteuid() and not (path.exists() and path.stat().st_uid == owner):
+        return "belongs to another user"
+    with journal.open("rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - len(SUPER_JOURNAL_MAGIC), 0))
+        return "names another file, which SQLite would delete" if file.read() == SUPER_JOURNAL_MAGIC else ""
 
 
 @contextmanager

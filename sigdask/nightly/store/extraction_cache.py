@@ -6,7 +6,7 @@ If the cache has more than `MAX_BYTES`, entries that were not used for longest a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -50,7 +50,9 @@ class StoredExtractionCache:
         def write(connection: Connection) -> Mapping[str, bytes]:
             insert = upsert(connection, EXTRACTED)
             changes = {name: insert.excluded[name] for name in ("used", "content")}
-            rows = [{"digest": key, "used": time.time(), "content": content} for key, content in entries.items()]
+            rows = [
+                {"digest": key, "used": time.time(), "content": content} for key, content in sorted(entries.items())
+            ]
             if rows:
                 connection.execute(insert.on_conflict_do_update(index_elements=["digest"], set_=changes), rows)
             _make_room(connection, self.most_bytes)
@@ -61,8 +63,8 @@ class StoredExtractionCache:
 
 def _read(connection: Connection, keys: Sequence[str]) -> Mapping[str, bytes]:
     now, contents = time.time(), {}
-    for chunk in _split(keys):
-        is_found = EXTRACTED.c.digest.in_(chunk)
+    for start in range(0, len(keys), AT_ONCE):
+        is_found = EXTRACTED.c.digest.in_(keys[start : start + AT_ONCE])
         rows = connection.execute(sa.select(EXTRACTED).where(is_found)).all()
         contents.update({row.digest: bytes(row.content) for row in rows})
         if any(abs(now - row.used) > FRESH_SECONDS for row in rows):
@@ -73,19 +75,11 @@ def _read(connection: Connection, keys: Sequence[str]) -> Mapping[str, bytes]:
 def _make_room(connection: Connection, most_bytes: int) -> None:
     """If the cache is full, remove entries, those unused for longest first, until a tenth of it is free."""
     size = sa.func.length(EXTRACTED.c.content)
-    excess = (connection.execute(sa.select(sa.func.sum(size))).scalar_one() or 0) - most_bytes
-    if excess <= 0:
+    if (connection.execute(sa.select(sa.func.sum(size))).scalar_one() or 0) <= most_bytes:
         return
-    excess += most_bytes // 10
-    removed = []
-    for digest, n_bytes in connection.execute(sa.select(EXTRACTED.c.digest, size).order_by("used", "digest")):
-        if excess <= 0:
-            break
-        removed.append(digest)
-        excess -= n_bytes
-    for chunk in _split(removed):
-        connection.execute(sa.delete(EXTRACTED).where(EXTRACTED.c.digest.in_(chunk)))
-
-
-def _split(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (keys[start : start + AT_ONCE] for start in range(0, len(keys), AT_ONCE))
+    n_bytes = sa.func.sum(size).over(order_by=[EXTRACTED.c.used.desc(), EXTRACTED.c.digest.desc()])
+    latest_first = sa.select(EXTRACTED.c.digest, n_bytes.label("n_bytes")).subquery()
+    is_over = latest_first.c.n_bytes > most_bytes - most_bytes // 10
+    connection.execute(
+        sa.delete(EXTRACTED).where(EXTRACTED.c.digest.in_(sa.select(latest_first.c.digest).where(is_over)))
+    )

@@ -38,14 +38,23 @@ class LockedError(StoreError):
 
 
 @contextmanager
-def lock_file(store: Path) -> Iterator[None]:
-    """Hold the lock of an SQLite store; raise LockedError if another process holds it."""
-    path = _get_lock_path(store)
-    descriptor = _open_lock(store, path)
+def hold_lock(database: Database, plan: str) -> Iterator[None]:
+    """Hold the lock of a file; of a server, the first session takes the lock. LockedError: another process holds it."""
+    if not database.is_sqlite:
+        event.listen(database.engine, "connect", partial(_lock_session, plan))
+        is_over = threading.Event()
+        threading.Thread(target=_keep_alive, args=(database, is_over), name="sigdask lock", daemon=True).start()
+        try:
+            yield
+        finally:
+            is_over.set()
+        return
+    path = _get_lock_path(database.where)
+    descriptor = _open_lock(database.where, path)
     try:
-        _lock(store, descriptor)
+        _lock(database.where, descriptor)
         if not path.exists() or not os.path.samestat(path.stat(), os.fstat(descriptor)):
-            raise LockedError(f"store {store}: the run that held its lock has just ended", lost=True)
+            raise LockedError(f"store {database.where}: the run that held its lock has just ended", lost=True)
         try:
             yield
         finally:
@@ -54,7 +63,13 @@ def lock_file(store: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _open_lock(store: Path, path: Path) -> int:
+def _keep_alive(database: Database, is_over: threading.Event) -> None:
+    while not is_over.wait(BEAT_SECONDS):
+        with suppress(SigdaskError), database.transaction() as connection:
+            connection.execute(sa.select(1))
+
+
+def _open_lock(store: str, path: Path) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     except OSError as error:
@@ -62,7 +77,7 @@ def _open_lock(store: Path, path: Path) -> int:
         raise StoreError(f"store {store}: it is read-only, or its folder is; {remedy} ({error.strerror})") from None
 
 
-def _lock(store: Path, descriptor: int) -> None:
+def _lock(store: str, descriptor: int) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -74,23 +89,9 @@ def _lock(store: Path, descriptor: int) -> None:
         ) from None
 
 
-def _get_lock_path(store: Path) -> Path:
-    store = store.resolve()
-    return store.with_name(f"{store.name}-lock")
-
-
-def lock_sessions(database: Database, plan: str) -> threading.Event:
-    """Make each session of a PostgreSQL database take the lock of a plan, and keep it alive until an event is set."""
-    event.listen(database.engine, "connect", partial(_lock_session, plan))
-    is_over = threading.Event()
-
-    def keep_alive() -> None:
-        while not is_over.wait(BEAT_SECONDS):
-            with suppress(SigdaskError), database.transaction() as connection:
-                connection.execute(sa.select(1))
-
-    threading.Thread(target=keep_alive, name="sigdask lock", daemon=True).start()
-    return is_over
+def _get_lock_path(store: str | None) -> Path:
+    path = Path(store or "").resolve()
+    return path.with_name(f"{path.name}-lock")
 
 
 def _lock_session(plan: str, connection: Any, _record: Any) -> None:
@@ -116,7 +117,7 @@ def is_locked(connection: Connection, plan: str) -> bool:
         query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = :lock AND objid = :plan"
         values = {"lock": LOCK_ID, "plan": _get_number(plan) % 2**32}
         return bool(connection.execute(sa.text(query), values).scalar_one())
-    path = _get_lock_path(Path(connection.engine.url.database or ""))
+    path = _get_lock_path(connection.engine.url.database)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:

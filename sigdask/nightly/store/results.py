@@ -71,12 +71,12 @@ def save_results(connection: Connection, plan: str, number: int, tables: Sequenc
     before = states[0][1]()
     former = stored.take(before)
     old, new = _match_rows(former, current)
-    is_same = _are_equal(former, current, _list_columns(former, current), old, new)
+    is_same = are_equal(former, current, _list_columns(former, current), old, new)
     places = np.full(len(current), -1)
     places[new[is_same]] = before[old[is_same]]
     if len(places) != len(before) or (places != before).any():
         _save_state(connection, plan, number, current, places, len(stored))
-    is_unchanged = is_same | _are_equal(former, current, _list_columns(former, current) - ORIGINS, old, new)
+    is_unchanged = is_same | are_equal(former, current, _list_columns(former, current) - ORIGINS, old, new)
     return len(current) - int(is_unchanged.sum()) + len(former) - len(np.unique(old))
 
 
@@ -175,7 +175,7 @@ def _list_columns(*tables: Table) -> set[str]:
     return {name for table in tables for name in table.data.column_names}
 
 
-def _are_equal(
+def are_equal(
     left: Table, right: Table, names: Iterable[str], left_rows: Integers, right_rows: Integers
 ) -> NDArray[np.bool_]:
     """Return a mask of row pairs, one row from each table, that are equal in the given columns."""
@@ -206,7 +206,7 @@ def find_changes(connection: Connection, plan: str, from_run: int, to_run: int, 
     )
     predecessors = _find_rows(old, new)
     rows = np.flatnonzero(predecessors >= 0)
-    is_same = _are_equal(old, new, _list_columns(old, new) - ORIGINS, predecessors[rows], rows)
+    is_same = are_equal(old, new, _list_columns(old, new) - ORIGINS, predecessors[rows], rows)
     gone = np.setdiff1d(np.arange(len(old)), predecessors)
     changed = np.setdiff1d(np.arange(len(new)), rows[is_same])
     old_rows = np.concatenate([predecessors[changed], gone])
@@ -222,7 +222,7 @@ def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Table
     old, new = _match_rows(former, current)
     comparison = current[COMPARISON][new]
     is_same = comparison == former[COMPARISON][old]
-    is_same &= (comparison >= 0) | _are_equal(former, current, OUTCOME_COLUMNS, old, new)
+    is_same &= (comparison >= 0) | are_equal(former, current, OUTCOME_COLUMNS, old, new)
     return current.take(new[is_same])
 
 

@@ -71,7 +71,7 @@ class PlanRun:
     started, updated, ended : float
         Seconds since 1970; `ended` is None while it runs, or when it was killed.
     state : str
-        running, finished, stopped (deadline, signal), failed.
+        running, finished, stopped (deadline, signal), failed; killed where a status says so.
     host, pid
         Host and process id of the driver.
     details : dict

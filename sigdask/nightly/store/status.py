@@ -32,20 +32,17 @@ class Status:
     ----------
     run : PlanRun
         The recorded run, with the progress of each test set.
-    is_alive : bool
-        Whether its driver is running.
     seconds_ago : float
         Seconds since the run's last progress.
     """
 
     run: PlanRun
-    is_alive: bool
     seconds_ago: float = 0.0
 
     @property
     def state(self) -> str:
-        """The run's state: running, finished, stopped, failed, or killed (no recorded end and no sign of life)."""
-        return "killed" if self.run.state == "running" and not self.is_alive else self.run.state
+        """The run's state."""
+        return self.run.state
 
     @property
     def n_counted(self) -> int:
@@ -93,10 +90,6 @@ class Change:
     now: Result | None
 
 
-KINDS = ("new", "gone", "scores", "gained", "lost", "reversed", "p")
-"""Kinds of changes other than details, which come last."""
-
-
 @dataclass(frozen=True, eq=False)
 class Changes:
     """Results that differ between two runs: first new or changed ones, in order, then those that are gone.
@@ -129,36 +122,24 @@ class Changes:
         return (self.old, self.old_rows), (self.new, self.new_rows)
 
     @cached_property
-    def marks(self) -> NDArray[np.bool_]:
-        """Mask of the kinds (`KINDS`) that apply to each change, shape (n, n_kinds)."""
-        is_new, is_gone = self.old_rows < 0, self.new_rows < 0
-        is_changed = ~is_new & ~is_gone
-        old_significant, new_significant = (
-            is_significant(table)[rows] & (rows >= 0) if len(table) else np.zeros(len(self), np.bool_)
-            for table, rows in self.sides
-        )
-        scores, p = (is_changed & self._differ(names) for names in (("score_a", "score_b"), P_COLUMNS))
-        gained, lost = is_changed & new_significant & ~old_significant, is_changed & old_significant & ~new_significant
-        a_was_ahead, a_is_ahead = (
-            (table.score_a > table.score_b)[rows] if len(table) else np.zeros(len(self), np.bool_)
-            for table, rows in self.sides
-        )
-        is_reversed = is_changed & old_significant & new_significant & (a_was_ahead != a_is_ahead)
-        return np.column_stack([is_new, is_gone, scores, gained, lost, is_reversed, p])
-
-    def _differ(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        differs = np.zeros(len(self), np.bool_)
-        shared = np.flatnonzero((self.old_rows >= 0) & (self.new_rows >= 0))
-        for name in names:
-            old_values, new_values = (getattr(table, name)[rows[shared]] for table, rows in self.sides)
-            differs[shared] |= (old_values != new_values) & ~(np.isnan(old_values) & np.isnan(new_values))
-        return differs
-
-    @cached_property
     def kinds(self) -> list[tuple[str, ...]]:
         """Names of the kinds of each change, such as new or gained; "details" if no kind applies."""
-        distinct, inverse = np.unique(self.marks, axis=0, return_inverse=True)
-        words = [tuple(kind for kind, applies in zip(KINDS, row, strict=True) if applies) for row in distinct]
+        in_both = (self.old_rows >= 0) & (self.new_rows >= 0)
+        rows = self.old_rows[in_both], self.new_rows[in_both]
+        old, new = self.old.take(rows[0]), self.new.take(rows[1])
+        was_significant, is_significant = (_find_significant(table) for table in (old, new))
+        marks = {"new": self.old_rows < 0, "gone": self.new_rows < 0}
+        for kind, applies in {
+            "scores": ~results.are_equal(self.old, self.new, ("score_a", "score_b"), *rows),
+            "gained": is_significant & ~was_significant,
+            "lost": was_significant & ~is_significant,
+            "reversed": was_significant & is_significant & ((old.score_a > old.score_b) != (new.score_a > new.score_b)),
+            "p": ~results.are_equal(self.old, self.new, P_COLUMNS, *rows),
+        }.items():
+            marks[kind] = in_both.copy()
+            marks[kind][in_both] = applies
+        distinct, inverse = np.unique(np.column_stack([*marks.values()]), axis=0, return_inverse=True)
+        words = [tuple(kind for kind, applies in zip(marks, row, strict=True) if applies) for row in distinct]
         return [words[k] or ("details",) for k in inverse.ravel().tolist()]
 
 
@@ -166,7 +147,7 @@ P_COLUMNS = ("p_value", "p_adjusted", "n_trials")
 """Columns of p-values. A rule that gives a decision has none."""
 
 
-def is_significant(table: Table) -> NDArray[np.bool_]:
+def _find_significant(table: Table) -> NDArray[np.bool_]:
     """Return for each row whether its verdict is significant: by (adjusted) p."""
     p = np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)
     return np.asarray(p <= table.alpha)
@@ -234,18 +215,23 @@ def apply_frame(frame: Mapping[str, Any], table: Table) -> Results:
 def read_status(store: str, plan: str | None = None) -> Status:
     """Return a plan's progress from stored summaries, which is fast for plans of any size."""
     with open_for_reading(store) as connection:
-        [run] = runs.list_runs(connection, runs.find_plan(connection, plan), 1)
-        return Status(run, is_running(connection, run), max(time.time() - run.updated, 0.0))
+        [run] = _list_runs(connection, runs.find_plan(connection, plan), 1)
+        return Status(run, max(time.time() - run.updated, 0.0))
 
 
 def list_runs(store: str | Store, plan: str | None = None, limit: int | None = None) -> list[tuple[PlanRun, int]]:
     """Return the runs of a plan, latest first, with the number of results that each changed."""
     with _connect(store) as connection:
-        listed = runs.list_runs(connection, runs.find_plan(connection, plan), limit)
-        states = [Status(run, is_running(connection, run)).state for run in listed]
+        listed = _list_runs(connection, runs.find_plan(connection, plan), limit)
+        return [(run, int(run.details.get("changed", 0))) for run in listed]
+
+
+def _list_runs(connection: Connection, plan: str, limit: int | None) -> list[PlanRun]:
+    """Return the runs of a plan, with the state "killed" if they have neither an end nor a driver."""
+    listed = runs.list_runs(connection, plan, limit)
     return [
-        (replace(run, state=state), int(run.details.get("changed", 0)))
-        for run, state in zip(listed, states, strict=True)
+        replace(run, state="killed") if run.state == "running" and not is_running(connection, run) else run
+        for run in listed
     ]
 
 
