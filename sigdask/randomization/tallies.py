@@ -109,8 +109,10 @@ def find_round(trial: int) -> tuple[int, int]:
     >>> find_round(0), find_round(4096), find_round(10_000)
     ((0, 4096), (4096, 16384), (4096, 16384))
     """
-    first, end = find_rounds(np.array([trial]))
-    return int(first[0]), int(end[0])
+    start, stop = 0, BLOCK
+    while trial >= stop:
+        start, stop = stop, stop * FACTOR
+    return start, stop
 
 
 def list_round_ends(n_trials: int) -> Integers:
