@@ -16,7 +16,7 @@ from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.comparison.study import Study, build_specs, prepare_study
 from sigdask.analysis.details import UnitTables, compute_details, select_rows
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_indices, list_values
+from sigdask.counts.checks import check_indices, list_group_columns, list_values
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import count_with_options
@@ -573,7 +573,7 @@ def _build_counts(
     frame, index = move_index(data)
     if not isinstance(groups, Mapping):
         named = (groups,) if isinstance(groups, str) else tuple(groups or ())
-        groups = [*dict.fromkeys(column for column in (*named, *further_groups) if column not in {None, "item"})]
+        groups = list_group_columns((*named, *further_groups), columns or {})
     return as_counts(
         frame,
         ids=index if ids is None else ids,

@@ -12,6 +12,7 @@ from sigdask.cli import write
 from sigdask.cli.declared.options import ALL_FORMATS
 from sigdask.cli.progress import ProgressSteps, show_analysis
 from sigdask.cli.streams import LOG, is_json_log, log_note, output_columns, print_text
+from sigdask.counts.checks import list_group_columns
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.execution import clusters
 from sigdask.formats import DETECTED, Source
@@ -124,9 +125,7 @@ def _read_files(options: dict[str, Any]) -> tuple[Counts, str]:
     converted = {name: convert(given[name]) for name, convert in CONVERSIONS.items() if name in given}
     reading = formats.Options(
         **given | converted,
-        groups=tuple(
-            dict.fromkeys(name for name in (*options["unit"], options.get("by")) if name not in {None, "item"})
-        ),
+        groups=list_group_columns((*options["unit"], options.get("by")), converted.get("columns") or {}),
         name=options["name"],
         metrics=options["metrics"],
         is_detected=options["format_"].partition(":")[0] in DETECTED,

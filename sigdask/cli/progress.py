@@ -95,7 +95,7 @@ class ProgressSteps:
         elapsed = time.monotonic() - self._start
         if not self.total:
             return f"{self.doing}, {format_duration(elapsed)} so far"
-        text = f"{self.doing}: {self._done:,} of {self.total:,} {self._unit} ({self.share:.0%})"
+        text = f"{self.doing}: {self._done:,} of {self.total:,} {self._unit} ({100 * self._done // self.total}%)"
         left = elapsed * (1 / self.share - 1) if self._left is None and self.share else self._left
         if left is None or (left < 1 and not self._done):
             return text

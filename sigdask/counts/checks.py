@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +172,15 @@ def suggest_group_file(name: str) -> str:
     if name == "document":
         return f"Give a file with the document of each item with {spell('documents', 'FILE')}"
     return f"Give a table of items and their groups with {spell('group_file', 'FILE')}"
+
+
+def list_group_columns(names: Iterable[str | None], columns: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns that units and subsets need: all but "item", which may not be one of several joined as ids."""
+    listed = [*dict.fromkeys(name for name in names if name is not None)]
+    parts = columns.get("item", "").split("+")
+    if "item" in listed and "item" in parts and len(parts) > 1:
+        raise InputError(
+            f"{spell('unit', 'item')} can mean the joined ids, {'+'.join(parts)}, or their column item",
+            remedy=f"leave out {spell('unit')} for the ids; for the column, give it another name and use that",
+        )
+    return tuple(name for name in listed if name != "item")

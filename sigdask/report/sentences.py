@@ -345,10 +345,10 @@ def _describe_all_runs(table: Table) -> Iterator[str]:
     significant = [r.runs for r in iter_results(table.take(np.flatnonzero(table.decision == 1)))]
     n_recipes = sum(runs is not None and runs.verdict == "significant" for runs in significant)
     n_runs = ", ".join(map(str, np.unique(table.runs.n_runs[table.runs.n_runs > 0]).tolist()))
-    yield (
-        f"Scores are averaged over {n_runs} runs each: {n_recipes:,} of {len(significant):,} significant differences "
-        "hold for the recipes, the others for these runs."
-    )
+    of_recipes = f"{n_recipes:,} of {format_count(len(significant), 'significant difference')} hold for the recipes"
+    others = ", the others for these runs" if n_recipes < len(significant) else ""
+    outcome = of_recipes + others if significant else "no difference is significant"
+    yield f"Scores are averaged over {n_runs} runs each: {outcome}."
 
 
 # Margins

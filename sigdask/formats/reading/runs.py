@@ -325,7 +325,7 @@ def _find_runs(
         if len(pairs) == len(cell) and len(own) * len(np.unique(cell)) == len(cell) * len(systems.levels):
             return name, runs
     if names:
-        problem = f"column {names[0]!r} does not name runs: some items lack a run or have two rows of it"
+        problem = f"no column of runs ({', '.join(names)}) has one row of each item for each run"
         remedy = (
             f"if another column belongs to the id, {spell('columns', f'item={item}+COLUMN')}. To average all rows of "
         )

@@ -58,9 +58,9 @@ def _iter_lines(test_set: DiscoveredTestSet) -> Iterator[str]:
     if "documents" in test_set.keys:
         yield "# Whole documents are swapped, because segments of a document are correlated."
         yield 'unit = "document"'
-    elif has_tasks(test_set):
-        yield "# Each task is compared by itself; leave this out to compare all items together:"
-        yield 'by = "task"'
+    elif part := find_parts(test_set):
+        yield f"# Each {part} is compared by itself; leave this out to compare all items together:"
+        yield f'by = "{part}"'
     elif groups := [*test_set.counts.groups]:
         yield "# Swap whole groups if their items are correlated:"
         yield from (f"# unit = {_format_value(name)}" for name in groups)
@@ -69,9 +69,11 @@ def _iter_lines(test_set: DiscoveredTestSet) -> Iterator[str]:
     yield ""
 
 
-def has_tasks(test_set: DiscoveredTestSet) -> bool:
-    """Return whether the items are of several tasks."""
-    return "task" in test_set.counts.groups and len({*test_set.counts.group("task").levels}) > 1
+def find_parts(test_set: DiscoveredTestSet) -> str | None:
+    """Return "task" or "file" if the items are of several, else None."""
+    counts = test_set.counts
+    parts = (name for name in ("task", "file") if name in counts.groups)
+    return next((name for name in parts if len({*counts.group(name).levels}) > 1), None)
 
 
 def _describe_systems(test_set: DiscoveredTestSet) -> str:
@@ -92,8 +94,8 @@ def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterat
             if value := test_set.keys.get(key):
                 yield f"  {key:12}{value if isinstance(value, str) else format_list(value, MAX_PATHS)}"
         yield f"  metrics     {', '.join(test_set.counts.suggested)}"
-        if has_tasks(test_set):
-            yield '  tasks       each by itself; to compare all items together, leave out the line by = "task"'
+        if part := find_parts(test_set):
+            yield f'  {f"{part}s":12}each by itself; to compare all items together, leave out the line by = "{part}"'
     if baseline is None:
         yield 'compared: all systems with each other; or write pairs = { baseline = "NAME" }'
     else:

@@ -47,8 +47,8 @@ MAX_DRAWN = 400_000
 MAX_MARKS = 60
 """Nights of each plan that are marked in the index."""
 
-MAX_RANKED = 20
-"""Maximum number of rows in the table of a test set."""
+MAX_SETS, MAX_RANKED = 20, 500
+"""Maximum number of test sets whose rankings a plan's page shows, and of rows of each."""
 
 MAX_INDEX_WRITES = 5
 """Maximum number of attempts to write the index while other runs change the site."""
@@ -254,7 +254,7 @@ def _render_plan(report: PlanReport, runs: Sequence[tuple[PlanRun, int]], n_runs
 
 def _iter_rankings(report: PlanReport) -> Iterator[str]:
     """Yield the table of systems of each of the first test sets as HTML, the best system first."""
-    for name in [*report.results][:MAX_HEADLINES]:
+    for name in [*report.results][:MAX_SETS]:
         for table in report.results[name].paper_tables():
             yield re.sub(' style="[^"]*"', "", render_html(table.shorten(MAX_RANKED)))  # pages allow no inline styles
 

@@ -140,5 +140,17 @@ def test_the_mean_over_sets_has_a_t_interval_of_the_sets_standard_errors():
 
 def test_a_column_of_runs_that_some_items_lack_is_an_error(tmp_path):
     (tmp_path / "t.csv").write_text("id,system,version,score\na,x,1,1\na,x,2,1\nb,x,1,0\nb,x,1,1\n")
-    with pytest.raises(InputError, match="column 'version' does not name runs"):
+    with pytest.raises(InputError, match="version"):
         read(tmp_path / "t.csv", options=Options(columns={"run": "version"}))
+
+
+def test_a_unit_item_of_joined_ids_with_a_column_item_is_refused_with_both_ways():
+    rows = list(product("ab", ("p1", "p2"), range(8)))
+    scores = np.random.default_rng(3).integers(0, 2, len(rows))
+    frame = pd.DataFrame(rows, columns=["system", "prompt", "item"]).assign(score=scores)
+    with pytest.raises(InputError, match=r"prompt\+item"):
+        compare_all(frame, columns={"item": "prompt+item"}, unit="item")
+    [by_ids] = compare_all(frame, columns={"item": "prompt+item"})
+    renamed = frame.rename(columns={"item": "question"})
+    [by_question] = compare_all(renamed, columns={"item": "prompt+question"}, unit="question")
+    assert (by_ids.n_units, by_question.n_units) == (16, 8)
