@@ -738,7 +738,7 @@ class CandidateFileOptions(TypedDict, total=False):
         Option(
             "Column of a measure.",
             (),
-            otherwise="every column of numbers; in UCS am.*",
+            otherwise="every column without another role; in UCS am.*",
             metavar="COLUMN",
             repeats=True,
         ),
