@@ -19,7 +19,7 @@ def test_a_pipe_gets_lines_of_a_command_and_quiet_none(monkeypatch, tmp_path):
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.02)
     arguments = ("compare", YEH, "-m", "recall", "--trials", "1e8", "--cluster", "none")
     loud, quiet = call_sigdask(*arguments, cwd=tmp_path), call_sigdask(*arguments, "-q", cwd=tmp_path)
-    assert re.search(r"sigdask: counting: [\d,]+ of 200,000,000 trials \(\d+%\), (about .*|< 1 s) left\n", loud.stderr)
+    assert re.search(r"sigdask: counting: [\d,]+ of 125,000,000 trials \(\d+%\), (about .*|< 1 s) left\n", loud.stderr)
     assert "%" not in quiet.stderr
     assert loud.stdout == quiet.stdout
 
@@ -29,8 +29,8 @@ def test_a_terminal_shows_how_far_a_command_is_from_the_start_and_keeps_nothing_
     terminal = run_in_terminal("compare", str(YEH), "-m", "recall", "--trials", "3e7", "--cluster", "none", columns=80)
     assert terminal.status == 0
     assert terminal.written.index("reading") < terminal.written.index("read as responses")
-    assert " of 60,000,000 trials" in terminal.written
-    assert "60,000,000" not in terminal.text
+    assert " of 37,500,000 trials" in terminal.written
+    assert "37,500,000" not in terminal.text
 
 
 @pytest.mark.slow

@@ -81,11 +81,11 @@ def open_for_reading(location: str) -> Iterator[Connection]:
         It cannot be reached.
     """
     url = parse_url(location)
+    database = Database(create_engine(url, is_writer=False))  # which refuses a file that may not be seen
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
         raise InputError(
             f"store {url.database}: no such file. Check the path. A plan has no store before `sigdask run PLAN.toml`"
         )
-    database = Database(create_engine(url, is_writer=False))
     try:
         with database.transaction() as connection:
             if not check_tables(connection, database.where):
