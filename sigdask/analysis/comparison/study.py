@@ -129,7 +129,6 @@ class SetAnalysis:
         alpha: float = 0.05,
     ) -> SetAnalysis:
         """Return the analysis that a specification asks of a test set, ready to be counted."""
-        counts = counts.with_runs_as_units(*spec.levels, *filter(None, [spec.by]))
         unit = find_coarsest(counts, spec.levels) if spec.levels else counts.unit
         grouped = counts.with_unit(unit)
         bound = spec.bind_metrics(grouped)
@@ -570,6 +569,9 @@ def prepare_study(
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")
+    specs = [
+        (counts.with_runs_as_units(*spec.levels, *filter(None, [spec.by])), spec, side) for counts, spec, side in specs
+    ]
     family_trials = _choose_family_trials(specs, adjust, alpha)
     specs = [(counts, replace(spec, family_trials=family_trials), side) for counts, spec, side in specs]
     analyses = [SetAnalysis.from_spec(*request, alpha=alpha, second_run=second_run) for request in specs]

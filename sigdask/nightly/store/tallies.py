@@ -7,7 +7,6 @@ rows the one with more trials stays. No trial can be counted twice, and drivers 
 
 from __future__ import annotations
 
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sigdask.errors import DamagedError
-from sigdask.nightly.store.blobs import CHECKSUM_BYTES
+from sigdask.nightly.store.blobs import CHECKSUM_BYTES, compute_checksum
 from sigdask.nightly.store.schema import TALLIES, upsert
 from sigdask.randomization.tallies import list_round_ends
 from sigdask.statistics.bounds import MAX_TRIALS
@@ -86,14 +85,17 @@ def write_tallies(connection: Connection, new: Iterable[NewTallies]) -> None:
 
 def _encode(tallies: NewTallies) -> Iterable[tuple[bytes, int, int, bytes]]:
     """Yield the database rows of tallies."""
-    start = zlib.crc32(repr((tallies.run, tallies.n_trials)).encode())
     counts = tallies.counts.swapaxes(0, 1).astype(_get_type(tallies.n_trials))
     size = counts[:1].nbytes
     data = counts.tobytes()
     for k, digest in enumerate(tallies.digests):
         content = data[k * size : (k + 1) * size]
-        checksum = zlib.crc32(content, zlib.crc32(digest, start)).to_bytes(CHECKSUM_BYTES, "little")
-        yield digest, tallies.run, tallies.n_trials, content + checksum
+        yield (
+            digest,
+            tallies.run,
+            tallies.n_trials,
+            content + compute_checksum(content, digest, tallies.run, tallies.n_trials),
+        )
 
 
 def _get_type(n_trials: int) -> np.dtype[np.unsignedinteger]:
@@ -156,10 +158,9 @@ def _build_empty(wanted: Integers, n_all: int) -> StoredTallies:
 
 def _decode(digests: Sequence[bytes], run: int, n_trials: int, size: int, contents: Sequence[bytes]) -> Integers:
     """Return the counts of rows of equal shape, shape (n_rounds, n_rows, size)."""
-    start = zlib.crc32(repr((run, n_trials)).encode())
     for digest, content in zip(digests, contents, strict=True):
-        checksum = zlib.crc32(content[:-CHECKSUM_BYTES], zlib.crc32(digest, start))
-        if content[-CHECKSUM_BYTES:] != checksum.to_bytes(CHECKSUM_BYTES, "little"):
+        checksum = compute_checksum(content[:-CHECKSUM_BYTES], digest, run, n_trials)
+        if content[-CHECKSUM_BYTES:] != checksum:
             raise DamagedError([f"tallies: comparison {digest.hex()}, run {run}: its checksum differs"])
     lengths = np.diff(list_round_ends(n_trials), prepend=0)
     row = np.dtype([("counts", _get_type(n_trials), (len(lengths), size)), ("checksum", "<u4")])

@@ -154,3 +154,13 @@ def test_a_unit_item_of_joined_ids_with_a_column_item_is_refused_with_both_ways(
     renamed = frame.rename(columns={"item": "question"})
     [by_question] = compare_all(renamed, columns={"item": "prompt+question"}, unit="question")
     assert (by_ids.n_units, by_question.n_units) == (16, 8)
+
+
+@pytest.mark.parametrize("by", ["seed", "run"])
+def test_each_run_may_be_compared_by_itself(by):
+    rows = list(product("ab", (1, 2, 3), range(8)))
+    scores = np.random.default_rng(4).random(len(rows))
+    frame = pd.DataFrame(rows, columns=["system", "seed", "item"]).assign(score=scores)
+    results = compare_all(frame, by=by)
+    assert [r.subset["value"] for r in results] == ["1", "2", "3"]
+    assert [r.score_a for r in results] == pytest.approx(scores.reshape(2, 3, 8).mean(axis=2)[0])
