@@ -94,7 +94,7 @@ class TestSet(DataFiles, HasComparison):
     @property
     def unit(self) -> str:
         """The swapped unit."""
-        return str(self.comparison["unit"])
+        return str(self.comparison["unit"] or "item")
 
     def read(self) -> Counts:
         """Read the files into aligned counts, with the test set's unit."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from sigdask.counts.checks import canonicalize
+from sigdask.counts.checks import canonicalize, list_group_columns
 from sigdask.errors import InputError
 from sigdask.formats import Options
 from sigdask.interface import PLAN_KEYS, use_interface
@@ -182,12 +182,14 @@ def _list_given(keys: PlanKeys | TestSetKeys, names: Iterable[str]) -> dict[str,
 def _build_test_set(keys: TestSetKeys, shared: dict[str, Any], number: int, complaints: list[Complaint]) -> TestSet:
     given = _list_given(keys, SET_OPTIONS)
     comparison = fill_options(SelectionOptions, {"metrics": (), **shared, "unit": keys.unit, **given})
-    columns = (keys.unit, comparison["by"])
+    files = _list_given(keys, FILE_OPTIONS)
+    key, named = ("test_set", number, "unit"), (keys.unit, comparison["by"])
+    groups = attempt(complaints, key, list_group_columns, named, files.get("columns", {})) or ()
 
     def build_options() -> Options:
         return Options(
-            **_list_given(keys, FILE_OPTIONS),
-            groups=tuple(dict.fromkeys(name for name in columns if name not in {None, "item"})),
+            **files,
+            groups=groups,
             name=keys.name,
             metrics=given.get("metrics") or shared.get("metrics", ()),
         )

@@ -209,7 +209,9 @@ class TestSetKeys:
         ),
     ]
     gold: Annotated[GoldPath | None, describe("Gold-standard file.")] = None
-    unit: Annotated[Text, describe("The unit that is swapped as a whole: item or a column.")] = "item"
+    unit: Annotated[Text | None, describe("The unit that is swapped as a whole: item, the default, or a column.")] = (
+        None
+    )
 
 
 OUTPUTS = {

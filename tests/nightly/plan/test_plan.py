@@ -172,3 +172,12 @@ def test_the_schema_accepts_the_good_plan_and_refuses_a_misspelt_one():
     jsonschema.validate(build_good_plan(), build_schema())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**build_good_plan(), "metrcs": ["mean"]}, build_schema())
+
+
+def test_a_unit_item_beside_joined_ids_is_refused_at_its_key(tmp_path):
+    text = '[[test_set]]\nname = "x"\nsystems = "t.csv"\ncolumns = { item = "prompt+item" }\n'
+    (tmp_path / "plan.toml").write_text(text + 'unit = "item"\n')
+    with pytest.raises(InputError, match=r"test_set\[0\]\.unit"):
+        load_plan(tmp_path / "plan.toml")
+    (tmp_path / "plan.toml").write_text(text)
+    assert load_plan(tmp_path / "plan.toml").test_sets[0].unit == "item"
