@@ -38,6 +38,7 @@ LONGEST = 60
 EXPECTED = {
     "dataclass_type": "a table",
     "dict_type": "a table",
+    "too_short": "at least one",
     "string_pattern_mismatch": "text that is not blank",
     "union_tag_not_found": "another value",
 }
@@ -123,6 +124,8 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
     for error in errors:
         location, kind, found = error["loc"], error["type"], error["input"]
         key = _find_key(location, data)
+        if kind == "too_short" and found:  # pydantic counts only entries without an error, which is told already
+            continue
         if kind == "input":
             yield Complaint(key, error["msg"])
         elif kind == "missing":

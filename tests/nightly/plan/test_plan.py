@@ -177,6 +177,10 @@ def test_the_schema_accepts_the_good_plan_and_refuses_a_misspelt_one():
 def test_a_unit_item_beside_joined_ids_is_refused_at_its_key(tmp_path):
     text = '[[test_set]]\nname = "x"\nsystems = "t.csv"\ncolumns = { item = "prompt+item" }\n'
     (tmp_path / "plan.toml").write_text(text + 'unit = "item"\n')
+    with pytest.raises(InputError, match="no such file") as missing:
+        load_plan(tmp_path / "plan.toml")
+    assert "errors" not in str(missing.value)  # one, about the file
+    (tmp_path / "t.csv").write_text("prompt,item,system,score\n")
     with pytest.raises(InputError, match=r"test_set\[0\]\.unit"):
         load_plan(tmp_path / "plan.toml")
     (tmp_path / "plan.toml").write_text(text)
