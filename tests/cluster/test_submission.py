@@ -186,4 +186,4 @@ def test_the_example_of_a_night_runs_in_one_allocation(slurm, folder):
         "sbatch", *size, *output, export, str(ROOT / "deploy" / "slurm" / "night.sbatch"), str(plan)
     ).strip()
     assert "JobState=COMPLETED" in wait_for_end(slurm, job), (folder / "night.log").read_text()
-    assert f"{12_000 + 2**14:,} trials counted" in (folder / "night.log").read_text()  # the latter are resamples
+    assert f"{7500 + 2**14:,} trials counted" in (folder / "night.log").read_text()  # the latter are resamples
