@@ -111,7 +111,7 @@ def table(distributions: list[ScoreDistribution]) -> Iterator[str]:
 
 def draw(distributions: list[ScoreDistribution], path: Path) -> None:
     """Draw histograms and normal densities of the same mean and deviation; the file contains the counts."""
-    from sigdask.report.plots import canvas, rendered
+    from sigdask.report import plots
 
     numbers = json.dumps(
         {
@@ -119,18 +119,18 @@ def draw(distributions: list[ScoreDistribution], path: Path) -> None:
             for distribution in distributions
         }
     )
-    with canvas.build_figure(3 * len(distributions), 2.6) as figure:
+    with plots.build_figure(3 * len(distributions), 2.6) as figure:
         all_axes = figure.subplots(1, len(distributions), squeeze=False)[0]
         for axes, distribution in zip(all_axes, distributions, strict=True):
             edges = np.linspace(*distribution.edges, BINS + 1)
             points = np.linspace(*distribution.edges, 101)
             expected = stats.norm.pdf(points, distribution.mean, distribution.sd) * RUNS * (edges[1] - edges[0])
             axes.stairs(distribution.counts, edges, fill=True, color="#9ab8d4")
-            axes.plot(points, expected, color=canvas.ORANGE, linewidth=1)
+            axes.plot(points, expected, color=plots.ORANGE, linewidth=1)
             axes.set_yticks([])
             axes.spines["left"].set_visible(False)
-            canvas.set_title(axes, f"{distribution.name}: skewness {distribution.skewness:+.2f}")
-    path.write_bytes(rendered(figure, "svg", description=numbers))
+            plots.set_title(axes, f"{distribution.name}: skewness {distribution.skewness:+.2f}")
+    path.write_bytes(plots.rendered(figure, "svg", description=numbers))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 import sigdask
 from sigdask.examples.yeh2000 import COUNTS
 from sigdask.report import plots
-from sigdask.report.plots import canvas
 
 HERE = Path(__file__).parent
 FOREST, CHANCE = HERE / "figures" / "forest.svg", HERE / "figures" / "chance.svg"
@@ -96,18 +95,18 @@ def chance() -> Picture:
         f"Histogram of differences of F1 in {N_SWAPS:,} random swaps: a hill about 0; {n_extreme:,} of them, "
         f"{share}, lie as far out as the observed {observed:+.4f}, on either side"
     )
-    with canvas.build_figure(5.2, 3) as figure:
+    with plots.build_figure(5.2, 3) as figure:
         axes = figure.add_subplot()
         axes.stairs(counts, edges, fill=True, color="#c4ccd4", label="swapped outputs")
-        look = {"color": canvas.ORANGE, "alpha": 0.13, "linewidth": 0}
+        look = {"color": plots.ORANGE, "alpha": 0.13, "linewidth": 0}
         axes.axvspan(-observed, -end, **look, label="at least as extreme")
         axes.axvspan(observed, end, **look)
         text = f"observed {observed:+.4f}; outside: {share}"
-        axes.axvline(observed, color=canvas.BLUE, linewidth=1.6, label=text)
-        axes.axvline(-observed, color=canvas.BLUE, linewidth=1, linestyle="--", label="as far on the other side")
+        axes.axvline(observed, color=plots.BLUE, linewidth=1.6, label=text)
+        axes.axvline(-observed, color=plots.BLUE, linewidth=1, linestyle="--", label="as far on the other side")
         axes.set_xlabel("difference of F1 after a random swap of answers")
         axes.set_ylabel("trials")
-        canvas.add_legend(figure, axes.get_legend_handles_labels()[0], n_columns=3)
+        plots.add_legend(figure, axes.get_legend_handles_labels()[0], n_columns=3)
     numbers = {"counts": counts.tolist(), "observed": observed, "n_extreme": n_extreme, "of": N_SWAPS}
     return Picture(CHANCE, alt, plots.rendered(figure, "svg", json.dumps(numbers)))
 

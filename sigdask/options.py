@@ -548,13 +548,12 @@ class TableLayoutOptions(TypedDict, total=False):
 
 
 class FigureStyleOptions(TypedDict, total=False):
-    """Which figures are drawn, and their size and type."""
+    """Which figures are drawn, and their size."""
 
     figure_kinds: Annotated[
         str | None,
         Option(
-            "Kinds of figures to draw, as their files are named: forest, cd (critical-difference), matrix, precision "
-            "and recall.",
+            "Kinds of figures to draw, as their files are named: forest, cd (critical-difference) and matrix.",
             otherwise="all that fit",
             metavar="KIND,...",
         ),
@@ -563,9 +562,6 @@ class FigureStyleOptions(TypedDict, total=False):
         str | None,
         Option("Width of figures, as 3.3in, 84mm or 8.4cm.", otherwise="what their labels need", metavar="WIDTH"),
     ]
-    font: Annotated[str | None, Option("Font family of figures.", otherwise="DejaVu Sans", metavar="NAME")]
-    font_size: Annotated[float, Option("Font size of figures in points.", 8.0, least=4, most=24, metavar="POINTS")]
-    dpi: Annotated[int, Option("Dots per inch of PNG figures.", 200, least=50, most=1200, metavar="N")]
 
 
 class PowerQuestionOptions(TypedDict, total=False):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from sigdask.cli.compare import log_warnings
 from sigdask.cli.streams import LOG, be_quiet, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, check_installed
 from sigdask.options import (
-    FigureStyleOptions,
     TableLayoutOptions,
     check_options,
     select_options,
@@ -20,15 +19,7 @@ from sigdask.options import (
 from sigdask.report.analyses import Independences
 from sigdask.report.load import AnyResults, load_results
 from sigdask.report.other_documents import render_analysis
-from sigdask.report.plots.files import (
-    MAX_FIGURES,
-    FigureSpec,
-    FigureStyle,
-    iter_ranking_pictures,
-    iter_result_pictures,
-    parse_formats,
-    write_figures,
-)
+from sigdask.report.plots import pairs
 from sigdask.report.presentable import Results
 from sigdask.report.screen import render
 from sigdask.results.schema import read_schema
@@ -64,7 +55,8 @@ def show(file: str, **options: Any) -> None:
     if not outputs and options["figures"] is None:
         _print_results(results, options)
     write.write_outputs(outputs, texts, lambda: tables)
-    _draw_figures(results, options)
+    if options["figures"] is not None:
+        _draw_figures(results, options)
 
 
 def _list_texts(results: Results, options: Mapping[str, Any]) -> write.Texts:
@@ -86,9 +78,9 @@ def _print_results(results: AnyResults, options: Mapping[str, Any]) -> None:
 def check_figures(options: Mapping[str, Any]) -> None:
     """Raise, before results are read, if the figures cannot be drawn or written."""
     folder = options["figures"]
-    check_options(FigureStyleOptions, style := select_options(FigureStyleOptions, options))
-    FigureStyle.from_options(style)
-    parse_formats(options["figure_format"])
+    pairs.parse_kinds(options["figure_kinds"])
+    pairs.parse_width(options["figure_width"])
+    pairs.parse_formats(options["figure_format"])
     if folder is None:
         return
     if Path(folder).exists() and not Path(folder).is_dir():
@@ -97,24 +89,16 @@ def check_figures(options: Mapping[str, Any]) -> None:
 
 
 def _draw_figures(results: AnyResults, options: Mapping[str, Any]) -> None:
-    """Write the figures if a folder was given, and log the names of the files."""
+    """Write the figures into the folder that was given, and log the names of the files."""
     folder = options["figures"]
-    if folder is None:
-        return
-    style = FigureStyle.from_options(select_options(FigureStyleOptions, options))
-    formats = parse_formats(options["figure_format"])
-    written, n_left = write_figures(Path(folder), _iter_pictures(results), formats, style)
+    kinds = pairs.parse_kinds(options["figure_kinds"])
+    pictures = pairs.iter_pictures(results.table, kinds) if isinstance(results, Results) else ()
+    width, formats = pairs.parse_width(options["figure_width"]), pairs.parse_formats(options["figure_format"])
+    written, n_left = pairs.write_figures(Path(folder), pictures, formats, width)
     if not written:
         log_note(make_printable(f"--figures {folder}: no figure fits these results"))
         return
     names = format_list([path.name for path in written], limit=MAX_NAMED)
     log_note(make_printable(f"{format_count(len(written), 'file')} in {folder}: {names}"))
     if n_left:
-        log_note(f"{n_left:,} more figures were left out: the first {MAX_FIGURES} are drawn")
-
-
-def _iter_pictures(results: AnyResults) -> Iterable[FigureSpec]:
-    """Return the figures that fit some results."""
-    if isinstance(results, Results):
-        return iter_result_pictures([results])
-    return iter_ranking_pictures({getattr(results, "name", ""): results})
+        log_note(f"{n_left:,} more figures were left out: the first {pairs.MAX_FIGURES} are drawn")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from numpy.typing import NDArray
 
@@ -31,11 +31,7 @@ from sigdask.options import (
 from sigdask.report import html, latex, markdown
 from sigdask.report.document import DocumentTable
 from sigdask.report.other_documents import build_evaluation_tables, build_independence_table, build_power_table
-from sigdask.report.plots import curves
 from sigdask.report.presentable import MAX_ROWS, convert_results
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class PaperTables:
@@ -110,30 +106,6 @@ class Evaluation(PaperTables, RankingEvaluation):
     def paper_tables(self) -> list[DocumentTable]:
         """Return a table of the precision of the n best candidates, and one that compares the measures."""
         return build_evaluation_tables(self)
-
-    def plot_curves(self, score: Literal["precision", "recall"] = "precision") -> Figure:
-        """Draw the curve of each measure: the precision or recall of its n best, for each n, with intervals.
-
-        The curves of Evert & Krenn 2001 ("Methods for the qualitative evaluation of lexical association measures",
-        ACL), with the intervals of the table. With more than `MAX_CURVES` measures, only the best by average precision
-        are drawn. If only a sample is judged, there is no recall.
-
-        Parameters
-        ----------
-        score : {"precision", "recall"}
-            The score to draw.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
-
-        Raises
-        ------
-        InputError
-            There is nothing to draw, or matplotlib (`sigdask[report]`) is not installed.
-        """
-        return curves.plot_n_best(self, score)
 
 
 def power(

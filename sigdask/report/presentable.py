@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sigdask.errors import InputError
-from sigdask.options import FigureStyleOptions, check_options
 from sigdask.report import html, latex, markdown
 from sigdask.report.comparisons import build_paper_tables, build_ranking_table, get_default_layout
 from sigdask.report.document import DocumentTable
 from sigdask.report.files import write_parquet, write_whole_text
 from sigdask.report.methods.text import Methods, describe_results
 from sigdask.report.page import render_page
-from sigdask.report.plots import canvas, files, pairs
-from sigdask.report.plots.files import FigureStyle
+from sigdask.report.plots import pairs, use_width
 from sigdask.report.screen import format_answer, render_with_warnings, select_warnings
 from sigdask.report.sentences import build_verdict
 from sigdask.results.comparisons import ComparisonResults
@@ -39,15 +37,6 @@ MAX_ROWS = 10
 def convert_results(plain: Any, kind: type[Kind]) -> Kind:
     """Return plain results as an object of the class that can display them."""
     return kind(**{field.name: getattr(plain, field.name) for field in fields(plain)})
-
-
-def build_style(
-    figure_width: str | None, font: str | None, font_size: float, kinds: str | None = None, dpi: int = 200
-) -> FigureStyle:
-    """Return the style of figures that options describe, after checking them."""
-    options = FigureStyleOptions(figure_kinds=kinds, figure_width=figure_width, font=font, font_size=font_size, dpi=dpi)
-    check_options(FigureStyleOptions, options)
-    return FigureStyle.from_options(options)
 
 
 def build_summary_table(results: ComparisonResults) -> DocumentTable:
@@ -216,8 +205,6 @@ class Results(ComparisonResults):
         subset: str | None = None,
         metric: str | None = None,
         figure_width: str | None = None,
-        font: str | None = None,
-        font_size: float = 8.0,
     ) -> Figure:
         """Draw a figure of one test set, subset and metric.
 
@@ -234,10 +221,6 @@ class Results(ComparisonResults):
             Selection, if the results have several. A subset is named by its value.
         figure_width : str, optional
             Width such as "3.3in", "84mm" or "8.4cm", by default what the labels need.
-        font : str, optional
-            Font family, by default DejaVu Sans.
-        font_size : float
-            Size in points, by default 8.
 
         Returns
         -------
@@ -250,11 +233,9 @@ class Results(ComparisonResults):
             There is no such kind, the selection is ambiguous, pairs are missing, or matplotlib (`sigdask[report]`) is
             not installed.
         """
-        [name] = FigureStyle.parse_kinds(kind)
-        if name not in pairs.DRAWN:
-            raise InputError(f"kind = {kind!r}: must be one of {', '.join(pairs.DRAWN)}")
-        table = files.select_group(self.table, test_set, subset, metric)
-        with canvas.apply_style(build_style(figure_width, font, font_size).canvas):
+        [name] = pairs.parse_kinds(kind)
+        table = pairs.select_group(self.table, test_set, subset, metric)
+        with use_width(pairs.parse_width(figure_width)):
             return pairs.DRAWN[name](table)
 
     def write_figures(
@@ -264,9 +245,6 @@ class Results(ComparisonResults):
         formats: str | Sequence[str] = ("svg", "pdf"),
         figure_kinds: str | None = None,
         figure_width: str | None = None,
-        font: str | None = None,
-        font_size: float = 8.0,
-        dpi: int = 200,
     ) -> list[Path]:
         """Draw the figures that fit the results into a folder, as `sigdask show --figures` does.
 
@@ -278,10 +256,8 @@ class Results(ComparisonResults):
             "svg", "pdf", "png", or several of them.
         figure_kinds : str, optional
             Kinds of figures, such as "forest,cd", by default all that fit.
-        figure_width, font, font_size
+        figure_width : str, optional
             As in `plot`.
-        dpi : int
-            Dots per inch of PNG files, by default 200.
 
         Returns
         -------
@@ -295,10 +271,9 @@ class Results(ComparisonResults):
         UnfinishedError
             A file cannot be written.
         """
-        names = files.parse_formats(formats if isinstance(formats, str) else ",".join(formats), "formats =")
-        pictures = files.iter_result_pictures([self])
-        chosen = build_style(figure_width, font, font_size, figure_kinds, dpi)
-        return files.write_figures(Path(folder), pictures, names, chosen)[0]
+        names = pairs.parse_formats(formats if isinstance(formats, str) else ",".join(formats), "formats =")
+        pictures = pairs.iter_pictures(self.table, pairs.parse_kinds(figure_kinds))
+        return pairs.write_figures(Path(folder), pictures, names, pairs.parse_width(figure_width))[0]
 
     def paper_tables(
         self, *, layout: str | None = None, digits: int | None = None, percent: bool = True

@@ -13,7 +13,7 @@ import sigdask
 from sigdask.counts import Counts
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
-from sigdask.report.plots.canvas import shorten_names
+from sigdask.report.plots import shorten_names
 
 HOSTILE_NAMES = [
     "cost $5 and $6",

@@ -7,22 +7,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.errors import InputError
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.report import plots
 from sigdask.report.comparisons import format_groups
-from sigdask.report.plots import canvas
+from sigdask.report.files import open_atomic
 from sigdask.report.standings import get_group_key
 from sigdask.results.fields import iter_results
-from sigdask.results.ranking import SystemRanking, build_ranking, is_agreement, is_ranked
+from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, is_agreement, is_ranked
 from sigdask.results.table import CONTESTED, Table, select_intervals
 from sigdask.statistics.ranking_letters import RankedSystem, format_letter
 from sigdask.statistics.rounding import format_p
+from sigdask.text import format_list
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +38,7 @@ MAX_IN_FOREST = 120
 """Maximum comparisons of a forest plot: those with the best system, or with the smallest p."""
 
 VERDICT_MARKS: dict[int, tuple[str, str, str]] = {
-    1: ("significantly different", "o", canvas.BLUE),
+    1: ("significantly different", "o", plots.BLUE),
     0: ("not significantly different", "o", "white"),
     -1: ("undecided: more trials would decide", "D", "white"),
     CONTESTED: ("contested: only one of two tests rejects", "s", "white"),
@@ -95,13 +101,13 @@ def forest(table: Table) -> Figure:
     sides = zip(shown.a.to_list(), shown.b.to_list(), is_turned.tolist(), strict=True)
     names, score = _label_rows([(b, a) if turned else (a, b) for a, b, turned in sides], _describe_axis(shown))
     beside = _format_p_values(shown)
-    if canvas.get_chosen_width() is not None and all(" = " in text for text in beside):
+    if plots.get_chosen_width() is not None and all(" = " in text for text in beside):
         name = beside[0].partition(" = ")[0]  # said once, to leave room
         beside, score = [text.removeprefix(f"{name} = ") for text in beside], f"{score}\n(right: {name})"
     chosen = "the smallest p" if best is None else f"the best {'metric' if is_agreement(table) else 'system'}"
     note = f"\n{len(shown):,} of {len(table):,} comparisons: those with {chosen}" if len(shown) < len(table) else ""
-    width = 4.2 + canvas.estimate_width(names) + canvas.estimate_width(beside)
-    with canvas.build_figure(width, 1.4 + 0.19 * len(shown)) as figure:
+    width = 4.2 + plots.estimate_width(names) + plots.estimate_width(beside)
+    with plots.build_figure(width, 1.4 + 0.19 * len(shown)) as figure:
         axes = figure.add_subplot()
         marks = _plot_differences(axes, shown, difference, low, high)
         axes.set_yticks(range(len(names)), labels=names, parse_math=False)
@@ -110,13 +116,13 @@ def forest(table: Table) -> Figure:
         axes.grid(axis="y", color="#e3e7eb", linewidth=0.5)
         axes.set_axisbelow(True)
         axes.set_xlabel(score, parse_math=False)
-        canvas.set_title(axes, f"{_format_title(table)}{note}")
+        plots.set_title(axes, f"{_format_title(table)}{note}")
         right_axes = axes.twinx()
         right_axes.set_ylim(axes.get_ylim())
-        right_axes.set_yticks(range(len(beside)), labels=beside, parse_math=False, color=canvas.INK)
+        right_axes.set_yticks(range(len(beside)), labels=beside, parse_math=False, color=plots.INK)
         right_axes.tick_params(axis="y", length=0)
         right_axes.spines["left"].set_visible(False)
-        canvas.add_legend(figure, marks, n_columns=2)
+        plots.add_legend(figure, marks, n_columns=2)
     return figure
 
 
@@ -133,9 +139,9 @@ def _label_rows(pairs: Sequence[tuple[str, str]], score: str) -> tuple[list[str]
     """Return the labels of pairs and of the axis; a common baseline is named once, at the axis."""
     systems, baselines = zip(*pairs, strict=True)
     if len(pairs) > 1 and len({*baselines}) == 1:
-        [baseline] = canvas.fit_names(baselines[:1], 0.4, max_characters=60)
-        return canvas.fit_names(systems, 0.4, max_characters=60), f"each system − {baseline}:\n{score}"
-    a, b = (canvas.fit_names(side, 0.2, max_characters=30) for side in (systems, baselines))
+        [baseline] = plots.fit_names(baselines[:1], 0.4, max_characters=60)
+        return plots.fit_names(systems, 0.4, max_characters=60), f"each system − {baseline}:\n{score}"
+    a, b = (plots.fit_names(side, 0.2, max_characters=30) for side in (systems, baselines))
     return [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)], score
 
 
@@ -143,7 +149,7 @@ def _describe_axis(table: Table) -> str:
     intervals, kind = select_intervals(table)
     text = f"difference of {_describe_score(table)}"
     if intervals is not None and not np.isnan(intervals.low).all():
-        gap = ", " if canvas.get_chosen_width() is None else ",\n"
+        gap = ", " if plots.get_chosen_width() is None else ",\n"
         text += f"{gap}{kind}{100 * float(np.nanmax(intervals.confidence)):.4g} % intervals"
     return text
 
@@ -154,17 +160,17 @@ def _plot_differences(axes: Axes, table: Table, difference: Floats, low: Floats,
     values = np.concatenate([np.zeros(1), difference, low, high])
     finite = values[np.isfinite(values)]
     margin = 0.06 * float(np.ptp(finite)) or 0.01
-    axes.axvline(0, color=canvas.INK, linewidth=0.8)
+    axes.axvline(0, color=plots.INK, linewidth=0.8)
     axes.set_xlim(float(finite.min()) - margin, float(finite.max()) + margin)
     known = ~np.isnan(low) & ~np.isnan(high)
     ends = (np.clip(end[known], *axes.get_xlim()) for end in (low, high))
-    axes.hlines(rows[known], *ends, color=canvas.BLUE, linewidth=1.1, gid="intervals")
+    axes.hlines(rows[known], *ends, color=plots.BLUE, linewidth=1.1, gid="intervals")
     marks = []
     for code, (label, form, filling) in VERDICT_MARKS.items():
         if (has_verdict := table.outcome == code).any():
             marks += axes.plot(
                 difference[has_verdict], rows[has_verdict], form, label=label, markersize=4.5,
-                markerfacecolor=filling, markeredgecolor=canvas.BLUE,
+                markerfacecolor=filling, markeredgecolor=plots.BLUE,
             )  # fmt: skip
     return marks
 
@@ -190,12 +196,12 @@ def matrix(table: Table) -> Figure:
     """
     names = [ranked.system for ranked in _get_ranking(table).systems]
     p, levels = _compute_matrix(table, names)
-    n, short_names = len(names), canvas.fit_names(names, 0.3)
+    n, short_names = len(names), plots.fit_names(names, 0.3)
     side, size = (0.34, 8) if n <= MAX_WITH_P else (0.18, 7) if n <= 60 else (0.12, 5)
-    names_width = canvas.estimate_width(short_names, size)
-    if (chosen_width := canvas.get_chosen_width()) is not None:
+    names_width = plots.estimate_width(short_names, size)
+    if (chosen_width := plots.get_chosen_width()) is not None:
         side = min(side, max(chosen_width - names_width - 0.4, 1.0) / n)
-    with canvas.build_figure(max(side * n + names_width + 0.4, 5.6), side * n + names_width + 1.2) as figure:
+    with plots.build_figure(max(side * n + names_width + 0.4, 5.6), side * n + names_width + 1.2) as figure:
         from matplotlib.colors import BoundaryNorm, ListedColormap
 
         axes, keys = figure.add_subplot(), sorted(SHADES)
@@ -209,9 +215,9 @@ def matrix(table: Table) -> Figure:
         axes.tick_params(which="both", length=0)
         axes.spines[:].set_visible(False)
         _write_squares(axes, levels, p, table.alpha, side)
-        canvas.set_title(axes, _format_title(table))
+        plots.set_title(axes, _format_title(table))
         is_adjusted = not bool(np.isnan(table.p_adjusted).all())
-        canvas.add_legend(figure, _build_handles("adjusted p" if is_adjusted else "p", table.alpha), n_columns=3)
+        plots.add_legend(figure, _build_handles("adjusted p" if is_adjusted else "p", table.alpha), n_columns=3)
     return figure
 
 
@@ -234,13 +240,13 @@ def _write_squares(axes: Axes, levels: NDArray[np.int8], p: Floats, alpha: float
     has_p = side >= SIDE_WITH_P
     area = (72 * side * (0.24 if has_p else 0.5)) ** 2
     for mark, is_in in (("^", levels > 1), ("v", levels < -1)):
-        for color, is_dark in (("white", abs(levels) == 4), (canvas.INK, abs(levels) != 4)):
+        for color, is_dark in (("white", abs(levels) == 4), (plots.INK, abs(levels) != 4)):
             rows, columns = np.nonzero(is_in & is_dark)
             axes.scatter(columns, rows - 0.24 * has_p, s=area, c=color, marker=mark, linewidths=0)
     for row, column in np.argwhere(~np.isnan(p)).tolist() if has_p else ():
         axes.text(
             column, row + 0.16, format_p(float(p[row, column]), alpha), ha="center", va="center", fontsize=5.5,
-            color="white" if abs(levels[row, column]) == 4 else canvas.INK, parse_math=False,
+            color="white" if abs(levels[row, column]) == 4 else plots.INK, parse_math=False,
         )  # fmt: skip
 
 
@@ -248,7 +254,7 @@ def _build_handles(p_name: str, alpha: float) -> list[object]:
     from matplotlib.lines import Line2D
 
     def square(level: int, text: str, mark: str = "s") -> object:
-        return Line2D([], [], linestyle="none", marker=mark, color=SHADES[level], markeredgecolor=canvas.INK,
+        return Line2D([], [], linestyle="none", marker=mark, color=SHADES[level], markeredgecolor=plots.INK,
                       markeredgewidth=0.4, markersize=6, label=text)  # fmt: skip
 
     below = [f"{p_name} ≤ {alpha * share:g}" for share in ALPHA_SHARES]
@@ -278,7 +284,7 @@ def critical_difference(table: Table) -> Figure:
     ranking = _get_ranking(table)
     marks = [""] * len(ranking.systems) if ranking.grouping == "letters" else format_groups(ranking)
     marked = [f"{s.system} {mark}".rstrip() for s, mark in zip(ranking.systems, marks, strict=True)]
-    names = canvas.fit_names(marked, 0.17)  # scores stand beside them
+    names = plots.fit_names(marked, 0.17)  # scores stand beside them
     scores = np.array([system.score for system in ranking.systems])
     labels = [f"{name}  {text}" for name, text in zip(names, _format_scores(scores.tolist()), strict=True)]
     bars = _list_bars(ranking)
@@ -289,7 +295,7 @@ def critical_difference(table: Table) -> Figure:
     rows = _assign_rows([(distances[group[0]], distances[group[-1]] + 1.2 * margin) for _, group in shown_bars])
     names_top = 1.0 + 0.75 * (max(rows, default=-1) + 1)  # the first name's line, below all bars
     height = names_top + -(-len(names) // 2)
-    with canvas.build_figure(4.4 + 2 * canvas.estimate_width(labels), 1.0 + 0.17 * height) as figure:
+    with plots.build_figure(4.4 + 2 * plots.estimate_width(labels), 1.0 + 0.17 * height) as figure:
         axes = figure.add_subplot()
         ends = float(scores.min()) - margin, float(scores.max()) + margin
         axes.set_xlim(*(ends if table.metric[0].higher_is_better else ends[::-1]))
@@ -345,8 +351,8 @@ def _write_names(axes: Axes, labels: Sequence[str], scores: Floats, top: float) 
         is_right = k < n_right
         y = top + 0.5 + (k if is_right else n - 1 - k)
         side = axes.get_xlim()[1 if is_right else 0]
-        axes.plot([score, score, side], [0, y, y], color=canvas.GREY, linewidth=0.5)
-        axes.plot([score], [0], "o", color=canvas.INK, markersize=3, clip_on=False)
+        axes.plot([score, score, side], [0, y, y], color=plots.GREY, linewidth=0.5)
+        axes.plot([score], [0], "o", color=plots.INK, markersize=3, clip_on=False)
         axes.annotate(
             label, (side, y), (4 if is_right else -4, 0), textcoords="offset points", annotation_clip=False,
             ha="left" if is_right else "right", va="center", parse_math=False,
@@ -356,8 +362,8 @@ def _write_names(axes: Axes, labels: Sequence[str], scores: Floats, top: float) 
 def _plot_bars(axes: Axes, bars: Sequence[tuple[str, Integers]], rows: Sequence[int], scores: Floats) -> None:
     for row, (letter, group) in zip(rows, bars, strict=True):
         positions, heights = scores[group], np.full(len(group), 0.9 + 0.75 * row)
-        axes.plot(positions[[0, -1]], heights[[0, -1]], color=canvas.SKY, linewidth=2.2, gid=f"group-{letter}")
-        axes.plot(positions, heights, "o", color=canvas.BLUE, markersize=3.2)
+        axes.plot(positions[[0, -1]], heights[[0, -1]], color=plots.SKY, linewidth=2.2, gid=f"group-{letter}")
+        axes.plot(positions, heights, "o", color=plots.BLUE, markersize=3.2)
         axes.annotate(
             letter, (positions[-1], heights[0]), (-4, 0), textcoords="offset points", ha="right", va="center",
             fontsize=6.5,
@@ -379,3 +385,151 @@ DRAWN: dict[str, Callable[[Table], Figure]] = {
     "forest": forest, "critical-difference": critical_difference, "matrix": matrix
 }  # fmt: skip
 """Functions that draw each kind of figure."""
+
+
+INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
+MIN_WIDTH, MAX_WIDTH = 1.5, 40.0
+"""Smallest and largest width of figures, in inches."""
+
+MAX_IN_MATRIX = 200
+"""Maximum systems of a matrix."""
+
+MAX_FIGURES = 60
+"""Maximum number of figures in a folder. A message gives the number of those left out."""
+
+MAX_CHARACTERS = 40
+"""Maximum characters of each part of a file's name."""
+
+
+def parse_kinds(text: str | None) -> frozenset[str]:
+    """Return the kinds of figures that a text such as "forest,cd" names; all without one."""
+    names = [part.strip().lower() for part in (text or "").split(",") if part.strip()]
+    kinds = frozenset("critical-difference" if name == "cd" else name for name in names)
+    if unknown := kinds.difference(DRAWN):
+        raise InputError(f"figure kinds: {min(unknown)!r} is not one of {', '.join((*DRAWN, 'cd'))}")
+    return kinds or frozenset(DRAWN)
+
+
+def parse_width(text: str | None) -> float | None:
+    """Return a width such as 84mm in inches."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(in|cm|mm)", text.strip())
+    width = float(match[1]) * INCHES[match[2]] if match else 0.0
+    if not MIN_WIDTH <= width <= MAX_WIDTH:
+        raise InputError(f"figure width {text!r}: expected a width such as 3.3in, 84mm or 8.4cm")
+    return width
+
+
+@dataclass(frozen=True, slots=True)
+class FigureSpec:
+    """A figure that can be drawn on demand.
+
+    Attributes
+    ----------
+    kind : str
+        Kind of figure, in a word.
+    subject : tuple of str
+        Test set, subset and metric, as far as it is of one.
+    draw : callable
+        Returns the figure.
+    """
+
+    kind: str
+    subject: tuple[str, ...]
+    draw: Callable[[], Figure]
+
+
+def iter_pictures(table: Table, chosen: Collection[str]) -> Iterator[FigureSpec]:
+    """Yield the pictures of the chosen kinds that fit each test set, subset and metric of comparisons."""
+    for own in (table.take(rows) for rows in group_rows(table)):
+        fitting = {*DRAWN} if is_ranked(own) else {"forest"}
+        if is_ranked(own) and len(build_ranking(own).systems) > MAX_IN_MATRIX:
+            fitting.remove("matrix")
+        for kind, draw in DRAWN.items():
+            if kind in fitting and kind in chosen:
+                yield FigureSpec(kind, get_subject(own), partial(draw, own))
+
+
+def select_group(table: Table, test_set: str | None, subset: str | None, metric: str | None) -> Table:
+    """Return the rows of one test set, subset and metric.
+
+    Raises
+    ------
+    InputError
+        There is none, or several: it names them.
+    """
+    requested = {"test_set": test_set, "subset": subset, "metric": metric}
+    groups = {get_group_key(table, int(rows[0])): rows for rows in group_rows(table)}
+    fitting = {
+        key: rows
+        for key, rows in groups.items()
+        if all(value in {None, part} for value, part in zip(requested.values(), key, strict=True))
+    }
+    if len(fitting) == 1:
+        return table.take(next(iter(fitting.values())))
+    if not fitting:
+        criteria = ", ".join(f"{name} = {value!r}" for name, value in requested.items() if value is not None)
+        raise InputError(f"no comparison{f' with {criteria}' if criteria else ''} is in these results")
+    choices = {name: [*dict.fromkeys(key[k] for key in fitting)] for k, name in enumerate(requested)}
+    text = "; ".join(f"{name} is one of {format_list([*map(repr, v)])}" for name, v in choices.items() if len(v) > 1)
+    raise InputError("a figure shows one test set, subset and metric", remedy=f"choose which ({text})")
+
+
+def parse_formats(text: str, option: str = "--figure-format") -> tuple[str, ...]:
+    """Parse the list of figure formats.
+
+    Raises
+    ------
+    InputError
+        One is none.
+    """
+    formats = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
+    if not {*formats} <= {*plots.FORMATS}:
+        raise InputError(f"{option} {text}: must be one of {', '.join(plots.FORMATS)}")
+    return formats
+
+
+def write_figures(
+    folder: Path, pictures: Iterable[FigureSpec], formats: Sequence[str], width: float | None = None
+) -> tuple[list[Path], int]:
+    """Write pictures into a folder, up to a limit; return their files and the number of pictures beyond the limit.
+
+    Raises
+    ------
+    InputError
+        matplotlib is not installed.
+    UnfinishedError
+        A file cannot be written.
+    """
+    fitting = [*pictures]
+    selected = fitting[:MAX_FIGURES]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnfinishedError(f"the folder cannot be created ({error.strerror})", file=folder) from None
+    written = []
+    with plots.use_width(width):
+        for name, picture in zip(build_file_names(selected), selected, strict=True):
+            figure = picture.draw()
+            for format_ in formats:
+                written.append(folder / f"{name}.{format_}")
+                with open_atomic(written[-1]) as file:
+                    file.write(plots.rendered(figure, format_))
+    return written, len(fitting) - len(selected)
+
+
+def build_file_names(selected: Sequence[FigureSpec]) -> list[str]:
+    """Return a file name without ending for each picture: portable, unique and reproducible.
+
+    Characters that file names cannot have become a line. Such a name, and one that differs from another only in case,
+    ends in its number.
+    """
+    names: list[str] = []
+    for number, picture in enumerate(selected, 1):
+        full_name = "-".join((picture.kind, *picture.subject))
+        parts = (re.sub(r"[^A-Za-z0-9_.+=@-]+", "_", part)[:MAX_CHARACTERS] for part in picture.subject)
+        name = "-".join((picture.kind, *parts))
+        is_taken = name.lower() in {other.lower() for other in names}
+        names.append(name if name == full_name and not is_taken else f"{name}-{number}")
+    return names
