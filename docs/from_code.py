@@ -73,7 +73,8 @@ def iter_commands() -> Iterator[tuple[str, click.Command, click.Context]]:
         context = command.context_class(command, parent, name.split()[-1], **command.context_settings)
         context.terminal_width = 100
         yield name, command, context
-        subcommands = command.commands if isinstance(command, click.Group) else {}
+        names = command.list_commands(context) if isinstance(command, click.Group) else ()
+        subcommands = {subname: command.get_command(context, subname) for subname in names}
         waiting = [(f"{name} {subname}", subcommand, context) for subname, subcommand in subcommands.items()] + waiting
 
 
@@ -84,7 +85,7 @@ def iter_option_groups(command: click.Command, context: click.Context) -> Iterat
     for title, n in getattr(command, "groups", {}).items():
         yield title, records[:n]
         records = records[n:]
-    yield "Help" if hasattr(command, "groups") else "", records
+    yield "Help" if getattr(command, "groups", {}) else "", records
 
 
 # plans

@@ -12,9 +12,11 @@ import subprocess
 import sys
 from unittest.mock import patch
 
-from sigdask.cli import main, progress
+from sigdask.cli import commands, main, progress
 from sigdask.interface import get_interface, set_interface
 from sigdask.io import addresses
+
+COMMANDS = {name: commands.get_command(None, name) for name in commands.list_commands()}
 
 
 class OverrunsError(AssertionError):

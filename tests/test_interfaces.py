@@ -6,7 +6,7 @@ import pytest
 from command import call_sigdask
 
 import sigdask
-from sigdask.cli.declared.compare import compare as command
+from sigdask.cli.compare import command
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.options import (

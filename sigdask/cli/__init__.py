@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
 from sigdask.cli import streams
-from sigdask.cli.declared import compare, lookup, nights, results
-from sigdask.cli.declared.options import HELP_NAMES, complete_files
-from sigdask.cli.streams import LOG, WORDS, log_to_stderr
+from sigdask.cli.streams import HELP_NAMES, LOG, WORDS, log_to_stderr
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.interface import set_interface, use_interface
 
@@ -52,7 +51,7 @@ def _run_command() -> int:
         return _log_error("interrupted", INTERRUPTED)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)  # click gives none where an option lacks its argument
-        named = next((f"sigdask {word}" for word in sys.argv[1:] if word in commands.commands), "sigdask")
+        named = next((f"sigdask {word}" for word in sys.argv[1:] if word in commands.list_commands()), "sigdask")
         return _log_error(
             f"{error.format_message().removesuffix('.')} (see {context.command_path if context else named} --help)", 2
         )
@@ -70,14 +69,56 @@ def _log_error(message: object, status: int) -> int:
     return status
 
 
+COMMAND_GROUPS = {
+    "Compare": {
+        "compare": "Compare systems on one test set.",
+        "meta": "Compare evaluation metrics by their agreement with human judgements.",
+        "rankings": "Evaluate rankings of candidates: precision of the n best, and which measure is better.",
+        "independence": "Test whether one labelling of items is independent of another.",
+        "power": "Find how many units a test needs to detect a difference, or which difference it can detect.",
+    },
+    "Results": {
+        "show": "Show stored results: print them, or write tables, pages and figures.",
+        "reproduce": "Repeat tests from their results or signature, and check that the results are the same.",
+        "cite": "Print a methods paragraph for a paper, and BibTeX entries of the works that it cites.",
+    },
+    "Every night": {
+        "init": "Write a plan for the files of a folder or for the files of systems.",
+        "check": "Validate a plan and read its data. Nothing is compared.",
+        "run": "Run a plan: count the missing trials, and report.",
+        "submit": "Run a plan as a batch job on Slurm, which is queued again until the plan is done.",
+        "status": "Show the progress of a plan, during a run or after it.",
+        "history": "List the runs of a plan.",
+        "report": "Show the results of a plan, and what changed since the previous run.",
+    },
+    "Look up": {
+        "list": "List metrics, file formats or example data, or copy an example.",
+        "read": "Show how files are read: format, columns, systems and first items.",
+        "verify": "Check the program on this machine: random streams, Yeh's example, exact p, and a cluster.",
+    },
+}  # fmt: skip
+"""The commands in the groups of the help. Each is the object `command` of the module of its name."""
+
+
 class Commands(click.Group):
     """The group of all commands. It reports a lost connection instead of ending silently, as click would."""
 
+    def list_commands(self, _: click.Context | None = None) -> list[str]:
+        """Return the names of all commands."""
+        return [name for group in COMMAND_GROUPS.values() for name in group]
+
+    def get_command(self, _: click.Context | None, cmd_name: str) -> click.Command | None:
+        """Return a command, whose module is imported only then."""
+        if cmd_name not in self.list_commands():
+            return None
+        command: click.Command = import_module(f"sigdask.cli.{cmd_name}").command
+        return command
+
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the groups of commands with the full first sentence of each."""
+        """Write the groups of commands with a sentence on each."""
         for title, group in COMMAND_GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(str(command.name), command.get_short_help_str(1000)) for command in group])
+                formatter.write_dl([*group.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, and keep them for pages that show the command that made them."""
@@ -93,23 +134,6 @@ class Commands(click.Group):
             raise UnfinishedError(f"a connection was lost ({error})") from None
 
 
-def refuse_repeats(command: click.Command) -> None:
-    """Make a command refuse an option of one value that is given several times, of which click would keep the last."""
-    parse = command.parse_args
-
-    def parse_args(ctx: click.Context, args: list[str]) -> list[str]:
-        given = [] if ctx.resilient_parsing else command.make_parser(ctx).parse_args([*args])[2]  # in shell completion
-        for param in given:
-            if isinstance(param, click.Option) and not (param.multiple or param.is_flag) and given.count(param) > 1:
-                remedy = "; join its values with commas" if ",..." in (param.metavar or "") else ""
-                if param.name == "gold" and any(other.name == "references" for other in command.params):
-                    remedy = "; name further references with --reference"
-                raise click.UsageError(f"{'/'.join(param.opts)} is given twice, but takes one value{remedy}", ctx)
-        return parse(ctx, args)
-
-    command.parse_args = parse_args  # type: ignore[method-assign]
-
-
 @click.group(cls=Commands, invoke_without_command=True, context_settings={**HELP_NAMES, "max_content_width": 110})
 @click.version_option(None, "-V", "--version", package_name="sigdask", prog_name="sigdask")
 @click.pass_context
@@ -118,20 +142,3 @@ def commands(context: click.Context) -> None:
     log_to_stderr()
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-COMMAND_GROUPS: dict[str, tuple[click.Command, ...]] = {
-    "Compare": (compare.compare, compare.meta, compare.rankings, compare.independence, compare.power),
-    "Results": (results.show, results.reproduce, results.cite),
-    "Every night": (
-        nights.init, nights.check, nights.run, nights.submit, nights.status, nights.history, nights.report,
-    ),
-    "Look up": (lookup.list_, lookup.read, lookup.verify),
-}  # fmt: skip
-"""The commands in the groups of the help."""
-
-for _command in (command for group in COMMAND_GROUPS.values() for command in group):
-    commands.add_command(_command)
-for _command in (commands, *commands.commands.values()):
-    refuse_repeats(_command)
-    complete_files(_command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from sigdask.cli.declare import declare, declare_all, option
 from sigdask.cli.progress import show_progress
 from sigdask.cli.streams import output_columns, print_text
 from sigdask.errors import InputError
@@ -13,8 +14,14 @@ from sigdask.report.text import format_table
 from sigdask.text import format_count, make_printable
 
 
-def check(plan_files: tuple[str, ...], *, keys: bool, schema: bool, everything: bool) -> None:
-    """Validate plans and print the sizes of their test sets."""
+@declare(
+    click.argument("plan_files", metavar="PLAN.toml...", nargs=-1),
+    option("--keys", "Check only keys and values, without looking for files. For commit hooks."),
+    option("--schema", "Print the JSON schema of plans, for editors, and exit."),
+    declare_all("test set, note and warning"),
+)
+def command(plan_files: tuple[str, ...], *, keys: bool, schema: bool, everything: bool) -> None:
+    """Validate a plan and read its data. Nothing is compared."""
     if schema:
         click.echo(plans.format_schema(), nl=False)
         return

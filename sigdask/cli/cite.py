@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
+
+from sigdask.cli.declare import declare, option
 from sigdask.cli.streams import print_text
 from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import is_json
@@ -16,8 +19,18 @@ from sigdask.results.table import Table
 from sigdask.text import make_printable
 
 
-def cite(what: str | None, only: str | None) -> None:
-    """Print the methods paragraph and the BibTeX entries of some results, or only one of them."""
+@declare(
+    click.argument("what", required=False, metavar="[RESULTS|PLAN|STORE]"),
+    option("--bibtex", "Print only the BibTeX entries.", dest="only", flag_value="bibtex"),
+    option("--text", "Print only the paragraph.", dest="only", flag_value="text"),
+    option("--latex", "Print only the paragraph, as LaTeX with \\citep of natbib.", dest="only", flag_value="latex"),
+)
+def command(what: str | None, only: str | None) -> None:
+    r"""Print a methods paragraph for a paper, and BibTeX entries of the works that it cites.
+
+    The paragraph describes a file of results (.json), a plan or its store. Without an argument, it says
+    how to cite sigdask and its test.
+    """
     methods_text = methods.describe_program() if what is None else _describe(what)
     for k, name in enumerate([only] if only else ["text", "bibtex"]):
         print_text("\n" * (k > 0) + make_printable(getattr(methods_text, name), keep="\n"), hang=0)

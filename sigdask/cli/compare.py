@@ -6,10 +6,28 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from sigdask import formats
+from sigdask import options as declared
 from sigdask.api import compare_opened, compare_with_options
 from sigdask.cli import write
-from sigdask.cli.declared.options import ALL_FORMATS
+from sigdask.cli.declare import (
+    ADJUST,
+    CACHE,
+    FILES,
+    JSON,
+    NAME,
+    QUIET,
+    RUN,
+    TEST,
+    VERBOSE,
+    declare,
+    declare_all,
+    declare_options,
+    declare_output,
+    option,
+)
 from sigdask.cli.progress import ProgressSteps, show_analysis
 from sigdask.cli.streams import LOG, is_json_log, log_note, output_columns, print_text
 from sigdask.counts.checks import list_group_columns
@@ -20,6 +38,8 @@ from sigdask.formats.grouping import GROUP, GroupFile
 from sigdask.io import as_path, is_present
 from sigdask.metrics import METRICS, check_name
 from sigdask.options import ReadingOptions, SelectionOptions, fill_options, select_options
+from sigdask.report.files import FORMAT_BY_ENDING
+from sigdask.report.presentable import list_result_texts
 from sigdask.report.screen import render, select_warnings
 from sigdask.results.notes import CHANGES_VERDICTS
 from sigdask.statistics import classical
@@ -29,6 +49,51 @@ if TYPE_CHECKING:
     from sigdask.analysis.details import ComparisonDetails
     from sigdask.counts import Counts
     from sigdask.report.presentable import Results
+
+ALL_FORMATS = tuple(dict.fromkeys(FORMAT_BY_ENDING.values()))
+
+OUTPUT = (
+    declare_output(*ALL_FORMATS),
+    JSON,
+    option("--items FILE", "Write the scores of each unit and its contribution to the difference as .csv, .jsonl, "
+           ".csv.gz, .jsonl.gz or .parquet.", dest="items_file"),
+    VERBOSE,
+    declare_all("comparison"),
+    QUIET,
+)  # fmt: skip
+
+GROUPS = {
+    "Files": FILES,
+    "What to compare": (
+        *declare_options(declared.ChoiceOptions), *declare_options(SelectionOptions, "together"), NAME,
+    ),
+    "The test": (*declare_options(SelectionOptions, "unit"), *TEST),
+    "Many comparisons": ADJUST,
+    "Where to run": (*RUN, *CACHE),
+    "Output": OUTPUT,
+}  # fmt: skip
+
+COMMON = "metrics gold unit outputs baseline by format_ columns missing adjust seed cluster"
+
+EXAMPLES = (
+    "sigdask compare scores.csv",
+    "sigdask compare new.txt old.txt --gold reference.txt -m BLEU -m chrF -o results.json -o table.tex",
+    "sigdask compare a.csv b.csv c.csv --gold gold.csv -m macro-f1 --baseline a --adjust holm",
+    "sigdask show results.json -o page.html --digits 1",
+)
+
+SYSTEMS = click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
+
+
+@declare(SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+def command(**options: Any) -> None:
+    """Compare systems on one test set.
+
+    SYSTEM is a file of one system's outputs or scores, or a table with one column per system. Several files under one
+    NAME are replicates of a system (optimizer runs, seeds). Its score is the mean over its replicates. `sigdask show`
+    makes tables, pages and figures of the results.
+    """
+    compare(**options)
 
 
 def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -> None:
@@ -47,17 +112,13 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
     is_printed = write.is_printed(outputs)
     log_warnings(results, verbose=options["verbose"], is_printed=is_printed)
     if is_printed:
-        print_text(
-            render(results, everything=options["everything"], verbose=options["verbose"], width=output_columns())
-        )
+        everything, verbose = options["everything"], options["verbose"]
+        print_text(render(results, everything=everything, verbose=verbose, width=output_columns()))
     if steps.n_threads and options["verbose"]:
         log_note(f"counted on {format_count(steps.n_threads, 'thread')}")
-    texts = write.list_result_texts(
-        results,
-        results.paper_tables,
-        lambda: write.build_page(results, details, name=options["name"], read_files=read_files),
-    )
-    write.write_outputs(outputs, texts, lambda: [results.table])
+    texts = list_result_texts(results)
+    texts["html"] = lambda: [write.build_page(results, details, name=options["name"], read_files=read_files)]
+    write.write_outputs(outputs, texts)
     write.write_units(options["items_file"], results.iter_units)
 
 

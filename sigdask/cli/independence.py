@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from sigdask import formats
+from sigdask import options as declared
 from sigdask.cli.compare import read_systems
+from sigdask.cli.declare import NAME, QUIET, RUN, TABLE_OUTPUT, declare, declare_options, option
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import LOG
 from sigdask.cli.write import list_outputs, present_analysis
@@ -18,8 +22,45 @@ if TYPE_CHECKING:
     from sigdask.counts import Counts
 
 
-def independence(**options: Any) -> None:
-    """Test the labellings for independence, and print and write the results."""
+MORE_ON_GROUPS = {"group_file": "Permute within its groups with --within COLUMN."}
+
+GROUPS = {
+    "Files": (
+        option("--gold FILE", "Labelling that every FILE is compared with, instead of "
+            "the last FILE."),
+        option("--format FORMAT", "Format of the files; see `sigdask list formats`.", dest="format_", default="labels"),
+        *declare_options(declared.ReadingOptions, *declared.LABEL_READING, more=MORE_ON_GROUPS),
+    ),
+    "The test": (
+        option("-m,--metric M", "A score of labels: accuracy, kappa, mcc, precision[LABEL], macro-f1. "
+            "May be repeated.", dest="metrics", multiple=True, default=("accuracy",)),
+        option("--within COLUMN", "Permute labels only within each value of this column."),
+        *declare_options(declared.LabelTestOptions),
+        NAME,
+    ),
+    "Where to run": RUN,
+    "Output": (*TABLE_OUTPUT, QUIET),
+}  # fmt: skip
+
+EXAMPLES = (
+    "sigdask independence expert.txt contents.txt",
+    "sigdask independence annotator1.csv annotator2.csv -m kappa -m 'f1[spam]' --alternative two-sided",
+    "sigdask independence model.csv --gold gold.csv -m macro-f1 --within document",
+)
+
+
+COMMON = "metrics gold within outputs alternative method columns align adjust trials seed"
+
+LABELLINGS = click.argument("files", nargs=-1, required=True, metavar="[NAME=]FILE...")
+
+
+@declare(LABELLINGS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+def command(**options: Any) -> None:
+    """Test whether one labelling of items is independent of another.
+
+    The labels of the last FILE are permuted over the items, and each other FILE is scored against them. The last FILE
+    takes the place of the gold standard in precision and recall. A single FILE is a table with a column gold.
+    """
     outputs = list_outputs(options, "json", "markdown", "latex")
     clusters.check_cluster(options["cluster"])
     settings = fill_options(IndependenceOptions, select_options(IndependenceOptions, options))

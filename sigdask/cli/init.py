@@ -6,20 +6,37 @@ import os
 from pathlib import Path
 from typing import Any
 
+import click
+
+from sigdask.cli.declare import FORMAT, GOLD, declare, declare_options, option
 from sigdask.cli.streams import print_text
 from sigdask.cli.write import check_writable
 from sigdask.errors import InputError
 from sigdask.nightly.plan import draft, load_plan
 from sigdask.nightly.plan.discover import survey_files
-from sigdask.report.files import write_whole_text
+from sigdask.options import ReadingOptions
+from sigdask.report.files import write_parts
 from sigdask.text import format_list, make_printable
 
 MAX_SYSTEMS = 10
 """Maximum number of systems that an error names."""
 
 
-def init(where: tuple[str, ...], baseline: str | None, **options: Any) -> None:
-    """Find the test sets in a folder or among files, and write a plan of them."""
+@declare(
+    click.argument("where", nargs=-1, metavar="[FOLDER|FILES...]"),
+    GOLD,
+    FORMAT,
+    *declare_options(ReadingOptions, "documents", "missing"),
+    option("-o,--output PLAN.toml", "Plan file to write.", default="night.toml"),
+    option("--baseline NAME", "Compare all systems with this one.  [default: a system called baseline, prod or main]"),
+    option("--force", "Overwrite an existing plan."),
+)
+def command(where: tuple[str, ...], baseline: str | None, **options: Any) -> None:
+    """Write a plan for the files of a folder or for the files of systems.
+
+    sigdask reads the files and prints how it interprets each. If something is unclear, it asks you to name it. The plan
+    passes `sigdask check` and has comments for you to continue.
+    """
     output = options["output"]
     check_writable(output, "-o")
     plan = Path(output)
@@ -54,7 +71,7 @@ def _write_plan(plan: Path, text: str) -> None:
     """Write a plan's text to its file; raise, without a file, if it is not a valid plan."""
     trial = plan.with_name(f".{plan.stem}.{os.getpid()}.toml")
     try:
-        write_whole_text(trial, text)
+        write_parts(trial, [text])
         load_plan(trial)
         trial.replace(plan)
     finally:

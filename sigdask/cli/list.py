@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
+
+from sigdask.cli.declare import declare, option
 from sigdask.cli.streams import print_text
 from sigdask.errors import InputError
 from sigdask.examples import EXAMPLES, copy_example
@@ -16,8 +19,16 @@ NAME_COLUMNS = 19
 """Width of the column of names."""
 
 
-def list_entries(what: str, name: str | None, folder: str | None) -> None:
-    """Print the metrics, formats or examples with their meanings, or copy the example of a name."""
+@declare(
+    click.argument("what", metavar="metrics|formats|examples", type=click.Choice(["metrics", "formats", "examples"])),
+    click.argument("name", required=False),
+    option("--to DIR", "Folder for the files of the example.  [default: ./NAME]", dest="folder"),
+)
+def command(what: str, name: str | None, folder: str | None) -> None:
+    """List metrics, file formats or example data, or copy an example.
+
+    `sigdask list examples NAME --to DIR` copies the files of an example. The tutorials start from these files.
+    """
     if name is not None or folder is not None:
         _copy_example(what, name, folder)
         return

@@ -8,8 +8,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import click
+
+from sigdask import options as declared
 from sigdask.analysis.agreement import build_format, find_unit, name_metric, sort_by_agreement
-from sigdask.cli.compare import compare
+from sigdask.cli.compare import OUTPUT, compare
+from sigdask.cli.declare import ADJUST, CACHE, NAME, RUN, TEST, declare, declare_options, option
 from sigdask.cli.streams import log_note
 from sigdask.errors import InputError
 from sigdask.metrics import find_metric
@@ -25,8 +29,48 @@ OWN = ("human", "language_pair", "scores", "lower", "statistic", "level", "group
        "signs")  # fmt: skip
 
 
-def meta(**options: Any) -> None:
-    """Read the scores, compare the metrics, and print and write the results."""
+GROUPS = {
+    "Files": (
+        option("--human NAME", "Human scores: a column of TABLE, or NAME in a folder's file "
+            "PAIR.NAME.seg.score.  [default: the column human, or the only human scores]"),
+        option("--language-pair PAIR", "Read only this language pair of a folder.  "
+            "[default: the average over all]"),
+        option("--metric,-m NAME", "Metric to compare. May be "
+            "repeated.  [default: all]", dest="scores", multiple=True),
+        option("--lower COLUMN", "Column in which lower scores are better; none "
+            "means no column. May be repeated.  [default: recognised by their names, such as TER]", multiple=True),
+        option("--format FORMAT", "Format of the tables, with "
+            "its options after the name: meta:sheet=NAME,decimal=,", dest="format_", default="meta"),
+        *declare_options(declared.ReadingOptions, "columns", "ignore"),
+    ),
+    "Agreement": declare_options(declared.AgreementOptions),
+    "What to compare": (*declare_options(declared.ChoiceOptions, "pairs", "baseline", "by"), NAME),
+    "The test": TEST,
+    "Many comparisons": ADJUST,
+    "Where to run": (*RUN, *CACHE),
+    "Output": OUTPUT,
+}  # fmt: skip
+
+EXAMPLES = (
+    "sigdask meta scores.csv --statistic kendall --group item",
+    "sigdask meta wmt22 --human mqm --statistic spa",
+    "sigdask meta wmt22/ --human mqm --language-pair en-de --level system --alternative greater",
+    "sigdask meta scores.csv --statistic acc-eq --group item --permute segments",
+)
+
+
+COMMON = "scores human statistic outputs level group permute language_pair baseline by adjust seed"
+
+SYSTEMS = click.argument("systems", nargs=-1, required=True, metavar="[NAME=]TABLE|FOLDER...")
+
+
+@declare(SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+def command(**options: Any) -> None:
+    """Compare evaluation metrics by their agreement with human judgements.
+
+    TABLE has one row per system and segment: columns system, segment, human, and a column for each metric. FOLDER is a
+    test set of mt-metrics-eval (WMT metrics tasks). Agreement is averaged over tables, folders and language pairs.
+    """
     check_options(AgreementOptions, select_options(AgreementOptions, options))
     metric, unit = name_metric(options), find_unit(options)
     find_metric(metric)  # a wrong one before files are read

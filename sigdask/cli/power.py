@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sigdask import options as declared
 from sigdask.analysis.power import build_question
-from sigdask.cli.compare import read_systems
+from sigdask.cli.compare import SYSTEMS, read_systems
+from sigdask.cli.declare import CACHE, FILES, NAME, QUIET, RUN, TABLE_OUTPUT, declare, declare_all, declare_options
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import LOG
 from sigdask.cli.write import list_outputs, present_analysis
@@ -14,9 +16,33 @@ from sigdask.execution import clusters
 from sigdask.options import PowerOptions, fill_options, select_options
 from sigdask.report import analyses
 
+GROUPS = {
+    "Question": declare_options(declared.PowerQuestionOptions),
+    "Files": FILES,
+    "What to compare": (*declare_options(declared.PowerOptions, "metrics", "pairs", "baseline"), NAME),
+    "The test": declare_options(declared.PowerTestOptions),
+    "Where to run": (*RUN, *CACHE),
+    "Output": (*TABLE_OUTPUT, declare_all("pair"), QUIET),
+}
 
-def power(**options: Any) -> None:
-    """Estimate power, and print and write the results."""
+EXAMPLES = (
+    "sigdask power scores.csv --difference 0.01",
+    "sigdask power new.txt old.txt --gold reference.txt -m BLEU --units 2000 --power 0.9",
+    "sigdask power runs.csv --baseline base --difference 0.02 --adjust holm --json power.json",
+)
+
+
+COMMON = "metrics gold unit outputs difference units power baseline format_ columns adjust samples"
+
+
+@declare(SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+def command(**options: Any) -> None:
+    """Find how many units a test needs to detect a difference, or which difference it can detect.
+
+    SYSTEM is as in `compare`. Power is simulated: samples are drawn from the observed pairs of units, reweighted so
+    that the systems differ by D, and the test is applied to each sample. For scores of 0 and 1, such as accuracy,
+    power is computed exactly.
+    """
     outputs = list_outputs(options, "json", "markdown", "latex")
     clusters.check_cluster(options["cluster"])
     selected = select_options(PowerOptions, options)

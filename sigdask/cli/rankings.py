@@ -7,9 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
+
+from sigdask import options as declared
 from sigdask.analysis import candidate_rankings
 from sigdask.analysis.candidate_rankings import RepeatedSamples
 from sigdask.cli import write
+from sigdask.cli.declare import JSON, QUIET, RUN, declare, declare_all, declare_options, declare_output, option
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import be_quiet, log_note
 from sigdask.errors import InputError
@@ -22,9 +26,45 @@ from sigdask.options import CandidateFileOptions, RankingOptions, select_options
 from sigdask.report import analyses
 from sigdask.report.analyses import Evaluation
 
+GROUPS = {
+    "File": declare_options(declared.CandidateFileOptions),
+    "What to compare": (
+        *declare_options(declared.RankingChoiceOptions),
+        option("--name NAME", "Name of the list. It also determines the "
+            "random stream.", default=""),
+    ),
+    "The tests": declare_options(declared.RankingTestOptions),
+    "Samples": (
+        option("--validate", "Treat the files as repeated samples, and test whether "
+            "precision varies among them as the binomial model predicts."),
+        option("--cutoff MEASURE=SCORE", "For --validate, accept candidates with at least this score instead "
+            "of the --n best. May be repeated.", dest="cutoffs", multiple=True),
+    ),
+    "Where to run": RUN,
+    "Output": (
+        declare_output("json", "csv", "markdown", "latex", "text"), JSON, declare_all("n and every difference"), QUIET,
+    ),
+}  # fmt: skip
 
-def rankings(**options: Any) -> None:
-    """Evaluate rankings of candidates, and print and write the results."""
+EXAMPLES = (
+    "sigdask rankings candidates.tsv --n 50,100,200",
+    "sigdask rankings pairs.ds.gz --columns gold=b.TP --baseline am.log.likelihood --n 50:2000:50 -o curve.json",
+    "sigdask rankings part*.tsv --cutoff G2=32.5 --validate",
+)
+
+
+COMMON = "n columns measures outputs baseline pairs positive smaller seed"
+
+CANDIDATES = click.argument("files", nargs=-1, required=True, metavar="CANDIDATES...")
+
+
+@declare(CANDIDATES, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+def command(**options: Any) -> None:
+    """Evaluate rankings of candidates: precision of the n best, and which measure is better.
+
+    CANDIDATES is a table with one row per candidate: a column gold (is it true?) and a column of scores for each
+    measure. It can also be a data set of UCS (.ds).
+    """
     formats = ("json", "csv", "text") if options["validate"] else ("json", "csv", "markdown", "latex", "text")
     outputs = write.list_outputs(options, *formats)
     if options["quiet"]:

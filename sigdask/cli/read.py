@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 
 from sigdask.cli.compare import read_systems
+from sigdask.cli.declare import FORMAT, GOLD, declare, declare_options
 from sigdask.cli.streams import LOG, be_quiet, print_text
+from sigdask.options import ChoiceOptions, ReadingOptions, SelectionOptions
 from sigdask.text import format_list, make_printable
 
 if TYPE_CHECKING:
@@ -19,8 +22,20 @@ MAX_SYSTEMS, MAX_ITEMS, MAX_FIELDS = 20, 3, 4
 """Maximum numbers of systems, items and counts of an item that are shown."""
 
 
-def read(**options: Any) -> None:
-    """Read files as `compare` does and print how."""
+@declare(
+    click.argument("systems", nargs=-1, required=True, metavar="[NAME=]FILE..."),
+    *declare_options(ChoiceOptions, "metrics"),
+    GOLD,
+    *declare_options(SelectionOptions, "unit"),
+    FORMAT,
+    *declare_options(ReadingOptions),
+    *declare_options(ChoiceOptions, "by"),
+)
+def command(**options: Any) -> None:
+    """Show how files are read: format, columns, systems and first items.
+
+    Nothing is computed. The options are those of `compare`.
+    """
     be_quiet()
     counts = read_systems({"name": "", **options})
     for line in _describe(counts):

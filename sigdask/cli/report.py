@@ -6,20 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from sigdask.cli.declare import PLAN_NAME, PLAN_OUTPUT, STORE, declare, option
 from sigdask.cli.status import find_store_and_plan
 from sigdask.cli.streams import log_note, output_columns, print_text
-from sigdask.cli.write import (
-    OutputFile,
-    check_overwriting,
-    is_printed,
-    list_outputs,
-    write_outputs,
-)
+from sigdask.cli.write import OutputFile, check_overwriting, is_printed, list_outputs, write_outputs
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.gate import format_record
 from sigdask.nightly.report.site import write_stored_nights
-from sigdask.nightly.report.text import format_report, list_report_texts, list_tables, write_report
+from sigdask.nightly.report.text import format_report, list_report_texts, write_report
 from sigdask.nightly.store import status as store_status
 
 if TYPE_CHECKING:
@@ -29,8 +26,22 @@ REPORT_FORMATS = ("json", "csv", "parquet", "markdown", "latex", "html", "text")
 """Formats that `run` and `report` write for a plan."""
 
 
-def report(wheres: Sequence[str], store: str | None, name: str | None, number: int | None, **options: Any) -> None:
-    """Print and write the results of a plan and what changed since the previous run, or write a site of plans."""
+@declare(
+    click.argument("wheres", metavar="PLAN.toml|STORE...", nargs=-1, required=True),
+    STORE,
+    PLAN_NAME,
+    option("--run N", "Report the results as of this run.  [default: the latest]", dest="number", type=int),
+    *PLAN_OUTPUT,
+    option(
+        "--site DIR",
+        "Write or update a static site of these plans, with a page for each night. It prints nothing else.",
+    ),
+)
+def command(wheres: Sequence[str], store: str | None, name: str | None, number: int | None, **options: Any) -> None:
+    """Show the results of a plan, and what changed since the previous run.
+
+    With --site you can name several plans.
+    """
     if options["site"] is not None:
         _write_sites(options["site"], wheres, store, name)
         return
@@ -77,5 +88,4 @@ def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path:
 
 def write_files(plan_report: PlanReport, outputs: Sequence[OutputFile]) -> None:
     """Write the JSON, the tables and the text of a report, but no pages."""
-    text_outputs = [output for output in outputs if output.format != "html"]
-    write_outputs(text_outputs, list_report_texts(plan_report), lambda: list_tables(plan_report))
+    write_outputs([output for output in outputs if output.format != "html"], list_report_texts(plan_report))

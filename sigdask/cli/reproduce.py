@@ -7,9 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import click
+
 from sigdask.analysis.reproduce import RecordedResult, RecordedResults, read, reproduce_results
 from sigdask.api import compare_with_options
-from sigdask.cli.compare import read_systems
+from sigdask.cli.compare import SYSTEMS, read_systems
+from sigdask.cli.declare import CACHE, FILES, QUIET, RUN, declare, option
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import print_text
 from sigdask.errors import InputError
@@ -30,8 +33,34 @@ MAX_SHOWN = 20
 """Maximum number of differing results that are named."""
 
 
-def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
-    """Repeat the tests of recorded results and print what differs; return the exit status."""
+GROUPS = {
+    "Results": (
+        option("--name TESTSET", "Test set of the results file to which the files belong."),
+    ),
+    "Files": FILES,
+    "Where to run": (*RUN, *CACHE),
+    "Output": (QUIET,),
+}  # fmt: skip
+
+EXAMPLES = (
+    "sigdask reproduce results.json new.txt old.txt --gold reference.txt",
+    "sigdask reproduce 'test:ar|metric:f1|…|v:0.4.0' scores.csv",
+)
+
+
+COMMON = "gold name format_ columns missing documents group_file cluster"
+
+WHAT = click.argument("what", metavar="SIGNATURE|RESULTS")
+
+
+@declare(WHAT, SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+def command(what: str, systems: tuple[str, ...], **options: Any) -> int:
+    """Repeat tests from their results or signature, and check that the results are the same.
+
+    RESULTS is the JSON that `compare`, `meta`, `run` or `report` wrote. SIGNATURE is the test signature of one result.
+    The files are read as in `compare`. All options of the test are taken from the results or the signature.
+    The digests of the data are compared first. Exit status 0: reproduced; 1: not reproduced.
+    """
     recorded = _read_recorded(what, options["name"])
     with show_analysis(quiet=options["quiet"]) as steps:
         counts = read_systems({**options, **_reading_options(recorded), "systems": systems})

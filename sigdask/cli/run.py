@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from sigdask.cli.declare import PLAN_OUTPUT, QUIET, WORKERS, declare, option
 from sigdask.cli.progress import show_progress
 from sigdask.cli.report import REPORT_FORMATS, print_report, write_files
 from sigdask.cli.streams import LOG, be_quiet, log_note, print_text
@@ -24,8 +27,21 @@ if TYPE_CHECKING:
     from sigdask.nightly.run import Outcome
 
 
-def run(plan_file: str, **options: Any) -> int:
-    """Run a plan, print and write its report, and return the exit status."""
+@declare(
+    click.argument("plan_file", metavar="PLAN.toml"),
+    option("--store FILE|URL", "Database for counts and results.  [default: in the folder of the plan]"),
+    option("--cluster CLUSTER", "Cluster as in `compare`, instead of the plan's."),
+    WORKERS,
+    option("--deadline TIME", "Stop before this time, such as 06:00, or after this duration, such as 1h30m."),
+    option("--reread", "Read all files again, even if their sizes and times are the same as in the latest run."),
+    *PLAN_OUTPUT,
+    QUIET,
+)
+def command(plan_file: str, **options: Any) -> int:
+    """Run a plan: count the missing trials, and report.
+
+    A run that was stopped continues when you start it again. If no trials are missing, nothing is counted.
+    """
     gc.set_threshold(
         20_000
     )  # the objects of thousands of test sets live until the end: 12 % of the time of reading them

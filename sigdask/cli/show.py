@@ -7,20 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
+
+from sigdask import options as declared
 from sigdask.cli import write
 from sigdask.cli.compare import log_warnings
+from sigdask.cli.declare import QUIET, VERBOSE, declare, declare_all, declare_options, declare_output, option
 from sigdask.cli.streams import LOG, be_quiet, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, check_installed
-from sigdask.options import (
-    TableLayoutOptions,
-    check_options,
-    select_options,
-)
-from sigdask.report.analyses import Independences
+from sigdask.options import TableLayoutOptions, check_options, select_options
+from sigdask.report.analyses import Independences, list_analysis_texts
 from sigdask.report.load import AnyResults, load_results
 from sigdask.report.other_documents import render_analysis
 from sigdask.report.plots import pairs
-from sigdask.report.presentable import Results
+from sigdask.report.presentable import Results, list_result_texts
 from sigdask.report.screen import render
 from sigdask.results.schema import read_schema
 from sigdask.text import format_count, format_list, make_printable
@@ -28,40 +28,77 @@ from sigdask.text import format_count, format_list, make_printable
 MAX_NAMED = 6
 """Maximum number of figures that are named."""
 
-
-def print_schema() -> None:
-    """Print the JSON schema of the results."""
-    print_data(read_schema())
+SHOWN = ("csv", "parquet", "markdown", "latex", "bibtex", "html", "text")
+"""Formats that results can be shown in."""
 
 
-def show(file: str, **options: Any) -> None:
-    """Print stored results, or write tables, pages and figures of them."""
+def _print_schema(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        print_data(read_schema())
+        context.exit()
+
+
+FIGURE_FORMATS = "svg,pdf"
+"""Default formats of figures."""
+
+GROUPS = {
+    "Output": (
+        declare_output(*SHOWN),
+        *declare_options(declared.RankingMarkOptions),
+        VERBOSE,
+        declare_all("comparison"),
+        option("--schema", "Print the JSON schema of results, and exit.", is_eager=True, expose_value=False,
+            callback=_print_schema),
+        QUIET,
+    ),
+    "Tables": declare_options(declared.TableLayoutOptions),
+    "Figures": (
+        option("--figures DIR", "Draw all figures that fit the results into this folder. "
+            "Needs sigdask[report]."),
+        option("--figure-format FORMAT,...", "Formats of figures: svg, pdf, png.", default=FIGURE_FORMATS),
+        *declare_options(declared.FigureStyleOptions),
+    ),
+}  # fmt: skip
+
+EXAMPLES = (
+    "sigdask show results.json",
+    "sigdask show results.json -o table.tex -o table.md --digits 1",
+    "sigdask show results.json -o page.html",
+    "sigdask show results.json --figures figures --figure-format png",
+)
+
+
+COMMON = "outputs layout digits percent grouping figures figure_kinds everything verbose quiet"
+
+
+@declare(click.argument("file", metavar="RESULTS.json"), groups=GROUPS, common=COMMON, examples=EXAMPLES)
+def command(file: str, **options: Any) -> None:
+    """Show stored results: print them, or write tables, pages and figures.
+
+    RESULTS.json is a file that a command wrote with -o or --json. Without -o and --figures, `show` prints what the
+    command printed.
+    """
     if options["quiet"]:
         be_quiet()
-    outputs = write.list_outputs(options, "csv", "parquet", "markdown", "latex", "bibtex", "html", "text")
-    check_options(TableLayoutOptions, select_options(TableLayoutOptions, options))
+    outputs = write.list_outputs(options, *SHOWN)
+    check_options(TableLayoutOptions, layout := select_options(TableLayoutOptions, options))
     check_figures(options)
     write.check_overwriting(outputs, {Path(file): "the file that is read"})
-    results, tables = load_results(file), []
+    results = load_results(file)
     if isinstance(results, Results):
         if options["grouping"] != "auto":
             results = replace(results, table=results.table.replace(grouping=options["grouping"]))
-        texts, tables = _list_texts(results, options), [results.table]
+        texts = list_result_texts(results, layout)
     else:
-        texts = write.list_analysis_texts(results)
+        texts = list_analysis_texts(results)
     for output in outputs:
-        if output.format not in texts and not (output.format == "parquet" and tables):
+        if output.format not in texts:
             raise InputError(f"-o {output.file}: {file} holds no comparisons; expected a file that ends in .tex or .md")
     if not outputs and options["figures"] is None:
         _print_results(results, options)
-    write.write_outputs(outputs, texts, lambda: tables)
+    write.write_outputs(outputs, texts)
     if options["figures"] is not None:
         _draw_figures(results, options)
-
-
-def _list_texts(results: Results, options: Mapping[str, Any]) -> write.Texts:
-    layout = select_options(TableLayoutOptions, options)
-    return write.list_result_texts(results, lambda: results.paper_tables(**layout), results.to_html)
 
 
 def _print_results(results: AnyResults, options: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sigdask.cli.declare import PLAN_NAME, STORE, WHERE, declare, option
 from sigdask.cli.streams import clear_terminal, output_columns, print_json, print_text
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan import read_store_and_name
@@ -17,8 +18,19 @@ if TYPE_CHECKING:
     from sigdask.nightly.store.status import Status
 
 
-def status(where: str, store: str | None, name: str | None, in_json: bool, follow: bool) -> int:
-    """Print the progress of a plan's latest run, once or until the run ends. Return the exit status."""
+@declare(
+    WHERE,
+    STORE,
+    PLAN_NAME,
+    option("--json", "Write JSON.", dest="in_json"),
+    option(
+        "--follow",
+        "Update the progress every few seconds, until the run ends. The exit status is then the run's: 1 if the "
+        "gate failed, 3 if the run was stopped or killed.",
+    ),
+)
+def command(where: str, store: str | None, name: str | None, in_json: bool, follow: bool) -> int:
+    """Show the progress of a plan, during a run or after it."""
     location, plan = find_store_and_plan(where, store, name)
     while True:
         plan_status = store_status.read_status(location, plan)

@@ -219,6 +219,9 @@ def log_to_stderr() -> None:
     logger.setLevel(logging.INFO)
 
 
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+"""Context settings of click: the names of the help option."""
+
 LOG = logging.getLogger("sigdask")
 
 WORDS = "sigdask.words"

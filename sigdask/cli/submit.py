@@ -6,14 +6,24 @@ import shlex
 from datetime import datetime
 from pathlib import Path
 
+import click
+
+from sigdask.cli.declare import declare, option
 from sigdask.cli.streams import print_data, print_text
 from sigdask.execution.clusters.submission import build_submission
 from sigdask.nightly.run import parse_deadline
 from sigdask.text import make_printable
 
 
-def submit(plan: str, cluster: str, store: str | None, deadline: str | None, *, dry_run: bool) -> None:
-    """Send the driver of a plan to Slurm as a batch job."""
+@declare(
+    click.argument("plan", metavar="PLAN.toml"),
+    option("--cluster FILE.toml", 'Cluster file with class = "slurm".', required=True),
+    option("--store FILE|URL", "As in `run`."),
+    option("--deadline TIME", "As in `run`."),
+    option("--dry-run", "Show the batch job without submitting it."),
+)
+def command(plan: str, cluster: str, store: str | None, deadline: str | None, *, dry_run: bool) -> None:
+    """Run a plan as a batch job on Slurm, which is queued again until the plan is done."""
     settings = {"--store": store, "--deadline": None if deadline is None else _fix_deadline(deadline)}
     options = [word for key, value in settings.items() if value is not None for word in (key, value)]
     submission = build_submission(Path(plan), Path(cluster), options=options)

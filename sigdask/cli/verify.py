@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from sigdask.cli.declare import WORKERS, declare, option
 from sigdask.cli.streams import print_text
 from sigdask.text import make_printable
 from sigdask.verify import run_audits
 
 
-def verify(cluster: str, workers: int | None) -> int:
-    """Run the checks of `sigdask.verify`, print each result and return the exit status."""
+@declare(
+    option("--cluster CLUSTER", "Cluster whose counts are compared with this process's.", default="local"),
+    WORKERS,
+)
+def command(cluster: str, workers: int | None) -> int:
+    """Check the program on this machine: random streams, Yeh's example, exact p, and a cluster."""
     failed = 0
     for name, passed, detail in run_audits(cluster, workers):
         print_text(make_printable(f"{'ok    ' if passed else 'FAILED'}  {name}: {detail}"), hang=8)

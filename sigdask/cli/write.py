@@ -7,24 +7,20 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from sigdask.cli.declared.options import FORMAT_BY_ENDING, format_endings
 from sigdask.cli.streams import WORDS, data_stream, log_note, output_columns, print_text
 from sigdask.errors import InputError
-from sigdask.report import files, latex, markdown
-from sigdask.report.files import write_parts
-from sigdask.report.methods import text as methods
+from sigdask.report import files
+from sigdask.report.analyses import list_analysis_texts
 from sigdask.report.other_documents import render_analysis
 from sigdask.report.page import format_now, render_page
 from sigdask.report.page.details import build_part
 from sigdask.report.page.frame import get_versions, hash_paths, hide_folders
-from sigdask.report.screen import render_with_warnings
 from sigdask.results import export
 from sigdask.results.ranking import is_agreement
 from sigdask.text import escape_json, is_url, make_printable, redact
@@ -33,25 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sigdask.analysis.details import ComparisonDetails
-    from sigdask.report.document import DocumentTable
     from sigdask.results.comparisons import ComparisonResults
     from sigdask.results.export import UnitScores
-    from sigdask.results.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class OutputFile:
-    """A file that a command writes.
-
-    Attributes
-    ----------
-    format : str
-        Its format, a value of `FORMAT_BY_ENDING`.
-    file : str
-        Its path, or - for standard output.
-    option : str
-        The option that names it.
-    """
+class OutputFile(NamedTuple):
+    """A file that a command writes: its format, its path or - for standard output, and the option that names it."""
 
     format: str
     file: str
@@ -72,11 +55,7 @@ def list_outputs(options: Mapping[str, Any], *formats: str) -> list[OutputFile]:
         A file cannot be written, is named twice, or its ending is none of these formats'.
     """
     outputs = [] if options.get("json_file") is None else [OutputFile("json", options["json_file"], "--json")]
-    for file in options["outputs"]:
-        format_ = FORMAT_BY_ENDING.get(Path(file).suffix.lower(), "")
-        if format_ not in formats:
-            raise InputError(f"-o {file}: expected a file that ends in {format_endings(formats)}")
-        outputs.append(OutputFile(format_, file, "-o"))
+    outputs += [OutputFile(files.find_format(file, formats, "-o "), file, "-o") for file in options["outputs"]]
     for k, output in enumerate(outputs):
         if not output.is_piped:
             check_writable(output.file, output.option)
@@ -121,74 +100,17 @@ def check_writable(text: str, option: str) -> None:
         )
 
 
-Texts = Mapping[str, Callable[[], Iterable[str]]]
-"""Functions that return the text of a format in parts."""
-
-
-def list_table_texts(tables: Callable[[], Iterable[DocumentTable]]) -> Texts:
-    """Return the texts of tables for papers, by format."""
-    return {
-        "markdown": lambda: markdown.iter_parts(tables()),
-        "latex": lambda: latex.iter_parts(tables()),
-    }
-
-
-def list_result_texts(
-    results: ComparisonResults, tables: Callable[[], Iterable[DocumentTable]], page: Callable[[], str]
-) -> Texts:
-    """Return the texts of the results of comparisons, by format."""
-    return {
-        **list_table_texts(tables),
-        "json": results.json_parts,
-        "csv": lambda: export.iter_csv([results.table]),
-        "bibtex": lambda: [methods.describe_results(results).bibtex, "\n"],
-        "text": lambda: [render_with_warnings(results, everything=True), "\n"],
-        "html": lambda: [page()],
-    }
-
-
-def write_outputs(outputs: Iterable[OutputFile], texts: Texts, tables: Callable[[], Iterable[Table]] = tuple) -> None:
-    """Write files.
-
-    Parameters
-    ----------
-    outputs : iterable of OutputFile
-        The files.
-    texts : mapping of str to function
-        Parts of the text of each format.
-    tables : callable
-        Returns the tables of results for Parquet.
-    """
+def write_outputs(outputs: Iterable[OutputFile], texts: files.Texts) -> None:
+    """Write files, or JSON to standard output, part by part."""
     for output in outputs:
-        if output.format == "parquet":
-            files.write_parquet(Path(output.file), tables())
-            continue
         parts = texts[output.format]()
-        write_text_parts(output, chain(parts, ["\n"]) if output.format == "json" else parts)
-
-
-def write_text_parts(output: OutputFile, parts: Iterable[str]) -> None:
-    """Write text part by part to a file, or JSON to standard output."""
-    if not output.is_piped:
-        write_parts(Path(output.file), parts)
-        return
-    for part in parts:
-        sys.stdout.write(escape_json(part))
-        if not data_stream(sys.stdout).open:  # nobody would read further output
-            return
-
-
-def list_analysis_texts(analysis: Any) -> Texts:
-    """Return the texts of an analysis other than comparisons, by format."""
-    texts: dict[str, Callable[[], Iterable[str]]] = {
-        "json": analysis.json_parts,
-        "text": lambda: [render_analysis(analysis, everything=True), "\n"],
-    }
-    if hasattr(analysis, "csv_lines"):
-        texts["csv"] = analysis.csv_lines
-    if hasattr(analysis, "paper_tables"):
-        texts.update(list_table_texts(analysis.paper_tables))
-    return texts
+        if not output.is_piped:
+            files.write_parts(Path(output.file), parts)
+            continue
+        for part in parts:
+            sys.stdout.write(escape_json(str(part)))
+            if not data_stream(sys.stdout).open:  # nobody would read further output
+                return
 
 
 def present_analysis(outputs: Sequence[OutputFile], analysis: Any, *, everything: bool = False) -> None:

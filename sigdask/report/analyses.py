@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -30,8 +31,14 @@ from sigdask.options import (
 )
 from sigdask.report import html, latex, markdown
 from sigdask.report.document import DocumentTable
-from sigdask.report.other_documents import build_evaluation_tables, build_independence_table, build_power_table
-from sigdask.report.presentable import MAX_ROWS, convert_results
+from sigdask.report.files import Texts
+from sigdask.report.other_documents import (
+    build_evaluation_tables,
+    build_independence_table,
+    build_power_table,
+    render_analysis,
+)
+from sigdask.report.presentable import MAX_ROWS, convert_results, list_paper_texts
 
 
 class PaperTables:
@@ -453,3 +460,14 @@ def _select_options(declaration: type[Declaration], arguments: Mapping[str, Any]
     """Return the options of a declaration among a function's arguments."""
     names = list_options(cast("Any", declaration))
     return cast("Declaration", {name: arguments[name] for name in names if name in arguments})
+
+
+def list_analysis_texts(analysis: Any) -> Texts:
+    """Return what files of an analysis other than comparisons hold, by format."""
+    texts: Texts = {
+        "json": lambda: chain(analysis.json_parts(), ["\n"]),
+        "text": lambda: [render_analysis(analysis, everything=True), "\n"],
+    }
+    if hasattr(analysis, "csv_lines"):
+        texts["csv"] = analysis.csv_lines
+    return texts | (list_paper_texts(analysis.paper_tables) if hasattr(analysis, "paper_tables") else {})

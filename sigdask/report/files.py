@@ -6,33 +6,56 @@ import gzip
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import IO, cast
 
-from sigdask.errors import UnfinishedError
+from sigdask.errors import InputError, UnfinishedError
 from sigdask.results import export
 from sigdask.results.export import UnitScores
 from sigdask.results.table import Table
 
+FORMAT_BY_ENDING = {
+    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".bib": "bibtex",
+    ".html": "html", ".htm": "html", ".txt": "text",
+}  # fmt: skip
+"""Format of a file of results by its ending."""
 
-def write_whole_text(path: Path, text: str) -> None:
-    """Write a text atomically."""
-    write_parts(path, [text])
+Texts = dict[str, Callable[[], Iterable[str | bytes]]]
+"""Functions that return what a file of each format holds, in parts."""
 
 
-def write_parts(path: Path, parts: Iterable[str]) -> None:
-    """Write a text that comes in parts atomically."""
+def find_format(file: str | Path, formats: Collection[str], option: str = "") -> str:
+    """Return the format of a file by its ending; raise if it is none of these."""
+    format_ = FORMAT_BY_ENDING.get(Path(file).suffix.lower(), "")
+    if format_ not in formats:
+        raise InputError(file=f"{option}{file}", expected=f"a file that ends in {format_endings(formats)}")
+    return format_
+
+
+def format_endings(formats: Collection[str]) -> str:
+    """Return the endings of files of some formats, as text."""
+    return ", ".join(ending for ending, name in FORMAT_BY_ENDING.items() if name in formats)
+
+
+def list_table_texts(tables: Callable[[], Iterable[Table]]) -> Texts:
+    """Return what files of data of these results hold."""
+    return {"csv": lambda: export.iter_csv(tables()), "parquet": lambda: [_format_parquet(tables())]}
+
+
+def _format_parquet(tables: Iterable[Table]) -> bytes:
+    stream = BytesIO()
+    export.write_parquet(tables, stream)
+    return stream.getvalue()
+
+
+def write_parts(path: Path, parts: Iterable[str | bytes]) -> None:
+    """Write a file that comes in parts atomically."""
     with open_atomic(path) as file:
         for part in parts:
-            file.write(part.encode())
-
-
-def write_parquet(path: Path, tables: Iterable[Table]) -> None:
-    """Write tables of results atomically as Parquet."""
-    with open_atomic(path) as file:
-        export.write_parquet(tables, file)
+            file.write(part.encode() if isinstance(part, str) else part)
 
 
 def write_units(path: Path, units: Iterable[UnitScores]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,18 +14,19 @@ from sigdask.errors import InputError
 from sigdask.report import html, latex, markdown
 from sigdask.report.comparisons import build_paper_tables, build_ranking_table, get_default_layout
 from sigdask.report.document import DocumentTable
-from sigdask.report.files import write_parquet, write_whole_text
+from sigdask.report.files import Texts, find_format, list_table_texts, write_parts
 from sigdask.report.methods.text import Methods, describe_results
 from sigdask.report.page import render_page
 from sigdask.report.plots import pairs, use_width
 from sigdask.report.screen import format_answer, render_with_warnings, select_warnings
 from sigdask.report.sentences import build_verdict
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.export import iter_csv
 from sigdask.results.ranking import SystemRanking, build_rankings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from sigdask.options import TableLayoutOptions
 
 
 Kind = TypeVar("Kind")
@@ -136,19 +138,10 @@ class Results(ComparisonResults):
         UnfinishedError
             A file cannot be written.
         """
-        texts: dict[str, Callable[[], str]] = {
-            ".json": lambda: f"{self.to_json()}\n", ".md": self.to_markdown, ".tex": self.to_latex,
-            ".bib": lambda: f"{self.cite().bibtex}\n", ".html": self.to_html, ".htm": self.to_html,
-            ".txt": lambda: f"{self}\n", ".csv": lambda: "".join(iter_csv([self.table])), ".parquet": str,
-        }  # fmt: skip
-        for file in files:
-            if Path(file).suffix.lower() not in texts:
-                raise InputError(file=file, expected=f"a file that ends in {', '.join(texts)}")
-        for path in map(Path, files):
-            if path.suffix.lower() == ".parquet":
-                write_parquet(path, [self.table])
-            else:
-                write_whole_text(path, texts[path.suffix.lower()]())
+        texts = list_result_texts(self)
+        chosen = {Path(file): texts[find_format(file, texts)] for file in files}
+        for path, text in chosen.items():
+            write_parts(path, text())
 
     def to_html(self, title: str = "Comparison of systems") -> str:
         """Return the results as a self-contained HTML page, as `sigdask show -o FILE.html` writes it.
@@ -356,3 +349,20 @@ class Results(ComparisonResults):
         [['a', 'c', 'b']]
         """
         return [convert_results(ranking, Ranking) for ranking in build_rankings(self.table)]
+
+
+def list_paper_texts(tables: Callable[[], Iterable[DocumentTable]]) -> Texts:
+    """Return the texts of tables for papers."""
+    return {"markdown": lambda: markdown.iter_parts(tables()), "latex": lambda: latex.iter_parts(tables())}
+
+
+def list_result_texts(results: Results, layout: TableLayoutOptions | None = None) -> Texts:
+    """Return what files of the results of comparisons hold, by format; the layout is that of tables for papers."""
+    return {
+        **list_paper_texts(lambda: results.paper_tables(**(layout or {}))),
+        **list_table_texts(lambda: [results.table]),
+        "json": lambda: chain(results.json_parts(), ["\n"]),
+        "bibtex": lambda: [results.cite().bibtex, "\n"],
+        "text": lambda: [render_with_warnings(results, everything=True), "\n"],
+        "html": lambda: [results.to_html()],
+    }

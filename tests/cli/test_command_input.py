@@ -7,13 +7,13 @@ import click
 import numpy as np
 import pytest
 from click.shell_completion import ShellComplete
-from command import call_sigdask
+from command import COMMANDS, call_sigdask
 from conftest import YEH
 
 import sigdask
 from sigdask.api import compare_all
-from sigdask.cli import commands
-from sigdask.cli.declared.compare import COMPARE_EXAMPLES, COMPARE_GROUPS, compare
+from sigdask.cli import COMMAND_GROUPS, commands
+from sigdask.cli.compare import EXAMPLES, GROUPS
 from sigdask.errors import InputError
 
 QUICK_RUN = (YEH, "--trials", "1e3", "--cluster", "none")
@@ -36,31 +36,33 @@ def test_the_program_alone_shows_its_help(tmp_path):
 def test_help_shows_the_main_options_and_help_all_shows_every_option_in_a_group(tmp_path):
     short, text = (call_sigdask("compare", option, cwd=tmp_path).stdout for option in ("--help", "--help-all"))
     titles = [line[:-1] for line in text.splitlines() if line.endswith(":") and line[0] != " "]
-    assert titles == [*COMPARE_GROUPS, "Help", "Examples"]
+    assert titles == [*GROUPS, "Help", "Examples"]
     assert "--help-all" in short
     assert [flag for flag in ("-m", "--gold", "--unit", "-o") if f"\n  {flag}" not in short] == []
-    options = [option for option in compare.params if isinstance(option, click.Option)]
+    options = [option for option in COMMANDS["compare"].params if isinstance(option, click.Option)]
     assert len(options) - 1 <= 40
     assert all(flag in text for option in options for flag in option.opts)
     assert 10 <= sum(option.opts[0] in short for option in options) <= 16
-    for line in COMPARE_EXAMPLES:
+    for line in EXAMPLES:
         assert line in short
-        command = commands.commands[shlex.split(line)[1]]
+        command = COMMANDS[shlex.split(line)[1]]
         command.make_context(command.name, shlex.split(line)[2:])
 
 
 def test_every_command_is_in_a_group_of_the_help(tmp_path):
     listing = call_sigdask("--help", cwd=tmp_path).stdout
-    assert len(commands.commands) == 18
-    for title in ("Compare:", "Results:", "Every night:", "Look up:"):
-        assert f"\n{title}\n" in listing
-    for name, command in commands.commands.items():
+    assert len(COMMANDS) == 18
+    for title, group in COMMAND_GROUPS.items():
+        assert f"\n{title}:\n" in listing
+        for name, text in group.items():
+            assert COMMANDS[name].help.startswith(text)
+    for name, command in COMMANDS.items():
         assert f"\n  {name} " in listing
         assert call_sigdask(name, "--help", cwd=tmp_path).stdout.startswith(f"Usage: sigdask {command.name} ")
 
 
 def test_an_option_of_one_value_is_never_silently_overwritten(tmp_path):
-    for name, command in commands.commands.items():
+    for name, command in COMMANDS.items():
         for option in command.params:
             if isinstance(option, click.Option) and not option.is_flag:
                 values = ["1"] * option.nargs

@@ -46,10 +46,11 @@ def test_commands_options_and_their_choices_are_offered(words, among, tmp_path):
 
 
 def test_every_file_that_a_command_takes_is_left_to_the_shell():
-    from sigdask.cli import commands
-    from sigdask.cli.declared.options import FILE_METAVARS
+    from command import COMMANDS
 
-    every = [p for command in commands.commands.values() for p in command.params]
+    from sigdask.cli.declare import FILE_METAVARS
+
+    every = [p for command in COMMANDS.values() for p in command.params]
     params = [p for p in every if FILE_METAVARS.search(p.metavar or "")]
     assert {p.name for p in params} >= {"systems", "gold", "json_file", "plan"}
     for p in params:

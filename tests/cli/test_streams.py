@@ -20,7 +20,7 @@ from command import call_sigdask, restore_process, write_data_of_commands
 from conftest import YEH
 
 from sigdask.cli import commands, main
-from sigdask.cli.declared.compare import compare
+from sigdask.cli.compare import command as compare
 from sigdask.verify import run_audits
 
 SIGDASK = f"{sys.executable} -m sigdask"
@@ -106,7 +106,7 @@ def call_with_output(folder, command, stream):
 
 
 def test_the_table_has_every_command():
-    assert set(ALL_COMMANDS) == {"", *commands.commands}
+    assert set(ALL_COMMANDS) == {"", *commands.list_commands()}
 
 
 @pytest.mark.parametrize("command", ALL_COMMANDS)

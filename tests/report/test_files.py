@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from sigdask.errors import UnfinishedError
-from sigdask.report.files import write_whole_text
+from sigdask.report.files import write_parts
 
 
 def get_mode(path):
@@ -24,18 +24,18 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)) as reader:
-        write_whole_text(pipe, "text\n")
+        write_parts(pipe, ["text\n"])
         assert reader.read() == "text\n"
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 @pytest.mark.usefixtures("umask")
 def test_a_new_file_has_the_mode_of_the_umask_and_an_old_one_keeps_its_own(tmp_path):
-    write_whole_text(tmp_path / "new", "text")
+    write_parts(tmp_path / "new", ["text"])
     assert get_mode(tmp_path / "new") == 0o600
     (tmp_path / "old").write_text("before")
     (tmp_path / "old").chmod(0o664)
-    write_whole_text(tmp_path / "old", "text")
+    write_parts(tmp_path / "old", ["text"])
     assert get_mode(tmp_path / "old") == 0o664
     assert (tmp_path / "old").read_text() == "text"
 
@@ -44,7 +44,7 @@ def test_a_link_stays_one(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to("there/file")
     for text in ("first", "second"):  # made, then replaced
-        write_whole_text(tmp_path / "link", text)
+        write_parts(tmp_path / "link", [text])
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "there" / "file").read_text() == text
 
@@ -53,15 +53,15 @@ def test_a_failure_is_told_and_leaves_nothing_behind(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("before")
     with pytest.raises(UnfinishedError, match="file: cannot be written .*surrogates not allowed"):
-        write_whole_text(tmp_path / "file", "a \udce9 that is none")
+        write_parts(tmp_path / "file", ["a \udce9 that is none"])
     with pytest.raises(UnfinishedError, match="folder: cannot be written"):
-        write_whole_text(tmp_path / "folder", "text")
+        write_parts(tmp_path / "folder", ["text"])
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(UnfinishedError, match="loop: cannot be written"):
-        write_whole_text(tmp_path / "loop", "text")
+        write_parts(tmp_path / "loop", ["text"])
     (tmp_path / "loop").unlink()
     with pytest.raises(UnfinishedError, match="gone/file: cannot be written"):
-        write_whole_text(tmp_path / "gone" / "file", "text")
+        write_parts(tmp_path / "gone" / "file", ["text"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
     assert (tmp_path / "file").read_text() == "before"
 
@@ -72,5 +72,5 @@ def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.replace", full)
     with pytest.raises(UnfinishedError, match="No space left"):
-        write_whole_text(tmp_path / "file", "text")
+        write_parts(tmp_path / "file", ["text"])
     assert list(tmp_path.iterdir()) == []

@@ -27,7 +27,7 @@ from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store.status import Nights, PlanReport, build_report, has_results, list_runs, read_nights
 from sigdask.report.comparisons import VERDICT_HINTS, format_p_cell
 from sigdask.report.document import Column
-from sigdask.report.files import write_whole_text
+from sigdask.report.files import write_parts
 from sigdask.report.html import render_html
 from sigdask.report.page import MAX_HEADLINES
 from sigdask.report.page.frame import PagePart, render_frame
@@ -164,9 +164,9 @@ def update_site(
         file = folder / _get_night_file(run)
         if has_results(run) and not file.exists():
             write_report(file, build_report(report.store, run.plan, run.number), home="index.html")
-    write_whole_text(folder / "index.html", _render_plan(report, runs[-MAX_NIGHTS:], len(runs), folder))
+    write_parts(folder / "index.html", [_render_plan(report, runs[-MAX_NIGHTS:], len(runs), folder)])
     summary = _build_summary(report, [run for run, _ in runs], history)
-    write_whole_text(folder / SUMMARY, as_json(to_plain(summary)) + "\n")
+    write_parts(folder / SUMMARY, [as_json(to_plain(summary)) + "\n"])
     _write_index(site)
 
 
@@ -225,7 +225,7 @@ def _write_index(site: Path) -> None:
         written = summaries
         worst_first = sorted(summaries, key=lambda item: ("failed", "", "passed").index(item[1].gate))
         context = {"title": "Plans", "created": "", "home": "", "plans": worst_first}
-        write_whole_text(site / "index.html", render_frame(context, {}, {"site": PagePart(None)}, "site.html"))
+        write_parts(site / "index.html", [render_frame(context, {}, {"site": PagePart(None)}, "site.html")])
 
 
 def _render_plan(report: PlanReport, runs: Sequence[tuple[PlanRun, int]], n_runs: int, folder: Path) -> str:

@@ -18,12 +18,10 @@ from sigdask.nightly.report.gate import format_levels, list_failing_sets
 from sigdask.nightly.report.page import count_changes
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Changes, PlanReport, Status
-from sigdask.report import latex, markdown
-from sigdask.report.document import DocumentTable
-from sigdask.report.files import write_parquet, write_parts, write_units, write_whole_text
+from sigdask.report.files import Texts, list_table_texts, write_parts, write_units
 from sigdask.report.page import details, format_now, render_page
 from sigdask.report.page.frame import PagePart, hide_folders
-from sigdask.report.presentable import Results
+from sigdask.report.presentable import Results, list_paper_texts
 from sigdask.report.screen import (
     format_overview,
     format_shared_warnings,
@@ -33,7 +31,7 @@ from sigdask.report.screen import (
 )
 from sigdask.report.text import format_table
 from sigdask.results.comparisons import build_json_results
-from sigdask.results.export import UnitScores, iter_csv
+from sigdask.results.export import UnitScores
 from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
 from sigdask.results.table import Table
 from sigdask.text import (
@@ -243,25 +241,15 @@ def render_json(report: PlanReport) -> Iterator[str]:
     return iter_json(build_report_dict(report) | {"results": build_json_results([*report.results.values()])})
 
 
-def list_report_texts(report: PlanReport) -> dict[str, Callable[[], Iterable[str]]]:
-    """Return what makes the text of each format of a report's files, but of pages, in parts."""
-
-    def iter_paper_tables() -> Iterator[DocumentTable]:
-        for results in report.results.values():
-            yield from results.paper_tables()
-
+def list_report_texts(report: PlanReport) -> Texts:
+    """Return what files of a report hold, by format, but pages."""
+    all_results = report.results.values()
     return {
-        "json": lambda: render_json(report),
-        "csv": lambda: iter_csv(list_tables(report)),
-        "markdown": lambda: markdown.iter_parts(iter_paper_tables()),
-        "latex": lambda: latex.iter_parts(iter_paper_tables()),
+        **list_paper_texts(lambda: chain.from_iterable(results.paper_tables() for results in all_results)),
+        **list_table_texts(lambda: [results.table for results in all_results]),
+        "json": lambda: chain(render_json(report), ["\n"]),
         "text": lambda: [format_report(report, is_whole=True, everything=True), "\n"],
     }
-
-
-def list_tables(report: PlanReport) -> list[Table]:
-    """Return the tables of the results of all test sets."""
-    return [results.table for results in report.results.values()]
 
 
 def write_files(
@@ -285,14 +273,13 @@ def write_files(
     """
     texts = list_report_texts(report)
     writers: dict[str, Callable[[Path], object]] = {
-        "parquet": lambda path: write_parquet(path, list_tables(report)),
         "items": lambda path: write_units(path, units),
         "html": lambda path: write_report(path, report, opened_details),
     }
     for name, path in files.files.items():
         try:
             if name in texts:
-                write_parts(path, chain(texts[name](), ["\n"] if name == "json" else []))
+                write_parts(path, texts[name]())
             else:
                 writers[name](path)
         except UnfinishedError as error:
@@ -316,7 +303,7 @@ def write_report(
         home=home,
         leading=list_failing_sets(report.run.details.get("verdict")),
     )
-    write_whole_text(path, text)
+    write_parts(path, [text])
 
 
 def _shorten_paths(digests: Mapping[str, str], folder: Path) -> dict[str, str]:

@@ -20,7 +20,7 @@ from sigdask.nightly.report.page import list_keys
 from sigdask.nightly.run.notify import send_notifications
 from sigdask.nightly.run.work import iter_missing
 from sigdask.nightly.store import PlanRun, Store
-from sigdask.report.files import write_whole_text
+from sigdask.report.files import write_parts
 from sigdask.results.table import Table
 
 DAYS_PER_YEAR = 365
@@ -150,7 +150,7 @@ def publish_verdict(plan: Plan, verdict: GateVerdict, start: datetime) -> Iterat
     for path, text in ((gate.junit, render_junit(verdict, plan.name)), (gate.json, verdict.to_json() + "\n")):
         if path is not None:
             try:
-                write_whole_text(fill_date(path, start), text)
+                write_parts(fill_date(path, start), [text])
             except SigdaskError as error:
                 yield f"gate: {error}"
     yield from send_notifications(gate, verdict, plan.name, plan.path.parent)

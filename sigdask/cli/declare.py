@@ -1,0 +1,211 @@
+"""Building blocks of commands: options with help and defaults, groups of options, file completion.
+
+Options of `sigdask.options` are rendered here. Each command is one module, which declares its options in the groups
+that its help shows, and has the function that runs it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from itertools import chain, islice
+from types import MappingProxyType
+from typing import Any
+
+import click
+
+from sigdask import options
+from sigdask.cli.streams import HELP_NAMES
+from sigdask.interface import get_flag
+from sigdask.options import Option, list_options
+from sigdask.report.files import format_endings
+
+Decorator = Callable[[Any], Any]
+NO_GROUPS: Mapping[str, Sequence[Decorator]] = MappingProxyType({})
+
+MAX_DIGITS = 30
+"""Maximum number of digits of a whole number."""
+
+
+def parse_integer(text: str) -> int:
+    """Parse an integer, also one written as 1e6."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or number.adjusted() > MAX_DIGITS or number != int(number):
+        raise click.BadParameter(f"{text!r} is not a valid integer, such as 1000000 or 1e6")
+    return int(number)
+
+
+NUMBERS: dict[str, Any] = {"workers": click.IntRange(min=1), "seed": int, "digits": int}
+"""Option types whose numbers may not be written as 1e6."""
+
+
+def declare_options(
+    declaration: type, *names: str, more: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Decorator, ...]:
+    """Return the decorators that add options to a command, with all that `sigdask.options` declares of them.
+
+    Parameters
+    ----------
+    declaration : type
+        A typed dictionary of options.
+    *names : str
+        Names of options. By default all.
+    more : mapping of str to str
+        Further sentences for this command, by the option's name.
+    """
+    declared = list_options(declaration)
+    return tuple(_build_decorator(declared[name], more.get(name)) for name in names or declared)
+
+
+def _build_decorator(option: Option, more: str | None = None) -> Decorator:
+    flag = get_flag(option.name)
+    if option.negative:
+        return click.option(f"--no-{flag[2:]}", is_flag=True, help=option.negative)
+    is_on = option.kind is bool and option.default is True
+    flags = [f"{flag}/--no-{flag[2:]}" if is_on else flag, *filter(None, [option.short])]
+    settings: dict[str, Any] = {"metavar": option.metavar or None, "multiple": option.repeats}
+    if option.choices:
+        settings["type"] = click.Choice(option.choices)
+    elif option.kind is bool:
+        settings["is_flag"] = True
+    elif option.kind is not object:
+        settings["type"] = NUMBERS.get(option.name, parse_integer if option.kind is int else option.kind)
+    if option.repeats:
+        settings["nargs"] = len(option.metavar.split())
+    elif option.default is not None:
+        settings |= {"default": option.default, "show_default": option.default is not False}
+    more = option.more if more is None else more
+    sentences = [option.help, "May be repeated." if more is None and option.repeats else more]
+    default = f"  [default: {option.otherwise}]" if option.otherwise else ""
+    return click.option(*flags, option.name, **settings, help=" ".join(filter(None, sentences)) + default)
+
+
+def option(spelling: str, text: str, dest: str | None = None, **settings: Any) -> Decorator:
+    """Return the decorator that adds an option, spelt as in `-o,--output FILE`. Without a metavariable it is a flag."""
+    flags, _, metavar = spelling.partition(" ")
+    kind = {"metavar": metavar} if metavar else {"is_flag": True}
+    shown = {"show_default": True} if settings.get("default") else {}
+    return click.option(*flags.split(","), *filter(None, [dest]), help=text, **{**kind, **shown, **settings})
+
+
+QUIET = option("-q,--quiet", "Print only results, warnings and errors.")
+VERBOSE = option("-v,--verbose", "Show details of each p-value: runs, checks, and correlation of the systems.")
+GOLD = option("--gold FILE", "Gold-standard file: labels, references or relevance judgements.")
+FORMAT_HELP = "Format of the files, see `sigdask list formats`. Its options follow its name: table:sheet=NAME,decimal=,"
+FORMAT = option("--format FORMAT", FORMAT_HELP, dest="format_", default="auto")
+STORE = option("--store FILE|URL", "Database to use instead of the plan's.")
+PLAN_NAME = option("--plan NAME", dest="name", text="Name of the plan, if the store has several.")
+WORKERS = option("--workers N", "Threads or processes to start.", type=click.IntRange(min=1))
+JSON = option("--json FILE|-", "Write the results as JSON.", dest="json_file")
+
+
+def declare_output(*names: str) -> Decorator:
+    """Return the decorator that adds `-o` for files of some formats; a command gets them as `outputs`."""
+    text = f"Write the results in the format of FILE's ending: {format_endings(names)}. May be repeated."
+    return option("-o,--output FILE", text, dest="outputs", multiple=True)
+
+
+def declare_all(what: str) -> Decorator:
+    """Return the decorator that adds `--all`; a command gets it as `everything`."""
+    return option("--all", f"Show every {what}.", dest="everything")
+
+
+FILES = (GOLD, FORMAT, *declare_options(options.ReadingOptions))
+"""The files of a test set."""
+
+NAME = option("--name TESTSET", "Test-set name. Like the seed, it determines the random trials.", default="")
+TEST = declare_options(options.TestOptions)
+ADJUST = declare_options(options.FamilyOptions, "adjust")
+RUN = declare_options(options.RunOptions)
+CACHE = declare_options(options.SelectionOptions, "cache")
+TABLE_OUTPUT = (declare_output("json", "markdown", "latex"), JSON)
+PLAN_OUTPUT = (
+    declare_output("json", "csv", "parquet", "markdown", "latex", "html", "text"), JSON, VERBOSE,
+    declare_all("comparison, test set and change"),
+)  # fmt: skip
+WHERE = click.argument("where", metavar="PLAN.toml|STORE")
+
+FILE_METAVARS = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES|RESULTS")
+"""Metavariables of options that take files and folders."""
+
+
+def _print_all_help(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        context.command.shows_all = True  # type: ignore[attr-defined]
+        click.echo(context.get_help())
+        context.exit()
+
+
+class Command(click.Command):
+    """A command with groups of options and examples in its help, of whose options none is silently overwritten.
+
+    Attributes
+    ----------
+    groups : mapping of str to int
+        How many options each group has, in the order of their declarations; empty without groups.
+    common : sequence of str
+        Names of the options that most people need. `--help` shows these, `--help-all` shows all in groups.
+    examples : sequence of str
+        Lines of commands.
+    """
+
+    shows_all = False
+
+    def __init__(
+        self, *arguments: Any, groups: Mapping[str, int], common: str, examples: Sequence[str], **settings: Any
+    ) -> None:
+        super().__init__(*arguments, **settings)
+        self.groups, self.common, self.examples = groups, common.split(), examples
+        for param in self.params:
+            if param.type is click.STRING and FILE_METAVARS.search(param.metavar or ""):
+                param.type = click.Path()  # whose names shells complete
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; refuse an option of one value that is given several times, of which click keeps one."""
+        given = [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args([*args])[2]  # in shell completion
+        for param in given:
+            if isinstance(param, click.Option) and not (param.multiple or param.is_flag) and given.count(param) > 1:
+                remedy = "; join its values with commas" if ",..." in (param.metavar or "") else ""
+                if param.name == "gold" and any(other.name == "references" for other in self.params):
+                    remedy = "; name further references with --reference"
+                raise click.UsageError(f"{'/'.join(param.opts)} is given twice, but takes one value{remedy}", ctx)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the main options or all groups of options, and the examples."""
+        if not self.groups:
+            super().format_options(ctx, formatter)
+            return
+        records = {str(p.name): record for p in self.get_params(ctx) if (record := p.get_help_record(ctx))}
+        names = iter(records)
+        groups: dict[str, Sequence[str]] = {title: [*islice(names, n)] for title, n in self.groups.items()}
+        shown = groups if self.shows_all else {"Main options": self.common}
+        for title, members in (shown | {"Help": [*names]}).items():
+            with formatter.section(title):
+                formatter.write_dl([records[name] for name in members])
+        with formatter.section("Examples"):
+            formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
+
+
+def declare(
+    *decorators: Decorator, groups: Mapping[str, Sequence[Decorator]] = NO_GROUPS, common: str = "",
+    examples: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Command]:  # fmt: skip
+    """Return a decorator that makes a function the command of its module, with options in groups or without."""
+    grouped = [*chain.from_iterable(groups.values())]
+    text = f"Show all {len(grouped)} options and exit."
+    help_all = option("--help-all", text, is_eager=True, expose_value=False, callback=_print_all_help)
+    sizes = {title: len(group) for title, group in groups.items()}
+
+    def build(function: Callable[..., Any]) -> Command:
+        name = function.__module__.rpartition(".")[2]
+        for decorate in reversed([*decorators, *grouped, *([help_all] if grouped else [])]):
+            function = decorate(function)
+        settings: dict[str, Any] = {"groups": sizes, "common": common, "examples": examples}
+        return click.command(name, Command, context_settings=HELP_NAMES, **settings)(function)
+
+    return build
