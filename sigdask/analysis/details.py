@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import islice
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -498,8 +499,9 @@ def find_positions(study: Study, table: Table) -> tuple[Integers, Integers]:
         for k in range(len(table)):
             if table.test_set[k] == comparisons.counts.name:
                 fits = _match_code(comparisons.a, systems, table.a[k]) & _match_code(comparisons.b, systems, table.b[k])
-                fits &= _match_code(comparisons.metric, metrics, table.metric[k].name)
-                fits &= _match_code(comparisons.subset.codes, comparisons.subset.values, table.subset[k])
+                fits &= _match_code(comparisons.metric, metrics, table.metric[k])
+                column, value = table["subset.column"][k], table["subset.value"][k]
+                fits &= comparisons.subset.find(partial(eq, Subset(column, value) if column else None))
                 for index in np.flatnonzero(fits)[:1]:
                     set_index[k], indices[k] = s, index
     return set_index, indices

@@ -159,10 +159,10 @@ def list_paper_styles(table: Table, digits: int | None, *, percent: bool) -> dic
     A column of scores may be called accuracy and be in per cent: a score above 1 is not a share.
     """
     largest: dict[str, float] = {}
-    for code, score in enumerate(table.metric.values):
+    for code, name in enumerate(table.metric.values):
         rows = table.metric.codes == code
         scores = np.abs(np.concatenate([table.score_a[rows], table.score_b[rows]]))
-        largest[score.name] = max(largest.get(score.name, 0.0), float(np.nanmax(scores, initial=0.0)))
+        largest[name] = float(np.nanmax(scores, initial=0.0))
     styles = {}
     for name, size in largest.items():
         base = re.split(r"[\[:]", name, maxsplit=1)[0].casefold()
@@ -470,7 +470,7 @@ def build_paper_tables(
     PRINT_OPTIONS["layout"].check("layout", layout)
     PRINT_OPTIONS["digits"].check("digits", digits)
     table, styles = results.table, list_paper_styles(results.table, digits, percent=percent)
-    lower = {score.name for score in table.metric.values if not score.higher_is_better}
+    lower = set(table.metric.take(~table.higher_is_better).to_list())
     styles = {k: replace(style, name=f"{style.name} ↓") if k in lower else style for k, style in styles.items()}
     names = {code for names in (table.test_set,) for code in np.unique(names.codes).tolist()}
     on_set = f" on {table.test_set.values[min(names)]}" if len(names) == 1 and table.test_set[0] else ""
@@ -526,9 +526,9 @@ def _build_system_table(table: Table, styles: Styles, on_set: str) -> DocumentTa
     order = [*dict.fromkeys(name for group in groups for name in _rank_systems(group, baseline))]
     columns: dict[tuple[str, str], dict[str, Column]] = {}
     for group in groups:
-        subset = group.subset[0]
-        place = group.test_set[0] * (len({g.test_set[0] for g in groups}) > 1), _name_subset(subset) if subset else ""
-        column = _build_score_column(group, design, order, styles[group.metric[0].name])
+        subset, value = group["subset.column"][0], group["subset.value"][0]
+        place = group.test_set[0] * (len({g.test_set[0] for g in groups}) > 1), _name_subset(subset, value)
+        column = _build_score_column(group, design, order, styles[group.metric[0]])
         columns.setdefault(place, {})[column.header] = column
     headers = [*dict.fromkeys(header for section in columns.values() for header in section)]
     sections = []
@@ -542,23 +542,22 @@ def _build_system_table(table: Table, styles: Styles, on_set: str) -> DocumentTa
     return DocumentTable(title, tuple(sections), tuple(_explain_system_marks(table, groups, design)))
 
 
-def _name_subset(subset: object) -> str:
-    column, value = subset.column, subset.value  # type: ignore[attr-defined]
-    return f"{column}: {value or EMPTY}"
+def _name_subset(column: str, value: str) -> str:
+    return f"{column}: {value or EMPTY}" if column else ""
 
 
 def _rank_systems(table: Table, baseline: str | None) -> list[str]:
     """Return the systems of one group: the baseline first, then the best."""
     scores = collect_scores(table)
-    sign = -1 if table.metric[0].higher_is_better else 1
+    sign = -1 if table.higher_is_better[0] else 1
     names = [scores.systems[k] for k in np.argsort(sign * scores.scores, kind="stable").tolist()]  # NaN come last
     return names if baseline is None else [baseline, *names]
 
 
 def _build_score_column(table: Table, design: str, order: Sequence[str], style: MetricStyle) -> Column:
     """Return the column of systems' scores by one metric, in the order of `order`."""
-    found, metric = collect_scores(table), table.metric[0]
-    best = find_best(found.scores, higher_is_better=metric.higher_is_better)
+    found, higher_is_better = collect_scores(table), bool(table.higher_is_better[0])
+    best = find_best(found.scores, higher_is_better=higher_is_better)
     cells = {
         name: (style.format(score), is_best)
         for name, score, is_best in zip(found.systems, found.scores.tolist(), best.tolist(), strict=True)
@@ -568,7 +567,7 @@ def _build_score_column(table: Table, design: str, order: Sequence[str], style: 
         ranking = build_ranking(table)
         marks = dict(zip([s.system for s in ranking.systems], format_groups(ranking), strict=True))
     elif design == BASELINE:
-        better = (table.difference > 0) == metric.higher_is_better
+        better = (table.difference > 0) == higher_is_better
         for name, outcome, is_better in zip(table.a.to_list(), table.outcome.tolist(), better.tolist(), strict=True):
             marks[name] = ("", BETTER if is_better else WORSE, CONTESTED_MARK, UNDECIDED)[outcome]
     texts, bold = zip(*(cells.get(name, ("", False)) for name in order), strict=True)
@@ -589,7 +588,7 @@ def _explain_system_marks(table: Table, groups: Sequence[Table], design: str) ->
         yield from [f"{CONTESTED_MARK}: contested; {contested}"] * bool(n)
     else:
         yield "no letters: they need all pairs, or all systems with one baseline, compared two-sided"
-    if any(not group.metric[0].higher_is_better for group in groups):
+    if any(not group.higher_is_better[0] for group in groups):
         yield "of metrics with ↓, less is better"
 
 

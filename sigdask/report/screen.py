@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import number_rows
 from sigdask.interface import get_interface
 from sigdask.report.comparisons import (
     Setting,
@@ -44,7 +43,7 @@ from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.notes import CHANGES_VERDICTS, Note, NoteKind, remove_kind
 from sigdask.results.record import Result
-from sigdask.results.table import CONTESTED, Table
+from sigdask.results.table import CONTESTED, Table, list_scorers
 from sigdask.statistics.bounds import EQUAL_SCORES, Check
 from sigdask.statistics.classical import compute_inflation
 from sigdask.statistics.rounding import format_p_equals
@@ -120,7 +119,7 @@ def iter_blocks(results: ComparisonResults, *, everything: bool, verbose: bool) 
         yield f"{count_verdicts(table)}{which} ({_tell_where_all_are()})"
     if len(results) <= MAX_DETAILED or everything:
         yield build_test_table(shown, alpha)
-    elif table.tests:
+    elif table.list_keys("tests"):
         yield "classical tests: --all shows them, -o FILE.json and -o FILE.csv keep them"
     if verbose or everything:
         n_detailed = len(shown) if verbose and everything else MAX_DETAILED if verbose or len(shown) <= 12 else 0
@@ -174,7 +173,7 @@ def _select_rows(table: Table, verdict: Verdict, *, everything: bool, verbose: b
 
 def _list_signatures(table: Table) -> list[str]:
     """Return the scorer library's signature of each metric, once."""
-    return [f"{score.name}: {score.signature}" for score in dict.fromkeys(table.metric.to_list()) if score.signature]
+    return [f"{name}: {signature}" for name, signature in list_scorers(table)]
 
 
 def _iter_details(r: Result, alpha: float) -> Iterator[str]:
@@ -347,7 +346,7 @@ def _describe_totals(table: Table) -> Iterator[str]:
     """Yield lines on the number of comparisons by verdict and on the checks of all of them."""
     n_sets = len(np.unique(table.test_set.codes))
     yield f"{format_count(n_sets, 'test set')}, {count_verdicts(table)}"
-    n = count_tests(table, number_rows(table.test_set.codes, table.metric.codes))
+    n = count_tests(table, table.number_rows("test_set", "metric"))
     noun = "test sets" if n == n_sets else "comparisons" if n == len(table) else "families (metrics of test sets)"
     yield from describe_chance(n, table.alpha, noun)
     if table.has_disagreement.any():

@@ -340,11 +340,11 @@ def describe_runs(r: Result, alpha: float) -> Iterator[str]:
 
 def _describe_all_runs(table: Table) -> Iterator[str]:
     """Yield a sentence on how many significant differences of several comparisons hold for the recipes too."""
-    if table.runs is None or len(table) < 2:
+    if not table.has("runs") or len(table) < 2:
         return
     significant = [r.runs for r in iter_results(table.take(np.flatnonzero(table.decision == 1)))]
     n_recipes = sum(runs is not None and runs.verdict == "significant" for runs in significant)
-    n_runs = ", ".join(map(str, np.unique(table.runs.n_runs[table.runs.n_runs > 0]).tolist()))
+    n_runs = ", ".join(map(str, np.unique(table["runs.n_runs"][table["runs.n_runs"] > 0]).tolist()))
     of_recipes = f"{n_recipes:,} of {format_count(len(significant), 'significant difference')} hold for the recipes"
     others = ", the others for these runs" if n_recipes < len(significant) else ""
     outcome = of_recipes + others if significant else "no difference is significant"
@@ -361,7 +361,8 @@ def _describe_margins(results: ComparisonResults) -> Iterator[str]:
     --------
     "A is not worse than B by more than 0.01 on f1: p = 0.003."
     """
-    tested = [] if results.table.margins is None else [r for r in iter_results(results.table) if r.margin is not None]
+    has_margin = results.table.has("margin")
+    tested = [r for r in iter_results(results.table) if r.margin is not None] if has_margin else []
     if len(tested) <= MAX_NAMED:
         yield from (_describe_margin(r, results.alpha) for r in tested)
     elif tested[0].margin is not None:
@@ -418,16 +419,17 @@ CHECK_MEANINGS = {
 
 def explain_checks(table: Table) -> list[str]:
     """Return a phrase for each check, on what it compares the p-values with."""
-    made = (name for name, checked in table.checks.items() if np.isin(checked.verdict, (AGREES, DISAGREES)).any())
+    checks = table.list_keys("checks")
+    made = (name for name in checks if np.isin(table[f"checks.{name}.verdict"], (AGREES, DISAGREES)).any())
     return [CHECK_MEANINGS[name] for name in made if name in CHECK_MEANINGS]
 
 
 def describe_checks(table: Table) -> str:
     """Return a line on the checks of these comparisons: which were made, and how they came out."""
     good, bad = [], []
-    for name, checked in table.checks.items():
+    for name in table.list_keys("checks"):
         word = CHECK_MEANINGS.get(name, name).partition(":")[0]
-        n_good, n_bad = (int(np.count_nonzero(checked.verdict == code)) for code in (AGREES, DISAGREES))
+        n_good, n_bad = (int(np.count_nonzero(table[f"checks.{name}.verdict"] == code)) for code in (AGREES, DISAGREES))
         bad += [f"{word} in {n_bad:,} of {n_good + n_bad:,}"] if n_bad else []
         aside = "" if n_good == len(table) else f" ({n_good:,} of {len(table):,} comparisons)"
         good += [f"{word}{aside}"] if n_good else []
@@ -435,16 +437,16 @@ def describe_checks(table: Table) -> str:
         return f"a check DISAGREES ({', '.join(bad)}): do not use these p-values; run `sigdask verify` and report this"
     if good:
         return f"{join_phrases(good)} {'agree' if len(good) > 1 else 'agrees'}"
-    if len(table) and table.exact.all():
+    if len(table) and table.is_exact.all():
         return "every p is exact (over all swaps), so there are no random trials to check"
     return "nothing was checked: there was no second run, and no exact p is known"
 
 
 def find_doubtful(table: Table) -> NDArray[np.int64]:
     """Return the rows that are contested, or whose verdict another seed could change, the smallest p first."""
-    single = (table.p_low <= table.alpha) & (table.alpha < table.p_high) & ~table.exact
-    adjusted = (table.p_adjusted_low <= table.alpha) & (table.alpha < table.p_adjusted_high)
-    is_open = np.where(np.isnan(table.p_adjusted), single, adjusted) | (table.decision == -1)
+    low, high = table["p_adjusted_interval.0"], table["p_adjusted_interval.1"]
+    adjusted = (low <= table.alpha) & (table.alpha < high)
+    is_open = np.where(np.isnan(table.p_adjusted), table.is_open, adjusted) | (table.decision == -1)
     rows = np.flatnonzero(table.is_contested | (is_open & (table.n_discordant > 0)))
     p = np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)[rows]
     return rows[np.lexsort((-np.abs(table.difference[rows]), p))]
@@ -492,15 +494,14 @@ class _Groups:
     def noun(self) -> str:
         """Word for what the groups differ by: metrics, subsets or test sets; "comparisons" if by several of these."""
         table = self.table
-        columns = {"test sets": table.test_set.codes, "subsets": table.subset.codes, "metrics": table.metric.codes}
-        varying = [name for name, codes in columns.items() if (codes != codes[0]).any()]
+        columns = {"test sets": ["test_set"], "subsets": ["subset.column", "subset.value"], "metrics": ["metric"]}
+        varying = [name for name, paths in columns.items() if table.number_rows(*paths).any()]
         return varying[0] if len(varying) == 1 else "comparisons"
 
     def label(self, g: int) -> str:
         """Return "on" a metric, with test set and subset where there are several."""
         row = int(self.standings.first_rows[g])
-        score = self.table.metric[row]
-        metric = score.name + ("" if score.higher_is_better else " (lower is better)")
+        metric = self.table.metric[row] + ("" if self.table.higher_is_better[row] else " (lower is better)")
         varies = " over the items of each pair" * bool(self._has_varying_scores[g])
         return f"on {metric}{self.describe_place(row)}{varies}"
 
@@ -516,9 +517,10 @@ class _Groups:
 
     def describe_place(self, row: int) -> str:
         """Return the test set and subset of a row, where there are several."""
-        subset, codes = self.table.subset[row], self.table.test_set.codes
+        table, codes = self.table, self.table.test_set.codes
+        column, value = table["subset.column"][row], table["subset.value"][row]
         parts = [self.table.test_set[row]] if (codes != codes[0]).any() else []
-        parts += [f"{subset.column} {subset.value or EMPTY}"] if subset is not None else []
+        parts += [f"{column} {value or EMPTY}"] if column else []
         return f" in {', '.join(parts)}" if parts else ""
 
     @cached_property
@@ -646,7 +648,7 @@ def _summarize(groups: _Groups) -> str:
 
 def _describe_joint(results: ComparisonResults) -> list[str]:
     """Return a sentence on the comparisons over all test sets or subsets, for each metric."""
-    lower = {score.name for score in results.table.metric.values if not score.higher_is_better}
+    lower = set(results.table.metric.take(~results.table.higher_is_better).to_list())
     metrics = dict.fromkeys(v.metric for v in results.together)
     return [
         _describe_joint_metric(

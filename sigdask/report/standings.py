@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import find_distinct, number_rows
+from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Integers
 from sigdask.results.ranking import index_systems
 from sigdask.results.table import Table
@@ -27,8 +27,7 @@ MAX_LEADING = 20
 
 def get_group_key(table: Table, row: int) -> GroupKey:
     """Return the test set, subset and metric of a row."""
-    subset = table.subset[row]
-    return table.test_set[row], "" if subset is None else subset.value, table.metric[row].name
+    return table.test_set[row], table["subset.value"][row], table.metric[row]
 
 
 class Standings:
@@ -59,10 +58,10 @@ class Standings:
     def __init__(self, table: Table) -> None:
         self.table = table
         self.names, self.a, self.b = index_systems(table)
-        self.group = number_rows(table.test_set.codes, table.subset.codes, table.metric.codes)
+        self.group = table.number_rows("test_set", "subset.column", "subset.value", "metric")
         self.n_groups = int(self.group.max()) + 1 if len(self.group) else 0
         self.first_rows = np.unique(self.group, return_index=True)[1]
-        higher = table.metric.find(lambda score: score.higher_is_better)
+        higher = table.higher_is_better
         self.ahead = np.asarray(table.difference * np.where(higher, 1.0, -1.0))
         self.outcome = table.outcome
         self.is_two_sided = bool(table.alternative.find(lambda side: side == "two-sided").all())

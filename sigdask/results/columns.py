@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -64,9 +63,13 @@ class CodedColumn(Generic[Value]):
         """Return the value of each row."""
         return [self.values[code] for code in self.codes.tolist()]
 
+    def take(self, rows: Rows | Bools) -> CodedColumn[Value]:
+        """Return the column of some rows."""
+        return CodedColumn(self.codes[rows], self.values)
+
     def map(self, convert: Callable[[Value], Any]) -> CodedColumn[Any]:
         """Return the column with each distinct value converted."""
-        return CodedColumn(self.codes, tuple(map(convert, self.values)))
+        return CodedColumn.join([CodedColumn(self.codes, tuple(map(convert, self.values)))])
 
     def find(self, condition: Callable[[Value], bool]) -> Bools:
         """Return whether a condition holds for the value of each row."""
@@ -76,47 +79,24 @@ class CodedColumn(Generic[Value]):
 Column = NDArray[Any] | CodedColumn[Any]
 
 
-class Columns(SimpleNamespace):
-    """A group of columns of equal length, as attributes: arrays and coded columns."""
-
-    def take(self, rows: Rows) -> Columns:
-        """Return some rows of all columns."""
-        return Columns(**{
-            name: CodedColumn(column.codes[rows], column.values) if isinstance(column, CodedColumn) else column[rows]
-            for name, column in vars(self).items()
-        })  # fmt: skip
-
-    def with_columns(self, **columns: Column) -> Columns:
-        """Return the group with some columns added or replaced."""
-        return Columns(**vars(self) | columns)
-
-    @staticmethod
-    def join(groups: Sequence[Columns]) -> Columns:
-        """Return the rows of several groups one after the other."""
-        columns = {name: [getattr(group, name) for group in groups] for name in vars(groups[0])}
-        return Columns(**{
-            name: CodedColumn.join(parts) if isinstance(parts[0], CodedColumn) else np.concatenate(parts)
-            for name, parts in columns.items()
-        })  # fmt: skip
+Columns = dict[str, Any]
+"""Columns of equal length, arrays or coded, by their paths in the JSON of results."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredMetric:
-    """The metric of results: its name, whether higher is better, and its scorer's signature.
+def take_rows(columns: Columns, rows: Rows) -> Columns:
+    """Return some rows of all columns."""
+    return {
+        path: column.take(rows) if isinstance(column, CodedColumn) else column[rows] for path, column in columns.items()
+    }
 
-    Attributes
-    ----------
-    name : str
-        Name as requested.
-    higher_is_better : bool
-        Whether more is better.
-    signature : str or None
-        Signature that the scorer library gives, such as that of sacrebleu.
-    """
 
-    name: str
-    higher_is_better: bool
-    signature: str | None = None
+def join_columns(groups: Sequence[Columns]) -> Columns:
+    """Return the rows of several groups that have the same columns, one after the other; none without groups."""
+    columns = {path: [group[path] for group in groups] for path in (groups[0] if groups else ())}
+    return {
+        path: CodedColumn.join(parts) if isinstance(parts[0], CodedColumn) else np.concatenate(parts)
+        for path, parts in columns.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -337,9 +337,9 @@ class ComparisonResults(Sequence[Result]):
         systems = [*dict.fromkeys([*table.a.to_list(), *table.b.to_list()])]
         known_names = {
             "system": systems,
-            "metric": [score.name for score in table.metric.values],
+            "metric": [*table.metric.values],
             "test set": [*table.test_set.values],
-            "subset": [part.value for part in table.subset.values if part is not None],
+            "subset": [*filter(None, table["subset.value"].values)],
         }
         for name, value in names:
             known = known_names[name]

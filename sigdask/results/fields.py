@@ -15,12 +15,12 @@ import pyarrow as pa
 from sigdask.counts.fields import Bools, Floats
 from sigdask.options import INDEPENDENT_TESTS, Grouping
 from sigdask.results import messages
-from sigdask.results.columns import UNADJUSTED, CodedColumn, Column, Columns
+from sigdask.results.columns import UNADJUSTED, CodedColumn, Column
 from sigdask.results.notes import Note, list_dicts
 from sigdask.results.record import Result
-from sigdask.results.schema import KEYED, build_column, flatten, get_type, nest
+from sigdask.results.schema import INTERNAL, KEYED, build_column, flatten, get_type, nest
 from sigdask.results.signature import Signature, format_signatures
-from sigdask.results.table import DISAGREES, GROUPS, Table, decide_runs, get_group, to_arrow
+from sigdask.results.table import DISAGREES, Table, to_arrow
 from sigdask.statistics.bounds import EQUAL_SCORES
 from sigdask.text import as_json_line, value_from_json
 
@@ -53,10 +53,10 @@ def iter_records(table: Table) -> Iterator[dict[str, Any]]:
 
 
 def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[dict[str, Any]]:
-    given = _list_values(table, notes) | dict(_iter_entries(table))
-    presence = {path: mask.tolist() for path, mask in _list_presence(table).items()}
-    keys = {group: [*getattr(table, group)] for group in KEYED}
-    if table.equal_scores is not None:
+    keys = {group: table.list_keys(group) for group in KEYED}
+    given, presence = _list_values(table, notes), _list_presence(table, keys)
+    given |= dict(_iter_entries(table, keys))
+    if presence["equal_scores"][:1].any():
         keys["checks"].append(EQUAL_SCORES)
 
     def read(path: str, kind: str, is_nullable: bool) -> list[Any]:
@@ -66,67 +66,66 @@ def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[di
             return list(values)
         return _list_numbers(column) if kind == "number" else [value or None for value in values]
 
-    return nest(len(table), given, presence, keys, read)
+    masks = {path: mask.tolist() for path, mask in presence.items()}
+    return nest(len(table), given, masks, keys, read)
 
 
 def _list_values(table: Table, notes: Mapping[int, Sequence[Note]]) -> dict[str, list[Any]]:
     """Return the values of records that no column of a table has, by path."""
-    n, rows = len(table), range(len(table))
-    margins, runs = get_group(table, "margins"), get_group(table, "runs")
+    rows = range(len(table))
+    p_runs = np.where(np.isnan(table["runs.p_adjusted"]), table["runs.p_value"], table["runs.p_adjusted"])
     return {
-        "method": _pick(METHODS, table.exact),
-        "second_run.p_value": ((table.second_extreme + 1) / (table.second_trials + 1)).tolist(),
+        "method": _pick(METHODS, table.is_exact),
+        "second_run.p_value": ((table["second_run.n_extreme"] + 1) / (table["second_run.n_trials"] + 1)).tolist(),
         "notes": [list_dicts(notes.get(row, ())) for row in rows],
         "warnings": [[note.text for note in notes.get(row, ())] for row in rows],
         "test_signature": format_signatures(table),
         f"p_adjusted_by.{UNADJUSTED}": table.p_value.tolist(),
         "verdict": _pick(DECISIONS, table.outcome % 4),
-        "margin.p_equivalent": np.maximum(margins.not_worse, margins.not_better).tolist(),
-        "margin.verdicts": _list_claims(margins, table.alpha) if table.margins else [()] * n,
-        "runs.verdict": _pick(RUN_VERDICTS, decide_runs(runs, table.alpha) + 1),
+        "margin.p_equivalent": _compute_equivalence(table).tolist(),
+        "margin.verdicts": _list_claims(table) if table.has("margin") else [()] * len(table),
+        "runs.verdict": _pick(RUN_VERDICTS, np.where(np.isnan(p_runs), 0, 1 + (p_runs <= table.alpha))),
     }
 
 
-def _list_presence(table: Table) -> dict[str, Bools]:
+def _list_presence(table: Table, keys: Mapping[str, Sequence[str]]) -> dict[str, Bools]:
     """Return which rows have an object of records, by path."""
     presence = {
-        "second_run": table.second_trials > 0,
-        "exact": ~np.isnan(table.exact_low),
+        "second_run": table["second_run.n_trials"] > 0,
+        "exact": ~np.isnan(table["exact.p_lo"]),
         "interval": table["interval.method"].find(bool),
         "margin": ~np.isnan(table["margin.margin"]),
         "runs": table["runs.n_runs"] > 0,
-        "equal_scores": np.full(len(table), table.equal_scores is not None),
+        "equal_scores": np.full(len(table), table.has("equal_scores")),
         "p_adjusted_by": ~np.isnan(table["p_adjusted_by.tukey"]),
         "subset": table["subset.column"].find(bool),
     }
-    presence |= {f"checks.{name}": checked.verdict >= 0 for name, checked in table.checks.items()}
-    presence |= {f"tests.{name}": test.detail.find(bool) for name, test in table.tests.items()}
-    presence |= {f"dependence.{name}": column.n_groups > 0 for name, column in table.dependence.items()}
-    return presence | {f"beside.{name}": other.n_units > 0 for name, other in table.beside.items()}
+    presence |= {f"checks.{name}": table[f"checks.{name}.verdict"] >= 0 for name in keys["checks"]}
+    presence |= {f"tests.{name}": table[f"tests.{name}.detail"].find(bool) for name in keys["tests"]}
+    presence |= {f"dependence.{name}": table[f"dependence.{name}.n_groups"] > 0 for name in keys["dependence"]}
+    return presence | {f"beside.{name}": table[f"beside.{name}.n_units"] > 0 for name in keys["beside"]}
 
 
-def _iter_entries(table: Table) -> Iterator[tuple[str, list[Any]]]:
+def _iter_entries(table: Table, keys: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, list[Any]]]:
     """Yield the values of entries of lists in records that no column has, with their paths."""
     n = len(table)
-    for name, checked in table.checks.items():
-        yield f"checks.{name}.verdict", _pick(VERDICTS, checked.verdict)
+    for name in keys["checks"]:
+        yield f"checks.{name}.verdict", _pick(VERDICTS, table[f"checks.{name}.verdict"])
         yield f"checks.{name}.detail", messages.describe_checks(table, name)
         yield f"checks.{name}.p_adjusted", [None] * n
-    if (test := table.equal_scores) is not None:
-        codes = np.where(table.is_contested, 2, ~np.isnan(test.p_value))
-        reasons = zip(test.why.to_list(), test.cause.to_list(), strict=True)
-        yield f"checks.{EQUAL_SCORES}.verdict", _pick((*VERDICTS[:2], "contested"), codes)
-        yield f"checks.{EQUAL_SCORES}.p_value", _list_numbers(test.p_value)
-        yield f"checks.{EQUAL_SCORES}.detail", [why or cause for why, cause in reasons]
-        yield f"checks.{EQUAL_SCORES}.p_adjusted", _list_numbers(test.p_adjusted)
-    for name, test in table.tests.items():
+    codes = np.where(table.is_contested, 2, ~np.isnan(table["equal_scores.p_value"]))
+    reasons = zip(table["equal_scores.why"].to_list(), table["equal_scores.cause"].to_list(), strict=True)
+    yield f"checks.{EQUAL_SCORES}.verdict", _pick((*VERDICTS[:2], "contested"), codes)
+    yield f"checks.{EQUAL_SCORES}.detail", [why or cause for why, cause in reasons]
+    for name in ("p_value", "p_adjusted"):
+        yield f"checks.{EQUAL_SCORES}.{name}", _list_numbers(table[f"equal_scores.{name}"])
+    for name in keys["tests"]:
         yield f"tests.{name}.assumes_independence", [name in INDEPENDENT_TESTS] * n
-        yield f"tests.{name}.detail", messages.describe_test(test)
-    for name, other in table.beside.items():
-        yield f"beside.{name}.method", _pick(METHODS, other.exact)
-    names = {group: [*getattr(table, group)] for group in KEYED}
-    for group, keys in names.items():
-        for key in [*keys, EQUAL_SCORES] if group == "checks" else keys:
+        yield f"tests.{name}.detail", messages.describe_test(table, name)
+    for name in keys["beside"]:
+        yield f"beside.{name}.method", _pick(METHODS, table[f"beside.{name}.exact"])
+    for group, names in keys.items():
+        for key in (*names, EQUAL_SCORES):
             yield f"{group}.{key}.{KEYED[group]}", [key] * n
 
 
@@ -139,11 +138,16 @@ def _list_numbers(values: Floats) -> list[float | None]:
     return values.tolist() if has_all else [None if math.isnan(value) else value for value in values.tolist()]
 
 
-def _list_claims(margins: Columns, alpha: float) -> list[tuple[str, ...]]:
+def _compute_equivalence(table: Table) -> Floats:
+    """Return p of the two one-sided tests of a margin: the larger of both."""
+    return np.asarray(np.maximum(table["margin.p_not_worse"], table["margin.p_not_better"]))
+
+
+def _list_claims(table: Table) -> list[tuple[str, ...]]:
     """Return what the tests of a margin show of each row."""
-    p_values = margins.not_worse, margins.not_better, np.maximum(margins.not_worse, margins.not_better)
-    adjusted = margins.holm_not_worse, margins.holm_not_better, margins.holm_equivalent
-    shown = [np.where(np.isnan(h), p, h) <= alpha for p, h in zip(p_values, adjusted, strict=True)]
+    p_values = table["margin.p_not_worse"], table["margin.p_not_better"], _compute_equivalence(table)
+    adjusted = (table[f"margin.p_adjusted.{k}"] for k in range(3))
+    shown = [np.where(np.isnan(h), p, h) <= table.alpha for p, h in zip(p_values, adjusted, strict=True)]
     return [tuple(c for c, is_shown in zip(MARGIN_CLAIMS, row, strict=True) if is_shown) for row in np.transpose(shown)]
 
 
@@ -229,14 +233,14 @@ def _read_origins(texts: CodedColumn[str]) -> dict[str, Column]:
         "adjust": s.adjust, "members": None if s.members is None else str(s.members), "family": s.family,
         "version": s.version,
     } for s in signatures]  # fmt: skip
-    paths = GROUPS["origins"]
     rows = [values[code] for code in texts.codes.tolist()]
-    return {path: build_column(get_type(path), [row.get(name) for row in rows]) for name, path in paths.items()}
+    paths = [path for path in INTERNAL if path.startswith("origins.")]
+    return {path: build_column(get_type(path), [row.get(path[8:]) for row in rows]) for path in paths}
 
 
 FRAME_COLUMNS = {
-    **{name: name for name in (
-        "test_set", "subset", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference",
+    **{name.partition(".")[0]: name for name in (
+        "test_set", "subset.value", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference",
         "alternative", "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_adjusted",
         "r12", "signature",
     )},
@@ -268,22 +272,22 @@ def build_frame_data(table: Table, tests: Sequence[str] | None = None) -> pa.Tab
     tests : sequence of str, optional
         The classical tests whose statistic and p-value have columns; by default those that were requested.
     """
-    tests = list(table.tests) if tests is None else tests
+    tests = table.list_keys("tests") if tests is None else tests
     paths: dict[str, str] = {}
     for name, path in FRAME_COLUMNS.items():
         of_tests = {f"{t}_{key}": f"tests.{t}.{key}" for t in tests for key in ("statistic", "p_value")}
         paths |= of_tests if name == "tests" else {name: path}
-    margins, trials = get_group(table, "margins"), table.second_trials
+    trials = table["second_run.n_trials"]
+    subsets = zip(table["subset.column"].to_list(), table["subset.value"].to_list(), strict=True)
     values = {
-        "subset": [subset and subset.value for subset in table.subset.to_list()],
-        "method": _pick(METHODS, table.exact),
-        "signature": [metric.signature for metric in table.metric.to_list()],
-        "second_run.p_value": np.where(trials > 0, (table.second_extreme + 1) / (trials + 1), np.nan),
+        **{path: table[path].map(lambda text: text or None) for path in ("signature", "interval.method")},
+        "subset.value": [value if column else None for column, value in subsets],
+        "method": _pick(METHODS, table.is_exact),
+        "second_run.p_value": np.where(trials > 0, (table["second_run.n_extreme"] + 1) / (trials + 1), np.nan),
         "disagreements": _list_disagreements(table),
-        "interval.method": [method or None for method in table["interval.method"].to_list()],
         "test_signature": format_signatures(table),
         "verdict": _pick(DECISIONS, table.outcome % 4),
-        "margin.p_equivalent": np.maximum(margins.not_worse, margins.not_better),
+        "margin.p_equivalent": _compute_equivalence(table),
     }
     return pa.table({name: _to_nullable(values[p] if p in values else table[p]) for name, p in paths.items()})
 
@@ -296,5 +300,6 @@ def _to_nullable(values: Any) -> pa.Array:
 
 def _list_disagreements(table: Table) -> list[str]:
     """Return for each row the names of the checks that disagree."""
-    disagrees = {name: (checked.verdict == DISAGREES).tolist() for name, checked in table.checks.items()}
+    verdicts = {name: table[f"checks.{name}.verdict"] for name in table.list_keys("checks")}
+    disagrees = {name: (verdict == DISAGREES).tolist() for name, verdict in verdicts.items()}
     return [", ".join(name for name in disagrees if disagrees[name][row]) for row in range(len(table))]

@@ -22,7 +22,6 @@ from sigdask.results.columns import (
     BCA,
     NORMAL,
     PERCENTILE,
-    Columns,
     format_deciding,
 )
 from sigdask.results.notes import Note, read_note
@@ -62,10 +61,11 @@ SHORTFALLS = {
 """Conditions under which measured coverage is below the nominal level (docs/error-rates.md), by name."""
 
 
-def iter_shortfalls(table: Table, intervals: Columns) -> Iterator[tuple[str, Bools]]:
+def iter_shortfalls(table: Table) -> Iterator[tuple[str, Bools]]:
     """Yield the name of each coverage shortfall with a mask of the rows to which it applies."""
-    resampled = intervals.method.find(lambda method: method in {BCA, PERCENTILE, NORMAL}) & (table.n_discordant > 0)
-    skewness = np.abs(np.nan_to_num(intervals.skewness)) / np.sqrt(np.maximum(table.n_units, 1))
+    is_resampled = table["interval.method"].find(lambda method: method in {BCA, PERCENTILE, NORMAL})
+    resampled = is_resampled & (table.n_discordant > 0)
+    skewness = np.abs(np.nan_to_num(table["interval.skewness"])) / np.sqrt(np.maximum(table.n_units, 1))
     yield "few-units", resampled & (table.n_units < FEW_UNITS)
     yield "few-discordant", resampled & (table.n_discordant < FEW_DISCORDANT)
     yield "skewed", resampled & (skewness >= SKEWNESS_LIMIT)
@@ -73,32 +73,23 @@ def iter_shortfalls(table: Table, intervals: Columns) -> Iterator[tuple[str, Boo
 
 def iter_interval_notes(table: Table) -> RowNotes:
     """Yield (row, note) for all notes on the intervals of single rows."""
-    intervals = table.intervals
-    if intervals is None:
-        return
-    for row in np.flatnonzero(intervals.why.find(bool)).tolist():
-        method = intervals.method[row]
-        head = "interval" if method else "no interval"
-        yield row, Note("interval", f"{head}: {intervals.why[row]}", {"method": method or None})
-    yield from _note_shortfalls(table, intervals)
-
-
-def _note_shortfalls(table: Table, intervals: Columns) -> RowNotes:
+    methods, why = table["interval.method"], table["interval.why"]
+    for row in np.flatnonzero(why.find(bool)).tolist():
+        head = "interval" if methods[row] else "no interval"
+        yield row, Note("interval", f"{head}: {why[row]}", {"method": methods[row] or None})
     shortfalls_by_row: dict[int, list[str]] = {}
-    for shortfall, rows in iter_shortfalls(table, intervals):
+    for shortfall, rows in iter_shortfalls(table):
         for row in np.flatnonzero(rows).tolist():
             shortfalls_by_row.setdefault(row, []).append(shortfall)
     for row, row_shortfalls in shortfalls_by_row.items():
         reasons = " and ".join(SHORTFALLS[name] for name in row_shortfalls)
         text = (
             f"{reasons}: in simulations, intervals of such data contained the true difference less often than "
-            f"{100 * intervals.confidence[row]:.4g} % of the time (docs/error-rates.md); the interval is "
+            f"{100 * table['interval.confidence'][row]:.4g} % of the time (docs/error-rates.md); the interval is "
             "probably too short"
         )
-        numbers = {
-            "shortfalls": ", ".join(row_shortfalls),
-            "skewness": None if np.isnan(intervals.skewness[row]) else float(intervals.skewness[row]),
-        }
+        skewness = float(table["interval.skewness"][row])
+        numbers = {"shortfalls": ", ".join(row_shortfalls), "skewness": None if np.isnan(skewness) else skewness}
         yield row, Note("interval-coverage", text, numbers)
 
 
@@ -124,11 +115,10 @@ def describe_checks(table: Table, name: str) -> list[str]:
     name : str
         Name of the check.
     """
-    checked = table.checks[name]
-    if f"checks.{name}.detail" in table.data.column_names:
-        return list(checked.detail.to_list())
-    texts: list[str] = checked.why.to_list()
-    applies, is_enumerated = checked.verdict > 0, table.is_enumerated & (name != SECOND_RUN)
+    if f"checks.{name}.detail" in table.paths:
+        return list(table[f"checks.{name}.detail"].to_list())
+    texts: list[str] = table[f"checks.{name}.why"].to_list()
+    applies, is_enumerated = table[f"checks.{name}.verdict"] > 0, table.is_enumerated & (name != SECOND_RUN)
     for rows in (np.flatnonzero(applies & is_enumerated), np.flatnonzero(applies & ~is_enumerated)):
         if len(rows):
             template, *parts = _describe_applicable(table, name, rows)
@@ -142,13 +132,14 @@ def _describe_applicable(table: Table, name: str, rows: NDArray[np.intp]) -> tup
     trials, extreme = (column[rows] for column in (table.n_trials, table.n_extreme))
     if name == SECOND_RUN:
         first = _format_numbers(extreme), _format_numbers(trials)
-        second = _format_numbers(table.second_extreme[rows]), _format_numbers(table.second_trials[rows], _format_trials)
-        return RUNS_TEXT, *first, *second, _format_p_values(table.agreement_p[rows])
-    known_p = _format_p_values(table.checks[name].p_value[rows], KNOWN_DIGITS)
+        extreme, trials = (table[f"second_run.{count}"][rows] for count in ("n_extreme", "n_trials"))
+        second = _format_numbers(extreme), _format_numbers(trials, _format_trials)
+        return RUNS_TEXT, *first, *second, _format_p_values(table["second_run.agreement_p"][rows])
+    known_p = _format_p_values(table[f"checks.{name}.p_value"][rows], KNOWN_DIGITS)
     if table.is_enumerated[rows].any():
         return ARRANGEMENTS_TEXT, known_p, _format_numbers(extreme), _format_numbers(trials)
     counts = _format_numbers(extreme), _format_numbers(trials, _format_trials)
-    return TRIALS_TEXT, known_p, *counts, _format_p_values(table.checks[name].fit[rows])
+    return TRIALS_TEXT, known_p, *counts, _format_p_values(table[f"checks.{name}.fit"][rows])
 
 
 def _format_trials(n: int) -> str:
@@ -172,19 +163,15 @@ def _format_rounded_p(p: float, *, digits: int) -> str:
     return format_p_equals(p, digits=digits)
 
 
-def describe_test(test: Columns) -> list[str]:
+def describe_test(table: Table, name: str) -> list[str]:
     """Return the sentence on a classical test for each row, empty where the test was not requested."""
-    dropped = getattr(test, "n_dropped", None)
-    texts: list[str] = test.detail.to_list()
-    if dropped is None:
-        return texts
-    pairs = zip(texts, dropped.tolist(), strict=True)
+    pairs = zip(table[f"tests.{name}.detail"].to_list(), table[f"tests.{name}.n_dropped"].tolist(), strict=True)
     return [text.replace(DROPPED_PLACEHOLDER, f"{n:,}") for text, n in pairs]
 
 
 def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:
     """Return the notes of each row that has any, in the order in which they are shown."""
-    if "kept_notes" in table.data.column_names:
+    if "kept_notes" in table.paths:
         texts = table["kept_notes"].map(lambda text: tuple(map(read_note, json.loads(text))))
         return {row: notes for row, notes in enumerate(texts.to_list()) if notes}
     notes_by_row: dict[int, list[Note]] = {}
@@ -225,21 +212,22 @@ def _note_undefined(table: Table) -> RowNotes:
         for row in np.flatnonzero(~np.isnan(scores)).tolist():
             name, score = names[row], float(scores[row])
             text = f"{name}: its score is undefined (0/0), and counts as {score:g}"
-            if table.metric[row].name.startswith(AGREEMENT_PREFIX):
+            if table.metric[row].startswith(AGREEMENT_PREFIX):
                 text = f"{name}: its agreement is undefined, as scores are constant; it counts as {score:g}"
             yield row, Note("zero-division", text, {"system": name, "score": score})
 
 
 def _note_not_reached(table: Table) -> RowNotes:
     yield from (
-        (row, NOT_REACHED) for row in np.flatnonzero((table.n_trials == 0) & np.isnan(table.exact_high)).tolist()
+        (row, NOT_REACHED) for row in np.flatnonzero((table.n_trials == 0) & np.isnan(table["exact.p_hi"])).tolist()
     )
 
 
 def _note_undecided(table: Table) -> RowNotes:
     """Yield a note for each row whose Monte Carlo interval of the unadjusted p contains alpha."""
     rows = np.flatnonzero(table.is_open & (table.n_trials > 0))
-    columns = (table.p_low, table.p_high, table.n_extreme, table.n_trials, ~np.isnan(table.p_adjusted))
+    limits = table["p_interval.0"], table["p_interval.1"]
+    columns = (*limits, table.n_extreme, table.n_trials, ~np.isnan(table.p_adjusted))
     for row, low, high, extreme, trials, is_adjusted in zip(
         rows.tolist(), *(column[rows].tolist() for column in columns), strict=True
     ):
@@ -267,11 +255,9 @@ def _note_second_look(table: Table) -> RowNotes:
 
 def _note_deciding_units(table: Table) -> RowNotes:
     """Yield a note for each row whose verdict, or whose significant lead, rests on few units."""
-    columns = table.deciding
-    if columns is None:
-        return
-    for row in np.flatnonzero((columns.n_deciding > 0) & ((table.decision == 1) | ~columns.reverses)).tolist():
-        n, reverses = int(columns.n_deciding[row]), bool(columns.reverses[row])
+    n_deciding, is_reversed = table["deciding.n_deciding"], table["deciding.reverses"]
+    for row in np.flatnonzero((n_deciding > 0) & ((table.decision == 1) | ~is_reversed)).tolist():
+        n, reverses = int(n_deciding[row]), bool(is_reversed[row])
         consequence = "the other system would be ahead" if reverses else "the verdict would change"
         decide = format_deciding(n, int(table.n_units[row]), table.unit[row])
         text = f"{decide} it: without {'it' if n == 1 else 'them'} {consequence}"

@@ -87,11 +87,7 @@ def iter_ranked(table: Table) -> Iterator[Table]:
 
 def group_rows(table: Table) -> Iterator[Integers]:
     """Yield the row indices of each test set, subset and metric, in order of first appearance."""
-    names = {score: score.name for score in table.metric.values}
-    positions = {name: k for k, name in enumerate(dict.fromkeys(names.values()))}
-    metric_numbers = np.array([positions[names[score]] for score in table.metric.values], np.int64)
-    keys = (table.test_set.codes, table.subset.codes, metric_numbers[table.metric.codes])
-    yield from factors.group_rows(factors.number_rows(*keys))
+    yield from factors.group_rows(table.number_rows("test_set", "subset.column", "subset.value", "metric"))
 
 
 def index_systems(table: Table) -> tuple[list[str], Integers, Integers]:
@@ -118,7 +114,7 @@ def is_ranked(table: Table) -> bool:
 
 def is_agreement(table: Table) -> bool:
     """Return whether all comparisons are of metrics by their agreement with people."""
-    return all(table.metric.values[k].name.startswith(PREFIX) for k in np.unique(table.metric.codes).tolist())
+    return all(table.metric.values[k].startswith(PREFIX) for k in np.unique(table.metric.codes).tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,17 +156,17 @@ def collect_scores(table: Table) -> SystemScores:
 def build_ranking(table: Table) -> SystemRanking:
     """Return the ranking of the systems in a table of one metric with all pairs compared."""
     system_scores = collect_scores(table)
-    decision, score = table.decision, table.metric[0]
-    is_a_better = (table.difference >= 0) == table.metric[0].higher_is_better
+    decision, higher_is_better = table.decision, bool(table.higher_is_better[0])
+    is_a_better = (table.difference >= 0) == higher_is_better
     pairs = np.where(is_a_better, [system_scores.a, system_scores.b], [system_scores.b, system_scores.a]).T
     systems_ranked = rank_systems(
-        system_scores.systems, system_scores.scores, pairs[decision == 1], higher_is_better=score.higher_is_better
+        system_scores.systems, system_scores.scores, pairs[decision == 1], higher_is_better=higher_is_better
     )
-    subset = table.subset[0]
+    column, value = table["subset.column"][0], table["subset.value"][0]
     return SystemRanking(
         table.test_set[0],
-        None if subset is None else {"column": subset.column, "value": subset.value},
-        score.name,
+        {"column": column, "value": value} if column else None,
+        table.metric[0],
         discriminative_power(table.p_value, table.alpha),
         tuple(systems_ranked),
         _find_clusters(table, pairs, [system_scores.systems.index(ranked.system) for ranked in systems_ranked]),

@@ -24,7 +24,7 @@ from sigdask.errors import InputError
 from sigdask.options import MAX_SEED, MAX_STREAM_TRIALS, OPTIONS
 from sigdask.randomization.panels.digests import format_hash, hash_content, mix_bits
 from sigdask.randomization.stream import SCHEME
-from sigdask.results.columns import CodedColumn, Columns, Hashes
+from sigdask.results.columns import CodedColumn, Hashes
 from sigdask.results.table import Table
 
 TRIALS, EXACT, LIMITS = "trials", "exact", "limits"
@@ -266,13 +266,12 @@ def _split_pairs(text: str) -> dict[str, str]:
 
 def format_signatures(table: Table) -> list[str | None]:
     """Return the signature of each row, or None for rows without digests."""
-    digests = table.origins
-    if digests is None:
+    if not table.has("origins"):
         return [None] * len(table)
-    columns = (column.to_list() for column in (digests.units, digests.data_a, digests.data_b))
+    columns = (table[f"origins.{name}"].to_list() for name in ("units", "data_a", "data_b"))
     return [
         f"{start}|data:{units}.{a}.{b}|{end}" if units else None
-        for (start, end), units, a, b in zip(_list_halves(table, digests), *columns, strict=True)
+        for (start, end), units, a, b in zip(_list_halves(table), *columns, strict=True)
     ]
 
 
@@ -281,37 +280,34 @@ def format_shared(table: Table) -> str | None:
 
     None if some row has no signature.
     """
-    digests = table.origins
-    if digests is None or not len(table) or not digests.units.find(bool).all():
+    if not len(table) or not table["origins.units"].find(bool).all():
         return None
     if len(table) == 1:
         return format_signatures(table)[0]
-    all_parts = ["|".join(halves).split("|") for halves in dict.fromkeys(_list_halves(table, digests))]
+    all_parts = ["|".join(halves).split("|") for halves in dict.fromkeys(_list_halves(table))]
     return "|".join(part for part in all_parts[0] if all(part in others for others in all_parts))
 
 
-def _list_columns(table: Table, digests: Columns, *names: str) -> list[CodedColumn[Any]]:
-    """Return the coded columns of the tested comparisons and their settings, and those of the named digests."""
-    tested = ("test_set", "subset", "unit", "metric", "alternative")
-    return [*(getattr(table, name) for name in tested), *(getattr(digests, name) for name in ("method", *names))]
+TESTED = ("test_set", "subset.column", "subset.value", "unit", "metric", "alternative", "origins.method")
+"""Columns of the tested comparisons and their settings."""
 
 
-def _list_halves(table: Table, digests: Columns) -> list[tuple[str, str]]:
+def _list_halves(table: Table) -> list[tuple[str, str]]:
     """Return what stands before and after the data in the signature of each row."""
-    columns = _list_columns(table, digests, "code", "adjust", "members", "family", "version")
-    names = (column.to_list() for column in columns)
-    numbers = (column.tolist() for column in (digests.seed, table.n_trials, table.exact, table.is_enumerated))
-    return list(map(_format_halves, *names, *numbers))
+    digests = (f"origins.{name}" for name in ("code", "adjust", "members", "family", "version"))
+    names = (table[path].to_list() for path in (*TESTED, "signature", *digests))
+    columns = (table["origins.seed"], table.n_trials, table.is_exact, table.is_enumerated)
+    return list(map(_format_halves, *names, *(column.tolist() for column in columns)))
 
 
 @lru_cache(maxsize=4096)
 def _format_halves(*settings: Any) -> tuple[str, str]:
-    test_set, subset, unit, metric, alternative, method_and_limit, code, *rest = settings
+    test_set, column, value, unit, metric, alternative, method_and_limit, scorer, code, *rest = settings
     adjust, members, family, version, seed, n_trials, is_exact, is_enumerated = rest
     method, _, limit = method_and_limit.partition(":")
     start, end = str(
         Signature(
-            metric=metric.name,
+            metric=metric,
             alternative=alternative,
             method=method,
             exact_limit=float(limit) if limit else None,
@@ -323,9 +319,9 @@ def _format_halves(*settings: Any) -> tuple[str, str]:
             data=DataDigests("0", "0", "0"),
             version=version,
             n_trials=None if is_enumerated or not n_trials else n_trials,
-            options=(*split_scorer_signature(metric.signature), *([("code", code)] if code else [])),
-            by=subset and subset.column,
-            value=subset and subset.value,
+            options=(*split_scorer_signature(scorer), *([("code", code)] if code else [])),
+            by=column or None,
+            value=value if column else None,
             adjust=adjust or None,
             members=int(members) if members else None,
             family=family or None,
@@ -359,35 +355,28 @@ def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], In
     families : sequence of (str, tuple of int, int64 array)
         For each adjusted family: the adjustment, the trials (and resamples) of the whole family, and its rows.
     """
-    digests, n = table.origins, len(table)
-    if digests is None:
+    if not table.has("origins"):
         return table
-    hashes, codes = _hash_comparisons(table, digests), np.zeros(n, np.int32)
+    hashes, codes = _hash_comparisons(table), np.zeros(len(table), np.int32)
     families_text = [("", "", "")]
     for adjust, counts, rows in families:
         codes[rows] = len(families_text)
         bits = int(hashes[rows].sum(dtype=np.uint64))
         families_text.append((adjust, str(len(rows)), format_hash(hash_content((adjust, *counts, len(rows), bits)))))
-    adjust_column, sizes, contents = (
-        CodedColumn.join([CodedColumn(codes, values)]) for values in zip(*families_text, strict=True)
-    )
-    return table.replace(origins=digests.with_columns(adjust=adjust_column, members=sizes, family=contents))
+    columns = (CodedColumn.join([CodedColumn(codes, values)]) for values in zip(*families_text, strict=True))
+    return table.replace(**dict(zip(("origins.adjust", "origins.members", "origins.family"), columns, strict=True)))
 
 
-def _hash_comparisons(table: Table, digests: Columns) -> Hashes:
+def _hash_comparisons(table: Table) -> Hashes:
     """Return a hash of each comparison, leaving out its systems' names, for digests of families."""
-    hashes = mix_bits(digests.seed.astype(np.uint64))
-    for column in _list_columns(table, digests, "units", "data_a", "data_b", "code"):
-        distinct = np.array([hash_content(_list_words(value)) for value in column.values], np.uint64)
+    hashes = mix_bits(table["origins.seed"].astype(np.uint64))
+    pairs = zip(table["subset.column"].to_list(), table["subset.value"].to_list(), strict=True)
+    subset = CodedColumn.from_values(pair if pair[0] else ("",) for pair in pairs)
+    digests = (f"origins.{name}" for name in ("units", "data_a", "data_b", "code"))
+    named = (table[path].map(lambda text: (text,)) for path in ("test_set", *TESTED[3:], *digests))
+    for column in (next(named), subset, *named):
+        distinct = np.array([hash_content(words) for words in column.values], np.uint64)
         hashes = mix_bits(hashes ^ distinct[column.codes])
-    for numbers in (table.n_trials, table.exact):
+    for numbers in (table.n_trials, table.is_exact):
         hashes = mix_bits(hashes ^ numbers.astype(np.uint64))
     return hashes
-
-
-def _list_words(value: object) -> tuple[str, ...]:
-    """Return the texts to hash for a value of a coded column."""
-    if value is None or isinstance(value, str):
-        return (value or "",)
-    name = getattr(value, "name", None)
-    return (name,) if name is not None else (value.column, value.value)  # type: ignore[attr-defined]

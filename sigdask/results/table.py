@@ -5,7 +5,7 @@ Checks and notes are numbers and codes. They become sentences when a row is show
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import find_distinct, number_rows
-from sigdask.counts.fields import Bools, Floats
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.options import Grouping
 from sigdask.results.columns import (
     SIMULTANEOUS,
     UNADJUSTED,
     CodedColumn,
     Column,
-    Columns,
     Rows,
-    ScoredMetric,
-    Subset,
 )
 from sigdask.results.schema import EMPTY_VALUES, KEYED, get_type
 from sigdask.statistics.bounds import CHECKS
@@ -35,93 +32,33 @@ NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
 CONTESTED = 2
 """Code of a verdict on which the test and the equal-score test differ."""
 
-PATHS = {
-    "exact": "is_exact", "p_low": "p_interval.0", "p_high": "p_interval.1", "p_adjusted_low": "p_adjusted_interval.0",
-    "p_adjusted_high": "p_adjusted_interval.1", "second_trials": "second_run.n_trials",
-    "second_extreme": "second_run.n_extreme", "agreement_p": "second_run.agreement_p", "exact_low": "exact.p_lo",
-    "exact_high": "exact.p_hi",
-}  # fmt: skip
-"""Columns of attributes that are named otherwise."""
-
-GROUPS = {
-    "intervals": {
-        **{name: f"interval.{name}" for name in ("method", "why", "confidence", "low", "high", "n_resamples")},
-        "plain_low": "interval.percentile.0", "plain_high": "interval.percentile.1", "a_low": "score_a_interval.0",
-        "a_high": "score_a_interval.1", "b_low": "score_b_interval.0", "b_high": "score_b_interval.1",
-        "paired_d": "paired_d", "skewness": "interval.skewness",
-    },
-    "adjusted": {"p_tukey": "p_adjusted_by.tukey", "low": "interval_simultaneous.0", "high": "interval_simultaneous.1"},
-    "equal_scores": {
-        name: f"equal_scores.{name}" for name in ("p_value", "p_adjusted", "n_resamples", "why", "cause")
-    },
-    "margins": {
-        "margin": "margin.margin", "not_worse": "margin.p_not_worse", "not_better": "margin.p_not_better",
-        "holm_not_worse": "margin.p_adjusted.0", "holm_not_better": "margin.p_adjusted.1",
-        "holm_equivalent": "margin.p_adjusted.2", "method": "margin.method",
-    },
-    "runs": {
-        **{name: f"runs.{name}" for name in ("column", "n_runs", "is_paired", "method", "p_runs", "p_value",
-                                             "p_adjusted", "df", "se_items", "se_runs")},
-        "low": "runs.interval.0", "high": "runs.interval.1",
-    },
-    "origins": {
-        name: f"origins.{name}" for name in ("seed", "method", "units", "data_a", "data_b", "code", "adjust", "members",
-                                             "family", "version")
-    },
-    "deciding": {name: f"deciding.{name}" for name in ("n_deciding", "reverses")},
-}  # fmt: skip
-"""Columns of groups, by the group and the attribute. A table may lack a group."""
-
-JOINT: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
-    "metric": (("metric", "higher_is_better", "signature"), lambda *m: ScoredMetric(m[0], bool(m[1]), m[2] or None)),
-    "subset": (("subset.column", "subset.value"), lambda column, value: Subset(column, value) if column else None),
-    "exact_by": (("exact.method", "exact.guarantee"), lambda *method: method if method[0] else None),
-}  # fmt: skip
-"""Columns of attributes whose values are objects, and how these are built."""
-
-
-def build_columns(group: str, n: int, **columns: Column) -> Columns:
-    """Return a group of columns of `n` rows: the given ones, and others without values."""
-    kinds = {name: get_type(path) for name, path in GROUPS[group].items()}
-    empty: dict[str, Column] = {
-        name: CodedColumn.from_constant("", n) if kind == "string" else np.full(n, EMPTY_VALUES[kind])
-        for name, kind in kinds.items()
-    }
-    return Columns(**empty | columns)
-
 
 class Table:
-    """Results of comparisons, a row for each. Columns are attributes, and arrays of shape (n,).
+    """Results of comparisons, a row for each. Columns are named by their paths in the JSON of results.
+
+    `table["interval.low"]` is a column: an array of shape (n,), or for texts a `CodedColumn`. Those whose path is a
+    single name are attributes too, such as `table.p_value`. A column that the table lacks has no value in any row: NaN,
+    0, false or "".
 
     Attributes
     ----------
     data : pyarrow.Table
-        The columns, named by their paths in the JSON of results (`sigdask.results.schema`).
+        The columns that have values (`sigdask.results.schema`).
     alpha : float
         Level of the verdicts.
     grouping : str
         How rankings mark systems that are not significantly different, as in `options.RankingMarkOptions`.
-    exact : bool array
-        Whether p is exact.
-    p_low, p_high, p_adjusted_low, p_adjusted_high : float64 array
-        Ends of Monte Carlo intervals.
-    metric, subset, exact_by : CodedColumn of ScoredMetric, of Subset or None, and of (method, guarantee) or None
-    checks, tests, dependence, beside : dict of str to Columns
-        By the name of the check, test, grouping column or unit. The verdict of a check is a code.
-    intervals, adjusted, equal_scores, margins, runs, origins, deciding : Columns or None
-        Groups of columns (`GROUPS`); None if the table has none of them.
     """
 
     def __init__(self, data: pa.Table, alpha: float, grouping: Grouping = "auto") -> None:
         self.data, self.alpha, self.grouping = data, alpha, grouping
-        self._paths = data.column_names
-        self._cache: dict[str, Any] = {}
+        self.paths: list[str] = data.column_names
         self._columns: dict[str, Any] = {}
 
     @staticmethod
-    def from_columns(alpha: float, columns: Mapping[str, Any], grouping: Grouping = "auto") -> Table:
-        """Return a table of columns, given by their attributes; groups that are None are left out."""
-        return Table(pa.table(_build_arrays(_split_columns(columns))), alpha, grouping)
+    def from_columns(alpha: float, columns: Mapping[str, Column], grouping: Grouping = "auto") -> Table:
+        """Return a table of columns by path."""
+        return Table(pa.table(_build_arrays(columns)), alpha, grouping)
 
     @staticmethod
     def build_empty(alpha: float = 0.05) -> Table:
@@ -129,12 +66,10 @@ class Table:
         return Table.from_columns(alpha, {"p_value": np.zeros(0)})
 
     def replace(self, **columns: Any) -> Table:
-        """Return the table with some columns, `alpha` or `grouping` replaced."""
+        """Return the table with some columns by path, `alpha` or `grouping` replaced."""
         grouping, alpha = columns.pop("grouping", self.grouping), columns.pop("alpha", self.alpha)
-        new = _split_columns(columns)
-        dropped = {*new, *(path for name in columns for path in GROUPS.get(name, {}).values())}
-        kept = {name: self.data[name] for name in self._paths if name not in dropped}
-        return Table(pa.table(kept | _build_arrays(new)), alpha, grouping)
+        kept = {path: self.data[path] for path in self.paths if path not in columns}
+        return Table(pa.table(kept | _build_arrays(columns)) if columns else self.data, alpha, grouping)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Table, (self.data, self.alpha, self.grouping)
@@ -143,51 +78,35 @@ class Table:
         return int(self.data.num_rows)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if name not in self._cache:
-            try:
-                self._cache[name] = self._read(name)
-            except KeyError:
-                raise AttributeError(f"tables of results have no column {name!r}") from None
-        return self._cache[name]
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"tables of results have no column {name!r}") from None
 
-    def _read(self, name: str) -> Any:
-        if name in KEYED:
-            return {key: Columns(**self._read_group(f"{name}.{key}.")) for key in self._list_keys(name)}
-        if name in GROUPS:
-            paths = GROUPS[name]
-            has_any = any(path in self._paths for path in paths.values())
-            return Columns(**{key: self[path] for key, path in paths.items()}) if has_any else None
-        return self._join(*JOINT[name]) if name in JOINT else self[PATHS.get(name, name)]
+    def has(self, group: str) -> bool:
+        """Return whether any row has a value in a group of columns, such as "interval"."""
+        return any(path.startswith(f"{group}.") for path in self.paths)
 
-    def _read_group(self, prefix: str) -> dict[str, Column]:
-        paths = [path for path in self._paths if path.startswith(prefix)]
-        return {path.removeprefix(prefix): self[path] for path in paths}
-
-    def _list_keys(self, name: str) -> list[str]:
-        """Return the names of a table's checks, classical tests, grouping columns or units in their order."""
-        paths = (path.removeprefix(f"{name}.") for path in self._paths if path.startswith(f"{name}."))
+    def list_keys(self, group: str) -> list[str]:
+        """Return the names of the table's checks, tests, columns of dependence, or units beside, in their order."""
+        paths = (path.removeprefix(f"{group}.") for path in self.paths if path.startswith(f"{group}."))
         keys = list(dict.fromkeys(path.rpartition(".")[0] for path in paths))
-        order = CHECKS if name == "checks" else sort_tests(keys) if name == "tests" else ()
-        return [key for key in order if key in keys] if order else keys
+        order = CHECKS if group == "checks" else sort_tests(keys) if group == "tests" else keys
+        return [key for key in order if key in keys]
 
-    def _join(self, paths: Sequence[str], build: Any) -> CodedColumn[Any]:
-        columns = [self[path] for path in paths]
-        numbers = number_rows(*(c.codes if isinstance(c, CodedColumn) else c for c in columns))
-        _, firsts, codes = np.unique(numbers, return_index=True, return_inverse=True)
-        values = [build(*(column[row] for column in columns)) for row in firsts.tolist()]
-        return CodedColumn(codes.astype(np.int32), tuple(values))
+    def number_rows(self, *paths: str) -> Integers:
+        """Return a number for each row, in order of appearance; rows that agree in some columns of texts share it."""
+        return number_rows(*(self[path].codes for path in paths))
 
     def __getitem__(self, path: str) -> Any:
-        """Return a column by its path: numbers with NaN or 0 and texts with "" where there is none."""
+        """Return a column by its path."""
         if path not in self._columns:
             self._columns[path] = self._get_column(path)
         return self._columns[path]
 
     def _get_column(self, path: str) -> Any:
         kind = get_type(path)
-        if path not in self._paths:
+        if path not in self.paths:
             empty = EMPTY_VALUES[kind]
             return CodedColumn.from_constant("", len(self)) if kind == "string" else np.broadcast_to(empty, len(self))
         column = self.data[path]
@@ -236,12 +155,13 @@ class Table:
     @property
     def is_enumerated(self) -> Bools:
         """Whether all arrangements were counted for each row, so that its p has no Monte Carlo error."""
-        return np.asarray(self.exact & (self.n_trials > 0) & (self.p_low == self.p_high))
+        return np.asarray(self.is_exact & (self.n_trials > 0) & (self["p_interval.0"] == self["p_interval.1"]))
 
     @property
     def is_open(self) -> Bools:
         """Whether each row is undecided: its interval of p contains alpha, and more trials could change the verdict."""
-        return np.asarray((self.p_low <= self.alpha) & (self.alpha < self.p_high) & ~self.exact)
+        low, high = self["p_interval.0"], self["p_interval.1"]
+        return np.asarray((low <= self.alpha) & (self.alpha < high) & ~self.is_exact)
 
     @property
     def decision(self) -> NDArray[np.int8]:
@@ -252,9 +172,9 @@ class Table:
     @property
     def equal_score_p(self) -> Floats:
         """The p of the equal-score test with which each row's verdict is compared: adjusted if that of the row is."""
-        test = get_equal_scores(self)
-        is_alone = np.isnan(self.p_adjusted) | np.isnan(test.p_adjusted)
-        return np.asarray(np.where(is_alone, test.p_value, test.p_adjusted))
+        adjusted = self["equal_scores.p_adjusted"]
+        is_alone = np.isnan(self.p_adjusted) | np.isnan(adjusted)
+        return np.asarray(np.where(is_alone, self["equal_scores.p_value"], adjusted))
 
     @property
     def is_contested(self) -> Bools:
@@ -271,17 +191,12 @@ class Table:
     def has_disagreement(self) -> Bools:
         """Whether any check of each row disagrees with its p."""
         disagreement = np.zeros(len(self), np.bool_)
-        for checked in self.checks.values():
-            disagreement |= checked.verdict == DISAGREES
+        for name in self.list_keys("checks"):
+            disagreement |= self[f"checks.{name}.verdict"] == DISAGREES
         return disagreement
 
 
-def _split_columns(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns by path, given by the attributes of a table."""
-    return {path: column for name, value in columns.items() for path, column in _iter_columns(name, value)}
-
-
-def _build_arrays(columns: Mapping[str, Any]) -> dict[str, pa.Array]:
+def _build_arrays(columns: Mapping[str, Column]) -> dict[str, pa.Array]:
     """Return the columns that have a value. Those of checks, tests and the like, and p, stay in any case."""
     always = (*KEYED, "p_value")
     shown = {path for path, column in columns.items() if path.partition(".")[0] in always or has_values(column)}
@@ -295,27 +210,6 @@ def has_values(column: Column) -> bool:
     if column.strides == (0,):
         column = column[:1]  # all values are this one
     return bool((~np.isnan(column)).any() if column.dtype.kind == "f" else column.any())
-
-
-def _iter_columns(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if name in KEYED:
-        for key, group in value.items():
-            yield from ((f"{name}.{key}.{attribute}", column) for attribute, column in vars(group).items())
-    elif name in GROUPS:
-        if value is not None:
-            yield from ((GROUPS[name][attribute], column) for attribute, column in vars(value).items())
-    elif name == "metric":
-        yield "metric", value.map(lambda metric: metric.name)
-        yield "higher_is_better", value.find(lambda metric: metric.higher_is_better)
-        yield "signature", value.map(lambda metric: metric.signature)
-    elif name == "subset":
-        yield "subset.column", value.map(lambda subset: subset and subset.column)
-        yield "subset.value", value.map(lambda subset: subset and subset.value)
-    elif name == "exact_by":
-        yield "exact.method", value.map(lambda by: by and by[0])
-        yield "exact.guarantee", value.map(lambda by: by and by[1])
-    else:
-        yield PATHS.get(name, name), value
 
 
 def to_arrow(column: Column | pa.Array) -> pa.Array:
@@ -347,42 +241,27 @@ def _unwrap(array: pa.Array, empty: float) -> NDArray[Any]:
 
 def list_tests(tables: Iterable[Table]) -> tuple[str, ...]:
     """Return the names of all classical tests in some tables, in their fixed order."""
-    return sort_tests(name for table in tables for name in table.tests)
+    return sort_tests(name for table in tables for name in table.list_keys("tests"))
 
 
-def get_group(table: Table, name: str) -> Columns:
-    """Return a group of columns, without values if the table has none."""
-    group = getattr(table, name)
-    return build_columns(name, len(table)) if group is None else group
+def list_scorers(table: Table) -> list[tuple[str, str]]:
+    """Return the name of each metric that a library scores, with the library's signature."""
+    pairs = dict.fromkeys(zip(table.metric.to_list(), table.signature.to_list(), strict=True))
+    return [(metric, signature) for metric, signature in pairs if signature]
 
 
-def get_details(table: Table) -> Columns:
-    """Return the details of adjusted p-values of a table's rows; NaN if the table has none."""
-    return get_group(table, "adjusted")
-
-
-def get_equal_scores(table: Table) -> Columns:
-    """Return the equal-score test of a table's rows; NaN if the table has none."""
-    return get_group(table, "equal_scores")
-
-
-def decide_runs(runs: Columns, alpha: float) -> NDArray[np.int8]:
-    """Return whether each row's difference is significant for recipes: 1, 0, or -1 if runs are too few."""
-    p = np.where(np.isnan(runs.p_adjusted), runs.p_value, runs.p_adjusted)
-    return np.where(np.isnan(p), -1, p <= alpha).astype(np.int8)
-
-
-def select_intervals(table: Table) -> tuple[Columns | None, str]:
-    """Return the intervals to show with the p that decides, and the word to put before "interval".
+def select_intervals(table: Table) -> tuple[Table | None, str]:
+    """Return a table with the intervals to show with the p that decides, and the word to put before "interval".
 
     With adjusted p-values these are the simultaneous intervals of the family, if there are any. All other intervals are
-    of single comparisons, and called unadjusted.
+    of single comparisons, and called unadjusted. None without intervals.
     """
-    details, intervals = get_details(table), table.intervals
-    if intervals is None or np.isnan(table.p_adjusted).all():
-        return intervals, ""
-    has_interval = ~np.isnan(details.low)
+    if not table.has("interval") or np.isnan(table.p_adjusted).all():
+        return table if table.has("interval") else None, ""
+    low, high = table["interval_simultaneous.0"], table["interval_simultaneous.1"]
+    has_interval = ~np.isnan(low)
     if not has_interval.any():
-        return intervals, f"{UNADJUSTED} "
+        return table, f"{UNADJUSTED} "
     confidence = np.where(has_interval, 1 - table.alpha, np.nan)
-    return intervals.with_columns(low=details.low, high=details.high, confidence=confidence), SIMULTANEOUS
+    ends = {"interval.low": low, "interval.high": high, "interval.confidence": confidence}
+    return table.replace(**ends), SIMULTANEOUS

@@ -42,8 +42,7 @@ def compare_named(names=("A", "B", "C"), **options):
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_critical_difference_diagram_joins_the_systems_of_each_group(sign):
     results = compare_named("ABCDE", adjust="none")
-    score = replace(results.table.metric[0], higher_is_better=sign > 0)
-    results = replace(results, table=results.table.replace(metric=type(results.table.metric).from_constant(score, 10)))
+    results = replace(results, table=results.table.replace(higher_is_better=np.full(10, sign > 0)))
     [axes], [ranking] = results.plot("cd").axes, results.rankings()
     scores = {system.system: system.score for system in ranking.systems}
     letters = {letter for system in ranking.systems for letter in system.letters}

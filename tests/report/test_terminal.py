@@ -46,8 +46,8 @@ def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():
     kept = results_to_table([build_result(**sampled, n_discordant=0)], 0.05)
     table = Table(kept.data.drop_columns(["kept_notes"]), 0.05)
     assert [note.kind for note in get_result(table, 0).notes] == ["identical", "undecided"]
-    [adjusted, low, high] = np.array([[0.2], [0.19], [0.21]])
-    result = get_result(table.replace(p_adjusted=adjusted, p_adjusted_low=low, p_adjusted_high=high), 0)
+    paths = "p_adjusted", "p_adjusted_interval.0", "p_adjusted_interval.1"
+    result = get_result(table.replace(**dict(zip(paths, np.array([[0.2], [0.19], [0.21]]), strict=True))), 0)
     assert [note.kind for note in result.notes] == ["identical", "unadjusted-undecided"]
     words = "undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; "
     assert get_result(table, 0).warnings[1].startswith(words)

@@ -11,7 +11,7 @@ from sigdask.analysis.comparison.intervals import NO_MEAN, UNBOUNDED
 from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import BoundAgreement
 from sigdask.results.notes import Note, NoteValue
-from sigdask.results.table import Table, get_details
+from sigdask.results.table import Table
 from sigdask.statistics.bounds import MAX_TRIALS, estimate_trials_to_decide
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, compute_penalty, compute_trials_needed
 from sigdask.statistics.rounding import format_p
@@ -70,7 +70,7 @@ def list_caveats(adjustment: Adjustment, table: Table) -> list[Note]:
 
 def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     alpha = table.alpha
-    sampled = table.n_trials[~table.exact & (table.n_trials > 0)]
+    sampled = table.n_trials[~table.is_exact & (table.n_trials > 0)]
     if adjustment.method in P_VALUE_ADJUSTMENTS and len(sampled):
         needed = compute_trials_needed(compute_penalty(adjustment.method, len(table)), alpha)
         if (min_trials := int(sampled.min())) < needed:
@@ -132,7 +132,8 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     if adjustment.family is not None and (adjustment.family.enumerated or adjustment.n_trials == 0):
         return
     alpha = table.alpha
-    straddling = (table.n_trials > 0) & (table.p_adjusted_low <= alpha) & (alpha < table.p_adjusted_high)
+    low, high = table["p_adjusted_interval.0"], table["p_adjusted_interval.1"]
+    straddling = (table.n_trials > 0) & (low <= alpha) & (alpha < high)
     if n := int(np.count_nonzero(straddling)):
         middle = table.p_adjusted[straddling].tolist()
         needed = sorted(estimate_trials_to_decide(p, alpha) or MAX_TRIALS for p in middle)[n // 2]
@@ -155,20 +156,18 @@ def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
     """Yield a note if comparisons lack the requested kind of interval, or if their interval has no bounds."""
-    if table.intervals is None:
-        return
     for reason, words, remedy in (
         (NO_MEAN, "no interval", f"{spell('interval', 'auto')} chooses one that fits"),
         (UNBOUNDED, "the interval has no bounds", f"use more units, or a lower {spell('confidence')}"),
     ):
-        if n := int(np.count_nonzero(table.intervals.why.find(reason.__eq__))):
+        if n := int(np.count_nonzero(table["interval.why"].find(reason.__eq__))):
             text = f"{words}{_format_share(n, len(table))}: {reason}; {remedy}"
             yield Note("interval", text, {"n_comparisons": n, "of": len(table)})
 
 
 def _check_tukey_p(table: Table) -> Iterable[Note]:
     """Yield a note if some Tukey p-values are smaller than the unadjusted p-values, which verdicts then use."""
-    tukey, unadjusted = get_details(table).p_tukey, table.p_value
+    tukey, unadjusted = table["p_adjusted_by.tukey"], table.p_value
     smaller = np.flatnonzero(tukey < unadjusted)
     if len(smaller):
         row = int(smaller[np.argmax(unadjusted[smaller] - tukey[smaller])])

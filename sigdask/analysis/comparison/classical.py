@@ -25,7 +25,7 @@ from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.randomization.resampling.sums import compute_binary_size
-from sigdask.results.columns import CodedColumn, Columns
+from sigdask.results.columns import CodedColumn, Columns, join_columns, take_rows
 from sigdask.statistics.classical import (
     WILCOXON_EXACT_UP_TO,
     SignedRanks,
@@ -353,7 +353,7 @@ def build_test(
     detail : CodedColumn of str
         How it was computed, or why it does not fit the score, with "{dropped}" for `n_dropped`.
     """
-    return Columns(statistic=statistic, p_value=p_value, n=n, n_dropped=n_dropped, detail=detail)
+    return {"statistic": statistic, "p_value": p_value, "n": n, "n_dropped": n_dropped, "detail": detail}
 
 
 TESTS: dict[str, Callable[[MatchedSums, str], Columns]] = {
@@ -428,7 +428,7 @@ def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) 
     if len(results) == 1:
         return tuple(results[0])
     inverse = np.argsort(np.concatenate([group.rows for group in groups]))
-    return tuple(Columns.join(columns).take(inverse) for columns in zip(*results, strict=True))
+    return tuple(take_rows(join_columns(columns), inverse) for columns in zip(*results, strict=True))
 
 
 def _run_group(group: MatchedComparisons, names: Sequence[str], alternative: str) -> Iterator[Columns]:
@@ -461,8 +461,8 @@ def _mask_unfit(group: MatchedComparisons, result: Columns) -> Columns:
     fits = np.logical_and(*group.shares[2][group.sides])
     if fits.all():
         return result
-    candidates = Columns.join([result, build_misfit(NOT_RIGHT_OR_WRONG, len(fits))])
-    return candidates.take(np.arange(len(fits)) + np.where(fits, 0, len(fits)))
+    candidates = join_columns([result, build_misfit(NOT_RIGHT_OR_WRONG, len(fits))])
+    return take_rows(candidates, np.arange(len(fits)) + np.where(fits, 0, len(fits)))
 
 
 def build_misfit(reason: str, n: int) -> Columns:

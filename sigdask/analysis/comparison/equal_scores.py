@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import cast
 
 import numpy as np
@@ -36,7 +37,7 @@ from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.results.columns import CodedColumn, Columns
 from sigdask.results.record import EqualScoreResult
-from sigdask.results.table import Table, build_columns
+from sigdask.results.table import Table
 from sigdask.statistics.bounds import compute_bound
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, enforce_step_down
 
@@ -110,7 +111,8 @@ class EqualScoreTest:
 
     def compute_columns(self, tallies: Tallies) -> Columns:
         """Return the p-values of the test from the tallies, with reasons where there are none."""
-        reason, columns = self.reason.copy(), build_columns("equal_scores", len(self.reason))
+        n, reason = len(self.reason), self.reason.copy()
+        p_value, p_adjusted, n_resamples = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
         is_made = reason == MADE
         if self.job is not None and is_made.any():
             tally = tallies[self.job]
@@ -122,16 +124,19 @@ class EqualScoreTest:
                 reason[self.rows[find_unknown(counts)]] = HAS_NO_ERROR
                 shown = reason[self.rows] == MADE
                 rows = self.rows[shown]
-                columns.p_value[rows], columns.p_adjusted[rows] = p[shown], adjusted[shown]
-                columns.n_resamples[rows] = tally.n_trials
-        return columns.with_columns(why=CodedColumn(reason.astype(np.int32), REASONS))
+                p_value[rows], p_adjusted[rows], n_resamples[rows] = p[shown], adjusted[shown], tally.n_trials
+        return {
+            "equal_scores.p_value": p_value,
+            "equal_scores.p_adjusted": p_adjusted,
+            "equal_scores.n_resamples": n_resamples,
+            "equal_scores.why": CodedColumn(reason.astype(np.int32), REASONS),
+        }
 
     def compute_records(self, tallies: Tallies) -> list[EqualScoreResult]:
         """Return the test of each comparison as a record."""
-        columns = self.compute_columns(tallies)
-        p_values = ([None if np.isnan(p) else p for p in c.tolist()] for c in (columns.p_value, columns.p_adjusted))
-        texts = columns.why.to_list(), columns.cause.to_list()
-        return [*map(EqualScoreResult, *p_values, columns.n_resamples.tolist(), *texts)]
+        p_value, p_adjusted, n_resamples, why = self.compute_columns(tallies).values()
+        p_values = ([None if np.isnan(p) else p for p in column.tolist()] for column in (p_value, p_adjusted))
+        return [*map(EqualScoreResult, *p_values, n_resamples.tolist(), why.to_list(), repeat(""))]
 
     def _compute_p_values(self, counts: Integers, n_resamples: int) -> tuple[Floats, Floats]:
         """Return p of each comparison in the bootstrap, and the adjusted p."""
@@ -180,9 +185,9 @@ def explain_contested(table: Table, set_comparisons: Sequence[Comparisons]) -> T
         The comparisons of each test set, in the row order of the table.
     """
     n, start, contested = len(table), 0, table.is_contested
-    if table.equal_scores is None or not contested.any():
+    if not contested.any():
         return table
-    cause, found = np.full(n, "", object), build_columns("deciding", n)
+    cause, n_deciding, reverses = np.full(n, "", object), np.zeros(n, np.int64), np.zeros(n, np.bool_)
     verdicts = _extract_verdicts(table)
     for comparisons in set_comparisons:
         for panel, metric, every_row in comparisons.iter_panels():
@@ -191,7 +196,7 @@ def explain_contested(table: Table, set_comparisons: Sequence[Comparisons]) -> T
             if not len(rows) or not isinstance(panel, Panel) or panel.kind != SUMS:
                 continue
             pairs, table_rows = comparisons.row[rows].astype(np.int64), start + rows
-            own, joint = (getattr(table.equal_scores, name)[table_rows] for name in ("p_value", "p_adjusted"))
+            own, joint = (table[f"equal_scores.{name}"][table_rows] for name in ("p_value", "p_adjusted"))
             for name, is_cause in ((CONSTANT, own == 1), (FAMILY, (own <= table.alpha) & (joint > table.alpha))):
                 cause[table_rows[is_cause & (cause[table_rows] == "")]] = name
             limit = max(LARGE, CHANCE * math.sqrt(6 / max(panel.n_units, 1)))
@@ -200,10 +205,10 @@ def explain_contested(table: Table, set_comparisons: Sequence[Comparisons]) -> T
                 for row in table_rows[is_cause].tolist():
                     cause[row] = f"{name}, {cause[row]}" if cause[row] not in {"", FAMILY} else name
             deciding = find_deciding(panel, metric, pairs, verdicts.take(table_rows))
-            found.n_deciding[table_rows], found.reverses[table_rows] = deciding
+            n_deciding[table_rows], reverses[table_rows] = deciding
         start += len(comparisons)
-    tests = table.equal_scores.with_columns(cause=CodedColumn.from_values(cause.tolist()))
-    return table.replace(equal_scores=tests, deciding=found)
+    deciding_columns: Columns = {"deciding.n_deciding": n_deciding, "deciding.reverses": reverses}
+    return table.replace(**deciding_columns, **{"equal_scores.cause": CodedColumn.from_values(cause.tolist())})
 
 
 def _is_unequal(panel: Panel, metric: int, pairs: Integers) -> Bools:

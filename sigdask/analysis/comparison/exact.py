@@ -110,7 +110,11 @@ class ExactValues:
     def is_p(self) -> Bools:
         """Whether each upper bound can be used as p: the bounds are guaranteed and close enough."""
         is_guaranteed = self.by.find(lambda method: method is not None and method[1] in GUARANTEED)
-        return np.asarray(is_guaranteed & ((self.high - self.low < CLOSE_SHARE * self.high) | (self.high == self.low)))
+        return _can_be_p(self.low, self.high, is_guaranteed)
+
+
+def _can_be_p(low: Floats, high: Floats, is_guaranteed: Bools) -> Bools:
+    return np.asarray(is_guaranteed & ((high - low < CLOSE_SHARE * high) | (high == low)))
 
 
 METHODS: tuple[ExactMethod | None, ...] = (None, ("binomial", "exact"), ("binomial", "certified"))
@@ -370,35 +374,36 @@ def use_exact_p(table: Table) -> Table:
 
     If no trials were requested, p is the upper bound, whatever the lower bound is.
     """
-    is_known = ExactValues(table.exact_low, table.exact_high, table.exact_by).is_p
-    is_only_exact = (table.n_trials == 0) & ~np.isnan(table.exact_high)
-    p = np.where(is_known | is_only_exact, table.exact_high, table.p_value)
-    low = np.where(is_only_exact, np.where(is_known, p, table.exact_low), table.p_low)
-    exact = table.exact | is_known
-    return table.replace(
-        exact=exact,
-        p_value=p,
-        p_low=low,
-        p_high=np.where(is_only_exact, p, table.p_high),
-        checks=_remove_repeated_checks(table, exact),
-    )
+    exact_low, exact_high = table["exact.p_lo"], table["exact.p_hi"]
+    is_known = _can_be_p(exact_low, exact_high, table["exact.guarantee"].find(GUARANTEED.__contains__))
+    is_only_exact = (table.n_trials == 0) & ~np.isnan(exact_high)
+    p = np.where(is_known | is_only_exact, exact_high, table.p_value)
+    low = np.where(is_only_exact, np.where(is_known, p, exact_low), table["p_interval.0"])
+    is_exact = table.is_exact | is_known
+    columns: Columns = {
+        "is_exact": is_exact,
+        "p_value": p,
+        "p_interval.0": low,
+        "p_interval.1": np.where(is_only_exact, p, table["p_interval.1"]),
+    }
+    return table.replace(**columns, **_remove_repeated_checks(table, is_exact))
 
 
-def _remove_repeated_checks(table: Table, exact: Bools) -> dict[str, Columns]:
+def _remove_repeated_checks(table: Table, exact: Bools) -> Columns:
     """Return the checks, of which those that compute an exact p again, or have no part in it, are not applicable."""
-    checks = dict(table.checks)
-    sign_p, exact_check = checks[SIGN_TEST].p_value, checks[EXACT_VALUE]
-    is_same = exact & (exact_check.verdict > 0) & np.isclose(sign_p, table.exact_high, rtol=1e-9, atol=0)
+    sign_p, is_checked = table[f"checks.{SIGN_TEST}.p_value"], table[f"checks.{EXACT_VALUE}.verdict"] > 0
+    is_same = exact & is_checked & np.isclose(sign_p, table["exact.p_hi"], rtol=1e-9, atol=0)
+    columns: Columns = {}
     for name, is_repeated, why in (
         (SECOND_RUN, exact, "p is exact, so a second run checks nothing"),
         (SIGN_TEST, is_same, "the exact p is that of the sign test, and the trials are compared with it"),
     ):
-        check = checks[name]
-        rows = is_repeated & (check.verdict > 0)
-        reasons = np.where(rows, len(check.why.values), check.why.codes).astype(np.int32)
-        checks[name] = check.with_columns(
-            verdict=np.where(rows, NOT_APPLICABLE, check.verdict).astype(np.int8),
-            p_value=np.where(rows, np.nan, check.p_value),
-            why=CodedColumn(reasons, (*check.why.values, why)),
-        )
-    return checks
+        verdict, p_value, reason = (table[f"checks.{name}.{key}"] for key in ("verdict", "p_value", "why"))
+        rows = is_repeated & (verdict > 0)
+        reasons = np.where(rows, len(reason.values), reason.codes).astype(np.int32)
+        columns |= {
+            f"checks.{name}.verdict": np.where(rows, NOT_APPLICABLE, verdict).astype(np.int8),
+            f"checks.{name}.p_value": np.where(rows, np.nan, p_value),
+            f"checks.{name}.why": CodedColumn(reasons, (*reason.values, why)),
+        }
+    return columns

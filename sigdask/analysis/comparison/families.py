@@ -35,7 +35,7 @@ from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS, Tally
 from sigdask.results.columns import Columns
 from sigdask.results.comparisons import FamilyNote, ResultAcrossSets
-from sigdask.results.table import Table, build_columns
+from sigdask.results.table import Table
 from sigdask.statistics.bounds import clopper_pearson, compute_p_value
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, count_replicated, enforce_step_down
 
@@ -46,6 +46,10 @@ AnyFamily = MaxTFamily | Relabelling
 
 SHARED_TRIALS: tuple[Adjust, ...] = ("max-t", "tukey")
 """Adjustments that use the largest difference of each trial, so that all comparisons need the same trials."""
+
+
+DETAILS = ("p_adjusted_by.tukey", "interval_simultaneous.0", "interval_simultaneous.1")
+"""Columns of the details of adjusted p-values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +130,9 @@ class Adjustment:
             1 minus the confidence of the intervals.
         """
         n = len(difference)
-        found = build_columns("adjusted", n)
+        found: Columns = {path: np.full(n, np.nan) for path in DETAILS}
         if self.method == "tukey" and (joint := self._compute_joint(tallies)):
-            found = found.with_columns(p_tukey=joint[0])
+            found[DETAILS[0]] = joint[0]
         test = self.equal_scores
         if not self.with_intervals or test is None or test.job is None:
             return found
@@ -137,7 +141,8 @@ class Adjustment:
         has = np.isfinite(reach) & (family.errors > 0)
         low, high = difference - reach, difference + reach
         low, high = (np.full(n, -np.inf) if side < 0 else low), (np.full(n, np.inf) if side > 0 else high)
-        return found.with_columns(low=np.where(has, low, np.nan), high=np.where(has, high, np.nan))
+        ends = np.where(has, low, np.nan), np.where(has, high, np.nan)
+        return found | dict(zip(DETAILS[1:], ends, strict=True))
 
     def with_counted_trials(self, tallies: Tallies) -> Adjustment:
         """Return a copy with the number of trials that were counted, which a deadline may have made smaller."""
@@ -327,7 +332,7 @@ class AcrossSets:
             ResultAcrossSets(
                 a=table.a[k],
                 b=table.b[k],
-                metric=table.metric[k].name,
+                metric=table.metric[k],
                 n_sets=n_sets,
                 difference=sum(differences[h]) / n_sets,
                 n_trials=tally.n_trials,

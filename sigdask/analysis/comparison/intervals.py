@@ -42,7 +42,6 @@ from sigdask.results.columns import (
     CodedColumn,
     Columns,
 )
-from sigdask.results.table import build_columns
 from sigdask.statistics.bounds import (
     ENUMERATED_UNITS,
     compute_bca_shares,
@@ -101,12 +100,14 @@ class IntervalEnds:
 
     def write_ends(self, columns: Columns, indices: Integers, row: Integers, a: Integers, b: Integers) -> None:
         """Write the interval ends of differences and of both systems' scores into the rows of `columns`."""
-        columns.low[indices], columns.high[indices] = self.low[row], self.high[row]
-        columns.plain_low[indices], columns.plain_high[indices] = self.plain_low[row], self.plain_high[row]
-        columns.a_low[indices], columns.a_high[indices] = self.low[a], self.high[a]
-        columns.b_low[indices], columns.b_high[indices] = self.low[b], self.high[b]
+        columns["interval.low"][indices], columns["interval.high"][indices] = self.low[row], self.high[row]
+        columns["interval.percentile.0"][indices] = self.plain_low[row]
+        columns["interval.percentile.1"][indices] = self.plain_high[row]
+        for side, rows in (("a", a), ("b", b)):
+            columns[f"score_{side}_interval.0"][indices] = self.low[rows]
+            columns[f"score_{side}_interval.1"][indices] = self.high[rows]
         code = np.where(self.is_bca[row], METHODS.index(BCA), METHODS.index(PERCENTILE))
-        columns.method.codes[indices] = np.where(np.isnan(self.low[row]), 0, code)
+        columns["interval.method"][indices] = np.where(np.isnan(self.low[row]), 0, code)
 
     def list_remarks(self, indices: Integers, row: Integers, n_resamples: int, confidence: float) -> dict[int, str]:
         """Return a remark for each comparison with too few resamples, with some that lack a score, or without BCa."""
@@ -247,9 +248,9 @@ class IntervalGroup:
     def write_intervals(self, columns: Columns, reasons: dict[int, str], tallies: Tallies) -> None:
         """Write the intervals into the comparisons' rows of `columns`, and remarks into `reasons`."""
         if self.kind in {"inversion", "enumerated"}:  # keeps bootstrap intervals of both scores
-            for values in (columns.low, columns.high, columns.plain_low, columns.plain_high):
-                values[self.indices] = np.nan
-            columns.method.codes[self.indices], columns.n_resamples[self.indices] = 0, 0
+            for path in ("interval.low", "interval.high", "interval.percentile.0", "interval.percentile.1"):
+                columns[path][self.indices] = np.nan
+            columns["interval.method"][self.indices], columns["interval.n_resamples"][self.indices] = 0, 0
             for k in self.indices.tolist():
                 reasons.pop(k, None)
         if isinstance(self.panel, Panel):
@@ -259,7 +260,7 @@ class IntervalGroup:
         elif tallies[self.job].n_trials == 0:
             reasons |= dict.fromkeys(self.indices.tolist(), "no resample is counted yet")
         else:
-            columns.n_resamples[self.indices] = tallies[self.job].n_trials
+            columns["interval.n_resamples"][self.indices] = tallies[self.job].n_trials
             WRITERS[self.kind](self, self.panel, columns, reasons, tallies[self.job])
 
     @cached_property
@@ -283,8 +284,8 @@ class IntervalGroup:
         deviation = errors * np.sqrt(panel.n_units)
         with np.errstate(divide="ignore", invalid="ignore"):
             d = np.where(deviation > 0, difference / deviation, np.where(difference == 0, 0.0, np.nan))
-        columns.paired_d[self.indices] = d
-        columns.skewness[self.indices] = skewness
+        columns["paired_d"][self.indices] = d
+        columns["interval.skewness"][self.indices] = skewness
 
     def write_bootstrap(self, panel: Panel, columns: Columns, reasons: dict[int, str], tally: Tally) -> None:
         """Write intervals of the paired bootstrap for scores that are functions of sums."""
@@ -319,13 +320,13 @@ class IntervalGroup:
         reach = scipy.special.ndtri(1 - compute_level(self.confidence) / 2) * errors
         n_pairs, (i, j), scores = len(panel.pairs), panel.pairs[row].T, panel.pair_scores[row, column]
         for low, high, middle, reach_rows in (
-            (columns.low, columns.high, panel.differences[row, column], row),
-            (columns.a_low, columns.a_high, scores[:, 0], n_pairs + i),
-            (columns.b_low, columns.b_high, scores[:, 1], n_pairs + j),
+            (columns["interval.low"], columns["interval.high"], panel.differences[row, column], row),
+            (columns["score_a_interval.0"], columns["score_a_interval.1"], scores[:, 0], n_pairs + i),
+            (columns["score_b_interval.0"], columns["score_b_interval.1"], scores[:, 1], n_pairs + j),
         ):
             low[self.indices] = middle - reach[reach_rows, column]
             high[self.indices] = middle + reach[reach_rows, column]
-        columns.method.codes[self.indices] = METHODS.index(NORMAL)
+        columns["interval.method"][self.indices] = METHODS.index(NORMAL)
 
     def write_inversion(self, panel: Panel, columns: Columns, reasons: dict[int, str], tally: Tally) -> None:
         """Write intervals of means by the inverted test, from random trials."""
@@ -335,8 +336,8 @@ class IntervalGroup:
         k = count_rejected(self.confidence, tally.n_trials, is_exact=False)
         share = k / tally.n_trials
         for side, ends_column, target_share, unbounded in (
-            (0, columns.low, share, -np.inf),
-            (1, columns.high, 1 - share, np.inf),
+            (0, columns["interval.low"], share, -np.inf),
+            (1, columns["interval.high"], 1 - share, np.inf),
         ):
             rows = (2 * self.column + side) * len(panel.pairs) + self.row
             shares, steps = np.full(len(rows), target_share), np.zeros(len(rows))
@@ -345,7 +346,7 @@ class IntervalGroup:
             is_bounded = (k > 0) & (np.abs(ends - origins) < EDGES[-2] * widths)  # the last cell has infinite shifts
             ends_column[self.indices] = np.where(is_bounded, ends, unbounded)
             reasons |= dict.fromkeys(self.indices[~is_bounded].tolist(), UNBOUNDED)
-        columns.method.codes[self.indices] = METHODS.index(INVERSION)
+        columns["interval.method"][self.indices] = METHODS.index(INVERSION)
 
     def write_enumerated(self, panel: Panel, columns: Columns, reasons: dict[int, str], _tally: None) -> None:
         """Write intervals of means by the inverted test, over so few units that all arrangements are counted."""
@@ -354,10 +355,10 @@ class IntervalGroup:
             i, j = panel.pairs[row]
             ends = invert_test(above[:, i] - above[:, j], below, self.confidence)
             worth = compute_score_value(panel, m)
-            columns.low[k], columns.high[k] = ends[0] * worth, ends[1] * worth
+            columns["interval.low"][k], columns["interval.high"][k] = ends[0] * worth, ends[1] * worth
             if not np.isfinite(ends).all():
                 reasons[k] = UNBOUNDED
-        columns.method.codes[self.indices] = METHODS.index(INVERSION)
+        columns["interval.method"][self.indices] = METHODS.index(INVERSION)
 
     def write_binary(self, panel: Panel, columns: Columns, _reasons: dict[int, str], _tally: None) -> None:
         """Write intervals of 0/1 item scores: Tango's for differences, Wilson's for scores."""
@@ -372,12 +373,18 @@ class IntervalGroup:
             worth = item_score / below.max() * compute_score_value(panel, m)
             wins, losses = panel.sign_counts[self.row[in_metric], m].T
             ends = compute_score_interval(wins, losses, n, confidence)
-            columns.low[rows], columns.high[rows] = (end * worth for end in ends)
-            for side, low, high in ((i, columns.a_low, columns.a_high), (j, columns.b_low, columns.b_high)):
+            columns["interval.low"][rows], columns["interval.high"][rows] = (end * worth for end in ends)
+            for side, path in ((i, "score_a_interval"), (j, "score_b_interval")):
                 ends = wilson(panel.compute_numerators(m, panel.totals)[side] / item_score, n, confidence)
-                low[rows], high[rows] = (end * worth for end in ends)
-        columns.method.codes[self.indices] = METHODS.index(TANGO)
+                columns[f"{path}.0"][rows], columns[f"{path}.1"][rows] = (end * worth for end in ends)
+        columns["interval.method"][self.indices] = METHODS.index(TANGO)
 
+
+NUMBERS = (
+    "interval.low", "interval.high", "interval.percentile.0", "interval.percentile.1", "interval.skewness", "paired_d",
+    "score_a_interval.0", "score_a_interval.1", "score_b_interval.0", "score_b_interval.1",
+)  # fmt: skip
+"""Columns of intervals that the kinds write, NaN where there is none."""
 
 WRITERS: dict[str, Callable[..., None]] = {
     "bootstrap": IntervalGroup.write_bootstrap,
@@ -446,14 +453,17 @@ class IntervalJobs:
 
     def build_columns(self, tallies: Tallies) -> Columns:
         """Return the columns of intervals, computed from the tallies of `jobs`."""
-        method = CodedColumn(np.zeros(self.n, np.int32), METHODS)
-        intervals = build_columns("intervals", self.n, method=method)
+        columns: Columns = {path: np.full(self.n, np.nan) for path in NUMBERS}
+        columns |= {"interval.n_resamples": np.zeros(self.n, np.int64), "interval.method": np.zeros(self.n, np.int32)}
         reasons = dict(self.reasons)
         for group in self.groups:
-            group.write_intervals(intervals, reasons, tallies)
-        intervals.confidence[method.codes > 0] = self.confidence
-        words = CodedColumn.from_values(reasons.get(k, "") for k in range(self.n))
-        return intervals.with_columns(why=words)
+            group.write_intervals(columns, reasons, tallies)
+        methods = columns["interval.method"]
+        return columns | {
+            "interval.confidence": np.where(methods > 0, self.confidence, np.nan),
+            "interval.method": CodedColumn(methods, METHODS),
+            "interval.why": CodedColumn.from_values(reasons.get(k, "") for k in range(self.n)),
+        }
 
 
 def _find_refusal(panel: ComparedPanel) -> str | None:

@@ -30,7 +30,6 @@ from sigdask.randomization.panels.digests import format_hash, hash_code, hash_fi
 from sigdask.randomization.panels.sums import EnumeratedPairs, Panel, SwapUnits
 from sigdask.randomization.slabs import Job
 from sigdask.results.columns import CodedColumn, Columns, Hashes
-from sigdask.results.table import build_columns
 from sigdask.statistics.bounds import count_second_trials
 
 Enumerated = tuple[Integers, AnyPanel]
@@ -288,17 +287,15 @@ def build_input_digests(sets: Sequence[ComparisonJobs], seed: int, version: str)
     codes = [CodedColumn(jobs.comparisons.metric, tuple(map(hash_code, jobs.comparisons.metrics))) for jobs in sets]
     methods = [CodedColumn.from_constant(s.spec.method_and_limit, k) for s, k in zip(sets, sizes, strict=True)]
     units = [CodedColumn.from_constant(format_hash(s.spec.units.content), k) for s, k in zip(sets, sizes, strict=True)]
-    return build_columns(
-        "origins",
-        n,
-        seed=np.broadcast_to(np.int64(seed), n),
-        version=CodedColumn.from_constant(version, n),
-        method=CodedColumn.join(methods),
-        units=CodedColumn.join(units),
-        data_a=_encode_digests(data[:, 0]),
-        data_b=_encode_digests(data[:, 1]),
-        code=CodedColumn.join(codes),
-    )
+    return {
+        "origins.seed": np.broadcast_to(np.int64(seed), n),
+        "origins.version": CodedColumn.from_constant(version, n),
+        "origins.method": CodedColumn.join(methods),
+        "origins.units": CodedColumn.join(units),
+        "origins.data_a": _encode_digests(data[:, 0]),
+        "origins.data_b": _encode_digests(data[:, 1]),
+        "origins.code": CodedColumn.join(codes),
+    }
 
 
 def _encode_digests(bits: Hashes) -> CodedColumn[str]:

@@ -19,7 +19,7 @@ from sigdask.errors import InputError, SigdaskError
 from sigdask.options import Alternative
 from sigdask.randomization.slabs import Tallies
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns import CodedColumn, Columns, ScoredMetric
+from sigdask.results.columns import CodedColumn, Columns
 from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, Table
 from sigdask.statistics import bounds
 from sigdask.statistics.classical import sign_test
@@ -92,42 +92,43 @@ class JudgementSettings:
             for side in ("a", "b")
         )
         test_set = [CodedColumn.from_constant(entry.counts.name, len(entry)) for entry in comparisons]
-        metrics = [
-            CodedColumn(
-                entry.metric, tuple(ScoredMetric(m.name, m.higher_is_better, m.signature) for m in entry.metrics)
-            )
-            for entry in comparisons
-        ]
+        metrics = [CodedColumn(entry.metric, entry.metrics) for entry in comparisons]
+        subset = CodedColumn.join([entry.subset for entry in comparisons])
         sign_check = self._check_sign_test(jobs, unit, signs, judged, exact)
+        checks = {
+            "second run": self._check_second_run(exact, second, agreement),
+            "sign test": sign_check,
+            "exact value": self._check_exact_value(exact_values, judged, exact, jobs.in_fractions, sign_check),
+        }
         columns = {
             "test_set": CodedColumn.join(test_set),
-            "subset": CodedColumn.join([entry.subset for entry in comparisons]),
+            "subset.column": subset.map(lambda part: part.column if part else ""),
+            "subset.value": subset.map(lambda part: part.value if part else ""),
             "unit": CodedColumn.from_constant(unit, n),
             "a": CodedColumn.join(a),
             "b": CodedColumn.join(b),
-            "metric": CodedColumn.join(metrics),
+            "metric": CodedColumn.join([column.map(lambda metric: metric.name) for column in metrics]),
+            "higher_is_better": np.concatenate([c.find(lambda metric: metric.higher_is_better) for c in metrics]),
+            "signature": CodedColumn.join([column.map(lambda metric: metric.signature or "") for column in metrics]),
             "alternative": CodedColumn.from_constant(self.alternative, n),
             "n_items": np.concatenate([entry.n_items for entry in comparisons]),
             "n_units": np.concatenate([entry.n_units for entry in comparisons]),
             "n_discordant": jobs.n_discordant,
-            "exact": exact,
+            "is_exact": exact,
             "n_trials": judged.n_trials,
             "n_extreme": judged.n_extreme,
             "p_value": p,
-            "p_low": low,
-            "p_high": high,
+            "p_interval.0": low,
+            "p_interval.1": high,
             "r12": compute_r12(comparisons),
-            "second_trials": second.n_trials,
-            "second_extreme": second.n_extreme,
-            "agreement_p": agreement,
-            "exact_low": exact_values.low,
-            "exact_high": exact_values.high,
-            "exact_by": exact_values.by,
-            "checks": {
-                "second run": self._check_second_run(exact, second, agreement),
-                "sign test": sign_check,
-                "exact value": self._check_exact_value(exact_values, judged, exact, jobs.in_fractions, sign_check),
-            },
+            "second_run.n_trials": second.n_trials,
+            "second_run.n_extreme": second.n_extreme,
+            "second_run.agreement_p": agreement,
+            "exact.p_lo": exact_values.low,
+            "exact.p_hi": exact_values.high,
+            "exact.method": exact_values.by.map(lambda by: by[0] if by else ""),
+            "exact.guarantee": exact_values.by.map(lambda by: by[1] if by else ""),
+            **{f"checks.{name}.{key}": column for name, check in checks.items() for key, column in check.items()},
             **observed_columns,
         }
         return Table.from_columns(self.alpha, columns)
@@ -143,7 +144,7 @@ class JudgementSettings:
         )
         p = np.where(has_run, bounds.compute_bound(second.n_extreme, second.n_trials), np.nan)
         verdict = _encode_verdicts(has_run, agreement >= self._compute_alarm_level())
-        return Columns(verdict=verdict, p_value=p, fit=np.broadcast_to(np.nan, len(p)), why=reason)
+        return {"verdict": verdict, "p_value": p, "fit": np.broadcast_to(np.nan, len(p)), "why": reason}
 
     def _check_sign_test(
         self, jobs: JointJobs, unit: str, signs: Integers, judged: ComparisonCounts, exact: Bools
@@ -166,7 +167,7 @@ class JudgementSettings:
         all_counted = tested & exact
         counts = judged.n_extreme[all_counted], judged.n_trials[all_counted]
         fits[all_counted] = bounds.matches_share(*counts, p[all_counted])
-        return Columns(verdict=_encode_verdicts(tested, fits), p_value=p, fit=fit, why=reason)
+        return {"verdict": _encode_verdicts(tested, fits), "p_value": p, "fit": fit, "why": reason}
 
     def _check_exact_value(
         self,
@@ -180,15 +181,15 @@ class JudgementSettings:
         low, high = exact_values.low, exact_values.high
         # in fractions, trials give only upper bounds
         is_checked = ~np.isnan(high) & ~exact & (judged.n_trials > 0) & ~in_fractions
-        has_fit = is_checked & (low == high) & (high == sign_check.p_value) & ~np.isnan(sign_check.fit)
-        fit = np.where(has_fit, sign_check.fit, np.nan)
+        has_fit = is_checked & (low == high) & (high == sign_check["p_value"]) & ~np.isnan(sign_check["fit"])
+        fit = np.where(has_fit, sign_check["fit"], np.nan)
         if (rows := np.flatnonzero(is_checked & ~has_fit)).size:
             counts = judged.n_extreme[rows], judged.n_trials[rows]
             fit[rows] = bounds.compute_fit_p_within(*counts, low[rows], high[rows])
         verdict = _encode_verdicts(is_checked, fit >= self._compute_alarm_level())
         verdict[~is_checked] = -1  # there is no such check
         why = CodedColumn.from_constant("", len(fit))
-        return Columns(verdict=verdict, p_value=np.where(is_checked, high, np.nan), fit=fit, why=why)
+        return {"verdict": verdict, "p_value": np.where(is_checked, high, np.nan), "fit": fit, "why": why}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,7 +31,6 @@ from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.results.columns import CodedColumn, Columns, Subset
-from sigdask.results.table import build_columns
 from sigdask.statistics.matched_proportions import MatchedProportions
 
 MAX_SKEWNESS = 0.2
@@ -324,18 +323,24 @@ class MarginJobs:
     def build_columns(self, difference: Floats, tallies: Tallies) -> Columns:
         """Return the columns of the tests, given the observed differences and the tallies of the jobs."""
         c = self.comparisons
-        columns, methods = build_columns("margins", len(c)), [""] * len(c)
+        margin, not_worse, not_better = np.full((3, len(c)), np.nan)
+        methods = [""] * len(c)
         for rows, tests in self.tests:
             gains = difference[rows] * (1 if c.get_metric(rows[0]).higher_is_better else -1)
             units = [*zip(c.n_units[rows].tolist(), c.n_discordant[rows].tolist(), strict=True)]
             sds = [np.nan] * len(rows) if tests.pairs is not None else estimate_deviations(c, rows)
             worse, better = tests.build_results(tallies, gains.tolist(), sds, units)
-            columns.margin[rows] = tests.margin
-            columns.not_worse[rows] = [result.p_value for result in worse]
-            columns.not_better[rows] = [result.p_value for result in better]
+            margin[rows] = tests.margin
+            not_worse[rows] = [result.p_value for result in worse]
+            not_better[rows] = [result.p_value for result in better]
             for k, *sides in zip(rows.tolist(), worse, better, strict=True):
                 methods[k] = max(sides, key=lambda side: side.is_doubtful).method
-        return columns.with_columns(method=CodedColumn.from_values(methods))
+        return {
+            "margin.margin": margin,
+            "margin.p_not_worse": not_worse,
+            "margin.p_not_better": not_better,
+            "margin.method": CodedColumn.from_values(methods),
+        }
 
 
 def estimate_deviations(comparisons: Comparisons, rows: Integers) -> list[float]:

@@ -94,7 +94,7 @@ def _merge_results(results: list[LevelResults], n: int) -> Columns:
     is_defined = ~np.isnan(numbers[-1])
     for name, values in zip(full, numbers, strict=True):
         full[name][rows[is_defined]] = values[is_defined]
-    return Columns(**full)
+    return full
 
 
 def _group_by_sums(comparisons: Comparisons) -> list[Integers]:

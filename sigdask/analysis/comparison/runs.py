@@ -21,7 +21,6 @@ from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.sums import Jackknife
 from sigdask.results.columns import RECIPE, CodedColumn, Columns
-from sigdask.results.table import build_columns
 from sigdask.statistics.runs import compare_runs
 
 
@@ -80,34 +79,27 @@ def compare_all_runs(
         scores, errors, jobs.comparisons.n_units, is_paired=runs.is_shared, alternative=alternative, alpha=alpha
     )
     low, high = tested.compute_interval(scores[:, 0].mean(axis=1) - scores[:, 1].mean(axis=1), confidence)
-    return build_columns(
-        "runs",
-        n,
-        column=CodedColumn.from_constant(runs.column, n),
-        method=CodedColumn.from_constant(str(tested.method), n),
-        n_runs=np.full(n, len(runs.names)),
-        is_paired=np.full(n, runs.is_shared),
-        p_runs=tested.p_runs,
-        p_value=tested.p_value,
-        df=tested.df,
-        se_items=tested.se_items,
-        se_runs=tested.se_runs,
-        low=low,
-        high=high,
-    )
+    return {
+        "runs.column": CodedColumn.from_constant(runs.column, n),
+        "runs.method": CodedColumn.from_constant(str(tested.method), n),
+        "runs.n_runs": np.full(n, len(runs.names)),
+        "runs.is_paired": np.full(n, runs.is_shared),
+        "runs.interval.0": low,
+        "runs.interval.1": high,
+        **{f"runs.{name}": getattr(tested, name) for name in ("p_runs", "p_value", "df", "se_items", "se_runs")},
+    }
 
 
 def use_recipe_intervals(intervals: Columns, runs: Columns) -> Columns:
     """Return the intervals with those of recipes in place of those that hold for these runs only."""
-    known = ~np.isnan(runs.low)
-    pairs = zip(known.tolist(), intervals.method.to_list(), intervals.why.to_list(), strict=True)
+    known = ~np.isnan(runs["runs.interval.0"])
+    pairs = zip(known.tolist(), *(intervals[f"interval.{name}"].to_list() for name in ("method", "why")), strict=True)
     method, why = zip(*((RECIPE, "") if is_known else (name, text) for is_known, name, text in pairs), strict=True)
-    return intervals.with_columns(
-        method=CodedColumn.from_values(method),
-        why=CodedColumn.from_values(why),
-        low=np.where(known, runs.low, intervals.low),
-        high=np.where(known, runs.high, intervals.high),
-        plain_low=np.where(known, np.nan, intervals.plain_low),
-        plain_high=np.where(known, np.nan, intervals.plain_high),
-        n_resamples=np.where(known, 0, intervals.n_resamples),
-    )
+    new = {"low": runs["runs.interval.0"], "high": runs["runs.interval.1"], "n_resamples": 0}
+    new |= {"percentile.0": np.nan, "percentile.1": np.nan}
+    return {
+        **intervals,
+        "interval.method": CodedColumn.from_values(method),
+        "interval.why": CodedColumn.from_values(why),
+        **{f"interval.{name}": np.where(known, v, intervals[f"interval.{name}"]) for name, v in new.items()},
+    }

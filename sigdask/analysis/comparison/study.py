@@ -16,6 +16,7 @@ from sigdask.analysis.comparison.classical import run_tests
 from sigdask.analysis.comparison.equal_scores import explain_contested
 from sigdask.analysis.comparison.exact import use_exact_p
 from sigdask.analysis.comparison.families import (
+    DETAILS,
     ONE_SET,
     AcrossSets,
     Adjustment,
@@ -56,7 +57,7 @@ from sigdask.interface import spell, spell_in
 from sigdask.options import OPTIONS, Adjust, Alternative, Option, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
-from sigdask.results.columns import Columns
+from sigdask.results.columns import Columns, join_columns, take_rows
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.messages import note_unused
 from sigdask.results.notes import Note, NoteValue, drop_duplicates
@@ -88,7 +89,7 @@ class SetAnalysis:
     ----------
     main : ComparisonJobs
         With the requested unit.
-    dependences : dict of str to Columns
+    dependences : dict of str to dict
         How differences are correlated within each coarser column.
     contrasts : tuple of ComparisonJobs
         With other units, for contrast.
@@ -200,10 +201,11 @@ class SetAnalysis:
         n_tested, n = _count_tested(self.dependences), len(self)
         for column in list_clear_columns(self.dependences):
             correlation = self.dependences[column]
-            is_clear = np.flatnonzero(find_clear(correlation.design_effect, correlation.p_value, n_tested))
-            worst = int(is_clear[np.argmax(correlation.design_effect[is_clear])])
-            n_groups, icc = int(correlation.n_groups[worst]), float(correlation.icc[worst])
-            design_effect = float(correlation.design_effect[worst])
+            effects = correlation["design_effect"]
+            is_clear = np.flatnonzero(find_clear(effects, correlation["p_value"], n_tested))
+            worst = int(is_clear[np.argmax(effects[is_clear])])
+            n_groups, icc = int(correlation["n_groups"][worst]), float(correlation["icc"][worst])
+            design_effect = float(effects[worst])
             remedy = (
                 f"Use {spell('unit', column)}"
                 if n_groups >= MIN_GROUPS
@@ -226,15 +228,13 @@ def _build_table(analyses: Sequence[SetAnalysis], settings: JudgementSettings, t
     jobs_by_unit = zip(*(analysis.comparison_jobs for analysis in analyses), strict=True)
     result, *contrasts = (settings.build_table(unit_jobs, tallies) for unit_jobs in jobs_by_unit)
     tests = [run_tests(entry.main.comparisons, entry.tests, settings.alternative) for entry in analyses]
-    names = ("n_units", "exact", "n_trials", "n_extreme", "p_value")
-    return result.replace(
-        dependence={
-            column: Columns.join([entry.dependences[column] for entry in analyses])
-            for column in analyses[0].dependences
-        },
-        beside={t.unit[0]: Columns(**{name: getattr(t, name) for name in names}) for t in contrasts if len(t)},
-        tests=dict(zip(analyses[0].tests, map(Columns.join, zip(*tests, strict=True)), strict=False)),
-    )
+    names = {name: name for name in ("n_units", "n_trials", "n_extreme", "p_value")} | {"exact": "is_exact"}
+    groups = {f"beside.{t.unit[0]}": {name: t[path] for name, path in names.items()} for t in contrasts if len(t)}
+    for column in analyses[0].dependences:
+        groups[f"dependence.{column}"] = join_columns([entry.dependences[column] for entry in analyses])
+    for name, parts in zip(analyses[0].tests, zip(*tests, strict=True), strict=False):
+        groups[f"tests.{name}"] = join_columns(parts)
+    return result.replace(**{f"{path}.{name}": v for path, columns in groups.items() for name, v in columns.items()})
 
 
 def list_clear_columns(dependences: Mapping[str, Columns], fewest: int = 2) -> list[str]:
@@ -245,14 +245,14 @@ def list_clear_columns(dependences: Mapping[str, Columns], fewest: int = 2) -> l
     n_tested = _count_tested(dependences)
     first_rows = {}
     for column, entry in dependences.items():
-        is_clear = find_clear(entry.design_effect, entry.p_value, n_tested) & (entry.n_groups >= fewest)
+        is_clear = find_clear(entry["design_effect"], entry["p_value"], n_tested) & (entry["n_groups"] >= fewest)
         if is_clear.any():
             first_rows[column] = int(np.argmax(is_clear))
     return sorted(first_rows, key=first_rows.__getitem__)
 
 
 def _count_tested(dependences: Mapping[str, Columns]) -> int:
-    return sum(int(np.count_nonzero(entry.n_groups)) for entry in dependences.values())
+    return sum(int(np.count_nonzero(entry["n_groups"])) for entry in dependences.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -401,14 +401,13 @@ def judge_studies(
     table = _add_adjusted_p(use_exact_p(table), all_families, tallies)
     if adjusted := _select_adjusted(table, all_families):
         table = add_families(table, [(entry.method, (entry.n_trials,), indices) for entry, indices in adjusted])
-        if table.runs is not None:
-            p_adjusted = _adjust_by_family(table.runs.p_value, [(entry.method, rows) for entry, rows in adjusted])
-            runs = table.runs.with_columns(p_adjusted=p_adjusted)
-            table = table.replace(runs=runs, adjusted=None)  # simultaneous intervals hold for these runs only
+        if table.has("runs"):
+            p_adjusted = _adjust_by_family(table["runs.p_value"], [(entry.method, rows) for entry, rows in adjusted])
+            columns = dict.fromkeys(DETAILS, np.full(len(table), np.nan))  # these intervals hold for these runs only
+            table = table.replace(**columns, **{"runs.p_adjusted": p_adjusted})
     comparisons = [analysis.main.comparisons for study in studies for analysis in study.analyses]
-    equal_scores = _compute_equal_scores(all_families, tallies, failed)
-    table = explain_contested(table.replace(equal_scores=equal_scores), comparisons)
-    parts = [table] if len(studies) == 1 else map(_drop_empty_details, table.divide(sizes))
+    table = explain_contested(table.replace(**_compute_equal_scores(all_families, tallies, failed)), comparisons)
+    parts = [table] if len(studies) == 1 else table.divide(sizes)
     return table, [
         study._build_results(part, study_families, tallies)  # noqa: SLF001
         for study, part, study_families in zip(studies, parts, families, strict=True)
@@ -427,38 +426,22 @@ def _build_joint_table(studies: Sequence[Study], n_sampled: Integers, tallies: T
         differences = np.split(table.difference, np.cumsum([*map(len, analyses)])[:-1])
         pairs = [(entry.margins, d) for entry, d in zip(analyses, differences, strict=True) if entry.margins]
         margins = [jobs.build_columns(difference, tallies) for jobs, difference in pairs]
-        joined = Columns.join(intervals) if intervals else None
-        runs = _compare_runs(analyses, studies[0].alpha)
-        tables.append(
-            table.replace(
-                margins=Columns.join(margins) if margins else None,
-                intervals=joined if joined is None or runs is None else use_recipe_intervals(joined, runs),
-                runs=runs,
-                origins=build_input_digests([a.main for a in analyses], studies[0].seed, get_version()),
-            )
-        )
+        joined, runs = join_columns(intervals), _compare_runs(analyses, studies[0].alpha)
+        joined = use_recipe_intervals(joined, runs) if joined and runs else joined
+        origins = build_input_digests([a.main for a in analyses], studies[0].seed, get_version())
+        tables.append(table.replace(**join_columns(margins), **joined, **runs, **origins))
         start = stop
     return Table.join(tables)
 
 
-def _compare_runs(analyses: Sequence[SetAnalysis], alpha: float) -> Columns | None:
-    """Return the tests over runs and of recipes, None if systems have one run."""
+def _compare_runs(analyses: Sequence[SetAnalysis], alpha: float) -> Columns:
+    """Return the tests over runs and of recipes; nothing if systems have one run."""
     results = []
     for entry in analyses:
         if entry.run_scores is not None:
             confidence = 1 - alpha if entry.intervals is None else entry.intervals.confidence
             results.append(compare_all_runs(entry.main, entry.run_scores, entry.alternative, alpha, confidence))
-    return Columns.join(results) if results else None
-
-
-def _drop_empty_details(table: Table) -> Table:
-    """Return the table without details of adjusted p-values if no row has any."""
-    details = table.adjusted
-    return table.replace(adjusted=None) if details is not None and _is_empty(details) else table
-
-
-def _is_empty(details: Columns) -> bool:
-    return bool(np.isnan(details.p_tukey).all()) and bool(np.isnan(details.low).all())
+    return join_columns(results)
 
 
 def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
@@ -471,11 +454,11 @@ def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
 
 def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table:
     """Return the table with adjusted p-values, each family adjusted on its own."""
-    unknown = table.p_adjusted, table.p_adjusted_low, table.p_adjusted_high
-    columns = [np.broadcast_to(column, len(table)) for column in unknown]  # read-only, copied before changes
+    paths = "p_adjusted", "p_adjusted_interval.0", "p_adjusted_interval.1"
+    columns = [table[path] for path in paths]  # read-only, copied before changes
     low, high = (
-        np.where(table.exact, table.p_value, limit) if table.exact.any() else limit
-        for limit in (table.p_low, table.p_high)
+        np.where(table.is_exact, table.p_value, limit) if table.is_exact.any() else limit
+        for limit in (table["p_interval.0"], table["p_interval.1"])
     )
     for adjustment, indices in families:
         is_all = len(indices) == len(table)
@@ -483,19 +466,17 @@ def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table
         if adjusted := adjustment.compute_p_values(p, p_low, p_high, tallies):
             pairs = zip(columns, adjusted, strict=True)
             columns = [scatter_rows(column, indices, values) for column, values in pairs]
-    p, p_low, p_high = columns
     details = _compute_details(table, families, tallies)
-    margins = table.margins and _adjust_margins(table.margins, families)
-    return table.replace(p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high, adjusted=details, margins=margins)
+    margins = _adjust_margins(table, families) if table.has("margin") else {}
+    return table.replace(**dict(zip(paths, columns, strict=True)), **details, **margins)
 
 
-def _adjust_margins(margins: Columns, families: Families) -> Columns:
-    """Return the tests of a margin with p adjusted by Holm over each family that is adjusted."""
-    worse, better = margins.not_worse, margins.not_better
+def _adjust_margins(table: Table, families: Families) -> Columns:
+    """Return p of the tests of a margin, adjusted by Holm over each family that is adjusted."""
+    worse, better = table["margin.p_not_worse"], table["margin.p_not_better"]
     by_holm = [("none" if adjustment.method == "none" else "holm", rows) for adjustment, rows in families]
-    columns = [_adjust_by_family(p, by_holm) for p in (worse, better, np.maximum(worse, better))]
-    names = ("holm_not_worse", "holm_not_better", "holm_equivalent")
-    return margins.with_columns(**dict(zip(names, columns, strict=True)))
+    p_values = (worse, better, np.maximum(worse, better))
+    return {f"margin.p_adjusted.{k}": _adjust_by_family(p, by_holm) for k, p in enumerate(p_values)}
 
 
 def _adjust_by_family(p: Floats, families: Sequence[tuple[str, Integers]]) -> Floats:
@@ -508,8 +489,8 @@ def _adjust_by_family(p: Floats, families: Sequence[tuple[str, Integers]]) -> Fl
     return adjusted
 
 
-def _compute_equal_scores(families: Families, tallies: Tallies, failed: Failed | None) -> Columns | None:
-    """Return the equal-score tests of all comparisons in row order; None without comparisons.
+def _compute_equal_scores(families: Families, tallies: Tallies, failed: Failed | None) -> Columns:
+    """Return the equal-score tests of all comparisons in row order; nothing without comparisons.
 
     They have no p if a metric of whole outputs fails, as its scores do.
     """
@@ -522,13 +503,13 @@ def _compute_equal_scores(families: Families, tallies: Tallies, failed: Failed |
                 if failed is None:
                     raise
                 columns.append(replace(test, job=None).compute_columns(tallies))
-    return _join_by_row(columns, families) if columns else None
+    return _join_by_row(columns, families) if columns else {}
 
 
 def _join_by_row(columns: Sequence[Columns], families: Families) -> Columns:
     """Return the columns of all families in the order of the table's rows."""
     rows = np.concatenate([family_rows for _, family_rows in families])
-    return Columns.join(columns).take(np.argsort(rows, kind="stable"))
+    return take_rows(join_columns(columns), np.argsort(rows, kind="stable"))
 
 
 def _select_adjusted(table: Table, families: Families) -> Families:
@@ -536,13 +517,11 @@ def _select_adjusted(table: Table, families: Families) -> Families:
     return [family for family in families if not np.isnan(table.p_adjusted[family[1]]).all()]
 
 
-def _compute_details(table: Table, families: Families, tallies: Tallies) -> Columns | None:
-    """Return the details of adjusted p-values in row order; None if no family has any."""
+def _compute_details(table: Table, families: Families, tallies: Tallies) -> Columns:
+    """Return the details of adjusted p-values in row order; nothing if no family has any."""
     if all(not adjustment.jobs for adjustment, _ in families):
-        return None
+        return {}
     details = [entry.compute_details(table.difference[indices], tallies, table.alpha) for entry, indices in families]
-    if all(map(_is_empty, details)):
-        return None
     return _join_by_row(details, families)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 import scipy
 
 from sigdask.errors import InputError
-from sigdask.metrics.base import AnyBound
 from sigdask.nightly.gate.rules import (
     POWER,
     CoveredComparison,
@@ -22,7 +21,6 @@ from sigdask.nightly.gate.rules import (
     get_key,
     sort_findings,
 )
-from sigdask.results.columns import ScoredMetric
 from sigdask.results.record import Result
 from sigdask.statistics.multiplicity import holm
 from sigdask.statistics.rounding import format_lower_limit, format_p_equals, format_upper_limit
@@ -33,8 +31,8 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
     if undefined := [c for c in covered if math.isnan(c.gain)]:
         return _fail_undefined(rule, undefined)
     for c in covered:
-        metric = ScoredMetric(c.result.metric, c.result.higher_is_better)
-        check_direction(c.result.a, c.result.b, c.baseline, c.result.alternative, metric)
+        r = c.result
+        check_direction(r.a, r.b, c.baseline, r.alternative, r.metric, higher_is_better=r.higher_is_better)
     level = compute_run_level(rule, len(covered), basis.n_shared, basis.runs_per_year)
     p_values = [float(p) for p in holm([c.result.p_value for c in covered])]
     equal_scores = _adjust_equal_scores(covered, level)
@@ -81,21 +79,21 @@ def compute_run_level(rule: NotWorse, n_covered: int, n_shared: int, runs_per_ye
     return min(rule.alpha, rule.false_alarms_per_year / runs_per_year) * n_covered / max(n_shared, n_covered, 1)
 
 
-def check_direction(a: str, b: str, baseline: str, alternative: str, metric: AnyBound | ScoredMetric) -> bool:
+def check_direction(a: str, b: str, baseline: str, alternative: str, metric: str, *, higher_is_better: bool) -> bool:
     """Raise if a one-sided alternative cannot show that a system is worse than the baseline; return True otherwise.
 
     Parameters
     ----------
-    a, b, baseline, alternative : str
-        Systems, baseline and alternative of the comparison.
-    metric : BoundMetric, BlackBox or ScoredMetric
-        Metric of the comparison.
+    a, b, baseline, alternative, metric : str
+        Systems, baseline, alternative and metric of the comparison.
+    higher_is_better : bool
+        Whether more is better by the metric.
     """
-    loss_is_less = (baseline == b) == metric.higher_is_better
+    loss_is_less = (baseline == b) == higher_is_better
     if alternative == ("greater" if loss_is_less else "less"):
         raise InputError(
             f'alternative = "{alternative}" cannot show that {a if baseline == b else b} is worse than {baseline} '
-            f"by {metric.name}",
+            f"by {metric}",
             remedy='choose "two-sided" or the other side',
         )
     return True

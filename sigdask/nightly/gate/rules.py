@@ -361,7 +361,7 @@ def select_rows(rule: Rule, table: Table, baselines: Mapping[str, str | None]) -
             is_baseline = partial(operator.eq, rule.baseline or baselines.get(test_set))
             has_baseline = table.a.find(is_baseline) | table.b.find(is_baseline)
             is_covered |= (table.test_set.codes == code) & has_baseline
-    return np.flatnonzero(is_covered & table.metric.find(lambda metric: covers_metric(rule, metric.name)))
+    return np.flatnonzero(is_covered & table.metric.find(lambda metric: covers_metric(rule, metric)))
 
 
 def iter_covered(rule: Rule, table: Table, baselines: Mapping[str, str | None]) -> Iterator[CoveredComparison]:

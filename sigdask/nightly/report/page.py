@@ -50,9 +50,9 @@ def select_first(report: PlanReport, table: Table, n_rows: int) -> NDArray[np.in
 
 def list_keys(table: Table) -> list[tuple[Any, ...]]:
     """Return the key by which the gate identifies each row's comparison: test set, subset, systems and metric."""
-    subsets = [subset and subset.value for subset in table.subset.to_list()]
-    metrics = [score.name for score in table.metric.to_list()]
-    return list(zip(table.test_set.to_list(), subsets, table.a.to_list(), table.b.to_list(), metrics, strict=True))
+    columns = (table[name].to_list() for name in ("test_set", "subset.column", "subset.value", "a", "b", "metric"))
+    rows = zip(*columns, strict=True)
+    return [(test_set, value if column else None, *rest) for test_set, column, value, *rest in rows]
 
 
 CHANGE_WORDS = {

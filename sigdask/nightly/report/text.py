@@ -352,9 +352,10 @@ NUMBERS = ("score_a", "score_b", "p_value", "p_adjusted", "n_trials")
 
 def _list_sides(table: Table, rows: Sequence[int]) -> list[Any]:
     """Return the names and numbers of each row's comparison for JSON, or None for a negative row."""
-    names = {name: to_plain(getattr(table, name).to_list()) for name in ("test_set", "subset", "a", "b")}
-    names["metric"] = [metric.name for metric in table.metric.to_list()]
-    numbers = {name: to_plain(getattr(table, name).tolist()) for name in NUMBERS}
+    names = {name: table[name].to_list() for name in ("test_set", "a", "b", "metric")}
+    subsets = zip(table["subset.column"].to_list(), table["subset.value"].to_list(), strict=True)
+    names["subset"] = [{"column": column, "value": value} if column else None for column, value in subsets]
+    numbers = {name: to_plain(table[name].tolist()) for name in NUMBERS}
     return [
         None if row < 0 else [{name: column[row] for name, column in part.items()} for part in (names, numbers)]
         for row in rows

@@ -112,9 +112,9 @@ def _check_gate(
                 continue
             for i, j in list_pairs(counts, test_set.comparison["pairs"], test_set.comparison["baseline"]):
                 a, b = counts.systems[i], counts.systems[j]
-                if baseline in {a, b} and not attempt(
-                    complaints, key, check_direction, a, b, baseline, test_set.comparison["alternative"], metric
-                ):
+                check = partial(check_direction, higher_is_better=metric.higher_is_better)
+                alternative = test_set.comparison["alternative"]
+                if baseline in {a, b} and not attempt(complaints, key, check, a, b, baseline, alternative, metric.name):
                     return
 
 

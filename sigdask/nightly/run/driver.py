@@ -405,8 +405,7 @@ class _PlanRunner:
         complete = self.ledger.is_complete(self.ledger.find_cells(batch.cells), len(batch))
         comparison = np.append(self.ledger.ids, -1)[p_numbers]
         table = _mark_second_looks(table, np.append(looks, 0)[p_numbers])
-        has_failed = np.array([score.name in failing for score in table.metric.values], np.bool_)
-        scored = np.flatnonzero(~(np.isnan(table.score_a) & has_failed[table.metric.codes]))
+        scored = np.flatnonzero(~(np.isnan(table.score_a) & table.metric.find(failing.__contains__)))
         if len(scored) < len(table):
             table, comparison, complete = table.take(scored), comparison[scored], complete[scored]
         stored = table.replace(**{COMPARISON: comparison, COMPLETE: complete})
@@ -434,5 +433,5 @@ def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Tabl
 
 def _mark_second_looks(table: Table, seen_trials: Integers) -> Table:
     """Return the table with a mark on each p-value computed before: the smaller number of its trials."""
-    is_again = (seen_trials > 0) & (seen_trials < table.n_trials) & ~table.exact
+    is_again = (seen_trials > 0) & (seen_trials < table.n_trials) & ~table.is_exact
     return table.replace(seen_with=np.where(is_again, seen_trials, 0))

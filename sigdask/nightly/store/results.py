@@ -247,7 +247,7 @@ def find_first_looks(connection: Connection, plan: str, comparisons: Integers) -
     smallest = np.full(len(distinct) + 1, LATEST)  # the last is for all others
     for row in connection.execute(sa.select(RESULTS.c.rows, RESULTS.c.run).where(RESULTS.c.plan == plan)):
         table = _unseal_table(row.rows, row.run, MAX_BYTES)
-        is_look = table[COMPLETE] & ~table.exact & np.isin(table[COMPARISON], distinct)
+        is_look = table[COMPLETE] & ~table.is_exact & np.isin(table[COMPARISON], distinct)
         positions = np.searchsorted(distinct, table[COMPARISON])
         np.minimum.at(smallest, np.where(is_look, positions, len(distinct)), table.n_trials)
     return np.where(smallest == LATEST, 0, smallest)[inverse]

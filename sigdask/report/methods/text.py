@@ -27,7 +27,7 @@ from sigdask.report.wording import (
 from sigdask.results.columns import CodedColumn, Value, pluralize
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.ranking import build_rankings, is_agreement
-from sigdask.results.table import get_details, get_equal_scores
+from sigdask.results.table import list_scorers
 from sigdask.statistics.classical import DESCRIPTIONS
 from sigdask.text import format_count, format_list
 
@@ -147,12 +147,12 @@ def describe_results(results: ComparisonResults) -> Methods:
 def _iter_test(results: ComparisonResults) -> Iterator[Used]:
     """Yield what was compared, by which test."""
     table, is_meta = results.table, is_agreement(results.table)
-    scores, units = _list_used(table.metric), _list_used(table.unit)
-    names = _join_names(score.name for score in scores)
+    metrics, units = _list_used(table.metric), _list_used(table.unit)
+    names = _join_names(metrics)
     noun = "evaluation metrics" if is_meta else "systems"
-    scorers = "; ".join(f"{score.name}: {score.signature}" for score in scores if score.signature)
+    scorers = "; ".join(f"{name}: {signature}" for name, signature in list_scorers(table))
     sets = _join_names(filter(None, _list_used(table.test_set)))
-    subsets = _join_names(dict.fromkeys(entry.column for entry in _list_used(table.subset) if entry))
+    subsets = _join_names(filter(None, _list_used(table["subset.column"])))
     texts = {
         "subject": f"{len({*_list_used(table.a), *_list_used(table.b)})} {noun}",
         "place": f" on {sets}" if sets else "",
@@ -162,22 +162,22 @@ def _iter_test(results: ComparisonResults) -> Iterator[Used]:
         "pairs": f" in {len(table):,} comparisons" if len(table) > 1 else "",
     }
     yield "comparisons", {key: text.replace("[[", "[ [") for key, text in texts.items()}  # no citation
-    versions = () if table.origins is None else filter(None, _list_used(table.origins.version))
+    versions = filter(None, _list_used(table["origins.version"]))
     unit = pluralize(units[0] if len(units) == 1 else "unit")
     size = f" ({_format_range(table.n_units.tolist())} {unit})" if len(table) else ""
     shared = {"version": " and ".join(versions) or get_version(), "units": " or ".join(units), "size": size}
     yield "metrics" if is_meta else "systems", shared
-    bases = dict.fromkeys(score.name.partition(":")[0] for score in scores if is_meta)
+    bases = dict.fromkeys(name.partition(":")[0] for name in metrics if is_meta)
     yield from ((base, {}) for base in bases if base in SENTENCES)
 
 
 def _iter_p_values(results: ComparisonResults) -> Iterator[Used]:
     """Yield how p-values were computed and adjusted."""
     table = results.table
-    exact = table.exact | (table.n_trials == 0)
+    exact = table.is_exact | (table.n_trials == 0)
     n_exact, counts = int(exact.sum()), np.unique(table.n_trials[~exact]).tolist()
     sided = _join_names(ALTERNATIVES[alternative].sentence for alternative in _list_used(table.alternative))
-    names = [exact_by[0] for exact_by in _list_used(table.exact_by) if exact_by]
+    names = _list_used(table["exact.method"])
     keys = dict.fromkeys(EXACT_METHOD_SOURCES[name] for name in names if name in EXACT_METHOD_SOURCES)
     if n_exact:
         share = f" of {format_count(n_exact, 'comparison')}" if counts else ""
@@ -185,7 +185,7 @@ def _iter_p_values(results: ComparisonResults) -> Iterator[Used]:
     if counts:
         trials = _join_names(f"{n:,}" for n in counts) if len(counts) <= MAX_TRIAL_COUNTS else _format_range(counts)
         yield "sampled", {"are": "The others are" if n_exact else f"The p-values are {sided}, and", "trials": trials}
-    if ((table.second_trials > 0) & ~table.exact).any():
+    if ((table["second_run.n_trials"] > 0) & ~table.is_exact).any():
         yield "second run", {}
     for adjust, n in _list_adjustments(results):
         scope = f"were adjusted in families of {n:,} comparisons"
@@ -200,15 +200,16 @@ def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:
     """Yield what is called significant, and what else was tested."""
     table, is_adjusted = results.table, bool(_list_adjustments(results))
     yield "significant", {"adjusted": "adjusted " * is_adjusted, "alpha": results.alpha}
-    if n := int(np.count_nonzero(get_equal_scores(table).n_resamples)):
+    if n := int(np.count_nonzero(table["equal_scores.n_resamples"])):
         n_contested = int(np.count_nonzero(table.is_contested))
         yield "equal scores", {"n": n_contested, "checked": format_count(n, "comparison")}
-    if table.runs is not None:
-        yield "runs", {"n": _format_range(table.runs.n_runs[table.runs.n_runs > 0].tolist())}
-        if not np.isnan(table.runs.p_value).all():
+    if table.has("runs"):
+        n_runs = table["runs.n_runs"]
+        yield "runs", {"n": _format_range(n_runs[n_runs > 0].tolist())}
+        if not np.isnan(table["runs.p_value"]).all():
             yield "recipes", {}
     holm = ", and their p-values were adjusted by Holm's method [[holm1979]]" if is_adjusted else ""
-    for margin in [] if table.margins is None else np.unique(table.margins.margin).tolist():
+    for margin in np.unique(table["margin.margin"]).tolist() if table.has("margin") else []:
         yield "margin", {"margin": margin, "adjusted": holm}
     noun = "metrics" if is_agreement(table) else "systems"
     for grouping in dict.fromkeys(ranking.grouping for ranking in build_rankings(table)):
@@ -223,19 +224,19 @@ def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:
 
 def _iter_intervals(results: ComparisonResults) -> Iterator[Used]:
     """Yield methods of intervals, other tests, and the random numbers of all."""
-    table, family, intervals = results.table, results.family, results.table.intervals
-    pairs = () if intervals is None else zip(intervals.method.to_list(), intervals.n_resamples.tolist(), strict=True)
+    table, family = results.table, results.family
+    pairs = zip(table["interval.method"].to_list(), table["interval.n_resamples"].tolist(), strict=True)
     found = [(INTERVAL_METHODS[name], n) for name, n in sorted({*pairs}) if name]
-    if found and intervals is not None:
+    if found:
         methods = [f"{words.sentence}{f' with {n:,} {words.draws}' if n else ''}" for words, n in found]
-        confidence = 100 * float(np.nanmax(intervals.confidence, initial=0.0))
+        confidence = 100 * float(np.nanmax(table["interval.confidence"], initial=0.0))
         alone = " (each for one comparison alone)" if _list_adjustments(results) else ""
         yield "intervals", {"confidence": confidence, "alone": alone, "methods": _join_names(methods)}
-    if family is not None and (~np.isnan(get_details(table).low)).any():
+    if family is not None and (~np.isnan(table["interval_simultaneous.0"])).any():
         yield "simultaneous", {"confidence": 100 * (1 - results.alpha), "n": family.n_resamples or 0}
-    if table.tests:
-        yield "classical", {"tests": _join_names(DESCRIPTIONS[name] for name in table.tests)}
-    if found or not (table.exact | (table.n_trials == 0)).all():
+    if tests := table.list_keys("tests"):
+        yield "classical", {"tests": _join_names(DESCRIPTIONS[name] for name in tests)}
+    if found or not (table.is_exact | (table.n_trials == 0)).all():
         yield "random numbers", {"seed": results.seed}
 
 
@@ -246,10 +247,10 @@ def _list_used(column: CodedColumn[Value]) -> list[Value]:
 
 def _list_adjustments(results: ComparisonResults) -> list[tuple[str, int]]:
     """Return each distinct adjustment of p-values with the number of comparisons that it covers."""
-    origins, family = results.table.origins, results.family
-    if origins is None:
+    table, family = results.table, results.family
+    if not table.has("origins"):
         return [] if family is None else [(family.adjust, family.n_comparisons)]
-    pairs = zip(origins.adjust.to_list(), origins.members.to_list(), strict=True)
+    pairs = zip(table["origins.adjust"].to_list(), table["origins.members"].to_list(), strict=True)
     return [(adjust, int(n)) for adjust, n in dict.fromkeys(pairs) if adjust]
 
 

@@ -167,7 +167,7 @@ def build_grid(name: str, caption: str, table: DocumentTable, left_out: str = ""
 
 def build_tests_grid(table: Table) -> tuple[PageTable | None, Sequence[str]]:
     """Return classical tests of the first comparisons (None if none fits), and lines on tests that do not fit."""
-    if not table.tests:
+    if not table.list_keys("tests"):
         return None, ()
     tests = build_test_table([*iter_results(table.take(slice(MAX_TESTED)))], table.alpha)
     if not tests.sections:

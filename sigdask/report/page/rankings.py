@@ -55,15 +55,15 @@ def build_forests(tables: Iterable[Table]) -> list[Drawing]:
     most = MAX_IN_FOREST if len(groups) == 1 else MAX_IN_FORESTS
     forests = []
     for table in groups[:MAX_FORESTS]:
-        c, score, subset = Standings(table), table.metric[0], table.subset[0]
+        c, column, value = Standings(table), table["subset.column"][0], table["subset.value"][0]
         if c.design != SOME:
             reference = c.names[int(c.b[0] if c.design == BASELINE else c.top[0])]
-            sign = -1 if score.higher_is_better else 1
+            sign = 1 if table.higher_is_better[0] else -1
             compared = _compare_with(table, reference)
             nearest = sorted(compared, key=lambda r: (math.isnan(r.difference), sign * r.difference))
             shown = nearest[:most] if len(nearest) > most + 1 else nearest
-            place = f"{subset.column} {subset.value or EMPTY}" if subset else ""
-            title = ", ".join(filter(None, (score.name, table.test_set[0] if has_many_sets else "", place)))
+            place = f"{column} {value or EMPTY}" if column else ""
+            title = ", ".join(filter(None, (table.metric[0], table.test_set[0] if has_many_sets else "", place)))
             forests.append(_draw(title, reference, shown, table.alpha) | {"n_more": len(nearest) - len(shown)})
     return forests
 

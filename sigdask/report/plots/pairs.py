@@ -58,8 +58,7 @@ def _format_title(table: Table) -> str:
 
 def _describe_score(table: Table) -> str:
     """Return the metric's name, and whether lower is better."""
-    score = table.metric[0]
-    return score.name if score.higher_is_better else f"{score.name} (lower is better)"
+    return str(table.metric[0]) if table.higher_is_better[0] else f"{table.metric[0]} (lower is better)"
 
 
 def _format_p_values(table: Table) -> list[str]:
@@ -130,7 +129,7 @@ def _turn(table: Table, is_turned: NDArray[np.bool_]) -> tuple[Floats, Floats, F
     """Return the differences and the ends of their intervals, of turned rows as B minus A."""
     intervals, _ = select_intervals(table)
     nothing = np.full(len(table), np.nan)
-    low, high = (nothing, nothing) if intervals is None else (intervals.low, intervals.high)
+    low, high = (nothing, nothing) if intervals is None else (intervals["interval.low"], intervals["interval.high"])
     difference = np.where(is_turned, -table.difference, table.difference)
     return difference, np.where(is_turned, -high, low), np.where(is_turned, -low, high)
 
@@ -148,9 +147,9 @@ def _label_rows(pairs: Sequence[tuple[str, str]], score: str) -> tuple[list[str]
 def _describe_axis(table: Table) -> str:
     intervals, kind = select_intervals(table)
     text = f"difference of {_describe_score(table)}"
-    if intervals is not None and not np.isnan(intervals.low).all():
+    if intervals is not None and not np.isnan(intervals["interval.low"]).all():
         gap = ", " if plots.get_chosen_width() is None else ",\n"
-        text += f"{gap}{kind}{100 * float(np.nanmax(intervals.confidence)):.4g} % intervals"
+        text += f"{gap}{kind}{100 * float(np.nanmax(intervals['interval.confidence'])):.4g} % intervals"
     return text
 
 
@@ -225,7 +224,7 @@ def _compute_matrix(table: Table, names: Sequence[str]) -> tuple[Floats, NDArray
     """Return p of each pair of systems, and its shade as a key of `SHADES`."""
     indices = {name: k for k, name in enumerate(names)}
     a, b = ([indices[name] for name in column.to_list()] for column in (table.a, table.b))
-    p_values, sign = _get_p(table), 1 if table.metric[0].higher_is_better else -1
+    p_values, sign = _get_p(table), 1 if table.higher_is_better[0] else -1
     level = 2 + sum((p_values <= table.alpha * share).astype(np.int8) for share in ALPHA_SHARES[1:])
     gain = np.nan_to_num(np.sign(table.difference) * sign)
     p, levels = np.full((len(names),) * 2, np.nan), np.zeros((len(names),) * 2, np.int8)
@@ -298,7 +297,7 @@ def critical_difference(table: Table) -> Figure:
     with plots.build_figure(4.4 + 2 * plots.estimate_width(labels), 1.0 + 0.17 * height) as figure:
         axes = figure.add_subplot()
         ends = float(scores.min()) - margin, float(scores.max()) + margin
-        axes.set_xlim(*(ends if table.metric[0].higher_is_better else ends[::-1]))
+        axes.set_xlim(*(ends if table.higher_is_better[0] else ends[::-1]))
         axes.set_ylim(height, 0)
         axes.xaxis.set_ticks_position("top")
         axes.xaxis.set_label_position("top")

@@ -208,7 +208,7 @@ def test_a_black_box_without_a_score_has_no_interval_and_a_plan_goes_on_without_
         ComparisonJobs.from_spec(counts, bound_spec, second_run=False), IntervalSpec()
     )
     assert interval_jobs.jobs == []
-    assert "ValueError: no" in interval_jobs.build_columns({}).why[0]
+    assert "ValueError: no" in interval_jobs.build_columns({})["interval.why"][0]
 
 
 @pytest.mark.parametrize(("a", "b"), [(1000.5, 1000.5), (100, 0), (0.5, 0.3), (1 / 3, 1 / 7), (7, 7)])

@@ -128,8 +128,8 @@ def test_resamples_that_a_deadline_stops_give_no_p():
     comparisons = FamilyComparisons.from_jobs(ComparisonJobs.from_spec(data, spec, second_run=False))
     test = EqualScoreTest.build("max-t", comparisons, "two-sided", with_intervals=False)
     columns = test.compute_columns({test.job: test.job.panel.tally(run=0, first=0, n_trials=4096)})
-    assert np.isnan(columns.p_value).all()
-    assert {columns.why[row] for row in range(6)} == {"the resamples were not all counted"}
+    assert np.isnan(columns["equal_scores.p_value"]).all()
+    assert {columns["equal_scores.why"][row] for row in range(6)} == {"the resamples were not all counted"}
 
 
 def test_tukeys_published_p_stands_beside_the_one_that_the_verdict_takes():

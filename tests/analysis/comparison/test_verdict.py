@@ -161,9 +161,9 @@ def test_if_items_are_missing_the_headline_says_that_systems_are_compared_on_the
 
 def test_a_check_that_disagrees_stands_before_the_answer(yeh):
     results = compare_all(yeh, metrics=["f1", "recall"], trials=999, method="randomization")
-    checked = results.table.checks["second run"]
-    wrong = checked.with_columns(verdict=np.array([DISAGREES, checked.verdict[1]], np.int8))
-    broken = replace(results, table=results.table.replace(checks={"second run": wrong}))
+    path = "checks.second run.verdict"
+    wrong = np.array([DISAGREES, results.table[path][1]], np.int8)
+    broken = replace(results, table=results.table.replace(**{path: wrong}))
     answer = verdict.build_verdict(broken)
     assert not answer.is_checked
     assert answer.headline.startswith("Do not rely on this, a check disagrees: I is better than II on ")

@@ -20,7 +20,6 @@ from sigdask.analysis.comparison.margins import MarginResult
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.metrics import find_metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.nightly.gate.not_worse import check_direction, compute_detectable_loss, compute_run_level
@@ -189,13 +188,12 @@ def test_a_side_is_refused_where_it_cannot_show_a_loss(alternative, baseline, hi
     # the other system scores 1, the baseline 2, or the other way round where less is better: which sign has a - b?
     a_loses = baseline == "b"
     difference = -1 if a_loses == higher_is_better else 1
-    data = Counts.from_scores({"a": [1, 2, 3], "b": [2, 3, 4]})
-    metric = find_metric("mean" if higher_is_better else "mean:better=lower", data).bind(data)
+    sides = "a", "b", baseline, alternative, "mean"
     if alternative in ("two-sided", "greater" if difference > 0 else "less"):
-        assert check_direction("a", "b", baseline, alternative, metric)
+        assert check_direction(*sides, higher_is_better=higher_is_better)
     else:
         with pytest.raises(InputError, match=f"{'a' if a_loses else 'b'} is worse than {baseline}"):
-            check_direction("a", "b", baseline, alternative, metric)
+            check_direction(*sides, higher_is_better=higher_is_better)
 
 
 def test_a_rule_that_speaks_of_nothing_does_not_pass():
