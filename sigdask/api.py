@@ -69,7 +69,7 @@ def read(
     references: Sequence[Path | str] = (),
     documents: Path | str | None = None,
     group_file: Path | str | None = None,
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     name: str = "",
 ) -> Counts:
     """Read system outputs or scores into aligned counts, from files or from a data frame.
@@ -104,7 +104,7 @@ def read(
         File with the document of each segment, one on each line, or a table of item and document.
     group_file : Path or str, optional
         Table of items and of the groups that they belong to.
-    metrics : sequence of str
+    metrics : str or sequence of str
         Metrics that you will use. A metric that only one format has determines the format.
     name : str
         Name of the test set. It also determines the random stream.
@@ -128,6 +128,7 @@ def read(
     >>> read({"a": [4, 5, None], "b": [1, 1, 2]}, missing="pairwise", name="news").name
     'news'
     """
+    metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     if len(systems) == 1 and not isinstance(systems[0], Source | os.PathLike | str | list | tuple):
         for_files: dict[str, Any] = {
             "gold": gold, "label_map": label_map, "references": references, "documents": documents,
@@ -149,7 +150,7 @@ def read(
         references=tuple(map(as_path, references)),
         documents=None if documents is None else as_path(documents),
         group_file=None if group_file is None else as_path(group_file),
-        metrics=tuple(metrics),
+        metrics=metrics,
         name=name,
     )
     return formats.read(*systems, gold=gold, format=format, options=options)

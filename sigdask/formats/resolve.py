@@ -126,7 +126,7 @@ def _resolve_lists(sources: Sequence[Source], gold: Path, options: Options, by_m
     raise InputError(
         "files of one value per line may be labels, numbers or texts; a metric decides",
         file=gold,
-        remedy=f"give {spell('metrics', 'BLEU')} or {spell('metrics', 'accuracy')}, or say {', or '.join(ways)}",
+        remedy=f"give {spell('metrics', 'bleu')} or {spell('metrics', 'accuracy')}, or say {', or '.join(ways)}",
     )
 
 

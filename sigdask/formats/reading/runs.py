@@ -326,10 +326,11 @@ def _find_runs(
             return name, runs
     if names:
         problem = f"no column of runs ({', '.join(names)}) has one row of each item for each run"
+        joined = spell("columns", f"item={item}+{'+'.join(names[1:]) or 'COLUMN'}")
         remedy = (
-            f"if another column belongs to the id, {spell('columns', f'item={item}+COLUMN')}. To average all rows of "
+            f"if another column belongs to the id, {joined} with {spell('unit', item)}. To average all rows of an id, "
         )
-        raise InputError(problem, file=table.path, remedy=f"{remedy}an id, {spell('ignore', names[0])}")
+        raise InputError(problem, file=table.path, remedy=remedy + " ".join(spell("ignore", name) for name in names))
     return "", Factor.from_values([""] * len(cell))
 
 
