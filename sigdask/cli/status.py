@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sigdask.cli.declare import PLAN_NAME, STORE, WHERE, declare, option
-from sigdask.cli.streams import clear_terminal, output_columns, print_json, print_text
+from sigdask.cli.streams import clear_terminal, print_json, print_text
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan import read_store_and_name
 from sigdask.nightly.report.text import build_status_dict, format_status
@@ -39,7 +39,7 @@ def command(where: str, store: str | None, name: str | None, in_json: bool, foll
         if in_json:
             print_json(as_json(build_status_dict(plan_status)))
         else:
-            print_text(format_status(plan_status, time.time(), width=output_columns()))
+            print_text(format_status(plan_status, time.time()))
         if not follow:
             return 0
         if plan_status.state != "running":

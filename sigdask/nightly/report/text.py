@@ -16,7 +16,7 @@ from sigdask.nightly.plan.model import ReportFiles
 from sigdask.nightly.report import page
 from sigdask.nightly.report.gate import format_levels, list_failing_sets
 from sigdask.nightly.report.page import count_changes
-from sigdask.nightly.store import PlanRun, Progress
+from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store.status import Changes, PlanReport, Status
 from sigdask.report.files import Texts, list_table_texts, write_parts, write_units
 from sigdask.report.page import details, format_now, render_page
@@ -72,7 +72,7 @@ def format_results(
     return "\n\n".join(parts)
 
 
-def format_status(status: Status, now: float, *, width: int | None = None) -> str:
+def format_status(status: Status, now: float) -> str:
     """Return the progress of a plan as text."""
     run = status.run
     head = f"plan {run.plan}, run {run.number}: {status.state}{f' ({run.message})' if run.message else ''}"
@@ -84,16 +84,10 @@ def format_status(status: Status, now: float, *, width: int | None = None) -> st
     if (headline := run.details.get("verdict")) is not None:
         levels = format_levels(headline)
         timing += f"\ngate {format_gate(run)}{f', level {levels}' if levels else ''}"
-    rows = [
-        [p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", format_progress(p)]
-        for p in run.progress
-    ]
-    lines = [make_printable(head), make_printable(timing, keep="\n")]
-    if rows:
-        lines += ["", format_table(["test set", "comparisons", "with p", "finished", "trials counted"], rows, width)]
-    if status.n_wanted:
-        share = format_percent(status.n_counted, status.n_wanted)
-        lines += ["", f"{status.n_counted:,} of {format_count(status.n_wanted, 'trial')} ({share})"]
+    lines = [make_printable(head), make_printable(timing, keep="\n"), format_count(run.comparisons, "comparison")]
+    if run.wanted:
+        share = format_percent(status.n_counted, run.wanted)
+        lines.append(f"{status.n_counted:,} of {format_count(run.wanted, 'trial')} ({share})")
     if status.state == "running":
         lines.append(f"{status.rate:,.0f} trials a second; {_describe_time_left(status)}")
     elif status.state in {"killed", "stopped", "failed"}:
@@ -106,8 +100,7 @@ def _describe_time_left(status: Status) -> str:
     seconds = status.seconds_left
     if seconds is None or (seconds < 1 and not status.n_counted):
         return "time left unknown"
-    about = "at most " if status.run.seconds_left is None else "about " if seconds >= 1 else ""
-    return f"{about}{format_duration(seconds)} left"
+    return f"{'about ' if seconds >= 1 else ''}{format_duration(seconds)} left"
 
 
 def list_run_cells(runs: Sequence[tuple[PlanRun, int]], header: str) -> dict[str, list[str]]:
@@ -126,8 +119,8 @@ def format_history(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = N
         **list_run_cells(runs, "run"),
         "gate": [format_gate(run) for run, _ in runs],
         "level": ["" if (verdict := run.details.get("verdict")) is None else format_levels(verdict) for run, _ in runs],
-        "comparisons": [f"{sum(p.comparisons for p in run.progress):,}" for run, _ in runs],
-        "trials": [f"{sum(p.counted for p in run.progress):,}" for run, _ in runs],
+        "comparisons": [f"{run.comparisons:,}" for run, _ in runs],
+        "trials": [f"{run.counted:,}" for run, _ in runs],
         "changed": [f"{changed:,}" for _, changed in runs],
         "sigdask": [run.details.get("versions", {}).get("sigdask", "") for run, _ in runs],
         "": [run.message for run, _ in runs],
@@ -329,13 +322,8 @@ def build_status_dict(status: Status) -> dict[str, Any]:
         "plan": run.plan, "run": run.number, "state": status.state, "message": run.message,
         "started": format_iso(run.started), "updated": format_iso(run.updated),
         "ended": None if run.ended is None else format_iso(run.ended), "host": run.host, "pid": run.pid,
-        "trials": status.n_counted, "wanted": status.n_wanted, "trials_per_second": status.rate,
-        "seconds_left": status.seconds_left, "gate": run.details.get("verdict"),
-        "test_sets": [
-            {"test_set": p.test_set, "comparisons": p.comparisons, "reached": p.reached, "finished": p.finished,
-             "trials": p.kept + p.counted, "wanted": p.wanted}
-            for p in run.progress
-        ],
+        "comparisons": run.comparisons, "trials": status.n_counted, "wanted": run.wanted,
+        "trials_per_second": status.rate, "seconds_left": status.seconds_left, "gate": run.details.get("verdict"),
     }  # fmt: skip
 
 
@@ -369,11 +357,6 @@ def _format_message(run: PlanRun) -> str:
 def format_iso(seconds: float) -> str:
     """Return a time as ISO 8601 text with its zone."""
     return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
-
-
-def format_progress(progress: Progress) -> str:
-    """Return the share of a test set's trials that are counted. Exact and shared comparisons have none of its own."""
-    return format_percent(progress.kept + progress.counted, progress.wanted) if progress.wanted else "none of its own"
 
 
 def format_percent(n: int, total: int) -> str:

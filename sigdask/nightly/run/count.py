@@ -23,7 +23,6 @@ from sigdask.execution.run import (
 )
 from sigdask.nightly.run.interrupt import StopSignal
 from sigdask.nightly.run.ledger import Ledger, LedgerEntry, count_trials, schedule_jobs
-from sigdask.nightly.run.progress import PlanProgress
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.sums import Panel
@@ -52,10 +51,6 @@ class CountRunner:
         The requested and the stored trials.
     stop : StopSignal
         Signal to stop the run.
-    plan_progress : PlanProgress, optional
-        Stored with each commit.
-    seconds_after : float
-        Estimated seconds that the run needs after counting, for judging.
     n_counted, n_exact : int
         Committed trials of all comparisons, and exact values.
     problems : list of str
@@ -69,11 +64,9 @@ class CountRunner:
         note: MessageCallback,
         *,
         progress: Progress | None = None,
-        plan_progress: PlanProgress | None = None,
-        seconds_after: float = 0.0,
     ) -> None:
         self.ledger, self.stop, self.note, self.progress = ledger, stop, note, progress
-        self.plan_progress, self.seconds_after = plan_progress, seconds_after
+        self.n_kept = ledger.sum_trials()[0]
         self.n_counted = self.n_exact = self.n_done = self.n_all = 0
         self._pace: run.CountingPace | None = None
         self._touched: dict[int, LedgerEntry] = {}
@@ -144,7 +137,6 @@ class CountRunner:
     ) -> None:
         """Run jobs and commit their tallies to the store every half second, or less often if commits are slow."""
         self._pace = run.start_pace(self.progress, jobs, costs, cluster.n_threads)
-        self.ledger.store.commit((), seconds_left=self._estimate_seconds_left())
         tasks = split_jobs(jobs, costs, compute_task_seconds(work, cluster.n_threads))
         completed = run_tasks(cluster, jobs, tasks)
         last_commit, pause = time.monotonic(), FLUSH_SECONDS
@@ -169,9 +161,6 @@ class CountRunner:
         finally:
             completed.close()  # type: ignore[attr-defined]
         self._commit()
-
-    def _estimate_seconds_left(self) -> float | None:
-        return None if self._pace is None else self._pace.seconds_left + self.seconds_after
 
     def _add_tally(self, trials: TrialRange, tally: Tally | SigdaskError, entry: LedgerEntry) -> None:
         if isinstance(tally, SigdaskError):
@@ -204,8 +193,7 @@ class CountRunner:
         for tallied in ready:
             self.ledger.add(*tallied)
         new = self.ledger.list_new({id(entry): entry for entry, *_ in ready}.values())
-        progress = None if self.plan_progress is None else self.plan_progress.compute()
-        self.ledger.store.commit(new, progress, self._estimate_seconds_left())
+        self.ledger.store.commit(new, max(self.ledger.sum_trials()[0] - self.n_kept, 0))
         for entry, _, stop, tally in ready:
             n = tally.n_trials * len(entry.numbers)
             self.n_done += n

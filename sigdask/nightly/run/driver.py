@@ -32,7 +32,6 @@ from sigdask.nightly.run.count import CountRunner, MessageCallback
 from sigdask.nightly.run.gate import judge_night
 from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
 from sigdask.nightly.run.ledger import Ledger
-from sigdask.nightly.run.progress import PlanProgress
 from sigdask.nightly.run.work import Batch, UnreadSets, build_provenance, build_source, read_batches
 from sigdask.nightly.store import COMPARISON, COMPLETE, Store, open_store, status
 from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set
@@ -219,7 +218,6 @@ class _PlanRunner:
     show_progress: Progress | None
     batches: list[Batch]
     ledger: Ledger
-    progress: PlanProgress
     extracted: dict[str, Any]
     states: dict[str, str]
     unread: UnreadSets
@@ -238,26 +236,28 @@ class _PlanRunner:
     ) -> _PlanRunner:
         unread = UnreadSets.find(plan, store, reread=reread)
         states = unread.select_details("file_states")
-        batches, extracted = read_batches(plan, source, unread.progress, states)
+        batches, extracted = read_batches(plan, source, unread.names, states)
         ledger = Ledger(store, [job for batch in batches for job in batch.jobs])
-        names = [test_set.name for test_set in plan.test_sets]
         return _PlanRunner(
-            plan, store, stop, cluster, workers, show_progress, batches, ledger,
-            PlanProgress(names, batches, unread.progress, ledger), extracted, states, unread,
-        )  # fmt: skip
+            plan, store, stop, cluster, workers, show_progress, batches, ledger, extracted, states, unread
+        )
+
+    @property
+    def n_results(self) -> int:
+        """Number of comparisons of all test sets."""
+        return sum(map(len, self.batches)) + len(self.unread.stored)
 
     def run(self, note: MessageCallback) -> Outcome:
         read_paths = {name: files for batch in self.batches for name, files in batch.files}
         details = build_provenance(self.plan, read_paths, self.unread.select_details("inputs"))
         if self.extracted:
             details["extracted"] = self.extracted
-        number = self.store.begin_run(str(self.plan.path), details, self.progress.compute())
-        seconds_after = 1 + SECONDS_PER_RESULT * self.progress.n_results
-        self.stop.reserve_time(seconds_after)
-        counting = CountRunner(
-            self.ledger, self.stop, note, progress=self.show_progress, plan_progress=self.progress,
-            seconds_after=seconds_after,
-        )  # fmt: skip
+        n_kept, n_wanted = self.ledger.sum_trials()
+        number = self.store.begin_run(
+            str(self.plan.path), details, comparisons=self.n_results, kept=n_kept, wanted=n_wanted
+        )
+        self.stop.reserve_time(1 + SECONDS_PER_RESULT * self.n_results)
+        counting = CountRunner(self.ledger, self.stop, note, progress=self.show_progress)
         try:
             try:
                 counting.count(self.cluster, self.workers)
@@ -331,9 +331,9 @@ class _PlanRunner:
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
         by_set: dict[str, Results] = {}
         recorded: dict[str, Table] = {}
-        progress = self.progress.compute()
-        is_judged = self.progress.n_results <= MAX_REPORTED or not signalled
-        if self.stop.reason and not any(p.reached for p in progress):  # no trial was counted: there is nothing to judge
+        is_judged = self.n_results <= MAX_REPORTED or not signalled
+        is_counted = self.ledger.is_finished
+        if self.stop.reason and not is_counted and not self.ledger.is_begun:
             is_judged = False
         if is_judged:
             looks = self.store.fetch_first_looks(self.ledger.ids)
@@ -344,7 +344,6 @@ class _PlanRunner:
         second_looks = {
             name: n for name, set_results in by_set.items() if (n := int(np.count_nonzero(set_results.table.seen_with)))
         }
-        is_counted = all(p.finished == p.comparisons for p in progress)
         stopped = "" if is_counted else self.stop.reason
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
         frames = {name: status.build_frame(results) for name, results in by_set.items()}
@@ -356,7 +355,7 @@ class _PlanRunner:
             "changed": n_changed,
             "file_states": self._list_known_states(details["inputs"]),
         }
-        self.store.end_run(state, stopped or "; ".join(counting.problems), details, progress)
+        self.store.end_run(state, stopped or "; ".join(counting.problems), details)
         return Outcome(
             self._order_results(by_set) if is_judged else by_set, number, self.store.where, self.store.location,
             stopped, counting.n_counted, n_changed, second_looks, tuple(counting.problems),
@@ -365,7 +364,7 @@ class _PlanRunner:
 
     def _iter_in_order(self, judged: Mapping[str, Table]) -> Iterator[Table]:
         """Yield the results of batches, each at its first test set, and of unread test sets, in the plan's order."""
-        for is_unread, group in groupby(self.plan.test_sets, lambda test_set: test_set.name in self.unread.progress):
+        for is_unread, group in groupby(self.plan.test_sets, lambda test_set: test_set.name in self.unread.names):
             names = [test_set.name for test_set in group]
             if is_unread:
                 yield self.unread.select_results(names)
@@ -374,7 +373,7 @@ class _PlanRunner:
 
     def _order_results(self, judged: Mapping[str, Results]) -> Mapping[str, Results]:
         """Return the results of all test sets in the plan's order; those of unread ones are built when used."""
-        unread = group_by_set(self.unread.details, self.unread.stored, self.unread.progress)
+        unread = group_by_set(self.unread.details, self.unread.stored, self.unread.names)
         by_set = {test_set.name: unread if test_set.name in unread else judged for test_set in self.plan.test_sets}
         return ResultsBySet(
             {name: partial(source.__getitem__, name) for name, source in by_set.items() if name in source}

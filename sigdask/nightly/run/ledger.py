@@ -162,6 +162,23 @@ class Ledger:
             complete[of_run.results[self.n_trials[run][of_run.numbers] < of_run.wanted]] = False
         return complete
 
+    def sum_trials(self) -> tuple[int, int]:
+        """Return how many trials are counted, and how many are requested, of all comparisons without an exact value."""
+        is_sampled = ~self.is_exact
+        wanted = {run: wanted[is_sampled] for run, wanted in self.wanted.items()}
+        counted = sum(np.minimum(self.n_trials[run][is_sampled], n).sum() for run, n in wanted.items())
+        return int(counted), int(sum(n.sum() for n in wanted.values()))
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether any trial is counted."""
+        return any(n.any() for n in self.n_trials.values())
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all trials that are still requested are counted, and all exact values."""
+        return all((self.n_trials[run] >= wanted).all() for run, wanted in self.wanted.items())
+
     def give_up(self, entry: LedgerEntry) -> None:
         """Request no more trials of comparisons that cannot be counted."""
         self.wanted[entry.run][entry.numbers] = 0

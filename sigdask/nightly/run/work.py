@@ -6,7 +6,7 @@ The record of a run also gets its provenance: versions, settings, and a digest o
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, groupby
 from pathlib import Path
@@ -28,7 +28,6 @@ from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.nightly.gate.rules import ComparisonKey
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import COMPLETE, Store
-from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.test_sets import build_spec, build_study, digest_file_state, prepare_set
 from sigdask.randomization.slabs import Job
 from sigdask.report.page.frame import get_versions, hash_paths
@@ -194,22 +193,22 @@ class UnreadSets:
 
     Attributes
     ----------
-    progress : dict of str to Progress
-        Progress of each test set, by its name.
+    names : tuple of str
+        Their names.
     details : dict
         The record of the latest run.
     stored : Table
-        Results of that run, of all test sets.
+        Their results.
     """
 
-    progress: dict[str, TestSetProgress]
+    names: tuple[str, ...]
     details: dict[str, Any]
     stored: Table
 
     def select_details(self, key: str) -> dict[str, Any]:
         """Return the values of these test sets in the record under a key."""
         recorded = self.details.get(key, {})
-        return {name: recorded[name] for name in self.progress if name in recorded}
+        return {name: recorded[name] for name in self.names if name in recorded}
 
     def select_results(self, names: Collection[str]) -> Table:
         """Return the results of some test sets."""
@@ -222,7 +221,7 @@ class UnreadSets:
 
         A gate, a page and a table of units need the data of all test sets. With `reread`, all are read.
         """
-        none = UnreadSets({}, {}, Table.build_empty())
+        none = UnreadSets((), {}, Table.build_empty())
         has_files = plan.report.has_page or "items" in plan.report.files
         run = None if has_files or plan.gate is not None or reread else store.find_finished_run()
         if run is None:
@@ -234,14 +233,10 @@ class UnreadSets:
             return none
         stored = store.fetch_results(alpha=plan.comparison["alpha"])
         column = stored.test_set
-        n_complete = np.bincount(column.codes[stored[COMPLETE]], minlength=len(column.values))
-        n_rows = dict(zip(column.values, n_complete.tolist(), strict=True))
-        unread = {
-            p.test_set: replace(p, kept=p.kept + p.counted, counted=0)
-            for p in run.progress
-            if p.test_set in same and n_rows.get(p.test_set) == p.comparisons == p.finished
-        }
-        return UnreadSets(unread, run.details, stored)
+        n_open = np.bincount(column.codes[~stored[COMPLETE]], minlength=len(column.values))
+        same &= {name for name, n in zip(column.values, n_open.tolist(), strict=True) if not n}
+        rows = np.flatnonzero(column.find(same.__contains__))
+        return UnreadSets(tuple(name for name in states if name in same), run.details, stored.take(rows))
 
 
 def _build_record(extraction: ExtractedData) -> dict[str, Any]:

@@ -36,13 +36,13 @@ from sigdask.nightly.store.database import (
 from sigdask.nightly.store.extraction_cache import StoredExtractionCache
 from sigdask.nightly.store.lock import SILENT_SECONDS, LockedError, hold_lock, is_locked
 from sigdask.nightly.store.results import COMPARISON, COMPLETE, Integers
-from sigdask.nightly.store.runs import PlanRun, Progress
+from sigdask.nightly.store.runs import PlanRun
 from sigdask.nightly.store.schema import META, check_tables, create_tables, upsert
 from sigdask.nightly.store.tallies import NewTallies, StoredTallies
 from sigdask.results.table import Table
 
 __all__ = [
-    "COMPARISON", "COMPLETE", "NewTallies", "PlanRun", "Progress", "Store", "StoredTallies", "is_running",
+    "COMPARISON", "COMPLETE", "NewTallies", "PlanRun", "Store", "StoredTallies", "is_running",
     "open_for_reading", "open_store",
 ]  # fmt: skip
 
@@ -93,27 +93,21 @@ class Store:
         """Return the stored counts of comparisons, by run."""
         return self._read(tallies.read_tallies, digests, sizes, wanted)
 
-    def begin_run(self, path: str, details: dict[str, Any], progress: Sequence[Progress]) -> int:
-        """Record that a run began; return its number."""
+    def begin_run(self, path: str, details: dict[str, Any], **sizes: int) -> int:
+        """Record that a run began; return its number. `sizes` are its `comparisons`, and trials `kept` and `wanted`."""
         with self.database.transaction() as connection:
             self._check_driver(connection)
-            self._run = runs.begin_run(connection, self.plan, path, details, progress)
+            self._run = runs.begin_run(connection, self.plan, path, details, **sizes)
             driver = json.dumps({**json.loads(self._driver), "run": self._run.number})
             connection.execute(sa.update(META).where(META.c.value == self._driver).values(value=driver))
         self._driver = driver
         return self._run.number
 
-    def commit(
-        self,
-        new: Sequence[NewTallies],
-        progress: Sequence[Progress] | None = None,
-        seconds_left: float | None = None,
-    ) -> None:
-        """Save tallies and how far the run is, in one transaction."""
+    def commit(self, new: Sequence[NewTallies], n_counted: int = 0) -> None:
+        """Save tallies and, until the run has ended, how many trials it has counted, in one transaction."""
         run = self._get_run()
-        self._run = run = replace(
-            run, progress=run.progress if progress is None else tuple(progress), seconds_left=seconds_left
-        )
+        if run.ended is None:
+            self._run = run = replace(run, counted=n_counted)
 
         def write(connection: Connection) -> None:
             tallies.write_tallies(connection, new)
@@ -125,11 +119,9 @@ class Store:
         """Save the results, with `COMPARISON` and `COMPLETE`; return how many are new, changed or gone."""
         return self._write(lambda c: results.save_results(c, self.plan, self._get_run().number, tables))
 
-    def end_run(self, state: str, message: str, details: dict[str, Any], progress: Sequence[Progress] = ()) -> None:
-        """Record how the run ended, and its last progress."""
-        run = self._get_run()
-        ended = replace(run, state=state, message=message, details=details, ended=time.time(), seconds_left=None)
-        self._save_run(replace(ended, progress=tuple(progress) or run.progress))
+    def end_run(self, state: str, message: str, details: dict[str, Any]) -> None:
+        """Record how the run ended."""
+        self._save_run(replace(self._get_run(), state=state, message=message, details=details, ended=time.time()))
 
     def amend_run(self, added: dict[str, Any]) -> None:
         """Add details to the run after it has ended."""

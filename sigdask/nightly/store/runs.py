@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
@@ -20,29 +19,6 @@ from sigdask.nightly.store.schema import RUNS
 Count = Annotated[int, Field(ge=0)]
 Time = Annotated[float, Field(ge=0, le=253_402_300_799)]
 """Seconds since 1970, at most the last second of the year 9999."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Numbers of comparisons and trials of one test set, in all and counted so far.
-
-    Attributes
-    ----------
-    test_set : str
-        Its name.
-    comparisons, reached, finished : int
-        Number of comparisons, of those with a first bound on p, and of those with all their trials.
-    kept, counted, wanted : int
-        Number of trials that the store had when the run began, of those counted since, and of all requested.
-    """
-
-    test_set: str
-    comparisons: Count
-    reached: Count
-    finished: Count
-    kept: Count
-    counted: Count
-    wanted: Count
 
 
 def _check_details(details: dict[str, Any]) -> dict[str, Any]:
@@ -78,10 +54,11 @@ class PlanRun:
         Versions, settings, digests of the inputs, second looks.
     message : str
         Why it stopped.
-    progress : tuple of Progress
-        Progress of each test set.
-    seconds_left : float or None
-        Estimated seconds from `updated` until all is counted; None with a rule to stop early.
+    comparisons : int
+        Number of comparisons of all test sets.
+    kept, counted, wanted : int
+        Number of trials that the store had when the run began, of those counted since, and of all requested, of the
+        test sets that were read.
     """
 
     number: int
@@ -95,25 +72,33 @@ class PlanRun:
     pid: int
     details: Annotated[dict[str, Any], AfterValidator(_check_details)]
     message: str = ""
-    progress: tuple[Progress, ...] = ()
-    seconds_left: float | None = None
+    comparisons: Count = 0
+    kept: Count = 0
+    counted: Count = 0
+    wanted: Count = 0
 
 
 _RUN = TypeAdapter(PlanRun)
 
-CHANGING = ("updated", "progress", "seconds_left")
+CHANGING = ("updated", "counted")
 """Fields that change while a run goes on."""
 
 
 def begin_run(
-    connection: Connection, plan: str, path: str, details: dict[str, Any], progress: Sequence[Progress]
+    connection: Connection,
+    plan: str,
+    path: str,
+    details: dict[str, Any],
+    comparisons: int = 0,
+    kept: int = 0,
+    wanted: int = 0,
 ) -> PlanRun:
     """Record that a run began."""
     insert = sa.insert(RUNS).values(plan=plan, record=b"", progress=b"").returning(RUNS.c.id)
     number, now = int(connection.execute(insert).scalar_one()), time.time()
     run = PlanRun(
         number, plan, path, now, now, None, "running", socket.gethostname(), os.getpid(), details,
-        progress=tuple(progress),
+        comparisons=comparisons, kept=kept, wanted=wanted,
     )  # fmt: skip
     save_run(connection, run)
     return run
@@ -129,9 +114,7 @@ def save_run(connection: Connection, run: PlanRun) -> None:
 
 def save_progress(connection: Connection, run: PlanRun) -> None:
     """Save what changes while a run goes on."""
-    names = [f.name for f in fields(Progress)]
-    progress = [[getattr(p, name) for name in names] for p in run.progress]
-    sealed = seal_json([time.time(), progress, run.seconds_left], "progress", run.number)
+    sealed = seal_json([time.time(), run.counted], "progress", run.number)
     connection.execute(sa.update(RUNS).where(RUNS.c.id == run.number).values(progress=sealed))
 
 
@@ -158,9 +141,7 @@ def _read_run(row: Row[Any]) -> PlanRun:
     record = unseal_json(row.record, "runs", row.id)
     values = unseal_json(row.progress, "progress", row.id)
     try:
-        updated, progress, seconds_left = values
-        sets = [dict(zip((f.name for f in fields(Progress)), values, strict=True)) for values in progress]
-        run = _RUN.validate_python({**record, "updated": updated, "progress": sets, "seconds_left": seconds_left})
+        run = _RUN.validate_python({**record, **dict(zip(CHANGING, values, strict=True))})
     except (ValidationError, ValueError, TypeError, KeyError) as error:
         raise DamagedError([f"runs {row.id}: {' '.join(str(error).split())[:200]}"]) from None
     return replace(run, number=row.id, plan=row.plan)

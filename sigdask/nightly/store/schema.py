@@ -11,7 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sigdask.errors import DamagedError, InputError
 from sigdask.text import format_list
 
-VERSION = 8
+VERSION = 9
 """Version of the schema. It changes with every change of the tables or of what they hold."""
 
 TABLES = sa.MetaData()

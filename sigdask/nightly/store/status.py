@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import UserDict
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -31,13 +30,10 @@ class Status:
     Attributes
     ----------
     run : PlanRun
-        The recorded run, with the progress of each test set.
-    seconds_ago : float
-        Seconds since the run's last progress.
+        The recorded run.
     """
 
     run: PlanRun
-    seconds_ago: float = 0.0
 
     @property
     def state(self) -> str:
@@ -47,29 +43,21 @@ class Status:
     @property
     def n_counted(self) -> int:
         """Number of trials in the store that the plan requests."""
-        return sum(p.kept + p.counted for p in self.run.progress)
-
-    @property
-    def n_wanted(self) -> int:
-        """Number of trials that the plan requests."""
-        return sum(p.wanted for p in self.run.progress)
+        return self.run.kept + self.run.counted
 
     @property
     def rate(self) -> float:
         """Trials per second of this run."""
         seconds = self.run.updated - self.run.started
-        return sum(p.counted for p in self.run.progress) / seconds if seconds > 0 else 0.0
+        return self.run.counted / seconds if seconds > 0 else 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until all trials are counted, by the driver's estimate or this run's rate; None if unknown."""
-        n_left = self.n_wanted - self.n_counted
-        if n_left <= 0 and all(p.finished == p.comparisons for p in self.run.progress):  # exact values have no trials
+        """Seconds until all trials are counted, by this run's rate; None if unknown."""
+        n_left = self.run.wanted - self.n_counted
+        if self.state == "finished":
             return 0.0
-        if self.run.seconds_left is not None:
-            left = self.run.seconds_left - self.seconds_ago
-            return left if left > 0 else None  # the driver's estimate was too short
-        return n_left / self.rate if self.rate > 0 and n_left > 0 else None
+        return n_left / self.rate if self.rate > 0 and n_left > 0 else None  # exact values have no trials
 
 
 class ResultsBySet(UserDict[str, Any]):
@@ -216,7 +204,7 @@ def read_status(store: str, plan: str | None = None) -> Status:
     """Return a plan's progress from stored summaries, which is fast for plans of any size."""
     with open_for_reading(store) as connection:
         [run] = _list_runs(connection, runs.find_plan(connection, plan), 1)
-        return Status(run, max(time.time() - run.updated, 0.0))
+        return Status(run)
 
 
 def list_runs(store: str | Store, plan: str | None = None, limit: int | None = None) -> list[tuple[PlanRun, int]]:
@@ -260,7 +248,7 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
     return PlanReport(
         run=run,
         table=table,
-        results=group_by_set(run.details, table, [*(p.test_set for p in run.progress), *table.test_set.values]),
+        results=group_by_set(run.details, table, [*run.details.get("inputs", {}), *table.test_set.values]),
         n_incomplete=int((~table[COMPLETE]).sum()),
         before=previous,
         changes=Changes(*changes),

@@ -31,21 +31,14 @@ def run_again(path, names, **options):
     return outcome, [*names]
 
 
-def list_progress(store):
-    return [
-        (p.test_set, p.comparisons, p.finished, p.kept + p.counted, p.wanted) for p in read_status(store).run.progress
-    ]
-
-
 def test_a_night_without_changes_reads_nothing_and_has_the_results_of_one_that_reads_all(tmp_path, read_names):
     path = write_plan(tmp_path / "night")
     store = str(path.with_suffix(".sqlite"))
     first, names = run_again(path, read_names)
     assert len(names) == len(first.results) > 1
-    progress = list_progress(store)
     second, read_again = run_again(path, read_names)
     assert (read_again, second.n_counted, second.n_changed) == ([], 0, 0)
-    assert list_progress(store) == progress
+    assert read_status(store).run.comparisons == sum(map(len, first.results.values()))
     third, all_names = run_again(path, read_names, reread=True)
     assert (all_names, third.n_changed) == (names, 0)
     assert dict(first.results) == dict(second.results) == dict(third.results)

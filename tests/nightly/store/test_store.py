@@ -66,7 +66,7 @@ def fetch(store, *n_wanted, run=0, size=3):
 @contextmanager
 def open_run(where, plan="p"):
     with open_store(where, plan) as store:
-        store.begin_run("p.toml", {}, [])
+        store.begin_run("p.toml", {})
         yield store
 
 
@@ -137,7 +137,7 @@ HOLD = """
 import sys
 from sigdask.nightly.store import open_store
 with open_store(sys.argv[1], "p") as store:
-    store.begin_run("p.toml", {}, [])
+    store.begin_run("p.toml", {})
     print("held", flush=True)
     sys.stdin.readline()
     store.commit([])
