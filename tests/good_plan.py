@@ -70,10 +70,8 @@ text = "night.txt"
 runs_per_year = 250
 junit = "gate.xml"
 json = "gate.json"
-command = ["true"]
 webhook = "https://127.0.0.1/hook"
 when = "failed"
-timeout = 5
 rules = [
     { rule = "not-worse", alpha = 0.01, baseline = "base", test_sets = ["one"] },
     { rule = "non-inferior", margin = 0.5, alpha = 0.05, metrics = ["mean"], baseline = "base" },

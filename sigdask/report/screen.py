@@ -303,7 +303,7 @@ def format_overview(
     verdicts = [_describe_group(table.take(np.flatnonzero(standings.group == g))) for g in shown]
     headers = ("test set", "subset", "metric", "best system", "verdict", "p", "doubtful", "changed")
     rows = [
-        (*keys[g], *verdict, f"{n_doubtful[g] or ''}", "yes" * is_changed[g])
+        (*keys[g], *verdict, f"{n_doubtful[g] or ''}", "yes" if is_changed[g] else "")
         for g, verdict in zip(shown, verdicts, strict=True)
     ]
     columns = [

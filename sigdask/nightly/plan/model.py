@@ -323,9 +323,6 @@ class Gate:
     ] = None  # fmt: skip
     junit: Annotated[OutputFile | None, describe("File for JUnit XML, for CI.")] = None
     json: Annotated[OutputFile | None, describe("File for JSON.")] = None
-    command: Annotated[
-        Names, resolve_by(values.find_command), describe("Program and arguments to run at the end, without a shell.")
-    ] = ()
     webhook: Annotated[
         Annotated[Text, resolve_by(values.resolve_webhook)] | None,
         describe("http(s) URL that the gate's JSON is posted to at the end; $NAME takes it from the environment."),
@@ -333,11 +330,9 @@ class Gate:
     when: Annotated[
         Literal["always", "failed", "new"],
         describe(
-            "Runs after which command and webhook are called. new: failed runs whose outputs differ from outputs that "
-            "failed before."
+            "Runs after which webhook is called. new: failed runs whose outputs differ from outputs that failed before."
         ),
     ] = "failed"
-    timeout: Annotated[float, describe("Seconds to wait for command or webhook.", strict=True, gt=0, le=3600)] = 30
 
 
 @plan_table(PLAN_OPTIONS)

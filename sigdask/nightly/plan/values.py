@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -82,15 +81,6 @@ def resolve_store(text: str, folder: Path) -> str:
     return str(paths.resolve_output(rest[1:], folder)) if is_relative else text
 
 
-def find_command(command: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Return the command with its program resolved relative to the plan or on the PATH."""
-    program = str(folder / command[0]) if "/" in command[0] else command[0]
-    path = None if "\0" in "".join(command) else shutil.which(program)
-    if path is None:
-        raise InputError(f"found {command[0]!r}, expected a program that exists and may be run")
-    return (path, *command[1:])
-
-
 def resolve_webhook(text: str, _folder: Path) -> str | None:
     """Return the URL; $NAME reads it from the environment, where an empty value means no web hook."""
     name = text[1:] if text.startswith("$") else None
@@ -101,12 +91,17 @@ def resolve_webhook(text: str, _folder: Path) -> str | None:
     url = text if name is None else os.environ[name]
     try:
         parts = urlsplit(url)
-        is_url = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+        is_url = (
+            parts.scheme in {"http", "https"}
+            and bool(parts.hostname)
+            and (parts.port or 1) > 0
+            and "@" not in parts.netloc
+        )
     except ValueError:
         is_url = False
     if url and (not is_url or any(c.isspace() for c in url)):
         found = repr(text) if name is None else f"that of the environment variable {name}"
-        raise InputError(f"found {found}, expected http://HOST/… or https://HOST/…")
+        raise InputError(f"found {found}, expected http://HOST/… or https://HOST/…, without a user")
     return url or None
 
 

@@ -34,6 +34,7 @@ from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.work import Batch, UnreadSets, build_provenance, build_source, read_batches
 from sigdask.nightly.store import COMPARISON, COMPLETE, Store, open_store, status
+from sigdask.nightly.store.results import find_first_looks
 from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
@@ -80,7 +81,7 @@ class Outcome:
     unjudged : SigdaskError or None
         Why the gate could not be judged, although all trials were counted.
     untold : tuple of str
-        Files of the gate that could not be written, and notifications that failed.
+        Files of the gate that could not be written, and a web hook that failed.
     unwritten : tuple of UnfinishedError
         Files of the plan's report that could not be written.
     page : Path or None
@@ -336,7 +337,7 @@ class _PlanRunner:
         if self.stop.reason and not is_counted and not self.ledger.is_begun:
             is_judged = False
         if is_judged:
-            looks = self.store.fetch_first_looks(self.ledger.ids)
+            looks = self.store.read(find_first_looks, self.plan.name, self.ledger.ids)
             for batch in self.batches:
                 results, recorded[batch.names[0]] = self._judge_batch(batch, looks, counting)
                 by_set |= results

@@ -1,4 +1,4 @@
-"""A plan's gate at the end of a run: gather evidence, judge rules, write files, send notifications."""
+"""A plan's gate at the end of a run: gather evidence, judge rules, write files, call the web hook."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from sigdask.nightly.plan import Plan
 from sigdask.nightly.plan.model import fill_date
 from sigdask.nightly.report.gate import build_record, list_findings, render_junit
 from sigdask.nightly.report.page import list_keys
-from sigdask.nightly.run.notify import send_notifications
+from sigdask.nightly.run.notify import call_webhook
 from sigdask.nightly.run.work import iter_missing
 from sigdask.nightly.store import PlanRun, Store
+from sigdask.nightly.store.results import fetch_results, find_unchanged
+from sigdask.nightly.store.runs import list_runs
 from sigdask.report.files import write_parts
 from sigdask.results.table import Table
 
@@ -37,7 +39,7 @@ def judge_night(
     count: Count,
     interruptible: Callable[[], AbstractContextManager[None]],
 ) -> tuple[GateVerdict, list[str]]:
-    """Judge a run by its plan's gate, record the verdict in the store, and send notifications.
+    """Judge a run by its plan's gate, record the verdict in the store, write its files and call the web hook.
 
     Parameters
     ----------
@@ -59,10 +61,10 @@ def judge_night(
     Returns
     -------
     (GateVerdict, list of str)
-        The verdict, and failures of files and notifications.
+        The verdict, and failures of files and of the web hook.
     """
     assert plan.gate is not None
-    runs = store.list_runs()
+    runs = store.read(list_runs, plan.name)[::-1]
     this = next(run for run in runs if run.number == number)
     evidence = collect_history(plan, store, runs, this, table)
     for test_set in plan.test_sets:
@@ -104,9 +106,9 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
     if not judged_runs:
         return Evidence(n_runs=1)
     last_judged = judged_runs[-1]
-    unchanged = {*list_keys(store.fetch_unchanged(last_judged.number))}
+    unchanged = {*list_keys(store.read(find_unchanged, plan.name, last_judged.number))}
     baselines = {t.name: t.comparison["baseline"] for t in plan.test_sets}
-    last_table = store.fetch_results(last_judged.number)
+    last_table = store.read(fetch_results, plan.name, last_judged.number)
     dropped: dict[str, list[ComparisonKey]] = {}
     first_failures: dict[tuple[str, ComparisonKey], int] = {}
     for rule in plan.gate.rules:
@@ -134,7 +136,7 @@ def _get_rule_record(run: PlanRun, name: str) -> Mapping[str, Any]:
 
 
 def publish_verdict(plan: Plan, verdict: GateVerdict, start: datetime) -> Iterator[str]:
-    """Write the gate's files and send its notifications; yield a message for each failure.
+    """Write the gate's files and call its web hook; yield a message for each failure.
 
     Parameters
     ----------
@@ -153,4 +155,4 @@ def publish_verdict(plan: Plan, verdict: GateVerdict, start: datetime) -> Iterat
                 write_parts(fill_date(path, start), [text])
             except SigdaskError as error:
                 yield f"gate: {error}"
-    yield from send_notifications(gate, verdict, plan.name, plan.path.parent)
+    yield from call_webhook(gate, verdict, plan.name)

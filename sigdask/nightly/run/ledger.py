@@ -17,6 +17,7 @@ from sigdask.analysis.comparison.pairs import CountedCells
 from sigdask.counts.factors import group_rows
 from sigdask.counts.fields import Bools, Integers
 from sigdask.nightly.store import NewTallies, Store
+from sigdask.nightly.store.tallies import read_tallies
 from sigdask.randomization.panels.digests import Digests, compute_pair_digests, pack_digests
 from sigdask.randomization.panels.sums import EnumeratedPairs, Panel
 from sigdask.randomization.slabs import Job
@@ -126,7 +127,7 @@ class Ledger:
                 sizes[numbers] = math.prod((*job.panel.shape, job.panel.manner.n_tails))
             np.maximum.at(self.wanted[job.run], numbers.ravel(), job.n_trials)
         self._starts, self._sizes = np.cumsum(sizes) - sizes, sizes
-        stored = store.fetch_tallies(self._digests, sizes, self.wanted)
+        stored = store.read(read_tallies, self._digests, sizes, self.wanted)
         self._n_stored = {run: tallies.n_stored for run, tallies in stored.items()}
         self.n_trials = {run: tallies.n_trials for run, tallies in stored.items()}
         self._counts = {run: tallies.counts for run, tallies in stored.items()}

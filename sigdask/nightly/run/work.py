@@ -28,6 +28,8 @@ from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.nightly.gate.rules import ComparisonKey
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import COMPLETE, Store
+from sigdask.nightly.store.results import fetch_results
+from sigdask.nightly.store.runs import find_run
 from sigdask.nightly.test_sets import build_spec, build_study, digest_file_state, prepare_set
 from sigdask.randomization.slabs import Job
 from sigdask.report.page.frame import get_versions, hash_paths
@@ -223,15 +225,15 @@ class UnreadSets:
         """
         none = UnreadSets((), {}, Table.build_empty())
         has_files = plan.report.has_page or "items" in plan.report.files
-        run = None if has_files or plan.gate is not None or reread else store.find_finished_run()
-        if run is None:
+        run = None if has_files or plan.gate is not None or reread else store.read(find_run, plan.name, None)
+        if run is None or run.state != "finished":
             return none
         states = digest_file_states(plan)
         recorded = run.details.get("file_states", {})
         same = {name for name, state in states.items() if state and recorded.get(name) == state}
         if not same:
             return none
-        stored = store.fetch_results(alpha=plan.comparison["alpha"])
+        stored = store.read(fetch_results, plan.name, None, plan.comparison["alpha"])
         column = stored.test_set
         n_open = np.bincount(column.codes[~stored[COMPLETE]], minlength=len(column.values))
         same &= {name for name, n in zip(column.values, n_open.tolist(), strict=True) if not n}

@@ -7,12 +7,11 @@ interrupted write leaves no trace.
 from __future__ import annotations
 
 import json
-import math
 import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -35,7 +34,7 @@ from sigdask.nightly.store.database import (
 )
 from sigdask.nightly.store.extraction_cache import StoredExtractionCache
 from sigdask.nightly.store.lock import SILENT_SECONDS, LockedError, hold_lock, is_locked
-from sigdask.nightly.store.results import COMPARISON, COMPLETE, Integers
+from sigdask.nightly.store.results import COMPARISON, COMPLETE
 from sigdask.nightly.store.runs import PlanRun
 from sigdask.nightly.store.schema import META, check_tables, create_tables, upsert
 from sigdask.nightly.store.tallies import NewTallies, StoredTallies
@@ -87,12 +86,6 @@ class Store:
             insert = upsert(connection, META).values(name=_get_driver_name(connection, plan), value=self._driver)
             connection.execute(insert.on_conflict_do_update(index_elements=["name"], set_={"value": self._driver}))
 
-    def fetch_tallies(
-        self, digests: Sequence[bytes], sizes: Integers, wanted: Mapping[int, Integers]
-    ) -> dict[int, StoredTallies]:
-        """Return the stored counts of comparisons, by run."""
-        return self._read(tallies.read_tallies, digests, sizes, wanted)
-
     def begin_run(self, path: str, details: dict[str, Any], **sizes: int) -> int:
         """Record that a run began; return its number. `sizes` are its `comparisons`, and trials `kept` and `wanted`."""
         with self.database.transaction() as connection:
@@ -127,27 +120,6 @@ class Store:
         """Add details to the run after it has ended."""
         self._save_run(replace(self._get_run(), details={**self._get_run().details, **added}))
 
-    def fetch_first_looks(self, comparisons: Integers) -> Integers:
-        """Return, for each comparison, the fewest trials at which a complete result was recorded, or 0."""
-        return self._read(results.find_first_looks, self.plan, comparisons)
-
-    def list_runs(self) -> list[PlanRun]:
-        """Return the plan's runs, earliest first."""
-        return self._read(runs.list_runs, self.plan)[::-1]
-
-    def find_finished_run(self) -> PlanRun | None:
-        """Return the plan's latest run if it counted all trials, else None."""
-        run = self._read(runs.find_run, self.plan, None)
-        return run if run is not None and run.state == "finished" else None
-
-    def fetch_results(self, number: int | None = None, alpha: float = math.nan) -> Table:
-        """Return the results that held after a run, by default the latest, with a level for their verdicts."""
-        return self._read(results.fetch_results, self.plan, number, alpha)
-
-    def fetch_unchanged(self, earlier_run: int) -> Table:
-        """Return the current results whose system outputs are the same as after an earlier run."""
-        return self._read(results.find_unchanged, self.plan, earlier_run)
-
     def _get_run(self) -> PlanRun:
         assert self._run is not None, "no run has begun"
         return self._run
@@ -156,7 +128,7 @@ class Store:
         self._run = run
         self._write(lambda connection: runs.save_run(connection, run))
 
-    def _read(self, read: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def read(self, read: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what a function reads in one transaction."""
         with self.database.transaction() as connection:
             return read(connection, *args, **kwargs)

@@ -1,10 +1,8 @@
 """The gate: what passes, what fails, what is reported with it, and who is notified."""
 
-import base64
 import json
 import math
 import re
-import sys
 import time
 from dataclasses import replace
 from itertools import chain, repeat
@@ -26,7 +24,8 @@ from sigdask.nightly.gate.not_worse import check_direction, compute_detectable_l
 from sigdask.nightly.gate.rules import Evidence, NonInferior, NotWorse, get_key
 from sigdask.nightly.plan import Gate
 from sigdask.nightly.report.gate import render, render_junit
-from sigdask.nightly.run.notify import send_notifications
+from sigdask.nightly.run import notify
+from sigdask.nightly.run.notify import call_webhook
 
 
 def compare_losses(losses, *, name="set", n=60, seed=0, **options):
@@ -232,25 +231,6 @@ def failed():
     return judge_losses(NotWorse(0.01), [0.5])
 
 
-def test_a_command_gets_the_verdict_and_no_shell(failed, tmp_path):
-    code = "import os, sys; open('got', 'w').write(os.environ['SIGDASK_GATE'] + sys.argv[1] + sys.stdin.read())"
-    settings = Gate(rules=(), command=(sys.executable, "-c", code, "$HOME;"))
-    assert list(send_notifications(settings, failed, "night", tmp_path)) == []
-    got = (tmp_path / "got").read_text()
-    assert got.startswith("failed$HOME;{")
-    assert json.loads(got.removeprefix("failed$HOME;"))["plan"] == "night"
-
-
-def test_a_command_that_hangs_fails_or_is_missing_is_a_word_and_no_error(failed, tmp_path):
-    hangs = Gate(rules=(), command=(sys.executable, "-c", "import time; time.sleep(60)"), timeout=0.3)
-    fails = Gate(rules=(), command=(sys.executable, "-c", "import sys; sys.exit('no mail')"))
-    missing = Gate(rules=(), command=(str(tmp_path / "none"),))
-    words = [next(send_notifications(settings, failed, "night", tmp_path)) for settings in (hangs, fails, missing)]
-    assert "did not end within 0.3 s" in words[0]
-    assert "ended with status 1: no mail" in words[1]
-    assert "No such file" in words[2]
-
-
 def redirect(status, location):
     return [f"HTTP/1.1 {status} Moved\r\nLocation: {location}\r\nContent-Length: 99999999\r\n\r\n".encode()]
 
@@ -272,40 +252,27 @@ HOSTILE_ANSWERS = {
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if "waiting" in name else name for name in HOSTILE_ANSWERS]
 )
-def test_a_web_hook_may_answer_anything(failed, tmp_path, name):
+def test_a_web_hook_may_answer_anything(failed, monkeypatch, name):
+    monkeypatch.setattr(notify, "TIMEOUT", 4.0)
     answer, said = HOSTILE_ANSWERS[name]
     start = time.monotonic()
     with answer_requests(answer) as (port, requests):
-        settings = Gate(rules=(), webhook=f"http://127.0.0.1:{port}/hook", timeout=4.0)
-        words = list(send_notifications(settings, failed, "night", tmp_path))
+        settings = Gate(rules=(), webhook=f"http://127.0.0.1:{port}/caf\u00e9?q=\u00e9#part")
+        words = list(call_webhook(settings, failed, "night"))
         assert [word.startswith(f"gate.webhook: {said}") for word in words] == [True] * bool(said)
         assert time.monotonic() - start < 30
         assert "significantly worse" in json.loads(requests[0][2])["text"]
+        assert requests[0][0] == "POST /caf%C3%A9?q=%C3%A9 HTTP/1.1"
 
 
-def test_user_and_password_of_a_web_hook_are_sent_as_basic_authorization_and_never_shown(failed, tmp_path):
-    with answer_requests(lambda _: [b"HTTP/1.1 204 No Content\r\n\r\n"]) as (port, requests):
-        settings = Gate(rules=(), webhook=f"http://ann:s%C3%A4:cr%40t@127.0.0.1:{port}/caf\u00e9?q=\u00e9#part")
-        assert list(send_notifications(settings, failed, "night", tmp_path)) == []
-    [(line, headers, _)] = requests
-    assert line == "POST /caf%C3%A9?q=%C3%A9 HTTP/1.1"
-    assert base64.b64decode(headers["Authorization"].removeprefix("Basic ")).decode() == "ann:s\u00e4:cr@t"
-    assert headers["Host"] == f"127.0.0.1:{port}"
-    for url in (
-        "http://ann:s3cret@127.0.0.1:1/s3cret",
-        "ftp://ann:s3cret@h/x",
-        "http://ann:s3cret@[::1/x",
-        "http://h:s3cret/",
-    ):
-        [word] = send_notifications(Gate(rules=(), webhook=url), failed, "night", tmp_path)
+def test_a_web_hook_that_cannot_be_called_is_told_without_its_secrets(failed):
+    for url in ("http://127.0.0.1:1/s3cret", "ftp://ann:s3cret@h/x", "http://ann:s3cret@[::1/x", "http://h:s3cret/"):
+        [word] = call_webhook(Gate(rules=(), webhook=url), failed, "night")
         assert word.startswith("gate.webhook: no answer (")
         assert "s3cret" not in word
 
 
-def test_nobody_is_told_of_a_pass_unless_always(tmp_path):
-    passed = judge_losses(NotWorse(0.01), [0.0])
-    command = (sys.executable, "-c", "open('got', 'w')")
-    list(send_notifications(Gate(rules=(), command=command), passed, "night", tmp_path))
-    assert not (tmp_path / "got").exists()
-    list(send_notifications(Gate(rules=(), command=command, when="always"), passed, "night", tmp_path))
-    assert (tmp_path / "got").exists()
+def test_nobody_is_told_of_a_pass_unless_always():
+    passed, url = judge_losses(NotWorse(0.01), [0.0]), "http://127.0.0.1:1/"
+    assert [*call_webhook(Gate(rules=(), webhook=url), passed, "night")] == []
+    assert len([*call_webhook(Gate(rules=(), webhook=url, when="always"), passed, "night")]) == 1

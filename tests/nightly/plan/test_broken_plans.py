@@ -43,9 +43,7 @@ WRONG_VALUES = {
     ("gate", "rules", 0, "test_sets"): [["eins"]],
     ("gate", "rules", 1, "margin"): [float("inf")],
     ("gate", "json"): ["gate.xml"],
-    ("gate", "command"): [["no-such-program-here"]],
     ("gate", "webhook"): ["127.0.0.1/hook", "http://host:99999/"],
-    ("gate", "timeout"): [4000],
 }  # fmt: skip
 """One or more values for each check of our own. Wrong types are pydantic's, and a test below draws them at random."""
 

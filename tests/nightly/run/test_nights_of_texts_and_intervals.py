@@ -14,6 +14,7 @@ from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.run.check import check_plan_data
 from sigdask.nightly.store import open_store
+from sigdask.nightly.store.runs import list_runs
 from sigdask.nightly.store.status import build_report
 
 PLAN = """
@@ -45,7 +46,7 @@ def night(tmp_path, monkeypatch):
         (tmp_path / "p.toml").write_text(PLAN.format(cluster=cluster))
         outcome = run_plan(load_plan(tmp_path / "p.toml"), **options)
         with open_store(outcome.location, "p") as store:
-            return outcome, store.list_runs()[-1].details.get("extracted")
+            return outcome, store.read(list_runs, "p")[0].details.get("extracted")
 
     return run
 

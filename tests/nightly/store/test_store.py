@@ -23,7 +23,7 @@ from sqlalchemy.engine import make_url
 
 from sigdask.api import compare
 from sigdask.errors import HeldError, InputError, StoreError
-from sigdask.nightly.store import NewTallies, database, lock, open_store
+from sigdask.nightly.store import NewTallies, database, lock, open_store, tallies
 from sigdask.nightly.store.status import Changes
 
 DIGESTS = [bytes([k]) * 20 for k in range(3)]
@@ -59,8 +59,8 @@ def draw(n_rounds, n=1, size=3, seed=0):
 def fetch(store, *n_wanted, run=0, size=3):
     """Return the stored and used trials of the first comparisons, and the counts of each round."""
     n = len(n_wanted)
-    tallies = store.fetch_tallies(DIGESTS[:n], np.full(n, size), {run: np.array(n_wanted)})[run]
-    return tallies.n_stored.tolist(), tallies.n_trials.tolist(), tallies.counts.reshape(-1, n, size).tolist()
+    stored = store.read(tallies.read_tallies, DIGESTS[:n], np.full(n, size), {run: np.array(n_wanted)})[run]
+    return stored.n_stored.tolist(), stored.n_trials.tolist(), stored.counts.reshape(-1, n, size).tolist()
 
 
 @contextmanager
