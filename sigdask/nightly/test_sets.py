@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from sigdask import formats
 from sigdask.analysis.comparison.pairs import CompareSpec
@@ -18,7 +18,7 @@ from sigdask.formats import Options, Source
 from sigdask.interface import use_interface
 from sigdask.metrics import is_address
 from sigdask.metrics.extraction import needs_extraction
-from sigdask.options import OPTIONS, SelectionOptions
+from sigdask.options import SelectionOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +60,8 @@ class DataFiles:
         return (*systems, *(path for path in other_paths if path is not None))
 
 
-class HasComparison:
-    """A part of a plan whose options of comparisons are its attributes as well, as in `test_set.trials`."""
-
-    __slots__ = ()
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name not in OPTIONS:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            return self.comparison[name]
-
-
 @dataclass(frozen=True, slots=True)
-class TestSet(DataFiles, HasComparison):
+class TestSet(DataFiles):
     """Files of one test set, and the comparisons to make on it.
 
     Attributes

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
 
 from sigdask.counts.checks import canonicalize, list_group_columns
 from sigdask.errors import InputError
@@ -98,9 +99,20 @@ def read_store_and_name(path: Path | str) -> tuple[str, str]:
 
 def build_schema() -> dict[str, Any]:
     """Return the JSON schema of plan files, for editors."""
-    json_schema = _KEYS.json_schema()
+    json_schema = _KEYS.json_schema(schema_generator=_SchemaWithoutNulls)
     json_schema["title"] = "sigdask plan"
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_drop_nulls(json_schema)}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **json_schema}
+
+
+class _SchemaWithoutNulls(GenerateJsonSchema):
+    """The JSON schema without nulls, which TOML does not have."""
+
+    def nullable_schema(self, schema: Any) -> dict[str, Any]:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        json_schema = super().default_schema(schema)
+        return {key: value for key, value in json_schema.items() if (key, value) != ("default", None)}
 
 
 def format_schema() -> str:
@@ -241,19 +253,3 @@ def check_rule_metrics(rule: Rule, compared: Iterable[str], key: PlanKey) -> Ite
         if name.casefold() not in map(str.casefold, names):
             hint = suggest_name(name, names, f"; metrics: {', '.join(names)}")
             yield Complaint((*key, "metrics"), f"metric {name!r} is not computed there{hint}")
-
-
-def _drop_nulls(node: Any) -> Any:
-    """Remove null types and null defaults, which TOML does not have."""
-    if isinstance(node, list):
-        return [_drop_nulls(entry) for entry in node]
-    if not isinstance(node, dict):
-        return node
-    out = {k: _drop_nulls(v) for k, v in node.items() if v is not None}
-    options = [option for option in out.get("anyOf", ()) if option != {"type": "null"}]
-    if len(options) == 1 and "anyOf" in out:
-        del out["anyOf"]
-        return {**options[0], **out}
-    if options:
-        out["anyOf"] = options
-    return out

@@ -7,7 +7,7 @@ Each key is declared once, with its type, description, default and values. Optio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
@@ -31,7 +31,7 @@ from sigdask.formats import Source
 from sigdask.interface import PLAN_KEYS
 from sigdask.nightly.gate.rules import Rule
 from sigdask.nightly.plan import paths, values
-from sigdask.nightly.test_sets import HasComparison, TestSet
+from sigdask.nightly.test_sets import TestSet
 from sigdask.options import OPTIONS, READING_OPTIONS, Option, SelectionOptions
 from sigdask.statistics.classical import parse_tests
 
@@ -347,14 +347,14 @@ class PlanKeys:
     store: Annotated[
         StoreText | None, describe("Path or URL of the database. By default in the folder of the plan.")
     ] = None
-    report: Annotated[ReportFiles, describe("Files to write at the end.")] = ReportFiles()
+    report: Annotated[ReportFiles, describe("Files to write at the end.")] = field(default_factory=ReportFiles)
     gate: Annotated[Gate | None, describe("Conditions on the results; if one fails, `sigdask run` exits with 1.")] = (
         None
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Plan(HasComparison):
+class Plan:
     """A plan: the test sets and options of a nightly evaluation, as `load_plan` reads them from a file.
 
     Attributes

@@ -137,7 +137,7 @@ def test_the_message_names_what_was_meant(folder, path, value, text):
 def test_windows_line_ends_and_a_byte_order_mark_are_read(folder):
     raw = b"\xef\xbb\xbf" + format_plan(build_good_plan()).replace("\n", "\r\n").encode()
     (folder / "plan.toml").write_bytes(raw)
-    assert load_plan(folder / "plan.toml").seed == 1
+    assert load_plan(folder / "plan.toml").comparison["seed"] == 1
 
 
 def test_a_plan_of_more_than_100_000_entries_is_refused_at_once(folder):

@@ -81,7 +81,7 @@ def test_what_is_commented_out_is_right_as_well(tmp_path):
     text = plan.read_text().replace('pairs = "all"\n', "")
     plan.write_text(re.sub(r"^# (pairs|adjust|\[gate\]|rules)", r"\1", text, flags=re.MULTILINE))
     loaded = load_plan(plan)
-    assert (loaded.adjust, len(loaded.gate.rules)) == ("holm", 1)
+    assert (loaded.comparison["adjust"], len(loaded.gate.rules)) == ("holm", 1)
     assert call_sigdask("run", plan, "-q", cwd=tmp_path).returncode in {0, 1}
 
 

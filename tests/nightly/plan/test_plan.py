@@ -31,11 +31,12 @@ def test_a_plan_of_three_lines_has_all_defaults(folder):
     test_set = plan.test_sets[0]
     assert plan.name == "plan"
     assert plan.store == f"{folder}/plan.sqlite"
-    assert (plan.seed, plan.alpha, plan.second_run, plan.adjust) == (0, 0.05, True, None)
-    assert (plan.gate, plan.cluster, plan.workers) == (None, "auto", None)
+    shared = {"seed": 0, "alpha": 0.05, "second_run": True, "adjust": None, "workers": None}
+    assert {name: plan.comparison[name] for name in shared} == shared
+    assert (plan.gate, plan.cluster) == (None, "auto")
     assert [source.name for source in test_set.sources] == ["base", "new"]
     assert (test_set.metrics, test_set.unit) == ((), "item")
-    assert (test_set.baseline, test_set.pairs, test_set.trials) == (None, None, None)
+    assert [test_set.comparison[name] for name in ("baseline", "pairs", "trials")] == [None] * 3
     ignoring = load_text(folder, SMALLEST + 'ignore = ["topic", "kind", "remark"]\n')
     assert ignoring.test_sets[0].read().systems == ("base", "new")
 
@@ -43,9 +44,11 @@ def test_a_plan_of_three_lines_has_all_defaults(folder):
 def test_a_plan_with_every_key_is_what_it_says(folder):
     plan = load_text(folder, format_plan(build_good_plan()))
     one, two, three, four = plan.test_sets
-    assert one.pairs == (("new", "base"),)
-    assert (one.baseline, two.baseline) == (None, "base")
-    assert (one.trials, two.trials, one.alternative, two.alternative) == (4096, 5000, "less", "two-sided")
+    one_has, two_has = one.comparison, two.comparison
+    assert one_has["pairs"] == (("new", "base"),)
+    assert (one_has["baseline"], two_has["baseline"]) == (None, "base")
+    assert (one_has["trials"], two_has["trials"]) == (4096, 5000)
+    assert (one_has["alternative"], two_has["alternative"]) == ("less", "two-sided")
     assert one.options.groups == ("topic", "kind")
     assert one.options.ignore == ("remark",)
     assert two.options.label_map == (("P", ("R",)),)
@@ -147,7 +150,7 @@ def test_the_plans_of_the_docs_are_plans(tmp_path):
     smallest, complete, _ = list_documented_plans()  # the third is run in overnight/test_nights_of_logs
     assert len(load_text(tmp_path, smallest).test_sets) == 1
     plan = load_text(tmp_path, complete.replace('"logger"', '"true"'))
-    assert [t.baseline for t in plan.test_sets] == ["production"] * 3
+    assert [t.comparison["baseline"] for t in plan.test_sets] == ["production"] * 3
     assert [t.metrics for t in plan.test_sets] == [("mean",), ("accuracy", "macro-f1"), ("BLEU", "chrF")]
     assert [size.n_comparisons for size in check_plan_data(plan)] == [1, 2, 2]
 

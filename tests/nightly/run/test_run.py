@@ -41,7 +41,7 @@ def test_the_counts_are_those_of_compare_and_a_second_run_of_the_plan_counts_not
     assert (outcome.exit_status, outcome.stopped) == (0, "")
     for test_set in plan.test_sets:
         counts = read(test_set.sources[0].path, options=Options(name=test_set.name))
-        options = {"method": test_set.method, "interval": "none"}  # plans have no intervals by default
+        options = {"method": test_set.comparison["method"], "interval": "none"}  # plans have no intervals by default
         compared = compare_all(counts, seed=3, trials=20_000, cluster="none", **options)
         assert list(outcome.results[test_set.name]) == list(compared)
     second = run_plan(plan, cluster="none")
