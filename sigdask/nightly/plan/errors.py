@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
-
-from pydantic import TypeAdapter
 
 from sigdask.errors import InputError, SeveralError
 from sigdask.nightly.plan.model import (
@@ -74,11 +71,9 @@ def build_error(path: Path, complaints: Sequence[Complaint]) -> InputError:
     """Return the error that lists all complaints, each with its key."""
     texts = [f"{format_key(c.key)}: {c.text}" if c.key else c.text for c in complaints]
     if len(texts) == 1:
-        return InputError(f"{texts[0]}", file=path)
-    shown = [f"  {text}" for text in texts[:MAX_SHOWN]]
-    if len(texts) > MAX_SHOWN:
-        shown.append(f"  and {len(texts) - MAX_SHOWN} more")
-    return SeveralError(f"{path}: {len(texts)} errors", *shown)
+        return InputError(texts[0], file=path)
+    more = [f"and {len(texts) - MAX_SHOWN} more"] if len(texts) > MAX_SHOWN else []
+    return SeveralError(f"{path}: {len(texts)} errors", *(f"  {text}" for text in texts[:MAX_SHOWN] + more))
 
 
 def format_key(key: PlanKey) -> str:
@@ -98,16 +93,11 @@ def format_key(key: PlanKey) -> str:
 
 def format_value(value: Any) -> str:
     """Return a value from a plan as short text."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        text = f'"{redact(value)}"'
-    elif isinstance(value, int) and value.bit_length() > 200:  # Python refuses to write very long ones
-        text = "a huge number"
-    elif isinstance(value, (Mapping, list, tuple)):
-        text = "a table" if isinstance(value, Mapping) else f"a list of {len(value)}"
-    else:
-        text = str(value)
+    if isinstance(value, (Mapping, list, tuple)):
+        return "a table" if isinstance(value, Mapping) else f"a list of {len(value)}"
+    if isinstance(value, int) and value.bit_length() > 200:  # Python refuses to write very long ones
+        return "a huge number"
+    text = f'"{redact(value)}"' if isinstance(value, str) else str(value)
     return make_printable(text if len(text) <= LONGEST else f"{text[:LONGEST]}…")
 
 
@@ -129,12 +119,9 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
         if kind == "input":
             yield Complaint(key, error["msg"])
         elif kind == "missing":
-            properties = _find_properties(location)
-            text = str(properties.get(location[-1], {}).get("description", "another value"))
-            text = text.partition(". ")[0].rstrip(".")
-            yield Complaint((*key, location[-1]), f"missing; expected {text[0].lower()}{text[1:]}")
+            yield Complaint((*key, location[-1]), "missing")
         elif kind == "unexpected_keyword_argument":
-            known = sorted(_find_properties(location))
+            known = _list_keys(location)
             hint = suggest_name(str(key[-1]), known, f"; keys: {', '.join(known)}")
             yield Complaint(key, f"unknown key{hint}")
         else:
@@ -153,15 +140,10 @@ def _find_key(location: Sequence[str | int], data: Any) -> PlanKey:
     return tuple(key)
 
 
-def _find_properties(location: Sequence[str | int]) -> dict[str, Any]:
-    """Return the schema of each key of the table in which a location lies."""
-    return _build_properties(next((TABLES[part] for part in reversed(location[:-1]) if part in TABLES), PlanKeys))
-
-
-@cache
-def _build_properties(table: type) -> dict[str, Any]:
-    properties: dict[str, Any] = TypeAdapter(table).json_schema()["properties"]
-    return properties
+def _list_keys(location: Sequence[str | int]) -> list[str]:
+    """Return the keys of the table in which a location lies."""
+    table = next((TABLES[part] for part in reversed(location[:-1]) if part in TABLES), PlanKeys)
+    return sorted(f.name for f in fields(table))
 
 
 def _describe_expected(key: PlanKey, error: Mapping[str, Any]) -> str:
